@@ -1,0 +1,35 @@
+# Every target does its own set-up in .venv, quietly and only when needed.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+export PYTHONSAFEPATH := 1
+export CLARINET_TEST_DATA ?= $(wildcard ../shared/data)
+
+.PHONY: setup demo test lint bench clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml
+	@test -x $(BIN)/python || (echo "Making .venv" && $(PYTHON) -m venv .venv)
+	@echo "Installing into .venv (the first time takes a few minutes)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]" > .venv/install.log 2>&1 \
+		|| (cat .venv/install.log && false)
+	@touch $@
+
+demo: setup
+	@$(BIN)/clarinet demo
+
+test: setup
+	@$(BIN)/python -m pytest
+
+lint: setup
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: setup
+	@$(BIN)/python -m benchmarks.loop
+
+clean:
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,24 @@
+"""CLARINET, its baselines and its ablations, as generators that yield what they measure.
+
+from core import resolve, train
+for event in train(resolve(method="clarinet", task="Y->D", preset="smoke")):
+    print(event)
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from core.config import RunConfig, resolve
+
+if TYPE_CHECKING:
+    from core.train import train
+
+__all__ = ["RunConfig", "resolve", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the generator, and torch with it, only when it is asked for."""
+    if name == "train":
+        from core.train import train
+
+        return train
+    raise AttributeError(f"module 'core' has no attribute {name!r}")

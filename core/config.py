@@ -1,0 +1,277 @@
+"""What a run is: every setting, typed, bounded, with its sentence; presets; and one clear sentence for what is wrong."""
+
+import difflib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from core.errors import InputError
+from core.presets import PRESETS, Preset
+from core.tasks import OFFLINE_TASK, parse_task
+
+Optimizer = Literal["sgd", "adam"]
+PROTOCOL_EXEMPT = frozenset({"name", "device", "workers", "checkpoint_minutes", "on_nan", "memory_limit_gb"})
+"""Settings that may differ between a checkpoint and the run that resumes it: they do not change the numbers."""
+
+
+class Stage1(Struct, frozen=True, forbid_unknown_fields=True):
+    """Stage 1 of the two-step methods, and the whole of `gac`: Ishida et al.'s own program."""
+
+    epochs: Annotated[int, Meta(ge=1, description="Epochs of GAC.")] = 300
+    batch_size: Annotated[int, Meta(ge=1, description="Source images in a batch of GAC.")] = 256
+    optimizer: Annotated[Optimizer, Meta(description="Optimizer of GAC.")] = "adam"
+    rate: Annotated[float, Meta(gt=0, description="Learning rate of GAC.")] = 5e-5
+    momentum: Annotated[float, Meta(ge=0, lt=1, description="Momentum of GAC, with sgd.")] = 0.9
+    weight_decay: Annotated[float, Meta(ge=0, description="Weight decay of GAC.")] = 1e-4
+    seed: Annotated[int, Meta(ge=-1, description="Seed of GAC's network and batches; -1 is the run's own seed.")] = -1
+
+
+class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One run. The defaults are the preset `paper` for the one-step methods."""
+
+    method: Annotated[str, Meta(description="Which algorithm trains.")] = "clarinet"
+    task: Annotated[str, Meta(description='Source and target: "M->U", or two folders of your own.')] = OFFLINE_TASK
+    seed: Annotated[int, Meta(ge=0, lt=2**31, description="Seed of every random stream of the run.")] = 1
+    preset: Annotated[Preset, Meta(description="The protocol that the other settings start from.")] = "paper"
+    name: Annotated[str, Meta(max_length=200, description="A name of your own, for people only.")] = ""
+
+    source_size: Annotated[int, Meta(ge=0, description="Source images to use; 0 is all.")] = 0
+    target_size: Annotated[int, Meta(ge=0, description="Unlabelled target images to use; 0 is all.")] = 0
+    test_size: Annotated[int, Meta(ge=0, description="Test images of each domain to measure on; 0 is all.")] = 0
+    source_fraction: Annotated[
+        float, Meta(gt=0, le=1, description="Label budget: the share of source images that were labelled.")
+    ] = 1.0
+    ybars_per_sample: Annotated[
+        int, Meta(ge=1, description="Label budget: complementary labels of each source image.")
+    ] = 1
+    usps_split: Annotated[
+        Literal["official", "80/20"],
+        Meta(description="USPS as published (7291/2007), or all 9298 shuffled 80/20 as in the released program."),
+    ] = "official"
+    image_size: Annotated[
+        int, Meta(ge=0, le=2048, description="Height and width to resize own images to; 0 keeps theirs.")
+    ] = 0
+
+    network: Annotated[
+        Literal["auto", "lenet", "dtn", "convnet", "resnet18", "resnet50"],
+        Meta(description="The feature extractor; auto chooses by the images' shape."),
+    ] = "auto"
+    weights: Annotated[str, Meta(description="A local file of weights for resnet18 or resnet50.")] = ""
+
+    epochs: Annotated[int, Meta(ge=1, description="Adaptation epochs: after the warm-up, or of stage 2.")] = 500
+    warmup_epochs: Annotated[
+        int, Meta(ge=0, description="T_s of Algorithm 1: epochs before the adversarial part starts.")
+    ] = 50
+    batch_size: Annotated[int, Meta(ge=2, description="Images of each domain in a batch.")] = 128
+    evaluate_every: Annotated[int, Meta(ge=1, description="Epochs between two evaluations.")] = 1
+
+    complementary_loss: Annotated[
+        Literal["ascent", "free", "non-negative", "forward", "pairwise", "cross-entropy"],
+        Meta(description="How complementary labels are learned from; ascent is the paper's."),
+    ] = "ascent"
+    ascent_by_counts: Annotated[
+        bool, Meta(description="Scale each class loss of an ascent step by its samples in the batch.")
+    ] = True
+    class_priors: Annotated[
+        Literal["subset", "loss-index"],
+        Meta(description="Eq. 5's priors of the subset, or the released program's of the loss index."),
+    ] = "subset"
+    scatter: Annotated[float, Meta(gt=0, le=1, description="l of Eq. 7; 1 leaves predictions as they are.")] = 0.5
+    domain_terms: Annotated[
+        Literal["mean", "sum"], Meta(description="L_adv as the mean of its two domain terms, or as their sum (Eq. 9).")
+    ] = "mean"
+    detach_predictions: Annotated[bool, Meta(description="No gradient through T(f) in the discriminator's input.")] = (
+        True
+    )
+    detach_weight_sums: Annotated[
+        bool, Meta(description="No gradient through the sums that normalise the entropy weights.")
+    ] = True
+    entropy_epsilon: Annotated[
+        float, Meta(ge=0, lt=1, description="Added to p inside the entropy's logarithm; 0 is Eq. 8.")
+    ] = 1e-5
+    shared_forward: Annotated[
+        bool, Meta(description="Both gradients at the same weights, from one forward pass an iteration.")
+    ] = True
+    adversarial_step: Annotated[
+        Literal["classifier", "own"],
+        Meta(description="G and F's adversarial step: again by the classifier's optimizer, or at D's rate times λ."),
+    ] = "classifier"
+    warmup_target: Annotated[
+        bool, Meta(description="Forward the target batch in warm-up too (matters for batch-norm).")
+    ] = True
+    lambda_horizon: Annotated[
+        int, Meta(ge=0, description="Iterations in λ = 2/(1+exp(-10·i/horizon)) - 1; 0 is the whole adaptation.")
+    ] = 10_000
+    entropy_lambda_delay: Annotated[
+        int, Meta(ge=0, description="Epochs that the entropy's own λ starts after the other one.")
+    ] = 0
+    mmd: Annotated[
+        Literal["linear", "quadratic"], Meta(description="DAN's estimate of MMD: linear-time or quadratic.")
+    ] = "linear"
+
+    optimizer: Annotated[Optimizer, Meta(description="Optimizer of G, F and D.")] = "sgd"
+    classifier_rate: Annotated[float, Meta(gt=0, description="Learning rate of G and F.")] = 5e-5
+    discriminator_rate: Annotated[float, Meta(gt=0, description="Learning rate of D.")] = 0.005
+    momentum: Annotated[float, Meta(ge=0, lt=1, description="Momentum, with sgd.")] = 0.9
+    weight_decay: Annotated[float, Meta(ge=0, description="Weight decay of every optimizer.")] = 5e-4
+    warmup_optimizer: Annotated[
+        Literal["same", "sgd", "adam"], Meta(description="Optimizer of G and F in warm-up; same goes on with it.")
+    ] = "same"
+    warmup_rate: Annotated[float, Meta(ge=0, description="Learning rate in warm-up; 0 is classifier_rate.")] = 0.0
+
+    stage1: Annotated[Stage1, Meta(description="Stage 1 of the two-step methods, and gac.")] = Stage1()
+
+    device: Annotated[str, Meta(description="auto, cpu, cuda:0 or a GPU's UUID.")] = "auto"
+    threads: Annotated[
+        int, Meta(ge=0, le=1024, description="CPU threads; 0 is decided once, when the run is made.")
+    ] = 0
+    precision: Annotated[Literal["32", "bf16"], Meta(description="Full precision, or bf16 autocast.")] = "32"
+    compile: Annotated[bool, Meta(description="Compile the networks with torch.compile.")] = False
+    channels_last: Annotated[bool, Meta(description="Keep images channels-last, which is usually faster.")] = True
+    memory_limit_gb: Annotated[
+        float, Meta(ge=0, description="A domain larger than this is streamed instead of kept on the device.")
+    ] = 4.0
+    workers: Annotated[int, Meta(ge=0, le=64, description="Processes that read a streamed domain.")] = 2
+    checkpoint_minutes: Annotated[float, Meta(ge=0, description="Minutes between two checkpoints.")] = 5.0
+    on_nan: Annotated[
+        Literal["fail", "continue"], Meta(description="What happens when a loss is not a finite number.")
+    ] = "fail"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One setting as a form or a help page shows it."""
+
+    name: str
+    type: msgspec.inspect.Type
+    default: Any
+    sentence: str
+
+
+def fields() -> Iterator[Field]:
+    """Every setting, those of stage 1 as `stage1.epochs`."""
+    yield from _fields(RunConfig, "")
+
+
+def _fields(struct: type[Struct], prefix: str) -> Iterator[Field]:
+    for field in msgspec.structs.fields(struct):
+        if field.type is Stage1 or getattr(field.type, "__origin__", None) is Stage1:
+            yield from _fields(Stage1, f"{field.name}.")
+            continue
+        sentence = next(meta.description for meta in field.type.__metadata__ if meta.description)
+        yield Field(prefix + field.name, msgspec.inspect.type_info(field.type), field.default, sentence or "")
+
+
+def resolve(
+    settings: Mapping[str, Any] | None = None, *, place: str = "settings", cores: int | None = None, **overrides: Any
+) -> RunConfig:
+    """The full configuration: preset, then the method's own defaults, then what was asked for.
+
+    `settings` is a (possibly nested) mapping such as a TOML file holds; `place` names it in errors.
+    """
+    from core.methods import find_method
+
+    asked = merge(dict(settings or {}), overrides)
+    preset = asked.get("preset", "paper")
+    if preset not in PRESETS:
+        raise InputError(f"{place}: preset: expected one of {', '.join(PRESETS)}, got {_shown(preset)}")
+    spec = find_method(asked.get("method", "clarinet"))
+    for key, value in spec.fixed.items():
+        if key in asked and asked[key] != value:
+            raise InputError(
+                f"{place}: {key}: {spec.name} is defined by {key} = {_shown(value)}, got {_shown(asked[key])}"
+            )
+    base = merge(PRESETS[preset].settings_for(spec.family), spec.defaults)
+    config = convert(merge(merge(base, asked), {**spec.fixed, "method": spec.name}), place)
+    task = parse_task(config.task)
+    config = msgspec.structs.replace(
+        config,
+        task=task.name,
+        threads=config.threads or default_threads(cores),
+        stage1=msgspec.structs.replace(config.stage1, seed=config.seed) if config.stage1.seed < 0 else config.stage1,
+    )
+    return config
+
+
+def default_threads(cores: int | None = None) -> int:
+    """All cores, at most eight: more rarely helps networks of this size."""
+    return max(1, min(8, cores or os.cpu_count() or 1))
+
+
+def convert(settings: Mapping[str, Any], place: str) -> RunConfig:
+    """Check a full mapping; a wrong key or value is named with its place."""
+    try:
+        return msgspec.convert(settings, RunConfig)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{place}: {_explain(str(error), settings)}") from None
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` on top of `base`, table by table."""
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        merged[key] = merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def protocol(config: RunConfig) -> dict[str, Any]:
+    """All that decides the numbers of a run: what a checkpoint must agree on."""
+    plain = msgspec.to_builtins(config)
+    return {key: value for key, value in plain.items() if key not in PROTOCOL_EXEMPT}
+
+
+def _explain(message: str, settings: Mapping[str, Any]) -> str:
+    """msgspec's message as our sentence: `epochs: expected an integer ≥ 1, got "ten"`."""
+    if "unknown field" in message:
+        key = message.split("`")[1]
+        path = _path(message)
+        full = f"{path}.{key}" if path else key
+        near = difflib.get_close_matches(full, [field.name for field in fields()], n=1)
+        return f"{full}: no such setting" + (f"; did you mean {near[0]}?" if near else "")
+    path = _path(message)
+    value: Any = settings
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return f"{path}: expected {_expected(path)}, got {_shown(value)}"
+
+
+def _path(message: str) -> str:
+    return message.split("`$")[-1].strip("`.") if "`$" in message else ""
+
+
+def _expected(path: str) -> str:
+    for field in fields():
+        if field.name == path:
+            return describe(field.type)
+    return "a table"
+
+
+def describe(kind: msgspec.inspect.Type) -> str:
+    """A type and its bounds in words: "an integer ≥ 1"."""
+    if isinstance(kind, msgspec.inspect.Metadata):
+        return describe(kind.type)
+    if isinstance(kind, msgspec.inspect.LiteralType):
+        return "one of " + ", ".join(str(value) for value in kind.values)
+    if isinstance(kind, msgspec.inspect.BoolType):
+        return "true or false"
+    if isinstance(kind, msgspec.inspect.IntType | msgspec.inspect.FloatType):
+        word = "an integer" if isinstance(kind, msgspec.inspect.IntType) else "a number"
+        bounds = [
+            f"{sign} {bound:g}"
+            for sign, bound in ((">", kind.gt), ("≥", kind.ge), ("<", kind.lt), ("≤", kind.le))
+            if bound is not None
+        ]
+        return " ".join([word, " and ".join(bounds)]).strip()
+    if isinstance(kind, msgspec.inspect.StrType) and kind.max_length:
+        return f"a text of at most {kind.max_length} characters"
+    return "a text"
+
+
+def _shown(value: Any) -> str:
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,150 @@
+"""What a run says, in the order in which it says it. Plain numbers only; accuracies in percent."""
+
+from typing import Any
+
+import msgspec
+
+
+class Event(msgspec.Struct, frozen=True, tag_field="event", kw_only=True):
+    """The base of all events. `seconds` is the run's own training time so far, all sittings together."""
+
+    seconds: float = 0.0
+
+
+class Started(Event, frozen=True, kw_only=True, tag="started"):
+    """A run begins: sizes, parameters, label draw and what to expect."""
+
+    method: str
+    task: str
+    seed: int
+    classes: list[str]
+    shape: list[int]
+    source_size: int
+    target_size: int
+    test_size: int
+    parameters: int
+    label_hash: str
+    priors: list[float]
+    stages: list[str]
+    epochs_total: int
+    iterations_total: int
+    notes: list[str]
+    """What a reader of the results must know: made data, a transductive target, images left out."""
+
+
+class Resumed(Event, frozen=True, kw_only=True, tag="resumed"):
+    """The run goes on from a checkpoint: what was said after `from_iteration` no longer counts."""
+
+    from_iteration: int
+
+
+class StageStarted(Event, frozen=True, kw_only=True, tag="stage"):
+    """A stage begins: `index` counts from 1."""
+
+    stage: str
+    index: int
+    iteration: int
+    epoch: int
+
+
+class Stepped(Event, frozen=True, kw_only=True, tag="step"):
+    """One iteration: `measured` holds its losses and diagnostics by name (see METRICS)."""
+
+    iteration: int
+    epoch: int
+    adaptation_epoch: int | None
+    stage: str
+    measured: dict[str, float]
+
+
+class Evaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
+    """The end of an epoch: what the classifier knows. None is what cannot be known from the data given."""
+
+    iteration: int
+    epoch: int
+    adaptation_epoch: int | None
+    stage: str
+    target_accuracy: float | None
+    source_accuracy: float | None
+    pseudo_label_accuracy: float | None = None
+    target_loss: float | None = None
+    source_loss: float | None = None
+    complementary_risk: float | None = None
+    """Eq. 6 on held-out source images: needs no true label."""
+    target_entropy: float | None = None
+    target_information: float | None = None
+    """Entropy of the mean target prediction minus the mean entropy: needs no label at all."""
+    confusion: list[list[int]] | None = None
+    """Target test images: a row for each true class, a column for each predicted one."""
+
+
+class PseudoLabelled(Event, frozen=True, kw_only=True, tag="pseudo-labels"):
+    """Stage 1 has labelled the source images, or was given the labels."""
+
+    iteration: int
+    label_hash: str
+    accuracy: float | None
+    given: bool
+    labels: list[int]
+
+
+class Checkpointed(Event, frozen=True, kw_only=True, tag="checkpoint"):
+    """The whole state is on disk: the run can go on from here."""
+
+    iteration: int
+    path: str
+
+
+class Noticed(Event, frozen=True, kw_only=True, tag="notice"):
+    """Something that a person should know, and that does not end the run."""
+
+    iteration: int
+    message: str
+
+
+class Stopped(Event, frozen=True, kw_only=True, tag="stopped"):
+    """The run was asked to stop, and can be resumed."""
+
+    iteration: int
+
+
+class Failed(Event, frozen=True, kw_only=True, tag="failed"):
+    """The run cannot go on."""
+
+    iteration: int
+    message: str
+    terms: dict[str, float] = {}
+    checkpoint: str | None = None
+
+
+class Finished(Event, frozen=True, kw_only=True, tag="finished"):
+    """The run is complete; the accuracies are those of the last epoch."""
+
+    iteration: int
+    epoch: int
+    target_accuracy: float | None
+    source_accuracy: float | None
+
+
+METRICS = {
+    "complementary_loss": "Σ_k L_k of Eq. 6, never the ascent surrogate",
+    "least_class_loss": "min_k L_k of Eq. 5; below zero the step ascends",
+    "ascended": "1 where the step was a gradient ascent",
+    "classification_loss": "cross-entropy with true or pseudo-labels",
+    "adversarial_loss": "L_adv of Eq. 9 as a cross-entropy",
+    "mmd": "multi-kernel maximum mean discrepancy",
+    "lambda": "weight of the adaptation, rising from 0 to 1",
+    "discriminator_accuracy": "share of images whose domain D guesses, in percent",
+    "entropy": "mean entropy of T(f) over both domains",
+    "classifier_rate": "learning rate of G and F",
+    "discriminator_rate": "learning rate of D",
+    "samples_per_second": "images trained on in a second",
+}
+
+
+def plain(event: Event) -> dict[str, Any]:
+    """The event as one flat JSON object; metrics stand beside the other fields."""
+    fields: dict[str, Any] = msgspec.to_builtins(event)
+    fields.update(fields.pop("measured", {}))
+    fields.pop("labels", None)
+    return fields

@@ -1,0 +1,84 @@
+"""Which domains and tasks exist, and how a task is written: "M->U", "mnist->usps", "path/to/source->path/to/target"."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import InputError
+
+
+@dataclass(frozen=True)
+class Domain:
+    """One side of a task: a known set of digits, or a folder of one's own."""
+
+    letter: str
+    name: str
+    title: str
+    colour: bool = False
+    folder: Path | None = None
+
+    @property
+    def own(self) -> bool:
+        return self.folder is not None
+
+
+DOMAINS = {
+    domain.letter: domain
+    for domain in (
+        Domain("M", "mnist", "MNIST"),
+        Domain("U", "usps", "USPS"),
+        Domain("S", "svhn", "SVHN", colour=True),
+        Domain("m", "mnistm", "MNIST-M", colour=True),
+        Domain("Y", "synth", "SYN-DIGITS", colour=True),
+        Domain("D", "digits", "UCI digits"),
+    )
+}
+BY_NAME = {domain.name: domain for domain in DOMAINS.values()}
+
+PAPER_TASKS = ("U->M", "M->U", "S->M", "M->m", "Y->M", "Y->S")
+OFFLINE_TASK = "Y->D"
+
+
+@dataclass(frozen=True)
+class Task:
+    source: Domain
+    target: Domain
+
+    @property
+    def name(self) -> str:
+        return f"{self.source.letter}->{self.target.letter}"
+
+    @property
+    def own(self) -> bool:
+        return self.source.own or self.target.own
+
+    @property
+    def shape(self) -> tuple[int, int, int] | None:
+        """Height, width and channels of a task between known digits; own folders bring their own.
+
+        The paper's grey tasks are 28×28×1, its colour tasks 32×32×3. Tasks with the UCI digits, which are
+        8×8 and grey, are made small so that the offline task is quick.
+        """
+        if self.own:
+            return None
+        pair = (self.source, self.target)
+        if any(domain.colour for domain in pair) and not any(domain.letter == "D" for domain in pair):
+            return (32, 32, 3)
+        return (28, 28, 1)
+
+
+def parse_task(text: str) -> Task:
+    parts = text.replace("→", "->").split("->")
+    if len(parts) != 2 or not all(part.strip() for part in parts):
+        raise InputError(f'task: expected SOURCE->TARGET such as "M->U", got "{text}"')
+    return Task(parse_domain(parts[0].strip()), parse_domain(parts[1].strip()))
+
+
+def parse_domain(text: str) -> Domain:
+    known = DOMAINS.get(text) or BY_NAME.get(text.lower() if len(text) > 1 else text)
+    if known:
+        return known
+    folder = Path(text).expanduser()
+    if folder.is_dir():
+        return Domain(letter=text, name=folder.resolve().name, title=text, folder=folder)
+    letters = ", ".join(f"{domain.letter} ({domain.name})" for domain in DOMAINS.values())
+    raise InputError(f'task: "{text}" is neither a folder nor one of {letters}')
