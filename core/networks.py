@@ -1,0 +1,229 @@
+"""G and F as a Classifier, D as a Discriminator, chosen by the images' shape, and dropout with a stream of its own."""
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Generator, Tensor, nn
+
+from core.errors import InputError
+
+Shape = tuple[int, int, int]
+"""Height, width and channels of an image."""
+
+
+class Dropout(nn.Module):
+    """nn.Dropout drawing from the generator of `use_generator`, so that a run never touches the global stream."""
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+        self.generator: Generator | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.p == 0:
+            return x
+        keep = 1 - self.p
+        return x * self.empty_mask(x).bernoulli_(keep, generator=self.generator).div_(keep)
+
+    def empty_mask(self, x: Tensor) -> Tensor:
+        return torch.empty_like(x, requires_grad=False)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
+class ChannelDropout(Dropout):
+    """nn.Dropout2d likewise: whole channels are kept or dropped."""
+
+    def empty_mask(self, x: Tensor) -> Tensor:
+        return x.new_empty((x.shape[0], x.shape[1], 1, 1))
+
+
+def use_generator(module: nn.Module, generator: Generator | None) -> None:
+    """Let every dropout of `module` draw from `generator`, which lives on the module's device."""
+    for part in module.modules():
+        if isinstance(part, Dropout):
+            part.generator = generator
+
+
+class Classifier(nn.Module):
+    """G, which makes `width` features of an image, and F, a linear layer on them."""
+
+    def __init__(self, extractor: nn.Module, width: int, classes: int) -> None:
+        super().__init__()
+        self.extractor = extractor
+        self.head = nn.Linear(width, classes)
+        self.width = width
+        self.has_batch_norm = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in self.modules())
+
+    def features(self, x: Tensor) -> Tensor:
+        """G(x), shape (B, width)."""
+        features: Tensor = self.extractor(x)
+        return features
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """G(x) and the logits of F(G(x))."""
+        features = self.features(x)
+        return features, self.head(features)
+
+
+class Discriminator(nn.Module):
+    """D: one raw score for each row, above 0 for the source; CDAN's sizes."""
+
+    def __init__(self, inputs: int, hidden: int = 500) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(inputs, hidden),
+            nn.ReLU(inplace=True),
+            Dropout(0.5),
+            nn.Linear(hidden, hidden),
+            nn.ReLU(inplace=True),
+            Dropout(0.5),
+            nn.Linear(hidden, 1),
+        )
+        for part in self.layers:
+            if isinstance(part, nn.Linear):
+                nn.init.xavier_normal_(part.weight)
+                nn.init.zeros_(part.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores: Tensor = self.layers(x)
+        return scores.squeeze(1)
+
+
+def build_discriminator(inputs: int) -> Discriminator:
+    """D for features (DANN) or for features × classes (CDAN, CLARINET)."""
+    return Discriminator(inputs)
+
+
+def choose_network(shape: Shape) -> str:
+    """The paper's networks for its shapes, resnet18 for photographs, a convnet for the rest."""
+    height, width, channels = shape
+    if shape == (28, 28, 1):
+        return "lenet"
+    if shape == (32, 32, 3):
+        return "dtn"
+    return "resnet18" if max(height, width) >= 128 and channels in (1, 3) else "convnet"
+
+
+def build_classifier(network: str, shape: Shape, classes: int, weights: str = "") -> Classifier:
+    """G and F for images of `shape`, initialised from the global stream; `weights` is a file for a resnet's G."""
+    network = choose_network(shape) if network == "auto" else network
+    if weights and not network.startswith("resnet"):
+        raise InputError(f"weights: only resnet18 and resnet50 take a weights file, the network is {network}")
+    if network == "lenet":
+        _require(network, shape, (28, 28, 1))
+        return Classifier(_lenet(), 500, classes)
+    if network == "dtn":
+        _require(network, shape, (32, 32, 3))
+        return Classifier(_convnet(shape), 512, classes)
+    if network == "convnet":
+        return Classifier(_convnet(shape), 512, classes)
+    if network in ("resnet18", "resnet50"):
+        return Classifier(_resnet(network, shape, weights), 512 if network == "resnet18" else 2048, classes)
+    raise InputError(f"network: expected one of auto, lenet, dtn, convnet, resnet18, resnet50, got {network!r}")
+
+
+def _require(network: str, shape: Shape, wanted: Shape) -> None:
+    if shape != wanted:
+        raise InputError(f"network: {network} takes images of {_times(wanted)}, these are {_times(shape)}; use auto")
+
+
+def _times(shape: Shape) -> str:
+    return "×".join(map(str, shape))
+
+
+def _lenet() -> nn.Module:
+    # Published with the channel dropout before the second pooling. Pooling and relu commute with a factor ≥ 0 for a
+    # whole channel, so after them it gives the same values and gradients for a quarter of the work.
+    return nn.Sequential(
+        nn.Conv2d(1, 20, 5),
+        nn.MaxPool2d(2),
+        nn.ReLU(inplace=True),
+        nn.Conv2d(20, 50, 5),
+        nn.MaxPool2d(2),
+        nn.ReLU(inplace=True),
+        ChannelDropout(0.5),
+        nn.Flatten(),
+        nn.Linear(800, 500),
+        nn.ReLU(inplace=True),
+        Dropout(0.5),
+    )
+
+
+def _convnet(shape: Shape) -> nn.Module:
+    """CDAN's DTN, which this is for 32×32×3, carried on to any other shape.
+
+    At least three 5×5 convolutions; each halves an axis as long as that leaves 4, until none can be halved.
+    """
+    height, width, channels = shape
+    if min(height, width) < 4 or channels < 1:
+        raise InputError(f"network: convnet takes images of 4×4 and more, these are {_times(shape)}")
+    layers: list[nn.Module] = []
+    for made, drop in _widths():
+        if len(layers) >= 12 and max(height, width) < 8:
+            break
+        strides = (1 + (height >= 8), 1 + (width >= 8))
+        # As in the comment of LeNet, dropping channels before or after the relu is the same.
+        layers += [
+            nn.Conv2d(channels, made, 5, stride=strides, padding=2),
+            nn.BatchNorm2d(made),
+            nn.ReLU(inplace=True),
+            ChannelDropout(drop),
+        ]
+        height, width, channels = -(-height // strides[0]), -(-width // strides[1]), made
+    if (height, width) != (4, 4):
+        # Windows that slide by one make 4×4 of the 4 to 7 that are left; adaptive pooling is not deterministic on CUDA.
+        layers.append(nn.AvgPool2d((height - 3, width - 3), stride=1))
+    return nn.Sequential(
+        *layers,
+        nn.Flatten(),
+        nn.Linear(channels * 16, 512),
+        nn.BatchNorm1d(512),
+        nn.ReLU(inplace=True),
+        Dropout(0.5),
+    )
+
+
+def _widths() -> Iterator[tuple[int, float]]:
+    """Channels and dropout of one convolution after another."""
+    yield from ((64, 0.1), (128, 0.3))
+    while True:
+        yield 256, 0.5
+
+
+class _Colour(nn.Module):
+    """One channel shown as three, for networks made for photographs."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.expand(-1, 3, -1, -1)
+
+
+def _resnet(network: str, shape: Shape, weights: str) -> nn.Module:
+    from core.data.vision import torchvision
+
+    if shape[2] not in (1, 3):
+        raise InputError(f"network: {network} takes images of 1 or 3 channels, these are {_times(shape)}")
+    resnet: nn.Module = getattr(torchvision().models, network)(weights=None)
+    resnet.fc = nn.Identity()
+    if weights:
+        _load(resnet, network, Path(weights))
+    return nn.Sequential(_Colour(), resnet) if shape[2] == 1 else resnet
+
+
+def _load(resnet: nn.Module, network: str, path: Path) -> None:
+    """Read G's weights; those of the file's own last layer are left out."""
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise InputError(f"weights: there is no file {path}") from None
+    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError):
+        raise InputError(
+            f"weights: {path} cannot be read as a file of plain weights (torch.save of a state_dict)"
+        ) from None
+    try:
+        resnet.load_state_dict({name: value for name, value in state.items() if not name.startswith("fc.")})
+    except (AttributeError, RuntimeError):
+        raise InputError(f"weights: the weights in {path} are not those of {network}") from None
