@@ -20,5 +20,6 @@ def __getattr__(name: str) -> Any:
     if name == "train":
         from core.train import train
 
+        globals()["train"] = train  # the function, where the import has just put its module
         return train
     raise AttributeError(f"module 'core' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What a run is: every setting, typed, bounded, with its sentence; presets; and one clear sentence for what is wrong."""
+"""What a run is: every setting, typed, bounded, with its sentence; and one clear sentence for what is wrong."""
 
 import difflib
 import os
@@ -188,13 +188,12 @@ def resolve(
     base = merge(PRESETS[preset].settings_for(spec.family), spec.defaults)
     config = convert(merge(merge(base, asked), {**spec.fixed, "method": spec.name}), place)
     task = parse_task(config.task)
-    config = msgspec.structs.replace(
+    return msgspec.structs.replace(
         config,
         task=task.name,
         threads=config.threads or default_threads(cores),
         stage1=msgspec.structs.replace(config.stage1, seed=config.seed) if config.stage1.seed < 0 else config.stage1,
     )
-    return config
 
 
 def default_threads(cores: int | None = None) -> int:
@@ -217,6 +216,13 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         below = merged.get(key)
         merged[key] = merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
     return merged
+
+
+def data_seed(config: RunConfig) -> int:
+    """The seed of label draw and subsets: stage 1's where there is one, so that a fixed one shares its labels."""
+    from core.methods import find_method
+
+    return config.stage1.seed if find_method(config.method).has_stage1 else config.seed
 
 
 def protocol(config: RunConfig) -> dict[str, Any]:

@@ -29,9 +29,8 @@ PRESETS: dict[str, Protocol] = {
     "paper": Protocol("What most probably made the published numbers.", {}, {}, TWO_STEP),
     "literal": Protocol(
         "Algorithm 1 and its numbers as printed, with the two slips mended.",
+        {"weight_decay": 5e-5, "ascent_by_counts": False},
         {
-            "weight_decay": 5e-5,
-            "ascent_by_counts": False,
             "domain_terms": "sum",
             "detach_predictions": False,
             "detach_weight_sums": False,
@@ -40,7 +39,6 @@ PRESETS: dict[str, Protocol] = {
             "adversarial_step": "own",
             "warmup_target": False,
         },
-        {},
         TWO_STEP,
     ),
     "quick": Protocol(

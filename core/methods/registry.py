@@ -25,6 +25,10 @@ class StageSpec:
     name: str
     algorithm: str
     labels: Labels
+    adapts: bool = True
+    """Whether it sees the target; if not, an epoch is one pass over the source."""
+    stage1: bool = False
+    """Whether epochs, batches, rates and seed are those of the table `stage1`."""
 
     def load(self) -> "type[Algorithm]":
         module, _, name = self.algorithm.partition(":")
@@ -45,9 +49,13 @@ class MethodSpec:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Settings that make the method what it is; asking for another value is an error."""
 
+    @property
+    def has_stage1(self) -> bool:
+        return any(stage.stage1 for stage in self.stages)
+
 
 CLARINET = StageSpec("clarinet", "core.methods.clarinet:Clarinet", "complementary")
-GAC = StageSpec("gac", "core.methods.gac:GAC", "complementary")
+GAC = StageSpec("gac", "core.methods.gac:GAC", "complementary", adapts=False, stage1=True)
 
 
 def _two_step(name: str, title: str, algorithm: str, **defaults: Any) -> MethodSpec:
@@ -83,7 +91,7 @@ METHODS = {
             "source-only",
             "Source only",
             "Reference: true source labels, no adaptation.",
-            (StageSpec("source-only", "core.methods.source_only:SourceOnly", "true"),),
+            (StageSpec("source-only", "core.methods.source_only:SourceOnly", "true", adapts=False),),
             family="two-step",
         ),
         MethodSpec(

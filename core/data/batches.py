@@ -1,0 +1,113 @@
+"""Batches: a domain stays on the device as bytes, is permuted there each epoch, and is normalised on the way."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from core.data.streams import stream
+
+GIGABYTE = 1024**3
+
+
+def normalise(images: Tensor, channels_last: bool) -> Tensor:
+    """Bytes (B,H,W,C) as numbers in [-1, 1], (B,C,H,W)."""
+    scaled = images.permute(0, 3, 1, 2).to(torch.float32).mul_(1 / 127.5).sub_(1)
+    return scaled if channels_last else scaled.contiguous()
+
+
+class Images(Protocol):
+    """A domain's images, wherever they are."""
+
+    def __len__(self) -> int: ...
+
+    def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
+        """Normalised images in the order given, batch by batch; a short last batch is given too."""
+        ...
+
+
+class Resident:
+    """A domain that fits on the device."""
+
+    def __init__(self, images: NDArray[np.uint8], device: torch.device, channels_last: bool) -> None:
+        self._images = torch.from_numpy(np.ascontiguousarray(images)).to(device)
+        self._channels_last = channels_last
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
+        for chosen in torch.split(order, batch_size):
+            yield normalise(self._images[chosen], self._channels_last)
+
+
+class Streamed:
+    """A domain that does not fit: worker processes read it batch by batch into pinned memory."""
+
+    def __init__(self, images: NDArray[np.uint8], device: torch.device, channels_last: bool, workers: int) -> None:
+        self._images = images
+        self._device = device
+        self._channels_last = channels_last
+        self._workers = workers
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
+        loader = torch.utils.data.DataLoader(
+            _Read(self._images),
+            sampler=[chosen.numpy() for chosen in torch.split(order.cpu(), batch_size)],
+            batch_size=None,
+            num_workers=self._workers,
+            pin_memory=self._device.type == "cuda",
+        )
+        for images in loader:
+            yield normalise(images.to(self._device, non_blocking=True), self._channels_last)
+
+
+class _Read(torch.utils.data.Dataset[Tensor]):
+    def __init__(self, images: NDArray[np.uint8]) -> None:
+        self._images = images
+
+    def __getitem__(self, chosen: NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(self._images[chosen]))
+
+
+def place_images(
+    images: NDArray[np.uint8], device: torch.device, *, channels_last: bool, limit_gb: float, workers: int
+) -> Images:
+    """On the device where it fits, otherwise streamed; the order of the images is the same."""
+    if images.nbytes > limit_gb * GIGABYTE:
+        return Streamed(images, device, channels_last, workers)
+    return Resident(images, device, channels_last)
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """A domain in random order: pass after pass, each a pure function of seed, domain, epoch and pass."""
+
+    images: Images
+    name: str
+    batch_size: int
+    device: torch.device
+
+    def epoch(self, seed: int, epoch: int, start: int, count: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Batches `start` to `count` of one epoch, each with the indices of its images."""
+        whole = len(self.images) // self.batch_size
+        while start < count:
+            number, first = divmod(start, whole)
+            order = self._order(seed, epoch, number)[first * self.batch_size : whole * self.batch_size]
+            order = order[: (count - start) * self.batch_size]
+            yield from zip(
+                self.images.batches(order, self.batch_size), torch.split(order, self.batch_size), strict=True
+            )
+            start += len(order) // self.batch_size
+
+    def _order(self, seed: int, epoch: int, number: int) -> Tensor:
+        generator = torch.Generator(self.device)
+        generator.manual_seed(stream(seed, "order", self.name, str(epoch), str(number)))
+        return torch.randperm(len(self.images), generator=generator, device=self.device)

@@ -1,0 +1,183 @@
+"""What every algorithm is: networks, optimizers, and one step that measures itself without waiting for the device."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, Optimizer
+
+from core.config import RunConfig
+from core.data.streams import stream
+from core.networks import Classifier, Discriminator, build_classifier, build_discriminator, use_generator
+from core.plan import StagePlan
+
+Network = TypeVar("Network", bound=nn.Module)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What an algorithm is given to work on."""
+
+    config: RunConfig
+    stage: StagePlan
+    shape: tuple[int, int, int]
+    classes: int
+    priors: Tensor
+    """π̄ of the whole source set."""
+    device: torch.device
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One iteration's images and labels: complementary ones as weights (B,K), others as classes (B,)."""
+
+    source: Tensor
+    target: Tensor | None = None
+    weights: Tensor | None = None
+    labels: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What G and F make of a batch of one domain."""
+
+    features: Tensor
+    logits: Tensor
+
+
+@dataclass
+class Measured:
+    """What a step found: tensors stay on the device, numbers are known already."""
+
+    on_device: dict[str, Tensor]
+    on_host: dict[str, float]
+
+
+class Algorithm(ABC):
+    """Subclasses build what they need in `__init__` and train in `step`; the rest is the same for all."""
+
+    conditional: ClassVar[bool] = False
+    """Whether D sees features times classes."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.config = problem.config
+        self.dropout = torch.Generator(problem.device)
+        self.dropout.manual_seed(self.stream("dropout"))
+        self.modules: dict[str, nn.Module] = {}
+        self.optimizers: dict[str, Optimizer] = {}
+        self.classifier = self._build_classifier()
+
+    @abstractmethod
+    def step(self, batch: Batch, adaptation_step: int) -> Measured:
+        """One iteration; `adaptation_step` counts from 1 once adaptation has begun and is 0 before."""
+
+    def stream(self, name: str) -> int:
+        return stream(self.problem.stage.seed, self.problem.stage.spec.name, name)
+
+    def _build_classifier(self) -> Classifier:
+        problem = self.problem
+        network = self.config.network
+        with seeded(self.stream("G and F")):
+            classifier = build_classifier(network, problem.shape, problem.classes, self.config.weights)
+        return self._place("classifier", classifier)
+
+    def build_discriminator(self) -> Discriminator:
+        inputs = self.classifier.width * (self.problem.classes if self.conditional else 1)
+        with seeded(self.stream("D")):
+            discriminator = build_discriminator(inputs)
+        return self._place("discriminator", discriminator)
+
+    def _place(self, name: str, module: Network) -> Network:
+        if self.config.channels_last:
+            module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        module.to(self.problem.device).train()
+        use_generator(module, self.dropout)
+        self.modules[name] = module
+        if self.config.compile:
+            module.compile()
+        return module
+
+    def optimize(self, name: str, modules: Iterable[nn.Module], kind: str, rate: float) -> Optimizer:
+        """An optimizer of the run's own momentum and weight decay, kept in checkpoints under `name`."""
+        stage1, config = self.config.stage1, self.config
+        source = stage1 if self.problem.stage.spec.stage1 else config
+        parameters = [parameter for module in modules for parameter in module.parameters()]
+        self.optimizers[name] = make_optimizer(kind, parameters, rate, source.momentum, source.weight_decay)
+        return self.optimizers[name]
+
+    def see(self, source: Tensor, target: Tensor | None) -> tuple[Seen, Seen | None]:
+        """G and F on both domains: together where batch-norm mixes them, apart where that saves a backward pass."""
+        if target is None or not self.classifier.has_batch_norm:
+            return self._see(source), None if target is None else self._see(target)
+        both = self._see(torch.cat((source, target)))
+        split = len(source)
+        return (
+            Seen(both.features[:split], both.logits[:split]),
+            Seen(both.features[split:], both.logits[split:]),
+        )
+
+    def _see(self, images: Tensor) -> Seen:
+        with self.autocast():
+            features, logits = self.classifier(images)
+        return Seen(features.float(), logits.float())
+
+    def autocast(self) -> torch.autocast:
+        bf16 = self.config.precision == "bf16"
+        return torch.autocast(self.problem.device.type, dtype=torch.bfloat16, enabled=bf16)
+
+    def strength(self, adaptation_step: int, delay_epochs: int = 0) -> float:
+        """λ = 2/(1+exp(-10·i/horizon)) - 1, rising from 0 to 1."""
+        stage = self.problem.stage
+        i = max(0, adaptation_step - delay_epochs * stage.iterations_per_epoch)
+        horizon = self.config.lambda_horizon or stage.adaptation_iterations
+        return 2 / (1 + math.exp(-10 * i / horizon)) - 1
+
+    def state(self) -> dict[str, Any]:
+        """All that decides the next step."""
+        return {
+            "modules": {name: module.state_dict() for name, module in self.modules.items()},
+            "optimizers": {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()},
+            "dropout": self.dropout.get_state(),
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        for name, module in self.modules.items():
+            module.load_state_dict(state["modules"][name])
+        for name, optimizer in self.optimizers.items():
+            optimizer.load_state_dict(state["optimizers"][name])
+        self.dropout.set_state(state["dropout"].cpu())
+
+
+def make_optimizer(
+    kind: str, parameters: Sequence[nn.Parameter], rate: float, momentum: float, weight_decay: float
+) -> Optimizer:
+    if kind == "adam":
+        return Adam(parameters, lr=rate, weight_decay=weight_decay, fused=True)
+    return SGD(parameters, lr=rate, momentum=momentum, weight_decay=weight_decay, fused=True)
+
+
+def descend(optimizer: Optimizer, parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
+    """One step of `optimizer` along gradients that were computed before."""
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = gradient
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+
+
+class seeded:  # noqa: N801 - reads as a sentence: with seeded(...)
+    """torch's initialisers draw from the global stream: lend them a seeded one, and give the old one back."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def __enter__(self) -> None:
+        self._before = torch.random.get_rng_state()
+        torch.default_generator.manual_seed(self._seed)
+
+    def __exit__(self, *_: object) -> None:
+        torch.random.set_rng_state(self._before)

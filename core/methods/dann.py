@@ -1,0 +1,25 @@
+"""DANN (Ganin et al. 2016): cross-entropy, and a discriminator of the features whose gradient is reversed."""
+
+import torch
+
+from core.losses.adversarial import adversarial_loss, discriminator_accuracy
+from core.losses.reversal import reverse_gradient
+from core.methods.algorithm import Seen
+from core.methods.supervised import Adaptation, Supervised
+
+
+class DANN(Supervised):
+    adversarial = True
+
+    def adapt(self, source: Seen, target: Seen, adaptation_step: int) -> Adaptation:
+        strength = self.strength(adaptation_step)
+        with self.autocast():
+            scores = [self.discriminator(reverse_gradient(seen.features, strength)) for seen in (source, target)]
+        source_scores, target_scores = (score.float() for score in scores)
+        equal = torch.ones_like(source_scores), torch.ones_like(target_scores)
+        loss = adversarial_loss(source_scores, target_scores, *equal, terms=self.config.domain_terms, detach_sums=True)
+        measured = {
+            "adversarial_loss": loss,
+            "discriminator_accuracy": discriminator_accuracy(source_scores, target_scores),
+        }
+        return loss, measured, strength

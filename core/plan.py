@@ -1,0 +1,98 @@
+"""How long a run is: its stages, epochs and iterations, known before the first one."""
+
+from dataclasses import dataclass
+
+from core.config import RunConfig
+from core.errors import InputError
+from core.methods import MethodSpec, StageSpec
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """One stage in numbers. Iterations and epochs count from 1 over the whole run."""
+
+    spec: StageSpec
+    index: int
+    seed: int
+    batch_size: int
+    iterations_per_epoch: int
+    warmup_epochs: int
+    epochs: int
+    """Epochs of this stage, its warm-up included."""
+    epochs_before: int
+    iterations_before: int
+
+    @property
+    def iterations(self) -> int:
+        return self.epochs * self.iterations_per_epoch
+
+    @property
+    def last_iteration(self) -> int:
+        return self.iterations_before + self.iterations
+
+    @property
+    def adaptation_iterations(self) -> int:
+        return (self.epochs - self.warmup_epochs) * self.iterations_per_epoch
+
+    def epoch_of(self, iteration: int) -> int:
+        """The epoch, over the whole run, that `iteration` belongs to."""
+        return self.epochs_before + (iteration - self.iterations_before - 1) // self.iterations_per_epoch + 1
+
+    def adaptation_epoch_of(self, epoch: int) -> int | None:
+        """Epochs since adaptation began; none in warm-up and in stages that only label."""
+        if self.spec.stage1:
+            return None
+        count = epoch - self.epochs_before - self.warmup_epochs
+        return count if count > 0 else None
+
+    def adaptation_step_of(self, iteration: int) -> int:
+        """i of λ: adaptation iterations so far, this one included; 0 in warm-up."""
+        return max(0, iteration - self.iterations_before - self.warmup_epochs * self.iterations_per_epoch)
+
+
+@dataclass(frozen=True)
+class Plan:
+    stages: tuple[StagePlan, ...]
+
+    @property
+    def epochs_total(self) -> int:
+        return sum(stage.epochs for stage in self.stages)
+
+    @property
+    def iterations_total(self) -> int:
+        return sum(stage.iterations for stage in self.stages)
+
+    def stage_at(self, iteration: int) -> StagePlan:
+        """The stage in which the iteration after `iteration` completed ones belongs."""
+        return next((stage for stage in self.stages if iteration < stage.last_iteration), self.stages[-1])
+
+
+def make_plan(config: RunConfig, method: MethodSpec, source_size: int, target_size: int) -> Plan:
+    stages: list[StagePlan] = []
+    for index, spec in enumerate(method.stages, start=1):
+        batch_size = config.stage1.batch_size if spec.stage1 else config.batch_size
+        warmup = 0 if spec.stage1 else config.warmup_epochs
+        stages.append(
+            StagePlan(
+                spec=spec,
+                index=index,
+                seed=config.stage1.seed if spec.stage1 else config.seed,
+                batch_size=batch_size,
+                iterations_per_epoch=_iterations(spec, batch_size, source_size, target_size),
+                warmup_epochs=warmup,
+                epochs=config.stage1.epochs if spec.stage1 else warmup + config.epochs,
+                epochs_before=sum(stage.epochs for stage in stages),
+                iterations_before=sum(stage.iterations for stage in stages),
+            )
+        )
+    return Plan(tuple(stages))
+
+
+def _iterations(spec: StageSpec, batch_size: int, source_size: int, target_size: int) -> int:
+    """Whole batches of the longer domain; the shorter one restarts."""
+    sizes = {"source": source_size} | ({"target": target_size} if spec.adapts else {})
+    for name, size in sizes.items():
+        if size < batch_size:
+            setting = "stage1.batch_size" if spec.stage1 else "batch_size"
+            raise InputError(f"{setting}: a batch of {batch_size} is more than the {size} images of the {name}")
+    return max(size // batch_size for size in sizes.values())

@@ -1,0 +1,69 @@
+"""The generator: every method, stage by stage, iteration by iteration, as events."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from core.config import RunConfig
+from core.data.sets import TaskData
+from core.events import Event
+from core.session import Session, Surroundings
+
+
+def train(
+    config: RunConfig,
+    *,
+    data_dir: Path | str = "data",
+    data: TaskData | None = None,
+    checkpoint_dir: Path | None = None,
+    resume: bool = False,
+    pseudo_labels: Sequence[int] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    before_checkpoint: Callable[[], None] = lambda: None,
+    progress: Callable[[str, int, int], None] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Event]:
+    """Train `config`, yielding one event for each iteration and a few between them.
+
+    `resume` goes on from the newest checkpoint in `checkpoint_dir`. `should_stop` is asked before each iteration:
+    then what was measured is yielded, the state is saved and the generator ends. `close()` saves too, and what could
+    not be yielded any more comes first when the run is resumed. `before_checkpoint` is called before a state is
+    written, so that whoever records the events can make them durable first. `pseudo_labels` stand in for stage 1.
+    """
+    with torch_settings(config):
+        if data is None:
+            from core.data.load import load_task
+
+            data = load_task(config, Path(data_dir), progress)
+        surroundings = Surroundings(checkpoint_dir, should_stop, before_checkpoint, clock)
+        session = Session(config, data, pseudo_labels, surroundings)
+        try:
+            yield from session.resume() if resume else session.start()
+            yield from session.run()
+        except GeneratorExit:
+            session.save()
+            raise
+
+
+class torch_settings:  # noqa: N801 - reads as a sentence: with torch_settings(...)
+    """Threads and determinism for as long as the run lasts."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._config = config
+
+    def __enter__(self) -> None:
+        self._before: tuple[int, bool, bool] = (
+            torch.get_num_threads(),
+            torch.are_deterministic_algorithms_enabled(),
+            torch.is_deterministic_algorithms_warn_only_enabled(),
+        )
+        torch.set_num_threads(self._config.threads)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+
+    def __exit__(self, *_: Any) -> None:
+        threads, deterministic, warn_only = self._before
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
