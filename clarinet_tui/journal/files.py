@@ -1,0 +1,44 @@
+"""Files that are there whole or not at all, and that are never reached through a symbolic link."""
+
+import os
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """Write beside, sync, rename: a reader sees the old content or the new."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    beside.unlink(missing_ok=True)
+    file = os.open(beside, flags, mode)
+    try:
+        with os.fdopen(file, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def open_append(path: Path, mode: int = 0o666) -> int:
+    """A descriptor that only appends, and can be read to see how the file ends."""
+    return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+
+
+def ends_torn(file: int) -> bool:
+    """Whether the last line has no end."""
+    size = os.fstat(file).st_size
+    return size > 0 and os.pread(file, 1, size - 1) != b"\n"
+
+
+def write_all(file: int, content: bytes) -> None:
+    """Append everything, or leave the file as it was. For files under a lock only."""
+    size = os.fstat(file).st_size
+    view = memoryview(content)
+    try:
+        while view:
+            view = view[os.write(file, view) :]
+    except OSError:
+        os.ftruncate(file, size)
+        raise

@@ -1,0 +1,64 @@
+"""A lock held for life by one process, which writes into it who it is."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from clarinet_tui.journal.process import Holder, myself
+from core.errors import InputError
+
+_held: set[int] = set()
+
+
+def _let_go_in_child() -> None:
+    """A forked child must not keep the lock when its parent dies."""
+    for file in _held:
+        os.close(file)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+@contextmanager
+def hold(path: Path, what: str) -> Iterator[Holder]:
+    """Hold `path`, or say who does. The file stays: to remove it would let two hold two files of one name."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened for writing: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{what} is in the hands of {_described(path)}: stop that one first") from None
+        me = myself()
+        os.ftruncate(file, 0)
+        os.pwrite(file, msgspec.json.encode(me) + b"\n", 0)
+        _held.add(file)
+        yield me
+    finally:
+        _held.discard(file)
+        os.close(file)
+
+
+def read_holder(path: Path) -> Holder | None:
+    """Who holds the lock or held it last; None if nobody did, or if it cannot be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes()[:65536], type=Holder)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _described(path: Path) -> str:
+    """The holder takes the lock before it writes its name: give it a moment."""
+    for _ in range(20):
+        if holder := read_holder(path):
+            return f"process {holder.pid} on {holder.host}"
+        time.sleep(0.01)
+    return "another process"

@@ -1,0 +1,101 @@
+"""Who holds a run: a process told apart from every other one, reused pids and other machines included."""
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import msgspec
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """One process of one boot of one machine."""
+
+    host: str
+    pid: int
+    start: float
+    """When the process began, in a clock that does not jump: ticks since boot on Linux."""
+    machine: str = ""
+    boot: str = ""
+    namespace: str = ""
+    """Of process ids: containers may share a host's name and boot, and count their own pids."""
+    since: float = 0.0
+    """Unix time, for people."""
+
+
+def myself() -> Holder:
+    pid = os.getpid()
+    return Holder(
+        host=host_name(),
+        pid=pid,
+        start=process_start(pid) or 0.0,
+        machine=_first_line("/etc/machine-id"),
+        boot=boot_id(),
+        namespace=_namespace(),
+        since=time.time(),
+    )
+
+
+def host_name() -> str:
+    return socket.gethostname()
+
+
+def boot_id() -> str:
+    """Different after each start of the machine; without Linux's own, the second of the boot."""
+    found = _first_line("/proc/sys/kernel/random/boot_id")
+    if found:
+        return found
+    import psutil
+
+    return str(int(psutil.boot_time()))
+
+
+def alive(holder: Holder, here: Holder | None = None) -> bool | None:
+    """Whether the process lives; None where that cannot be seen from here."""
+    here = here or myself()
+    if holder.host != here.host or holder.machine != here.machine:
+        return None
+    if holder.boot != here.boot:
+        # Without a machine id, another machine may only have the same name.
+        return False if holder.machine else None
+    if holder.namespace != here.namespace:
+        return None
+    return process_start(holder.pid) == holder.start
+
+
+def process_start(pid: int) -> float | None:
+    """When the process began, or None if it is gone or a zombie."""
+    stat = Path(f"/proc/{pid}/stat")
+    if not Path("/proc/self/stat").exists():
+        return _portable_start(pid)
+    try:
+        # The command's name may hold spaces and parentheses, so fields are counted from its end.
+        fields = stat.read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    state, start = fields[0], fields[19]
+    return None if state in b"ZX" else float(start)
+
+
+def _portable_start(pid: int) -> float | None:
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
+    except psutil.Error:
+        return None
+
+
+def _namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def _first_line(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
