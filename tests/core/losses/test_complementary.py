@@ -1,0 +1,191 @@
+"""Eq. 3, 5 and 6, and lines 8-13 of Algorithm 1, against literal formulations."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional
+
+from core.losses.complementary import ClassLosses, ascent_loss, class_losses, complementary_loss, non_negative_loss
+
+seeds = st.integers(0, 2**31 - 1)
+
+
+def one_hot(labels: Tensor, classes: int) -> Tensor:
+    return functional.one_hot(labels, classes).double()
+
+
+def unbalanced(classes: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Logits and true labels, class 0 most frequent and the last one rare."""
+    generator = torch.Generator().manual_seed(seed)
+    counts = [1 + 2 * (classes - k) for k in range(classes)]
+    labels = torch.cat([torch.full((count,), k) for k, count in enumerate(counts)])
+    return 3 * torch.randn(len(labels), classes, generator=generator, dtype=torch.float64), labels
+
+
+def replicated(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Every sample once with each of its K-1 wrong labels."""
+    pairs = [(i, k) for i in range(len(labels)) for k in range(logits.shape[1]) if k != labels[i]]
+    rows, wrong = zip(*pairs, strict=True)
+    return logits[list(rows)], torch.tensor(wrong)
+
+
+def literal(logits: Tensor, labels: Tensor, priors: Tensor, by_loss_index: bool) -> list[Tensor]:
+    """Eq. 5 as printed, term by term."""
+    classes = logits.shape[1]
+    subsets = [[i for i in range(len(labels)) if labels[i] == k] for k in range(classes)]
+
+    def loss(i: int, k: int) -> Tensor:
+        return -torch.log(logits[i].exp()[k] / logits[i].exp().sum())
+
+    values = []
+    for k in range(classes):
+        value = torch.zeros((), dtype=logits.dtype)
+        for i in subsets[k]:
+            value = value - (classes - 1) * priors[k] / len(subsets[k]) * loss(i, k)
+        for j in range(classes):
+            for i in subsets[j]:
+                value = value + priors[k if by_loss_index else j] / len(subsets[j]) * loss(i, k)
+        values.append(value)
+    return values
+
+
+@pytest.mark.parametrize("classes", range(2, 21))
+def test_eq_3_complementary_loss_equals_cross_entropy_on_true_labels(classes: int) -> None:
+    logits, labels = unbalanced(classes, seed=classes)
+    expected = functional.cross_entropy(logits, labels)
+
+    every_logits, every_wrong = replicated(logits, labels)
+    weights = one_hot(every_wrong, classes)
+    by_replication = complementary_loss(class_losses(every_logits, weights, weights.mean(dim=0)))
+    assert abs(by_replication - expected) < 1e-10
+
+    shares = (1 - one_hot(labels, classes)) / (classes - 1)
+    assert torch.allclose(shares.sum(dim=1), torch.ones(len(labels), dtype=torch.float64))
+    by_shares = complementary_loss(class_losses(logits, shares, shares.mean(dim=0)))
+    assert abs(by_shares - expected) < 1e-10
+
+
+@pytest.mark.parametrize("classes", range(3, 21))
+def test_eq_3_needs_the_priors_of_the_set(classes: int) -> None:
+    logits, labels = unbalanced(classes, seed=classes)
+    shares = (1 - one_hot(labels, classes)) / (classes - 1)
+    uniform = torch.full((classes,), 1 / classes, dtype=torch.float64)
+    assert not torch.allclose(shares.mean(dim=0), uniform)
+    expected = functional.cross_entropy(logits, labels)
+    assert abs(complementary_loss(class_losses(logits, shares, uniform)) - expected) > 1e-4
+    by_index = complementary_loss(class_losses(logits, shares, shares.mean(dim=0), by_loss_index=True))
+    assert abs(by_index - expected) > 1e-4
+
+
+@pytest.mark.parametrize("by_loss_index", [False, True])
+@given(classes=st.integers(2, 7), size=st.integers(1, 12), seed=seeds)
+@settings(max_examples=40, deadline=None)
+def test_eq_5_equals_the_double_loop(by_loss_index: bool, classes: int, size: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(size, classes, generator=generator, dtype=torch.float64, requires_grad=True)
+    labels = torch.randint(classes, (size,), generator=generator)
+    priors = torch.rand(classes, generator=generator, dtype=torch.float64).softmax(dim=0)
+
+    ours = class_losses(logits, one_hot(labels, classes), priors, by_loss_index)
+    expected = torch.stack(literal(logits, labels, priors, by_loss_index))
+    torch.testing.assert_close(ours.per_class, expected, rtol=1e-12, atol=1e-12)
+    assert ours.counts.tolist() == torch.bincount(labels, minlength=classes).tolist()
+
+    direction = torch.randn(classes, generator=generator, dtype=torch.float64)
+    (our_gradient,) = torch.autograd.grad(ours.per_class @ direction, logits, retain_graph=True)
+    (gradient,) = torch.autograd.grad(expected @ direction, logits)
+    torch.testing.assert_close(our_gradient, gradient, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(complementary_loss(ours), expected.sum(), rtol=1e-12, atol=1e-12)
+
+
+def test_an_empty_class_is_skipped_and_its_gradient_is_finite() -> None:
+    logits = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
+    labels = torch.tensor([0, 0, 1, 1, 1, 0])
+    priors = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
+    losses = class_losses(logits, one_hot(labels, 4), priors)
+    assert losses.counts.tolist() == [3, 3, 0, 0]
+    expected = torch.stack(literal(logits, labels, priors, False))
+    torch.testing.assert_close(losses.per_class, expected)
+    assert (losses.per_class[2:] > 0).all(), "no negative part without samples"
+    complementary_loss(losses).backward()  # type: ignore[no-untyped-call]
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all()
+
+
+def test_priors_by_loss_index_agree_only_when_uniform() -> None:
+    logits, labels = unbalanced(5, seed=5)
+    weights = one_hot((labels + 1) % 5, 5)
+    uniform = torch.full((5,), 0.2, dtype=torch.float64)
+    skewed = torch.tensor([0.5, 0.2, 0.1, 0.1, 0.1], dtype=torch.float64)
+    torch.testing.assert_close(
+        class_losses(logits, weights, uniform, True).per_class, class_losses(logits, weights, uniform, False).per_class
+    )
+    assert not torch.allclose(
+        class_losses(logits, weights, skewed, True).per_class, class_losses(logits, weights, skewed, False).per_class
+    )
+
+
+@pytest.mark.parametrize("by_counts", [False, True])
+@given(classes=st.integers(2, 8), seed=seeds, scale=st.sampled_from([0.1, 1.0, 5.0]))
+@settings(max_examples=60, deadline=None)
+def test_ascent_equals_the_branch_of_algorithm_1(by_counts: bool, classes: int, seed: int, scale: float) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    logits = scale * torch.randn(16, classes, generator=generator, dtype=torch.float64)
+    logits.requires_grad_()
+    labels = torch.randint(classes, (16,), generator=generator)
+    weights = one_hot(labels, classes)
+    losses = class_losses(logits, weights, weights.mean(dim=0))
+
+    loss, ascended = ascent_loss(losses, by_counts)
+    values = losses.per_class * losses.counts if by_counts else losses.per_class
+    if min(values.tolist()) >= 0:
+        expected, expected_ascended = losses.per_class.sum(), 0.0
+    else:
+        expected = -torch.stack([value for value in values if value < 0]).sum()
+        expected_ascended = 1.0
+    assert ascended.item() == expected_ascended
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
+    (gradient,) = torch.autograd.grad(loss, logits, retain_graph=True)
+    (expected_gradient,) = torch.autograd.grad(expected, logits)
+    torch.testing.assert_close(gradient, expected_gradient, rtol=1e-12, atol=1e-14)
+
+
+def test_ascent_scales_only_the_ascending_branch() -> None:
+    counts = torch.tensor([2.0, 3.0, 0.0])
+    below = ClassLosses(torch.tensor([1.0, -0.5, -7.0]), counts)
+    assert [value.item() for value in ascent_loss(below, by_counts=False)] == [7.5, 1.0]
+    assert [value.item() for value in ascent_loss(below, by_counts=True)] == [1.5, 1.0]
+    above = ClassLosses(torch.tensor([1.0, 0.5, 0.0]), counts)
+    assert [value.item() for value in ascent_loss(above, by_counts=False)] == [1.5, 0.0]
+    assert [value.item() for value in ascent_loss(above, by_counts=True)] == [1.5, 0.0]
+
+
+@given(values=st.lists(st.floats(-5, 5), min_size=2, max_size=10))
+def test_non_negative_correction(values: list[float]) -> None:
+    losses = ClassLosses(torch.tensor(values, dtype=torch.float64), torch.ones(len(values)))
+    assert non_negative_loss(losses).item() == pytest.approx(sum(max(0.0, value) for value in values))
+    assert non_negative_loss(losses) >= complementary_loss(losses)
+
+
+def test_non_negative_correction_gives_negative_classes_no_gradient() -> None:
+    per_class = torch.tensor([0.3, -0.2, 1.0], requires_grad=True)
+    non_negative_loss(ClassLosses(per_class, torch.ones(3))).backward()  # type: ignore[no-untyped-call]
+    assert per_class.grad is not None
+    assert per_class.grad.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("by_counts", [False, True])
+@pytest.mark.parametrize(("labels", "expected"), [((0, 1, 2), 0.0), ((1, 0, 2), 1.0)])
+def test_extreme_logits_stay_finite(by_counts: bool, labels: tuple[int, ...], expected: float) -> None:
+    logits = torch.tensor([[1e4, -1e4, 0], [-1e4, 1e4, 0], [0, 0, 1e4]], requires_grad=True)
+    losses = class_losses(logits, torch.eye(3)[list(labels)], torch.full((3,), 1 / 3))
+    loss, ascended = ascent_loss(losses, by_counts)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert logits.grad is not None
+    assert math.isfinite(loss.item())
+    assert ascended.item() == expected
+    assert logits.grad.isfinite().all()

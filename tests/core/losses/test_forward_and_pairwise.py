@@ -1,0 +1,94 @@
+"""Forward correction against an explicit Q, the pairwise loss against loops and against true labels."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional
+
+from core.losses.forward import forward_loss
+from core.losses.pairwise import pairwise_loss
+
+cases = given(classes=st.integers(2, 8), seed=st.integers(0, 2**31 - 1), several=st.booleans())
+
+
+def batch(classes: int, seed: int, several: bool, size: int = 9) -> tuple[Tensor, Tensor]:
+    """Logits, and the weights of one complementary label a sample, or of between one and K-1."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = 2 * torch.randn(size, classes, generator=generator, dtype=torch.float64)
+    order = torch.rand(size, classes, generator=generator).argsort(dim=1)
+    labels = torch.randint(1, classes, (size, 1), generator=generator) if several else torch.ones(size, 1)
+    mask = (order < labels).double()
+    return logits.requires_grad_(), mask / mask.sum(dim=1, keepdim=True)
+
+
+def assert_same(ours: Tensor, expected: Tensor, logits: Tensor) -> None:
+    torch.testing.assert_close(ours, expected, rtol=1e-11, atol=1e-12)
+    (our_gradient,) = torch.autograd.grad(ours, logits)
+    (gradient,) = torch.autograd.grad(expected, logits)
+    torch.testing.assert_close(our_gradient, gradient, rtol=1e-9, atol=1e-11)
+
+
+@cases
+@settings(max_examples=40, deadline=None)
+def test_forward_equals_the_transition_matrix(classes: int, seed: int, several: bool) -> None:
+    logits, weights = batch(classes, seed, several)
+    q = (1 - torch.eye(classes, dtype=torch.float64)) / (classes - 1)
+    probabilities = logits.softmax(dim=1) @ q
+    torch.testing.assert_close(probabilities.sum(dim=1), torch.ones(len(logits), dtype=torch.float64))
+    expected = -(weights * probabilities.log()).sum(dim=1).mean()
+    assert_same(forward_loss(logits, weights), expected, logits)
+
+
+def test_forward_keeps_its_digits_where_the_wrong_class_is_nearly_certain() -> None:
+    logits = torch.tensor([[60.0, 0, 0], [1e4, -1e4, -1e4], [0, -1e4, 1e4], [5, 5, -1e4]], requires_grad=True)
+    weights = functional.one_hot(torch.tensor([0, 0, 2, 0]), 3).float()
+    loss = forward_loss(logits, weights)
+    loss.backward()  # type: ignore[no-untyped-call]
+    # log 2 - log(1 - p) is 60, 2·10^4, 10^4 + log 2 and 2 log 2.
+    assert loss.item() == pytest.approx((60 + 2e4 + 1e4 + 0.693147 + 1.386294) / 4, rel=1e-6)
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all()
+    torch.testing.assert_close(logits.grad[1], torch.tensor([0.25, -0.125, -0.125]), rtol=1e-3, atol=0)
+
+
+def test_forward_is_least_when_the_label_is_ruled_out() -> None:
+    weights = torch.tensor([[0.0, 1.0, 0.0]])
+    ruled_out = forward_loss(torch.tensor([[0.0, -1e4, 0.0]]), weights)
+    assert ruled_out.item() == pytest.approx(torch.tensor(2.0).log().item())
+    assert forward_loss(torch.tensor([[0.0, 1.0, 0.0]]), weights) > ruled_out
+
+
+@cases
+@settings(max_examples=40, deadline=None)
+def test_pairwise_equals_the_loops(classes: int, seed: int, several: bool) -> None:
+    logits, weights = batch(classes, seed, several)
+    total = torch.zeros((), dtype=torch.float64)
+    for g, row in zip(logits, weights, strict=True):
+        for label in range(classes):
+            for k in range(classes):
+                if k != label:
+                    total = total + row[label] / (1 + torch.exp(g[k] - g[label]))
+    expected = (classes - 1) / len(logits) * total - classes * (classes - 1) / 2 + classes - 1
+    assert_same(pairwise_loss(logits, weights), expected, logits)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_pairwise_is_unbiased_for_the_ordinary_pairwise_loss(classes: int) -> None:
+    logits, _ = batch(classes, seed=classes, several=False, size=20)
+    labels = torch.arange(20) ** 2 % classes
+    wrong = 1 - functional.one_hot(labels, classes).double()
+    ordinary = torch.stack(
+        [sum(torch.sigmoid(g[k] - g[y]) for k in range(classes) if k != y) for g, y in zip(logits, labels, strict=True)]  # type: ignore[misc]
+    ).mean()
+    torch.testing.assert_close(pairwise_loss(logits, wrong / (classes - 1)), ordinary, rtol=1e-11, atol=1e-11)
+
+
+def test_pairwise_stays_finite() -> None:
+    logits = torch.tensor([[1e4, -1e4, 0.0]], requires_grad=True)
+    loss = pairwise_loss(logits, torch.tensor([[1.0, 0, 0]]))
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert loss.item() == pytest.approx(2 * 2 - 3 + 2)
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all()

@@ -1,0 +1,120 @@
+"""Both estimates of MMD against loops over pairs."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from core.losses.mmd import mmd_linear, mmd_quadratic
+
+
+def drawn(rows: int, seed: int, shift: float = 0.0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return (torch.randn(rows, 3, generator=generator, dtype=torch.float64) + shift).requires_grad_()
+
+
+def bandwidth(source: Tensor, target: Tensor) -> float:
+    """The mean squared distance over all ordered pairs of different rows of both batches."""
+    rows = [row.tolist() for row in torch.cat((source, target))]
+    distances = [math.dist(x, y) ** 2 for i, x in enumerate(rows) for j, y in enumerate(rows) if i != j]
+    return sum(distances) / len(distances)
+
+
+def kernel(x: Tensor, y: Tensor, mean_distance: float, kernels: int, factor: float) -> Tensor:
+    least = mean_distance / factor ** (kernels // 2)
+    value = torch.zeros((), dtype=torch.float64)
+    for u in range(kernels):
+        value = value + torch.exp(-((x - y) ** 2).sum() / (least * factor**u))
+    return value
+
+
+def literal_linear(source: Tensor, target: Tensor, kernels: int, factor: float) -> Tensor:
+    mean_distance = bandwidth(source, target)
+    size, value = len(source), torch.zeros((), dtype=torch.float64)
+    for i in range(size):
+        j = (i + 1) % size
+        for x, y, sign in (
+            (source[i], source[j], 1),
+            (target[i], target[j], 1),
+            (source[i], target[j], -1),
+            (source[j], target[i], -1),
+        ):
+            value = value + sign * kernel(x, y, mean_distance, kernels, factor)
+    return value / size
+
+
+def literal_quadratic(source: Tensor, target: Tensor, kernels: int, factor: float) -> Tensor:
+    mean_distance = bandwidth(source, target)
+    m, n = len(source), len(target)
+    value = torch.zeros((), dtype=torch.float64)
+    for batch, size in ((source, m), (target, n)):
+        for i in range(size):
+            for j in range(size):
+                if i != j:
+                    value = value + kernel(batch[i], batch[j], mean_distance, kernels, factor) / (size * (size - 1))
+    for x in source:
+        for y in target:
+            value = value - 2 * kernel(x, y, mean_distance, kernels, factor) / (m * n)
+    return value
+
+
+def assert_same(ours: Tensor, expected: Tensor, leaves: tuple[Tensor, Tensor]) -> None:
+    torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-12)
+    for our_gradient, gradient in zip(
+        torch.autograd.grad(ours, leaves), torch.autograd.grad(expected, leaves), strict=True
+    ):
+        torch.testing.assert_close(our_gradient, gradient, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize(("kernels", "factor"), [(5, 2.0), (1, 2.0), (4, 3.0)])
+@pytest.mark.parametrize("rows", [2, 7])
+def test_linear_equals_the_loop(rows: int, kernels: int, factor: float) -> None:
+    source, target = drawn(rows, 1), drawn(rows, 2, shift=0.5)
+    ours = mmd_linear(source, target, kernels, factor)
+    assert_same(ours, literal_linear(source, target, kernels, factor), (source, target))
+
+
+@pytest.mark.parametrize(("kernels", "factor"), [(5, 2.0), (1, 2.0), (4, 3.0)])
+@pytest.mark.parametrize("sizes", [(2, 2), (7, 7), (4, 6)])
+def test_quadratic_equals_the_loops(sizes: tuple[int, int], kernels: int, factor: float) -> None:
+    source, target = drawn(sizes[0], 1), drawn(sizes[1], 2, shift=0.5)
+    ours = mmd_quadratic(source, target, kernels, factor)
+    assert_same(ours, literal_quadratic(source, target, kernels, factor), (source, target))
+
+
+def test_five_kernels_of_factor_two_start_at_a_quarter_of_the_mean_distance() -> None:
+    source, target = drawn(6, 1), drawn(6, 2)
+    least = bandwidth(source, target) / 4
+    x, y = source[0], target[0]
+    expected = sum(math.exp(-((x - y) ** 2).sum().item() / (least * 2**u)) for u in range(5))
+    assert kernel(x, y, 4 * least, 5, 2.0).item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("mmd", [mmd_linear, mmd_quadratic])
+def test_apart_is_more_than_alike(mmd: Callable[[Tensor, Tensor], Tensor]) -> None:
+    alike = mmd(drawn(200, 1), drawn(200, 2))
+    apart = mmd(drawn(200, 1), drawn(200, 2, shift=2.0))
+    assert abs(alike.item()) < 0.3
+    assert apart.item() > 1
+
+
+def test_rows_that_are_all_equal_give_zero_and_a_finite_gradient() -> None:
+    for mmd in (mmd_linear, mmd_quadratic):
+        source = torch.ones(4, 3, requires_grad=True)
+        value = mmd(source, torch.ones(4, 3))
+        value.backward()  # type: ignore[no-untyped-call]
+        assert value.item() == 0
+        assert source.grad is not None
+        assert source.grad.isfinite().all()
+
+
+def test_large_features_stay_finite() -> None:
+    for mmd in (mmd_linear, mmd_quadratic):
+        source = (1e4 * torch.randn(8, 5, generator=torch.Generator().manual_seed(1))).requires_grad_()
+        value = mmd(source, -source.detach())
+        value.backward()  # type: ignore[no-untyped-call]
+        assert value.isfinite()
+        assert source.grad is not None
+        assert source.grad.isfinite().all()
