@@ -1,0 +1,57 @@
+"""No loss asks the host for a value: a meta tensor has none to give, so `.item()`, `if` or a mask would raise."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from core.losses.adversarial import adversarial_loss, discriminator_accuracy, domain_input
+from core.losses.complementary import ascent_loss, class_losses, complementary_loss, non_negative_loss
+from core.losses.entropy import entropy, entropy_weights
+from core.losses.forward import forward_loss
+from core.losses.information import information
+from core.losses.mmd import mmd_linear, mmd_quadratic
+from core.losses.pairwise import pairwise_loss
+from core.losses.reversal import reverse_gradient
+from core.losses.scattering import log_scatter
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+def whole_adversarial(x: Tensor, weights: Tensor) -> Tensor:
+    log_t = log_scatter(x, 0.5)
+    omega = entropy_weights(entropy(reverse_gradient(log_t, x.new_empty(())), 1e-5))
+    scores = domain_input(x, log_t, detach=True).sum(dim=1)
+    loss = adversarial_loss(scores[:4], scores[4:], omega[:4], omega[4:], terms="mean", detach_sums=True)
+    return loss + discriminator_accuracy(scores[:4], scores[4:])
+
+
+LOSSES: dict[str, Loss] = {
+    "complementary": lambda x, w: complementary_loss(class_losses(x, w, w.mean(dim=0))),
+    "non-negative": lambda x, w: non_negative_loss(class_losses(x, w, w.mean(dim=0), by_loss_index=True)),
+    "ascent": lambda x, w: sum(ascent_loss(class_losses(x, w, w.mean(dim=0)), by_counts=True), x.new_zeros(())),
+    "forward": forward_loss,
+    "pairwise": pairwise_loss,
+    "adversarial": whole_adversarial,
+    "information": lambda x, w: information(x.log_softmax(dim=1)),
+    "mmd linear": lambda x, w: mmd_linear(x[:4], x[4:]),
+    "mmd quadratic": lambda x, w: mmd_quadratic(x[:4], x[4:]),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_loss_and_gradient_need_no_values(name: str, dtype: torch.dtype) -> None:
+    x = torch.empty(8, 5, device="meta", dtype=dtype, requires_grad=True)
+    loss = LOSSES[name](x, torch.empty(8, 5, device="meta", dtype=dtype))
+    assert loss.shape == ()
+    assert (loss.device.type, loss.dtype) == ("meta", dtype)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert x.grad is not None
+    assert x.grad.shape == x.shape
+
+
+def test_a_loss_that_asks_would_be_seen() -> None:
+    with pytest.raises(RuntimeError, match="meta"):
+        bool(torch.empty((), device="meta") < 0)

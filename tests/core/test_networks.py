@@ -1,0 +1,325 @@
+"""G, F and D: shapes, sizes worked out by hand, dropout's own stream, errors."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Generator, Tensor, nn
+from torch.nn import functional
+
+from core.data.vision import torchvision
+from core.errors import InputError
+from core.networks import (
+    ChannelDropout,
+    Classifier,
+    Discriminator,
+    Dropout,
+    Shape,
+    build_classifier,
+    build_discriminator,
+    choose_network,
+    use_generator,
+)
+
+
+def seeded(seed: int = 1) -> Generator:
+    return Generator().manual_seed(seed)
+
+
+def images(shape: Shape, count: int = 3) -> Tensor:
+    height, width, channels = shape
+    return torch.randn(count, channels, height, width, generator=seeded())
+
+
+def parameters(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+@pytest.mark.parametrize(
+    ("network", "shape", "width", "expected", "batch_norm"),
+    [
+        ("lenet", (28, 28, 1), 500, (20 * 25 + 20) + (20 * 50 * 25 + 50) + (800 * 500 + 500) + (500 * 10 + 10), False),
+        (
+            "dtn",
+            (32, 32, 3),
+            512,
+            (3 * 64 * 25 + 3 * 64)  # each convolution's bias, and its batch-norm's scale and shift
+            + (64 * 128 * 25 + 3 * 128)
+            + (128 * 256 * 25 + 3 * 256)
+            + (4096 * 512 + 3 * 512)
+            + (512 * 10 + 10),
+            True,
+        ),
+    ],
+)
+def test_networks_of_the_paper(network: str, shape: Shape, width: int, expected: int, batch_norm: bool) -> None:
+    classifier = build_classifier(network, shape, 10)
+    assert choose_network(shape) == network
+    assert parameters(classifier) == expected
+    assert classifier.width == width
+    assert classifier.has_batch_norm is batch_norm
+    assert isinstance(classifier.head, nn.Linear)
+    features, logits = classifier(images(shape))
+    assert features.shape == (3, width)
+    assert logits.shape == (3, 10)
+    assert torch.equal(logits, classifier.head(features))
+
+
+@pytest.mark.parametrize(
+    ("network", "shape", "drops"),
+    [("lenet", (28, 28, 1), [0.5, 0.5]), ("dtn", (32, 32, 3), [0.1, 0.3, 0.5, 0.5])],
+)
+def test_dropout_of_the_paper(network: str, shape: Shape, drops: list[float]) -> None:
+    classifier = build_classifier(network, shape, 10)
+    found = [part for part in classifier.modules() if isinstance(part, Dropout)]
+    assert [part.p for part in found] == drops
+    assert [isinstance(part, ChannelDropout) for part in found] == [True] * (len(drops) - 1) + [False]
+
+
+def test_lenet_equals_the_published_order_of_its_layers() -> None:
+    classifier = build_classifier("lenet", (28, 28, 1), 10)
+    use_generator(classifier, seeded())
+    x = images((28, 28, 1), count=8)
+    features = classifier.features(x)
+    gradients = torch.autograd.grad(features.square().sum(), list(classifier.extractor.parameters()))
+
+    c1, c2, fc = (
+        part for part in classifier.modules() if isinstance(part, nn.Conv2d | nn.Linear) and part is not classifier.head
+    )
+    stream = seeded()
+    channel_drop, drop = ChannelDropout(0.5), Dropout(0.5)
+    channel_drop.generator = drop.generator = stream
+    y = functional.relu(functional.max_pool2d(c1(x), 2))
+    y = functional.relu(functional.max_pool2d(channel_drop(c2(y)), 2))
+    expected = drop(functional.relu(fc(y.reshape(8, 800))))
+    torch.testing.assert_close(features, expected)
+    expected_gradients = torch.autograd.grad(expected.square().sum(), list(classifier.extractor.parameters()))
+    for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(gradient, expected_gradient)
+
+
+@pytest.mark.parametrize(("network", "shape"), [("lenet", (28, 28, 1)), ("dtn", (32, 32, 3)), ("convnet", (21, 40, 2))])
+def test_channels_last_changes_nothing(network: str, shape: Shape) -> None:
+    classifier = build_classifier(network, shape, 10)
+    x = images(shape, count=4)
+    results = []
+    for memory_format in (torch.contiguous_format, torch.channels_last):
+        classifier.to(memory_format=memory_format)  # type: ignore[call-overload]
+        use_generator(classifier, seeded())
+        features, logits = classifier(x.contiguous(memory_format=memory_format))
+        gradients = torch.autograd.grad(logits.square().sum(), list(classifier.parameters()))
+        results.append((features, logits, *gradients))
+    # The masks of channels come in the same order; those of single features too, since features have no channels.
+    for plain, last in zip(*results, strict=True):
+        torch.testing.assert_close(plain, last, rtol=1e-3, atol=1e-4)
+
+
+@given(height=st.integers(4, 70), width=st.integers(4, 70), channels=st.integers(1, 5))
+@settings(max_examples=25, deadline=None)
+def test_convnet_takes_any_shape(height: int, width: int, channels: int) -> None:
+    shape = (height, width, channels)
+    classifier = build_classifier("convnet", shape, 4)
+    strides = [part.stride for part in classifier.modules() if isinstance(part, nn.Conv2d)]
+    assert len(strides) >= 3
+    assert classifier.has_batch_norm
+    features, logits = classifier(images(shape, count=2))
+    assert features.shape == (2, 512)
+    assert logits.shape == (2, 4)
+    assert logits.isfinite().all()
+
+
+def test_convnet_is_dtn_where_dtn_fits() -> None:
+    shapes = [
+        [tuple(parameter.shape) for parameter in build_classifier(name, (32, 32, 3), 10).parameters()]
+        for name in ("dtn", "convnet")
+    ]
+    assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((28, 28, 1), "lenet"),
+        ((32, 32, 3), "dtn"),
+        ((28, 28, 3), "convnet"),
+        ((32, 32, 1), "convnet"),
+        ((8, 8, 1), "convnet"),
+        ((127, 127, 3), "convnet"),
+        ((128, 20, 3), "resnet18"),
+        ((20, 224, 1), "resnet18"),
+        ((224, 224, 4), "convnet"),
+    ],
+)
+def test_choice_by_shape(shape: Shape, expected: str) -> None:
+    assert choose_network(shape) == expected
+
+
+def test_auto_chooses_by_shape() -> None:
+    assert build_classifier("auto", (28, 28, 1), 10).width == 500
+    assert build_classifier("auto", (16, 16, 1), 10).width == 512
+
+
+@pytest.mark.parametrize(
+    ("network", "shape", "weights", "sentence"),
+    [
+        ("lenet", (32, 32, 3), "", "lenet takes images of 28×28×1, these are 32×32×3"),
+        ("dtn", (28, 28, 1), "", "dtn takes images of 32×32×3, these are 28×28×1"),
+        ("convnet", (3, 9, 1), "", "convnet takes images of 4×4 and more, these are 3×9×1"),
+        ("resnet18", (224, 224, 4), "", "resnet18 takes images of 1 or 3 channels, these are 224×224×4"),
+        ("lenet", (28, 28, 1), "some.pt", "only resnet18 and resnet50 take a weights file, the network is lenet"),
+        ("vgg", (28, 28, 1), "", "expected one of auto, lenet, dtn, convnet, resnet18, resnet50, got 'vgg'"),
+    ],
+)
+def test_what_does_not_fit_is_a_sentence(network: str, shape: Shape, weights: str, sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        build_classifier(network, shape, 10, weights)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_resnets(channels: int) -> None:
+    classifier = build_classifier("resnet18", (64, 64, channels), 31)
+    assert classifier.has_batch_norm
+    assert parameters(classifier) == 11_176_512 + 512 * 31 + 31
+    features, logits = classifier(images((64, 64, channels), count=2))
+    assert features.shape == (2, 512)
+    assert logits.shape == (2, 31)
+
+
+def test_resnet50_is_wider() -> None:
+    classifier = build_classifier("resnet50", (64, 64, 3), 5)
+    assert classifier.width == 2048
+    assert parameters(classifier) == 23_508_032 + 2048 * 5 + 5
+
+
+def test_weights_come_from_a_local_file(tmp_path: Path) -> None:
+    published = torchvision().models.resnet18(weights=None)
+    path = tmp_path / "resnet18.pt"
+    torch.save(published.state_dict(), path)
+    classifier = build_classifier("resnet18", (32, 32, 3), 4, str(path)).eval()
+    published.fc = nn.Identity()
+    x = images((32, 32, 3))
+    torch.testing.assert_close(classifier.features(x), published.eval()(x))
+    grey = build_classifier("resnet18", (32, 32, 1), 4, str(path)).eval()
+    one = images((32, 32, 1))
+    torch.testing.assert_close(grey.features(one), published(one.repeat(1, 3, 1, 1)))
+
+    with pytest.raises(InputError, match="are not those of resnet50"):
+        build_classifier("resnet50", (32, 32, 3), 4, str(path))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="cannot be read"):
+        build_classifier("resnet18", (32, 32, 3), 4, str(path))
+
+
+@pytest.mark.parametrize("content", [b"", b"weights", b"\x80\x02", b"PK\x03\x04", bytes(range(256))])
+def test_files_that_hold_no_weights(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "weights.pt"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"weights: .*weights\.pt cannot be read"):
+        build_classifier("resnet18", (32, 32, 3), 4, str(path))
+
+
+@pytest.mark.parametrize("content", [[1, 2], {"layer": torch.zeros(2)}, {1: torch.zeros(2)}, torch.zeros(3)])
+def test_files_that_hold_something_else(tmp_path: Path, content: object) -> None:
+    path = tmp_path / "weights.pt"
+    torch.save(content, path)
+    with pytest.raises(InputError, match="are not those of resnet18"):
+        build_classifier("resnet18", (32, 32, 3), 4, str(path))
+
+
+def test_weights_with_code_are_refused(tmp_path: Path) -> None:
+    torch.save(nn.Linear(2, 2), tmp_path / "module.pt")
+    with pytest.raises(InputError, match="cannot be read as a file of plain weights"):
+        build_classifier("resnet18", (32, 32, 3), 4, str(tmp_path / "module.pt"))
+
+
+def test_weights_that_are_not_there(tmp_path: Path) -> None:
+    for path, sentence in ((tmp_path / "none.pt", "there is no file"), (tmp_path, "cannot be read")):
+        with pytest.raises(InputError, match=sentence):
+            build_classifier("resnet18", (32, 32, 3), 4, str(path))
+
+
+@pytest.mark.parametrize("inputs", [500, 5000])
+def test_discriminator(inputs: int) -> None:
+    discriminator = build_discriminator(inputs)
+    assert isinstance(discriminator, Discriminator)
+    assert parameters(discriminator) == (inputs * 500 + 500) + (500 * 500 + 500) + (500 + 1)
+    assert [part.p for part in discriminator.modules() if isinstance(part, Dropout)] == [0.5, 0.5]
+    scores = discriminator(torch.randn(6, inputs))
+    assert scores.shape == (6,)
+    assert (scores < 0).any() or (scores > 1).any() or scores.std() > 0, "raw scores, no sigmoid"
+    layers = [part for part in discriminator.modules() if isinstance(part, nn.Linear)]
+    for layer in layers:
+        assert not layer.bias.any()
+    for layer in layers[:2]:
+        expected = (2 / (layer.in_features + layer.out_features)) ** 0.5
+        assert layer.weight.std().item() == pytest.approx(expected, rel=0.02)
+        assert layer.weight.abs().max() > 3 * expected, "normal, not uniform"
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_dropout_scales_as_torch_does(p: float, dtype: torch.dtype) -> None:
+    drop = Dropout(p)
+    use_generator(drop, seeded())
+    x = torch.ones(200_000, dtype=dtype, requires_grad=True)
+    y = drop(x)
+    kept = functional.dropout(torch.ones(1000, dtype=dtype), p).max()
+    assert y.dtype == dtype
+    assert y.unique().tolist() == pytest.approx([0, kept.item()], rel=1e-2 if dtype == torch.bfloat16 else 1e-6)
+    share = (y == 0).double().mean().item()
+    assert share == pytest.approx(p, abs=5 * (p * (1 - p) / 200_000) ** 0.5)
+    y.sum().backward()
+    assert x.grad is not None
+    assert torch.equal(x.grad, y.detach()), "the gradient passes through the same mask"
+
+
+def test_channel_dropout_drops_whole_channels() -> None:
+    drop = ChannelDropout(0.5)
+    use_generator(drop, seeded())
+    for x in (torch.ones(40, 50, 4, 3), torch.ones(40, 50, 4, 3).contiguous(memory_format=torch.channels_last)):
+        y = drop(x)
+        assert y.stride() == x.stride()
+        assert torch.equal(y, y[:, :, :1, :1].expand_as(y))
+        assert set(y.unique().tolist()) == {0, 2}
+        assert (y == 0).float().mean().item() == pytest.approx(0.5, abs=0.06)
+
+
+@pytest.mark.parametrize("kind", [Dropout, ChannelDropout])
+def test_dropout_is_identity_in_evaluation_and_at_zero(kind: type[Dropout]) -> None:
+    x = torch.randn(3, 4, 2, 2)
+    assert kind(0.5).eval()(x) is x
+    assert kind(0.0)(x) is x
+
+
+@pytest.mark.parametrize(("network", "shape"), [("lenet", (28, 28, 1)), ("dtn", (32, 32, 3))])
+def test_a_run_owns_its_stream(network: str, shape: Shape) -> None:
+    classifier: Classifier = build_classifier(network, shape, 10)
+    discriminator = build_discriminator(classifier.width)
+    generator = seeded(7)
+    for module in (classifier, discriminator):
+        use_generator(module, generator)
+        assert all(part.generator is generator for part in module.modules() if isinstance(part, Dropout))
+    before = torch.get_rng_state()
+    first = discriminator(classifier.features(images(shape)))
+    second = discriminator(classifier.features(images(shape)))
+    assert torch.equal(torch.get_rng_state(), before), "the global stream is untouched"
+    assert not torch.equal(first, second)
+    generator.manual_seed(7)
+    assert torch.equal(discriminator(classifier.features(images(shape))), first)
+    state = generator.get_state()
+    third = classifier.features(images(shape))
+    generator.set_state(state)
+    assert torch.equal(classifier.features(images(shape)), third), "resumed from a saved state"
+
+
+def test_building_draws_from_the_global_stream_only() -> None:
+    heads = []
+    for _ in range(2):
+        with torch.random.fork_rng():
+            torch.manual_seed(5)
+            heads.append(build_classifier("lenet", (28, 28, 1), 10).head.weight)
+    assert torch.equal(heads[0], heads[1])
