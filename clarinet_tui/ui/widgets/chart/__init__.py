@@ -1,0 +1,50 @@
+"""Line charts for Textual, drawn with numpy into Braille dots: fast, honest about peaks and gaps, at home over SSH.
+
+    from clarinet_tui.ui.widgets.chart import Chart, Line
+
+    chart = Chart("Loss")
+    chart.lines = (Line.of("train", x, y), Line.envelope("test", x, low, high, mean))
+
+The widget knows nothing of where numbers come from. Everything it shows is a reactive, and every line is immutable:
+
+- `lines`: what is drawn, the first on top. `Line.of(name, x, y)` takes points, `Line.envelope(name, x, low, high,
+  mean, missing)` takes summaries. Each pixel column inks everything from its lowest to its highest value, so no peak is
+  lost however many points there are. NaN is a gap with × in a row of its own; infinite values, and values that a log
+  scale cannot show, are arrows at the edge.
+- `beside`: lines that only count for the axes. Give each of two charts the other's lines: both have the same axes.
+- `marks`: vertical marks with a label. `y_range`: fixed edges (linear scale). `x_name`, `x_is_time`: the x axis.
+- `scale`: "linear", "log" or "symlog" (signed, with a zero line). `smoothing`: how far an exponential average reaches
+  back, as a share of the width; the raw values stay behind it, dimmed.
+- `view`: what is shown of x: everything (`View()`), a window, or a window that follows the newest point.
+- `crosshair`: an x, whose values then stand in the legend.
+
+Keys: + - zoom, h l pan, 0 everything, f follow, L next scale, m smoothing, left and right move the crosshair (shift: by
+ten cells), esc hides it. Mouse: the wheel zooms, dragging pans, the crosshair is under the pointer.
+Messages: `Chart.ViewChanged` and `Chart.CrosshairMoved`, posted only for what the user does; to keep charts in step,
+copy `view` and `crosshair` from one to the other in their handlers.
+
+Colours are Okabe and Ito's, for dark and light themes; markers tell lines apart without colour. `glyphs` chooses the
+dots: `BRAILLE`, `QUADRANTS` for terminals without Braille, `HALVES` for the Linux console; `glyphs_for` guesses.
+Below the widget, `draw(Plan(...))` makes the same picture as plain characters, without Textual.
+"""
+
+from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, HALVES, QUADRANTS, Glyphs, glyphs_for
+from clarinet_tui.ui.widgets.chart.picture import Picture, Plan, draw
+from clarinet_tui.ui.widgets.chart.series import Line, Mark
+from clarinet_tui.ui.widgets.chart.view import View
+from clarinet_tui.ui.widgets.chart.widget import Chart
+
+__all__ = [
+    "BRAILLE",
+    "HALVES",
+    "QUADRANTS",
+    "Chart",
+    "Glyphs",
+    "Line",
+    "Mark",
+    "Picture",
+    "Plan",
+    "View",
+    "draw",
+    "glyphs_for",
+]

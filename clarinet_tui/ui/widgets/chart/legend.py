@@ -1,0 +1,93 @@
+"""The rows above a chart: its title, its lines with their values, and what is unusual about the view."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from rich.cells import cell_len, set_cell_size
+
+from clarinet_tui.ui.widgets.chart import palette
+from clarinet_tui.ui.widgets.chart.field import LABEL, PLAIN, solid
+from clarinet_tui.ui.widgets.chart.series import Line
+from clarinet_tui.ui.widgets.chart.ticks import number
+
+TITLE = -1
+Piece = tuple[str, int]
+"""Text and the number of its style."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line in the legend."""
+
+    marker: str
+    slot: int
+    name: str
+    value: str
+
+    def pieces(self, *, short: bool = False) -> list[Piece]:
+        value = "" if short or not self.value else f" {self.value}"
+        return [(f"{self.marker} ", solid(self.slot)), (self.name, LABEL), (value, PLAIN)]
+
+
+def entries(lines: tuple[Line, ...], crosshair: float | None) -> list[Entry]:
+    """The legend of the lines, with their values at the crosshair or else their newest ones."""
+    found = []
+    for place, line in enumerate(lines):
+        slot = place if line.slot is None else line.slot
+        found.append(Entry(line.marker or palette.marker(slot), slot, line.name, reading(line, crosshair)))
+    return found
+
+
+def reading(line: Line, x: float | None) -> str:
+    """The line's value at x, with its range where the entry stands for many; the newest value without x."""
+    if x is None:
+        return "" if line.last is None else number(line.last)
+    index = line.nearest(x)
+    if index is None:
+        return ""
+    mean, low, high = (float(values[index]) for values in (line.mean, line.low, line.high))
+    if not low < high or not np.isfinite(mean):
+        return number(mean)
+    return f"{number(mean)} ({number(low, 3)}…{number(high, 3)})"
+
+
+def header(title: str, listed: list[Entry], badges: str, width: int, rows: int) -> list[list[Piece]]:
+    """Title, legend and badges in at most `rows` rows of `width` cells; values go before names do."""
+    if rows <= 0:
+        return []
+    for short in (False, True):
+        laid = _wrap(title, [entry.pieces(short=short) for entry in listed], width)
+        if len(laid) <= rows:
+            break
+    laid = laid[:rows]
+    used = _length(laid[0])
+    if badges and used + cell_len(badges) + 2 <= width:
+        laid[0] = [*laid[0], (" " * (width - used - cell_len(badges)), PLAIN), (badges, LABEL)]
+    return [_fill(row, width) for row in laid]
+
+
+def _wrap(title: str, groups: list[list[Piece]], width: int) -> list[list[Piece]]:
+    rows: list[list[Piece]] = [[(title, TITLE)] if title else []]
+    for group in groups:
+        gap = 3 if rows[-1] else 0
+        if rows[-1] and _length(rows[-1]) + gap + _length(group) > width:
+            rows.append([])
+            gap = 0
+        rows[-1] += [(" " * gap, PLAIN), *group] if gap else group
+    return rows
+
+
+def _length(pieces: Iterable[Piece]) -> int:
+    return sum(cell_len(text) for text, _ in pieces)
+
+
+def _fill(pieces: list[Piece], width: int) -> list[Piece]:
+    """The pieces cut or padded to the width, also where characters are two cells wide."""
+    row, left = [], width
+    for text, style in pieces:
+        size = min(cell_len(text), left)
+        if size:
+            row.append((set_cell_size(text, size), style))
+            left -= size
+    return [*row, (" " * left, PLAIN)] if left else row

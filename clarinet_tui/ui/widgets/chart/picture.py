@@ -1,0 +1,166 @@
+"""A chart as a field of characters: lines, axes, grid, marks and crosshair, without a terminal or a widget."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clarinet_tui.ui.widgets.chart import palette
+from clarinet_tui.ui.widgets.chart.axes import Axes, draw_axes, make_axes
+from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, Glyphs, ink
+from clarinet_tui.ui.widgets.chart.columns import Columns, gather, smooth, spans, tail, to_heights
+from clarinet_tui.ui.widgets.chart.field import CROSSHAIR, MARK, Field, faint, solid
+from clarinet_tui.ui.widgets.chart.scales import ScaleName
+from clarinet_tui.ui.widgets.chart.series import Floats, Line, Mark
+
+Cells = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything that decides how a chart looks."""
+
+    width: int
+    height: int
+    lines: tuple[Line, ...] = ()
+    beside: tuple[Line, ...] = ()
+    """Lines that are not drawn here but count for the axes."""
+    marks: tuple[Mark, ...] = ()
+    window: tuple[float, float] = (0.0, 1.0)
+    scale: ScaleName = "linear"
+    y_range: tuple[float, float] | None = None
+    smoothing: float = 0.0
+    """How far back the smoothing reaches, as a share of the width."""
+    crosshair: float | None = None
+    glyphs: Glyphs = BRAILLE
+    x_name: str = ""
+    x_is_time: bool = False
+    gutter: int = 6
+    """The least width of the y labels, so that charts above each other line up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """The finished field and where the plot lies in it."""
+
+    field: Field
+    axes: Axes
+
+
+@dataclass
+class _Trace:
+    """One line on its way to the canvas."""
+
+    line: Line
+    slot: int
+    raw: Columns
+    smoothed: Columns | None = None
+
+    @property
+    def shown(self) -> Columns:
+        return self.smoothed or self.raw
+
+    @property
+    def marker(self) -> str:
+        return self.line.marker or palette.marker(self.slot)
+
+
+def draw(plan: Plan) -> Picture:
+    """Draws the plan. The first line lies on top."""
+    axes = make_axes(plan)
+    canvas = Field(plan.width, plan.height)
+    draw_axes(canvas, axes, plan)
+    traces = [_trace(line, place, plan, axes) for place, line in enumerate(plan.lines)]
+    _draw_marks(canvas, axes, plan)
+    for trace in reversed(traces):
+        _draw_line(canvas, axes, trace.raw, faint(trace.slot) if trace.smoothed else solid(trace.slot), plan.glyphs)
+    for trace in reversed(traces):
+        if trace.smoothed:
+            _draw_line(canvas, axes, trace.smoothed, solid(trace.slot), plan.glyphs)
+    if plan.crosshair is not None:
+        _draw_crosshair(canvas, axes, plan.crosshair)
+    for place, trace in reversed(list(enumerate(traces))):
+        _draw_markers(canvas, axes, trace, place, len(traces), plan)
+        _draw_unknown(canvas, axes, trace, plan.glyphs)
+    return Picture(canvas, axes)
+
+
+def _trace(line: Line, place: int, plan: Plan, axes: Axes) -> _Trace:
+    count = axes.width * plan.glyphs.across
+    slot = place if line.slot is None else line.slot
+    trace = _Trace(line, slot, to_heights(gather(line, plan.window, count), axes.scale))
+    if plan.smoothing > 0:
+        reach = plan.smoothing * count
+        lead = int(np.ceil(3 * reach))
+        start, stop = plan.window
+        early = start - lead * (stop - start) / max(count - 1, 1)
+        wide = smooth(gather(line, (early, stop), count + lead), reach)
+        trace.smoothed = to_heights(tail(wide, lead), axes.scale)
+    return trace
+
+
+def _draw_line(canvas: Field, axes: Axes, columns: Columns, style: int, glyphs: Glyphs) -> None:
+    dots = axes.height * glyphs.down
+    low, high = spans(columns)
+    codes = glyphs.cells(ink(axes.dot_rows(high), axes.dot_rows(low), dots))
+    canvas.overlay(axes.top, axes.left, codes, style)
+
+
+def _draw_marks(canvas: Field, axes: Axes, plan: Plan) -> None:
+    for mark in plan.marks:
+        column = axes.column(mark.x)
+        if column is None:
+            continue
+        canvas.column(axes.left + column, axes.top, axes.height, "┊", MARK)
+        label = mark.label[: max(0, axes.width - column - 2)]
+        canvas.put(axes.top, axes.left + column + 1, label, MARK)
+
+
+def _draw_crosshair(canvas: Field, axes: Axes, x: float) -> None:
+    column = axes.column(x)
+    if column is not None:
+        canvas.column(axes.left + column, axes.top, axes.height, "│", CROSSHAIR)
+
+
+def _draw_markers(canvas: Field, axes: Axes, trace: _Trace, place: int, lines: int, plan: Plan) -> None:
+    """A marker on every point if there is room, else here and there; always on the newest, and on the crosshair."""
+    columns = _marked(trace.shown.mean, axes.width, plan.glyphs.across, place, lines)
+    if plan.crosshair is not None:
+        columns = np.r_[columns, _crossed(trace, axes, plan)]
+    rows = axes.cell_rows(trace.shown.mean[columns])
+    inside = (rows >= 0) & (rows < axes.height)
+    cells = rows[inside].astype(np.intp), columns[inside] // plan.glyphs.across
+    canvas.scatter(axes.top + cells[0], axes.left + cells[1], trace.marker, solid(trace.slot))
+
+
+def _marked(mean: Floats, width: int, across: int, place: int, lines: int) -> Cells:
+    known = np.flatnonzero(~np.isnan(mean))
+    if known.size <= max(1, width // 4):
+        return known
+    gap = max(12, width // 6) * across
+    wanted = np.arange((place + 1) * gap // (lines + 1), known[-1], gap)
+    return np.unique(np.r_[known[np.minimum(np.searchsorted(known, wanted), known.size - 1)], known[-1]])
+
+
+def _crossed(trace: _Trace, axes: Axes, plan: Plan) -> Cells:
+    """The column in which the crosshair meets the line."""
+    index = trace.line.nearest(plan.crosshair) if plan.crosshair is not None else None
+    if index is None:
+        return np.zeros(0, dtype=np.intp)
+    start, stop = plan.window
+    last = trace.shown.mean.size - 1
+    column = int(np.rint((trace.line.x[index] - start) / (stop - start) * last))
+    known = 0 <= column <= last and not np.isnan(trace.shown.mean[column])
+    return np.array([column] if known else [], dtype=np.intp)
+
+
+def _draw_unknown(canvas: Field, axes: Axes, trace: _Trace, glyphs: Glyphs) -> None:
+    """Arrows at the edges for what is infinite or beyond the scale; × in its own row for what is not a number."""
+    style = solid(trace.slot)
+    bottom = axes.top + axes.height - 1
+    for flags, row, sign in ((trace.raw.above, axes.top, "▲"), (trace.raw.below, bottom, "▼")):
+        cells = np.unique(np.flatnonzero(flags) // glyphs.across)
+        canvas.scatter(np.full(cells.size, row), axes.left + cells, sign, style)
+    if axes.missing_row is not None:
+        cells = np.unique(np.flatnonzero(trace.raw.missing) // glyphs.across)
+        canvas.scatter(np.full(cells.size, axes.missing_row), axes.left + cells, "×", style)

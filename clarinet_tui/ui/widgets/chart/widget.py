@@ -1,0 +1,268 @@
+"""The chart as a Textual widget: keys, mouse, messages and strips."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from clarinet_tui.ui.widgets.chart.axes import Axes
+from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, Glyphs
+from clarinet_tui.ui.widgets.chart.legend import entries, header
+from clarinet_tui.ui.widgets.chart.picture import Plan, draw
+from clarinet_tui.ui.widgets.chart.scales import SCALES, ScaleName
+from clarinet_tui.ui.widgets.chart.series import Line, Mark, extent_of, printable
+from clarinet_tui.ui.widgets.chart.styles import COMPONENTS, Styles, make_styles
+from clarinet_tui.ui.widgets.chart.view import Extent, View
+
+SMOOTHINGS = (0.0, 0.01, 0.03, 0.1)
+"""How far smoothing reaches back, as shares of the width."""
+
+
+class Chart(Widget, can_focus=True):
+    """A chart of lines. Set `lines`, and whatever else of its reactives should change; see the package for the rest."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = COMPONENTS
+    DEFAULT_CSS = """
+    Chart { width: 1fr; height: 1fr; min-height: 3; }
+    Chart > .chart--title { color: $text-muted; text-style: bold; }
+    Chart:focus > .chart--title { color: $text-accent; text-style: bold; }
+    Chart > .chart--axis { color: $foreground 35%; }
+    Chart > .chart--label { color: $foreground 65%; }
+    Chart > .chart--grid { color: $foreground 14%; }
+    Chart > .chart--zero { color: $foreground 40%; }
+    Chart > .chart--mark { color: $foreground 50%; }
+    Chart > .chart--crosshair { color: $foreground 70%; }
+    Chart > .chart--pointer { color: $background; background: $foreground 80%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("plus,equals_sign", "zoom(0.5)", "Zoom in", key_display="+", id="chart.zoom_in", show=False),
+        Binding("minus,underscore", "zoom(2.0)", "Zoom out", key_display="-", id="chart.zoom_out", show=False),
+        Binding("h", "pan(-0.25)", "Pan left", id="chart.pan_left", show=False),
+        Binding("l", "pan(0.25)", "Pan right", id="chart.pan_right", show=False),
+        Binding("0", "reset", "Show everything", id="chart.reset", show=False),
+        Binding("f", "follow", "Follow", id="chart.follow", tooltip="Keep the newest values in view"),
+        Binding("L", "scale", "Scale", id="chart.scale", tooltip="Linear, log or symlog values"),
+        Binding("m", "smooth", "Smooth", id="chart.smooth", tooltip="Smooth the lines; raw values stay behind them"),
+        Binding("left", "cross(-1)", "Crosshair left", id="chart.cross_left", show=False),
+        Binding("right", "cross(1)", "Crosshair right", id="chart.cross_right", show=False),
+        Binding("shift+left", "cross(-10)", "Crosshair far left", id="chart.cross_far_left", show=False),
+        Binding("shift+right", "cross(10)", "Crosshair far right", id="chart.cross_far_right", show=False),
+        Binding("escape", "uncross", "Hide crosshair", id="chart.uncross", show=False),
+    ]
+
+    @dataclass
+    class ViewChanged(Message):
+        """The user has zoomed, panned or followed. `window` is what is now shown of x."""
+
+        chart: "Chart"
+        view: View
+        window: Extent
+
+        @property
+        def control(self) -> "Chart":
+            return self.chart
+
+    @dataclass
+    class CrosshairMoved(Message):
+        """The user has moved the crosshair to x, or hidden it."""
+
+        chart: "Chart"
+        x: float | None
+
+        @property
+        def control(self) -> "Chart":
+            return self.chart
+
+    title: reactive[str] = reactive("")
+    lines: reactive[tuple[Line, ...]] = reactive(())
+    beside: reactive[tuple[Line, ...]] = reactive(())
+    marks: reactive[tuple[Mark, ...]] = reactive(())
+    view: reactive[View] = reactive(View())
+    scale: reactive[ScaleName] = reactive[ScaleName]("linear")
+    smoothing: reactive[float] = reactive(0.0)
+    crosshair: reactive[float | None] = reactive[float | None](None)
+    y_range: reactive[tuple[float, float] | None] = reactive[tuple[float, float] | None](None)
+    x_name: reactive[str] = reactive("")
+    x_is_time: reactive[bool] = reactive(False)
+    empty_text: reactive[str] = reactive("nothing to draw yet")
+
+    def __init__(
+        self,
+        title: str = "",
+        *,
+        glyphs: Glyphs = BRAILLE,
+        label_width: int = 6,
+        id: str | None = None,  # noqa: A002
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self.set_reactive(Chart.title, printable(title))
+        self.glyphs = glyphs
+        self.label_width = label_width
+        self._strips: list[Strip] = []
+        self._drawn: tuple[object, ...] | None = None
+        self._axes: Axes | None = None
+        self._header_rows = 1
+        self._drag: tuple[int, View] | None = None
+        self._hovering = False
+
+    @property
+    def extent(self) -> Extent:
+        """All of x that there is, here and beside."""
+        return extent_of((*self.lines, *self.beside))
+
+    @property
+    def window(self) -> Extent:
+        """What is shown of x."""
+        return self.view.window(self.extent)
+
+    def render_line(self, y: int) -> Strip:
+        self._redraw()
+        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
+
+    def _redraw(self) -> None:
+        """Draws again if anything that decides the picture has changed since the last time."""
+        state = (
+            *(self.size, self.title, self.lines, self.beside, self.marks, self.view, self.scale, self.smoothing),
+            *(self.crosshair, self.y_range, self.x_name, self.x_is_time, self.empty_text),
+            *(self.has_focus, self.glyphs, self.rich_style, self.app.theme),
+        )
+        if state == self._drawn:
+            return
+        self._drawn = state
+        width, height = self.size
+        rows = header(self.title, entries(self.lines, self.crosshair), self._badges(), width, self._room(self.size))
+        self._header_rows = len(rows)
+        picture = draw(self._plan(width, height - len(rows)))
+        self._axes = picture.axes
+        if not any(line.x.size for line in self.lines):
+            text = self.empty_text[: picture.axes.width]
+            column = picture.axes.left + (picture.axes.width - len(text)) // 2
+            picture.field.put(picture.axes.height // 2, column, text, 2)
+        styles = make_styles(self, self.lines)
+        self._strips = [_strip(row, styles, width) for row in (*rows, *picture.field.runs())]
+
+    def _plan(self, width: int, height: int) -> Plan:
+        return Plan(
+            width=width,
+            height=height,
+            lines=self.lines,
+            beside=self.beside,
+            marks=self.marks,
+            window=self.window,
+            scale=self.scale,
+            y_range=self.y_range if self.scale == "linear" else None,
+            smoothing=self.smoothing,
+            crosshair=self.crosshair,
+            glyphs=self.glyphs,
+            x_name=self.x_name,
+            x_is_time=self.x_is_time,
+            gutter=self.label_width,
+        )
+
+    def _room(self, size: Size) -> int:
+        """How many rows title and legend may take."""
+        return 0 if size.height < 4 else (1 if size.height < 9 else max(1, size.height // 6))
+
+    def _badges(self) -> str:
+        smooth = f"smooth {self.smoothing:.0%}" if self.smoothing else ""
+        zoom = "" if self.view.whole else ("follow" if self.view.follow else "zoom")
+        scale = "" if self.scale == "linear" else self.scale
+        return " · ".join(filter(None, (scale, smooth, zoom)))
+
+    def _look(self, view: View) -> None:
+        if view != self.view:
+            self.view = view
+            self.post_message(self.ViewChanged(self, view, self.window))
+
+    def _cross(self, x: float | None) -> None:
+        if x != self.crosshair:
+            self.crosshair = x
+            self.post_message(self.CrosshairMoved(self, x))
+
+    def action_zoom(self, factor: float) -> None:
+        inside = self.crosshair is not None and self.window[0] <= self.crosshair <= self.window[1]
+        self._look(self.view.zoomed(factor, self.crosshair if inside else None, self.extent))
+
+    def action_pan(self, share: float) -> None:
+        self._look(self.view.panned(share, self.extent))
+
+    def action_reset(self) -> None:
+        self._look(View())
+
+    def action_follow(self) -> None:
+        self._look(self.view.following(self.extent))
+
+    def action_scale(self) -> None:
+        self.scale = SCALES[(SCALES.index(self.scale) + 1) % len(SCALES)]
+
+    def action_smooth(self) -> None:
+        wider = [smoothing for smoothing in SMOOTHINGS if smoothing > self.smoothing]
+        self.smoothing = wider[0] if wider else SMOOTHINGS[0]
+
+    def action_cross(self, cells: int) -> None:
+        """Moves the crosshair by cells; at the edge of a zoomed window, the window moves along."""
+        start, stop = self.window
+        step = (stop - start) / max((self._axes.width if self._axes else 100) - 1, 1)
+        low, high = self.extent
+        x = (start + stop) / 2 if self.crosshair is None else self.crosshair + cells * step
+        x = min(max(x, low), high)
+        if not start <= x <= stop:
+            self._look(self.view.panned((x - (start if x < start else stop)) / (stop - start), self.extent))
+        self._hovering = False
+        self._cross(x)
+
+    def action_uncross(self) -> None:
+        self._cross(None)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self.crosshair is not None if action == "uncross" else True
+
+    def _x_under(self, event: events.MouseEvent) -> float | None:
+        """The x under the mouse, if it is over the plot."""
+        if self._axes is None:
+            return None
+        column = event.x - self._axes.left
+        inside = 0 <= column < self._axes.width and event.y >= self._header_rows
+        return self._axes.x_at(event.x) if inside else None
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self._look(self.view.zoomed(0.8, self._x_under(event), self.extent))
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self._look(self.view.zoomed(1.25, self._x_under(event), self.extent))
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._drag = (event.x, self.view)
+        self.capture_mouse()
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        self._drag = None
+        self.release_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._drag and self._axes:
+            origin, view = self._drag
+            self._look(replace(view, follow=False).panned((origin - event.x) / self._axes.width, self.extent))
+            return
+        self._hovering = True
+        self._cross(self._x_under(event))
+
+    def on_leave(self, event: events.Leave) -> None:
+        if self._hovering:
+            self._hovering = False
+            self._cross(None)
+
+
+def _strip(pieces: list[tuple[str, int]], styles: Styles, width: int) -> Strip:
+    return Strip([Segment(text, styles[style]) for text, style in pieces], width)
