@@ -1,6 +1,5 @@
 """G and F as a Classifier, D as a Discriminator, chosen by the images' shape, and dropout with a stream of its own."""
 
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -222,10 +221,10 @@ def _load(resnet: nn.Module, network: str, path: Path) -> None:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise InputError(f"weights: there is no file {path}") from None
-    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError):
+    except Exception as error:  # a damaged file makes the unpickler raise anything
         raise InputError(
             f"weights: {path} cannot be read as a file of plain weights (torch.save of a state_dict)"
-        ) from None
+        ) from error
     try:
         resnet.load_state_dict({name: value for name, value in state.items() if not name.startswith("fc.")})
     except (AttributeError, RuntimeError):
