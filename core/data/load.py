@@ -1,0 +1,118 @@
+"""A task's data: both domains read, brought to one shape and one list of classes, and cut to the sizes asked for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.config import RunConfig
+from core.data.classes import Coded, check_source, recode, settle_classes
+from core.data.complementary import complementary_mask
+from core.data.fit import settle_shape
+from core.data.known import read_known, shuffle_split
+from core.data.own import read_own
+from core.data.parts import DomainParts, Part
+from core.data.pictures import Progress, gather
+from core.data.scratch import Scratch
+from core.data.sets import ImageSet, Shape, TaskData
+from core.data.streams import stream
+from core.errors import InputError
+from core.tasks import Domain, parse_task
+
+Rows = NDArray[np.int64]
+
+
+def load_task(config: RunConfig, data_dir: Path, progress: Callable[[str, int, int], None] | None = None) -> TaskData:
+    """Read the task that the settings name; `progress` hears what is done, how much of it and of how much."""
+    task = parse_task(config.task)
+    scratch = Scratch(data_dir, config.memory_limit_gb * 1e9)
+    loader = _Loader(config, data_dir, scratch, progress or (lambda what, done, total: None))
+    source, target = loader.read(task.source), loader.read(task.target)
+    _check_labelled(source.train)
+    classes = settle_classes(source, target)
+    shape, shape_notes = settle_shape(task, source, target, config.image_size)
+    train, dropped = loader.source_set(source, source.train, "train", classes, shape)
+    source_test = None
+    if source.test is not None:
+        source_test, _ = loader.source_set(source, source.test, "test", classes, shape)
+    target_train = loader.target_set(target, target.train, "train", classes, shape)
+    target_test = (
+        target_train if target.test is None else loader.target_set(target, target.test, "test", classes, shape)
+    )
+    notes = [*source.notes, *(note for note in target.notes if note not in source.notes), *shape_notes]
+    if dropped:
+        notes.append(f"{source.title}: {dropped} source images have no label of any kind and were left out")
+    if target.test is None:
+        notes.append(f"{target.title} has no test images: the target is measured on what it was trained on")
+    return TaskData(train, source_test, target_train, target_test, classes, tuple(notes))
+
+
+@dataclass(frozen=True)
+class _Loader:
+    config: RunConfig
+    data_dir: Path
+    scratch: Scratch
+    progress: Progress
+
+    def read(self, domain: Domain) -> DomainParts:
+        if domain.own:
+            return read_own(domain, self.config.image_size, self.scratch)
+        parts = read_known(domain, self.data_dir, self.scratch, self.progress)
+        return shuffle_split(parts) if domain.name == "usps" and self.config.usps_split == "80/20" else parts
+
+    def source_set(
+        self, domain: DomainParts, part: Part, split: str, classes: tuple[str, ...], shape: Shape
+    ) -> tuple[ImageSet, int]:
+        """Images with complementary labels, drawn before any is left out, so that all budgets share them."""
+        coded = recode(part, classes)
+        if split == "train":
+            check_source(part, coded, classes)
+        mask = self._complementary(domain, coded, split, len(classes))
+        rows = np.flatnonzero(mask.any(axis=1))
+        dropped = len(part) - len(rows)
+        if not len(rows):
+            rows = np.arange(len(part))
+        chosen = rows[self._subset(domain, split, len(rows), *self._source_budget(split))]
+        x = self._gather(domain, part, chosen, shape)
+        ybar = mask[chosen] if mask.any() else None
+        return ImageSet(x, coded.y[chosen], ybar), dropped
+
+    def target_set(
+        self, domain: DomainParts, part: Part, split: str, classes: tuple[str, ...], shape: Shape
+    ) -> ImageSet:
+        """Images whose labels only measure."""
+        y = recode(part, classes).y
+        size = self.config.target_size if split == "train" else self.config.test_size
+        chosen = self._subset(domain, split, len(part), size, 1.0)
+        return ImageSet(self._gather(domain, part, chosen, shape), y[chosen], None)
+
+    def _complementary(self, domain: DomainParts, coded: Coded, split: str, classes: int) -> NDArray[np.bool_]:
+        labels_only = ImageSet(np.empty((0, 1, 1, 1), dtype=np.uint8), coded.y, coded.ybar)
+        seed = stream(self.config.seed, "complementary labels", domain.name, split)
+        return complementary_mask(labels_only, classes, self.config.ybars_per_sample, seed)
+
+    def _source_budget(self, split: str) -> tuple[int, float]:
+        if split == "train":
+            return self.config.source_size, self.config.source_fraction
+        return self.config.test_size, 1.0
+
+    def _subset(self, domain: DomainParts, split: str, count: int, size: int, fraction: float) -> Rows:
+        """The first so many of one shuffled order, in their own order: a smaller subset is part of a larger one."""
+        keep = min(size or count, count)
+        keep = max(1, round(keep * fraction))
+        if keep == count:
+            return np.arange(count)
+        seed = stream(self.config.seed, "subset", domain.name, split)
+        return np.sort(np.random.default_rng(seed).permutation(count)[:keep])
+
+    def _gather(self, domain: DomainParts, part: Part, rows: Rows, shape: Shape) -> NDArray[np.uint8]:
+        title = f"Reading {domain.title}"
+        return gather(part.pictures, rows, shape, self.scratch, lambda done, total: self.progress(title, done, total))
+
+
+def _check_labelled(part: Part) -> None:
+    given = part.ybar is not None and (part.ybar.any() if part.ybar.ndim == 2 else (part.ybar >= 0).any())
+    if not given and not (part.y >= 0).any():
+        raise InputError(f"{part.place}: the source has no labels; give complementary labels (ybar) or true ones (y)")

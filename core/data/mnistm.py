@@ -1,0 +1,96 @@
+"""MNIST-M: its release, and its recipe: the absolute difference of a digit and a patch of a colour photograph."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.data.digits import Digits
+from core.data.folders import SUFFIXES
+from core.data.made import Made, Record
+from core.data.parts import Part
+from core.data.pictures import Files, open_picture
+from core.data.streams import stream
+from core.errors import InputError
+
+RECIPE = 1
+PUBLISHED_SIZES = (60000, 10000)
+SIDE = 28
+Photograph = NDArray[np.uint8]
+
+
+def read_release(folder: Path, split: str) -> Part:
+    """mnist_m_train/ with its list of labels, or mnist_m_test/ with its own."""
+    listing = folder / f"mnist_m_{split}_labels.txt"
+    names: list[str] = []
+    labels: list[int] = []
+    for number, line in enumerate(listing.read_text().splitlines(), 1):
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != 2 or fields[1] not in set("0123456789"):
+            raise InputError(f'{listing}: line {number}: expected "name.png 7", got "{line[:60]}"')
+        names.append(fields[0])
+        labels.append(int(fields[1]))
+    if not names:
+        raise InputError(f"{listing}: there are no images listed")
+    paths = [folder / f"mnist_m_{split}" / name for name in names]
+    return Part(str(listing), Files(paths, (32, 32, 3)), np.array(labels, dtype=np.int64))
+
+
+def make_mnistm(
+    mnist: Sequence[Digits], seed: int, photos: Path | None, tell: Callable[[int, int], None] = lambda done, total: None
+) -> Made:
+    """MNIST-M from MNIST's training and test digits, and photographs from a folder or scikit-learn's two."""
+    photographs, origin = _photographs(photos)
+    total = sum(len(y) for _, y in mnist)
+    parts: list[Digits] = []
+    for split, (x, y) in zip(("train", "test"), mnist, strict=True):
+        before = sum(len(labels) for _, labels in parts)
+        random = np.random.default_rng(stream(seed, "mnistm", split))
+        blended = blend(x, photographs, random, lambda done, before=before: tell(before + done, total))  # type: ignore[misc]
+        parts.append((blended, y))
+    return Made(parts[0], parts[1], Record(RECIPE, seed, len(parts[0][1]), len(parts[1][1]), origin))
+
+
+def blend(
+    digits: NDArray[np.uint8],
+    photographs: Sequence[Photograph],
+    random: np.random.Generator,
+    tell: Callable[[int], None],
+) -> NDArray[np.uint8]:
+    """|patch - digit| for a random patch of a random photograph each."""
+    count = len(digits)
+    which = random.integers(len(photographs), size=count)
+    place = random.random((count, 2))
+    patches = np.empty((count, SIDE, SIDE, 3), dtype=np.uint8)
+    for row in range(count):
+        photograph = photographs[which[row]]
+        top = int(place[row, 0] * (photograph.shape[0] - SIDE + 1))
+        left = int(place[row, 1] * (photograph.shape[1] - SIDE + 1))
+        patches[row] = photograph[top : top + SIDE, left : left + SIDE]
+        if (row + 1) % 1000 == 0 or row + 1 == count:
+            tell(row + 1)
+    # Of two bytes, the larger minus the smaller: no wider type is needed.
+    return np.maximum(patches, digits) - np.minimum(patches, digits)
+
+
+def _photographs(folder: Path | None) -> tuple[list[Photograph], str]:
+    """The photographs, and where they are from."""
+    if folder is None:
+        from sklearn.datasets import load_sample_images
+
+        return list(load_sample_images().images), "scikit-learn's two sample photographs"
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder of photographs")
+    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.name[0] != ".")
+    photographs = [photograph for photograph in map(_photograph, found) if min(photograph.shape[:2]) >= SIDE]
+    if not photographs:
+        raise InputError(f"{folder}: there are no photographs (png, jpg, jpeg) of at least {SIDE}×{SIDE} pixels")
+    return photographs, f"{len(photographs)} photographs of {folder.name}"
+
+
+def _photograph(path: Path) -> Photograph:
+    with open_picture(path) as picture:
+        return np.asarray(picture.convert("RGB"), dtype=np.uint8)

@@ -1,0 +1,59 @@
+"""Arrays too large for memory: files that are gone when the process is."""
+
+import atexit
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Where arrays of more than `limit` bytes go instead of memory."""
+
+    data_dir: Path
+    limit: float
+
+    def too_large(self, size: int) -> bool:
+        return size > self.limit
+
+    def empty(self, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+        """A writable array: in memory, or in a file."""
+        if not self.too_large(int(np.prod(shape, dtype=np.int64))):
+            return np.empty(shape, dtype=np.uint8)
+        return np.lib.format.open_memmap(self._file(), mode="w+", dtype=np.uint8, shape=shape)
+
+    def unpack(self, member: IO[bytes]) -> NDArray[np.uint8]:
+        """An array of a compressed file, unpacked piece by piece; changes to it never reach the file."""
+        import shutil
+
+        path = self._file()
+        with path.open("wb") as file:
+            shutil.copyfileobj(member, file, 2**20)
+        mapped: NDArray[np.uint8] = np.load(path, mmap_mode="c", allow_pickle=False)
+        return mapped
+
+    def _file(self) -> Path:
+        handle, name = tempfile.mkstemp(prefix="images-", suffix=".npy", dir=self._folder())
+        os.close(handle)
+        owner = os.getpid()
+        atexit.register(_remove, Path(name), owner)
+        return Path(name)
+
+    def _folder(self) -> Path | None:
+        """The data folder, which has room for data; else the system's own temporary folder."""
+        folder = self.data_dir / ".cache"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return None
+        return folder if os.access(folder, os.W_OK) else None
+
+
+def _remove(path: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,87 @@
+"""SYN-DIGITS by its recipe: numbers of one to three digits, printed in many fonts, cut out around one digit."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.data.digits import Digits
+from core.data.glyphs import glyph
+from core.data.made import Made, Record
+from core.data.scenes import Scenes, draw_scenes
+from core.data.streams import stream
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+RECIPE = 1
+SIZES = (10_000, 2_000)
+SIDE = 32
+SCALE = 2
+"""Digits are seen so many times as large and then averaged, for smooth edges."""
+CANVAS = 176
+"""Wider than what the image shows of it, so that neighbours are cut by the image and not by the canvas."""
+
+
+def make_synth(train: int, test: int, seed: int, tell: Callable[[int, int], None] = lambda done, total: None) -> Made:
+    """So many training and test images, the same for the same seed."""
+    total = train + test
+    first = draw_digits(train, stream(seed, "synth", "train"), lambda done: tell(done, total))
+    second = draw_digits(test, stream(seed, "synth", "test"), lambda done: tell(train + done, total))
+    return Made(first, second, Record(RECIPE, seed, train, test))
+
+
+def draw_digits(count: int, seed: int, tell: Callable[[int], None] = lambda done: None) -> Digits:
+    """Images whose label is the digit in the middle; all classes equally often, give or take one."""
+    random = np.random.default_rng(seed)
+    labels = random.permutation(np.arange(count) % 10)
+    scenes = draw_scenes(labels, random)
+    images = np.empty((count, SIDE, SIDE, 3), dtype=np.uint8)
+    for row in range(count):
+        images[row] = _draw(scenes, row)
+        if (row + 1) % 250 == 0 or row + 1 == count:
+            tell(row + 1)
+    return images, labels
+
+
+def _draw(scenes: Scenes, row: int) -> NDArray[np.uint8]:
+    from PIL import Image, ImageFilter
+
+    background, stroke, outline = (tuple(colour) for colour in scenes.colours[row].tolist())
+    canvas = Image.new("RGB", (CANVAS, CANVAS), background)
+    weight, edge = int(scenes.weight[row]), int(scenes.outline[row])
+    if edge:
+        _print(canvas, scenes, row, weight + edge, outline)
+    _print(canvas, scenes, row, weight, stroke)
+    (a, b, c), (d, e, f) = scenes.placement[row].tolist()
+    middle = SIDE / 2
+    view = canvas.transform(
+        (SIDE * SCALE, SIDE * SCALE),
+        Image.Transform.AFFINE,
+        (
+            a / SCALE,
+            b / SCALE,
+            c + CANVAS / 2 - (a + b) * middle,
+            d / SCALE,
+            e / SCALE,
+            f + CANVAS / 2 - (d + e) * middle,
+        ),
+        resample=Image.Resampling.BILINEAR,
+        fillcolor=background,
+    ).reduce(SCALE)
+    blur = float(scenes.blur[row])
+    return np.asarray(view.filter(ImageFilter.GaussianBlur(blur)) if blur else view, dtype=np.uint8)
+
+
+def _print(canvas: "Image", scenes: Scenes, row: int, border: int, colour: tuple[int, ...]) -> None:
+    """The digits side by side on one line, the labelled one in the middle of the canvas."""
+    font, centre = int(scenes.font[row]), int(scenes.centre[row])
+    gap = int(scenes.gap[row] + 2 * (scenes.weight[row] + scenes.outline[row]))
+    line = [glyph(font, int(digit), border) for digit in scenes.digits[row, : scenes.length[row]]]
+    middle = line[centre]
+    left = (CANVAS - middle.width) // 2 - sum(one.width + gap for one in line[:centre])
+    foot = (CANVAS + middle.height) // 2
+    for one in line:
+        canvas.paste(colour, (left - border, foot - one.height - border), one.ink)
+        left += one.width + gap
