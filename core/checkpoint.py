@@ -13,7 +13,7 @@ from core.config import RunConfig, protocol
 from core.errors import InputError
 
 NAME = "checkpoint.pt"
-PREVIOUS = "checkpoint-previous.pt"
+PREVIOUS = "checkpoint.previous.pt"
 FORMAT = 1
 
 

@@ -17,6 +17,7 @@ class Started(Event, frozen=True, kw_only=True, tag="started"):
     method: str
     task: str
     seed: int
+    device: str
     classes: list[str]
     shape: list[int]
     source_size: int

@@ -98,6 +98,7 @@ class Session:
             method=self.method.name,
             task=self.config.task,
             seed=self.config.seed,
+            device=str(self.device),
             classes=list(data.classes),
             shape=list(data.shape),
             source_size=len(self.material.source),

@@ -79,6 +79,7 @@ def parse_domain(text: str) -> Domain:
         return known
     folder = Path(text).expanduser()
     if folder.is_dir():
-        return Domain(letter=text, name=folder.resolve().name, title=text, folder=folder)
+        whole = folder.resolve()
+        return Domain(letter=str(whole), name=whole.name, title=whole.name, folder=whole)
     letters = ", ".join(f"{domain.letter} ({domain.name})" for domain in DOMAINS.values())
     raise InputError(f'task: "{text}" is neither a folder nor one of {letters}')

@@ -27,7 +27,7 @@ Rows = NDArray[np.int64]
 def load_task(config: RunConfig, data_dir: Path, progress: Callable[[str, int, int], None] | None = None) -> TaskData:
     """Read the task that the settings name; `progress` hears what is done, how much of it and of how much."""
     task = parse_task(config.task)
-    scratch = Scratch(data_dir, config.memory_limit_gb * 1e9)
+    scratch = Scratch(data_dir, config.memory_limit_gb * 2**30)
     loader = _Loader(config, data_dir, scratch, progress or (lambda what, done, total: None))
     source, target = loader.read(task.source), loader.read(task.target)
     _check_labelled(source.train)

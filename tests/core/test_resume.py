@@ -1,0 +1,147 @@
+"""Stopped anywhere and resumed, a run says exactly what it would have said without."""
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+
+from core.checkpoint import NAME, PREVIOUS, load
+from core.config import RunConfig
+from core.errors import InputError
+from core.events import Checkpointed, Event, Failed, Finished, Resumed, Stepped, Stopped
+from core.methods import METHODS
+from core.train import train
+from tests.core.tiny import repeatable, steps, tiny_config, tiny_data
+
+DATA = tiny_data()
+SPOKEN = (Checkpointed, Stopped, Resumed)
+"""Events that tell of stopping and resuming, not of the run."""
+
+
+def said(events: list[Event]) -> list[dict[str, object]]:
+    return [repeatable(event) for event in events if not isinstance(event, SPOKEN)]
+
+
+def stop_after(calls: int) -> "Stop":
+    return Stop(calls)
+
+
+class Stop:
+    """Says yes once, at the given iteration."""
+
+    def __init__(self, calls: int) -> None:
+        self.calls = calls
+
+    def __call__(self) -> bool:
+        self.calls -= 1
+        return self.calls == 0
+
+
+def whole(config: RunConfig, folder: Path) -> list[Event]:
+    return list(train(config, data=DATA, checkpoint_dir=folder))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_asked_to_stop_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -> None:
+    config = tiny_config(method)
+    expected = whole(config, tmp_path)
+    total = len(steps(expected))
+    assert isinstance(expected[-1], Finished)
+    for point in random.Random(method).sample(range(2, total), 3):
+        folder = tmp_path / str(point)
+        folder.mkdir()
+        before = list(train(config, data=DATA, checkpoint_dir=folder, should_stop=stop_after(point)))
+        assert isinstance(before[-1], Stopped)
+        assert before[-1].iteration == point - 1
+        after = list(train(config, data=DATA, checkpoint_dir=folder, resume=True))
+        assert after[0] == Resumed(from_iteration=point - 1, seconds=after[0].seconds)
+        assert said(before) + said(after) == said(expected)
+
+
+@pytest.mark.parametrize("method", ["clarinet", "gac+cdan-e"])
+def test_closed_at_any_event_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -> None:
+    config = tiny_config(method)
+    expected = whole(config, tmp_path)
+    for point in random.Random(method).sample(range(1, len(expected) - 1), 6):
+        folder = tmp_path / str(point)
+        folder.mkdir()
+        events = train(config, data=DATA, checkpoint_dir=folder)
+        before = [next(events) for _ in range(point)]
+        events.close()  # type: ignore[attr-defined]
+        after = list(train(config, data=DATA, checkpoint_dir=folder, resume=True))
+        assert said(before) + said(after) == said(expected)
+
+
+def test_killed_between_checkpoints_goes_on_from_the_last_one(tmp_path: Path) -> None:
+    config = tiny_config("gac+dann", checkpoint_minutes=0)
+    expected = whole(config, tmp_path / "..")
+    events = train(config, data=DATA, checkpoint_dir=tmp_path)
+    for event in events:
+        if isinstance(event, Stepped) and event.iteration == 13:
+            break
+    state = (tmp_path / NAME).read_bytes()
+    del events  # its close saves; a kill would not have
+    (tmp_path / NAME).write_bytes(state)
+    after = list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))
+    assert isinstance(after[0], Resumed)
+    first = after[0].from_iteration + 1
+    assert [repeatable(e) for e in steps(after)] == [repeatable(e) for e in steps(expected) if e.iteration >= first]
+
+
+def test_the_last_two_checkpoints_are_kept(tmp_path: Path) -> None:
+    config = tiny_config(checkpoint_minutes=0)
+    whole(config, tmp_path)
+    newest, before = load(tmp_path / NAME, config), load(tmp_path / PREVIOUS, config)
+    assert newest["position"]["iteration"] > before["position"]["iteration"]
+    assert {path.name for path in tmp_path.iterdir()} == {NAME, PREVIOUS}
+
+
+def test_a_truncated_checkpoint_is_refused_and_the_one_before_it_taken(tmp_path: Path) -> None:
+    config = tiny_config(checkpoint_minutes=0)
+    list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(5)))
+    path = tmp_path / NAME
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(InputError, match="damaged or cut short"):
+        load(path, config)
+    after = list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))
+    assert "going on from the one before it" in str(after[1])
+    assert isinstance(after[-1], Finished)
+
+
+def test_a_checkpoint_of_another_configuration_is_refused(tmp_path: Path) -> None:
+    list(train(tiny_config(), data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(3)))
+    with pytest.raises(InputError, match=r"another configuration \(classifier_rate: 0.001 there, 0.5 here\)"):
+        load(tmp_path / NAME, tiny_config(classifier_rate=0.5))
+    with pytest.raises(InputError, match="no checkpoint"):
+        load(tmp_path / "absent.pt", tiny_config())
+
+
+def test_a_checkpoint_with_code_in_it_is_never_run(tmp_path: Path) -> None:
+    victim = tmp_path / "touched"
+
+    class Payload:
+        def __reduce__(self) -> tuple[object, tuple[str, str]]:
+            return (open, (str(victim), "w"))
+
+    torch.save({"format": 1, "state": Payload()}, tmp_path / NAME)
+    with pytest.raises(InputError, match="never loaded"):
+        load(tmp_path / NAME, tiny_config())
+    assert not victim.exists()
+
+
+def test_a_loss_that_is_not_finite_fails_the_run_and_is_never_saved(tmp_path: Path) -> None:
+    config = tiny_config(classifier_rate=1e30, warmup_epochs=0)
+    events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
+    last = events[-1]
+    assert isinstance(last, Failed)
+    assert f"iteration {last.iteration}" in last.message
+    assert any(value != value or value in (float("inf"), float("-inf")) for value in last.terms.values())
+    assert not (tmp_path / NAME).exists()
+
+
+def test_on_nan_continue_goes_on_to_the_end(tmp_path: Path) -> None:
+    config = tiny_config(classifier_rate=1e30, warmup_epochs=0, on_nan="continue")
+    events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
+    assert isinstance(events[-1], Finished)
+    assert not (tmp_path / NAME).exists()
