@@ -21,7 +21,7 @@ def read_mnist(raw: Path, train: bool) -> Digits:
     x = _read_idx(raw / f"{prefix}-images-idx3-ubyte", IDX_IMAGES, 3)
     y = _read_idx(raw / f"{prefix}-labels-idx1-ubyte", IDX_LABELS, 1)
     if len(x) != len(y):
-        raise InputError(f"{raw}: {len(x)} images but {len(y)} labels; fetch mnist again")
+        raise InputError(f"{raw}: {len(x)} images but {len(y)} labels; delete them and fetch mnist again")
     return x[..., None], y.astype(np.int64)
 
 
@@ -32,7 +32,7 @@ def read_usps(folder: Path, train: bool) -> Digits:
         text = bz2.decompress(path.read_bytes()).replace(b":", b" ")
         table = np.fromstring(text, sep=" ", dtype=np.float64).reshape(-1, 1 + 2 * 256)
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: this file is damaged ({error}); fetch usps again") from None
+        raise InputError(f"{path}: this file is damaged ({error}); delete it and fetch usps again") from None
     pixels = table[:, 2::2].astype(np.float32)
     x = ((pixels + 1) / 2 * 255).astype(np.uint8)
     return x.reshape(-1, 16, 16, 1), table[:, 0].astype(np.int64) - 1

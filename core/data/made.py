@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from errno import EACCES
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from core.data.digits import Digits
 from core.data.forms import MADE_FILES
+from core.data.writable import writable
 from core.errors import InputError
 
 TRAIN, TEST, RECORD = MADE_FILES
@@ -50,6 +52,8 @@ class Made:
 
 def save_made(made: Made, folder: Path) -> None:
     """Both files and then the record, each replaced at once, so that a reader never sees half of one."""
+    if not writable(folder):
+        raise PermissionError(EACCES, "it is marked read-only", str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     _replace(folder / TRAIN, lambda file: _save(file, made.train))
     _replace(folder / TEST, lambda file: _save(file, made.test))

@@ -15,7 +15,6 @@ from core.data.streams import stream
 from core.errors import InputError
 
 RECIPE = 1
-PUBLISHED_SIZES = (60000, 10000)
 SIDE = 28
 Photograph = NDArray[np.uint8]
 

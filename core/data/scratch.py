@@ -10,6 +10,8 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from core.data.writable import writable
+
 
 @dataclass(frozen=True)
 class Scratch:
@@ -47,11 +49,13 @@ class Scratch:
     def _folder(self) -> Path | None:
         """The data folder, which has room for data; else the system's own temporary folder."""
         folder = self.data_dir / ".cache"
+        if not writable(folder):
+            return None
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:
             return None
-        return folder if os.access(folder, os.W_OK) else None
+        return folder
 
 
 def _remove(path: Path, owner: int) -> None:

@@ -1,0 +1,101 @@
+"""Whether the data that is there is what it should be."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from core.data.classes import recode
+from core.data.forms import MNIST_RAW, PUBLISHED, Form, find_form
+from core.data.known import CLASSES, missing, read_form
+from core.data.made import read_record
+from core.data.parts import Part
+from core.data.scratch import Scratch
+from core.errors import InputError
+from core.tasks import BY_NAME
+
+Verdict = Literal["good", "doubtful", "bad"]
+MNIST_MD5 = {
+    "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+    "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+    "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+    "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+}
+"""Checksums of MNIST as it is read; torchvision only knows those of the packed files."""
+SIDES = {"mnist": (28, 28, 1), "usps": (16, 16, 1), "svhn": (32, 32, 3), "synth": (32, 32, 3), "digits": (8, 8, 1)}
+SAMPLE = 64
+"""Images of a folder that are decoded to check it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence on one domain."""
+
+    name: str
+    verdict: Verdict
+    sentence: str
+
+
+def verify(name: str, data_dir: Path) -> list[Finding]:
+    """All that there is to say of one domain; the first finding that is bad ends the search."""
+    if name not in BY_NAME:
+        raise InputError(f'"{name}": no such domain; there are {", ".join(BY_NAME)}')
+    form = find_form(name, data_dir)
+    if form is None:
+        raise missing(name, data_dir)
+    findings = list(_checksums(name, data_dir, form))
+    try:
+        findings += _content(name, data_dir, form)
+    except InputError as error:
+        findings.append(Finding(name, "bad", str(error)))
+    return findings
+
+
+def _checksums(name: str, data_dir: Path, form: Form) -> Iterator[Finding]:
+    """torchvision's files byte for byte; others have no published checksum."""
+    if form.kind != "torchvision":
+        return
+    from core.data.fetch import downloads, md5_of
+
+    if name == "mnist":
+        expected = {data_dir / name / MNIST_RAW / file: md5 for file, md5 in MNIST_MD5.items()}
+    else:
+        expected = {download.path: download.md5 for download in downloads(name, data_dir)}
+    for path, md5 in expected.items():
+        if md5_of(path) != md5:
+            yield Finding(name, "doubtful", f"{path}: its checksum is not that of the published file")
+
+
+def _content(name: str, data_dir: Path, form: Form) -> Iterator[Finding]:
+    """Shapes, labels and counts."""
+    train, test = read_form(name, form, Scratch(data_dir, float("inf")))
+    counts = (len(train), len(test))
+    for part in (train, test):
+        _check_labels(part)
+        part.pictures.read(np.arange(min(SAMPLE, len(part))))
+        shape = part.pictures.shape
+        if shape[2] not in (1, 3):
+            raise InputError(f"{part.place}: its images have {shape[2]} channels, not 1 or 3")
+        if form.kind in ("torchvision", "original", "bundled") and shape != SIDES[name]:
+            raise InputError(f"{part.place}: its images are {shape}, not {SIDES[name]}")
+    height, width, channels = train.pictures.shape
+    of = f"{counts[0]} + {counts[1]} images of {height}×{width}×{channels}, labels 0 to 9"
+    if form.made:
+        yield Finding(name, "good", f"{of}; {read_record(form.folder).sentence}")
+    elif counts == PUBLISHED[name]:
+        yield Finding(name, "good", f"{of}, complete")
+    else:
+        published = PUBLISHED[name]
+        yield Finding(name, "doubtful", f"{of}; published with {published[0]} + {published[1]}")
+
+
+def _check_labels(part: Part) -> None:
+    y = recode(part, CLASSES).y
+    unknown = np.flatnonzero(y < 0)
+    if len(unknown):
+        raise InputError(f"{part.place}: image {unknown[0]} has no label")
+    absent = np.flatnonzero(np.bincount(y, minlength=len(CLASSES)) == 0)
+    if len(absent):
+        raise InputError(f"{part.place}: there is no image of digit {absent[0]}")
