@@ -61,7 +61,7 @@ class RunDirectory:
         self.annotations = self.path / "annotations.jsonl"
         self.log = self.path / "worker.log"
         self.checkpoint = self.path / "checkpoint.pt"
-        self.checkpoint_previous = self.path / "checkpoint.previous.pt"
+        self.checkpoint_previous = self.path / "checkpoint-previous.pt"
         self.environment = self.path / "environment.json"
         self.lock = self.path / "lock"
         self.pseudo_labels = self.path / "pseudo_labels.npy"

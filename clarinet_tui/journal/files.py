@@ -42,3 +42,19 @@ def write_all(file: int, content: bytes) -> None:
     except OSError:
         os.ftruncate(file, size)
         raise
+
+
+def size_of(path: Path) -> int:
+    """Bytes; nothing where there is no file."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def modified(path: Path) -> float:
+    """Unix time of the last change; 0 where there is no file."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

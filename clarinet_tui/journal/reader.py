@@ -14,7 +14,7 @@ BEGINNINGS = frozenset({"started", "resumed"})
 """What a new sitting says first. A line that cannot be read before it is only where the sitting before was cut off."""
 NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
-_decode = msgspec.json.Decoder().decode
+decode = msgspec.json.Decoder().decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def read(path: Path, offset: int = 0, columns: Names | None = None) -> Iterator[
                 yield torn
             torn = None
             if fields is None:
-                torn = Damaged(_newlines(path, start) + 1, start, end)
+                torn = Damaged(line_number(path, start), start, end)
             elif fields["event"] == "columns":
                 columns = fields["names"]
             else:
@@ -94,7 +94,7 @@ def whole_lines(file: BinaryIO, offset: int = 0) -> Iterator[tuple[int, int, byt
 def parse(line: bytes | None, columns: Names | None) -> dict[str, Any] | None:
     """A line's fields, or None if it cannot be read."""
     try:
-        content = _decode(line or b"")
+        content = decode(line or b"")
     except msgspec.DecodeError:
         return None
     if isinstance(content, list):
@@ -157,8 +157,9 @@ def columns_before(file: BinaryIO, offset: int) -> list[str] | None:
     return None
 
 
-def _newlines(path: Path, offset: int) -> int:
-    count = 0
+def line_number(path: Path, offset: int) -> int:
+    """Which line begins at byte `offset`, counted from 1."""
+    count = 1
     with path.open("rb") as file:
         while offset > 0 and (chunk := file.read(min(CHUNK, offset))):
             count += chunk.count(b"\n")

@@ -1,0 +1,150 @@
+"""Curves, bounded by what can be drawn: least, greatest and mean of each column, in time that does not grow."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.rollups import LEVELS, size_of
+from clarinet_tui.history.schema import EVALUATION_METRICS, ITERATION_METRICS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Counts = NDArray[np.int64]
+
+Bucket = tuple[int, int, float | None, float | None, float, int, int]
+"""First iteration, last iteration, least, greatest, sum, count of the finite, count of the others."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One entry a column, in order. A column with nothing finite has NaN and its count in `missing`."""
+
+    x: "Floats"
+    """The iteration in the middle of what the column holds."""
+    low: "Floats"
+    high: "Floats"
+    mean: "Floats"
+    missing: "Counts"
+    """How many values of the column are not finite."""
+
+
+def series(
+    db: Database, run_id: str, metric: str, *, start: int | None = None, stop: int | None = None, width: int = 200
+) -> Series:
+    """Iterations from `start` to before `stop`, in at most `width` columns; evaluations are given point by point."""
+    if metric in EVALUATION_METRICS:
+        return _points(db, run_id, metric, start, stop)
+    first, last = _extent(db, run_id)
+    first, last = max(first, start if start is not None else first), min(last, (stop - 1) if stop is not None else last)
+    if last < first:
+        return _columns([], 0, 1.0)
+    span = (last - first + 1) / max(1, width)
+    level = max(level for level in range(LEVELS + 1) if size_of(level) <= max(1.0, span))
+    return _columns(_cover(db, run_id, metric, first, last + 1, level), first, max(1.0, span))
+
+
+def metrics_of(db: Database, run_id: str) -> list[str]:
+    """Names of all that `series` can draw of the run: of iterations first, known ones before those of plug-ins."""
+    rows = db.rows(
+        """WITH RECURSIVE names(name) AS (
+            SELECT min(metric) FROM rollups WHERE run = :run
+            UNION ALL SELECT (SELECT min(metric) FROM rollups WHERE run = :run AND metric > name) FROM names
+            WHERE name IS NOT NULL)
+        SELECT name FROM names WHERE name IS NOT NULL""",
+        {"run": run_id},
+    )
+    found = {row["name"] for row in rows}
+    known = [name for name in ITERATION_METRICS if name in found]
+    counts = ", ".join(f"count({name}) + total(other ->> '{name}' IS NOT NULL)" for name in EVALUATION_METRICS)
+    evaluated = db.row(f"SELECT {counts} FROM evaluations WHERE run = ?", (run_id,))
+    measured = [name for name, count in zip(EVALUATION_METRICS, evaluated or (), strict=False) if count]
+    return known + sorted(found - set(known)) + measured
+
+
+def _extent(db: Database, run: str) -> tuple[int, int]:
+    """The first and the last iteration; of a run that has none the last comes before the first."""
+    row = db.row(
+        """SELECT (SELECT iteration FROM iterations WHERE run = :run ORDER BY iteration LIMIT 1) AS first,
+        (SELECT iteration FROM iterations WHERE run = :run ORDER BY iteration DESC LIMIT 1) AS last""",
+        {"run": run},
+    )
+    return (row["first"], row["last"]) if row and row["first"] is not None else (0, -1)
+
+
+def _cover(db: Database, run: str, metric: str, start: int, stop: int, level: int) -> list[Bucket]:
+    """Exactly the iterations from `start` to before `stop`: whole buckets, and smaller ones at both ends."""
+    if level == 0:
+        return _raw(db, run, metric, start, stop)
+    size = size_of(level)
+    first, last = -(-start // size), stop // size
+    if first >= last:
+        return _cover(db, run, metric, start, stop, level - 1)
+    rows = db.rows(
+        """SELECT bucket, low, high, total, count, missing FROM rollups
+        WHERE run = ? AND metric = ? AND level = ? AND bucket >= ? AND bucket < ?""",
+        (run, metric, level, first, last),
+    )
+    whole: list[Bucket] = [(row[0] * size, (row[0] + 1) * size - 1, *row[1:]) for row in map(tuple, rows)]
+    before = _cover(db, run, metric, start, first * size, level - 1) if start < first * size else []
+    after = _cover(db, run, metric, last * size, stop, level - 1) if last * size < stop else []
+    return before + whole + after
+
+
+def _raw(db: Database, run: str, metric: str, start: int, stop: int) -> list[Bucket]:
+    column = f'"{metric}"' if metric in ITERATION_METRICS else "NULL"
+    rows = db.rows(
+        f"SELECT iteration, {column}, other FROM iterations WHERE run = ? AND iteration >= ? AND iteration < ?",
+        (run, start, stop),
+    )
+    found: list[Bucket] = []
+    for iteration, value, other in map(tuple, rows):
+        if value is None and other is not None:
+            value = msgspec.json.decode(other).get(metric)
+        if isinstance(value, str):
+            found.append((iteration, iteration, None, None, 0.0, 0, 1))
+        elif value is not None:
+            found.append((iteration, iteration, value, value, value, 1, 0))
+    return found
+
+
+def _columns(buckets: list[Bucket], first: int, span: float) -> Series:
+    """Buckets in order, brought together in columns of `span` iterations; columns with nothing at all are left out."""
+    import numpy as np
+
+    if not buckets:
+        empty = np.empty(0)
+        return Series(empty, empty, empty, empty, np.empty(0, np.int64))
+    table = np.array(buckets, dtype=float)
+    begins, ends, low, high, total, count, missing = table.T
+    column = np.floor((begins - first) / span)
+    edges = np.flatnonzero(np.diff(column, prepend=-1.0))
+    lasts = np.append(edges[1:], len(table)) - 1
+    finite = np.add.reduceat(count, edges)
+    with np.errstate(invalid="ignore"):
+        mean = np.where(finite > 0, np.add.reduceat(total, edges) / np.maximum(finite, 1), np.nan)
+    return Series(
+        x=(begins[edges] + ends[lasts]) / 2,
+        low=np.fmin.reduceat(low, edges),
+        high=np.fmax.reduceat(high, edges),
+        mean=mean,
+        missing=np.add.reduceat(missing, edges).astype(np.int64),
+    )
+
+
+def _points(db: Database, run: str, metric: str, start: int | None, stop: int | None) -> Series:
+    import numpy as np
+
+    rows: list[Any] = db.rows(
+        f"""SELECT iteration, {metric} AS value, other ->> '{metric}' AS missing FROM evaluations
+        WHERE run = ? AND iteration >= ? AND iteration < ? AND (value IS NOT NULL OR missing IS NOT NULL)
+        ORDER BY iteration, epoch""",
+        (run, start if start is not None else 0, stop if stop is not None else 2**62),
+    )
+    x = np.array([row["iteration"] for row in rows], dtype=float)
+    value = np.array([row["value"] for row in rows], dtype=float)
+    return Series(x, value, value, value, np.isnan(value).astype(np.int64))

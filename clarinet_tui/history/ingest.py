@@ -1,0 +1,104 @@
+"""From journals into the database: each line exactly once, whoever reads it, and however often it is tried.
+
+A piece of the journal is read without a lock; then one transaction moves the stored offset from where the piece
+begins to where it ends, and writes its rows. If somebody else has moved it first, nothing is written.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from clarinet_tui.history.batches import Batch, read_batch
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.record import record
+from clarinet_tui.history.register import ingest_annotations, refresh_surroundings, register
+from clarinet_tui.journal.directory import RunDirectory, all_runs
+from clarinet_tui.journal.files import modified, size_of
+
+Progress = Callable[[int, int, str], None]
+"""Runs done, runs in all, and the one under way."""
+
+
+def ingest_run(db: Database, run: RunDirectory, *, limit_seconds: float | None = None) -> int:
+    """What the run has said since the last time; the number of new records."""
+    limit = None if limit_seconds is None else time.monotonic() + limit_seconds
+    count = ingest_annotations(db, run, _known(db, run)[2])
+    while True:
+        offset, columns, _ = _known(db, run)
+        if size_of(run.journal) < offset:
+            _begin_anew(db, run)
+            continue
+        batch = read_batch(run, offset, columns)
+        if batch.end == batch.start:
+            return count
+        if batch.beginnings:
+            refresh_surroundings(db, run)
+        if _commit(db, run, batch):
+            count += batch.records
+        if limit is not None and time.monotonic() >= limit:
+            return count
+
+
+def _known(db: Database, run: RunDirectory) -> tuple[int, list[str] | None, int]:
+    """How far journal and annotations were read."""
+    while True:
+        row = db.row("SELECT journal, columns, annotations FROM ingested WHERE run = ?", (run.id,))
+        if row is not None:
+            columns = msgspec.json.decode(row["columns"], type=list[str]) if row["columns"] else None
+            return row["journal"], columns, row["annotations"]
+        register(db, run)
+
+
+def _commit(db: Database, run: RunDirectory, batch: Batch) -> bool:
+    columns = msgspec.json.encode(batch.columns).decode() if batch.columns is not None else None
+    heard = modified(run.journal)
+    with db.transaction() as connection:
+        moved = connection.execute(
+            "UPDATE ingested SET journal = ?, columns = ? WHERE run = ? AND journal = ?",
+            (batch.end, columns, run.id, batch.start),
+        )
+        if moved.rowcount == 0:
+            return False
+        record(connection, run.id, batch, heard)
+    return True
+
+
+def _begin_anew(db: Database, run: RunDirectory) -> None:
+    """The journal is shorter than what was read of it: the directory was exchanged for another."""
+    forget(db, run.id)
+    register(db, run)
+
+
+def forget(db: Database, run_id: str) -> None:
+    """Remove a run from the history; its directory is not touched."""
+    with db.transaction() as connection:
+        connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+
+
+def ingest_all(db: Database, runs_dir: Path) -> int:
+    """Every run that has something new. Runs whose directory is gone are forgotten."""
+    runs = all_runs(runs_dir)
+    known = {row["run"]: row for row in db.rows("SELECT run, journal, annotations FROM ingested")}
+    count = 0
+    for run in runs:
+        row = known.pop(run.id, None)
+        if row is None or (size_of(run.journal), size_of(run.annotations)) != (row["journal"], row["annotations"]):
+            count += ingest_run(db, run)
+    # With no run left at all it is more likely that the disk is not mounted.
+    for gone in known if runs else ():
+        forget(db, gone)
+    return count
+
+
+def reindex(runs_dir: Path, progress: Progress = lambda done, total, under_way: None, path: Path | None = None) -> None:
+    """Make the whole database anew from the run directories. Others may have it open, and go on."""
+    from clarinet_tui.history.renewal import emptied
+
+    with emptied(Path(runs_dir), path) as db:
+        runs = all_runs(runs_dir)
+        for done, run in enumerate(runs):
+            progress(done, len(runs), run.id)
+            ingest_run(db, run)
+        progress(len(runs), len(runs), "")

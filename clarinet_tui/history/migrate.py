@@ -1,0 +1,61 @@
+"""Bringing an older database up to date, with a copy beside it; refusing a newer one."""
+
+import sqlite3
+from pathlib import Path
+
+from clarinet_tui.history.schema import MIGRATIONS, SET
+from core.errors import InputError
+
+
+def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
+    """Several processes may come here at once: one migrates, the others find it done."""
+    applied = check_schema(connection, path)
+    if len(applied) == len(MIGRATIONS):
+        return
+    if applied:
+        _back_up(connection, path.with_name(f"{path.name}.before-{MIGRATIONS[len(applied)]}"))
+    from sqlite_utils import Database as Tables
+
+    from clarinet_tui.history.schema import migrations
+
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        migrations().apply(Tables(connection, recursive_triggers=False, execute_plugins=False))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def check_schema(connection: sqlite3.Connection, path: Path, *, exact: bool = False) -> list[str]:
+    """The migrations that were applied; with `exact`, all of them have to be."""
+    applied = _applied(connection)
+    unknown = [name for name in applied if name not in MIGRATIONS]
+    if unknown:
+        raise InputError(
+            f"{path}: made by a newer version of Clarinet (schema {unknown[-1]}, this one knows {MIGRATIONS[-1]}): "
+            "update Clarinet, or give --db another path"
+        )
+    if exact and len(applied) < len(MIGRATIONS):
+        raise InputError(f"{path}: made by an older version of Clarinet: `clarinet ls` brings it up to date")
+    return applied
+
+
+def _applied(connection: sqlite3.Connection) -> list[str]:
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone():
+        return []
+    rows = connection.execute("SELECT name FROM _sqlite_migrations WHERE migration_set = ? ORDER BY id", (SET,))
+    return [name for (name,) in rows]
+
+
+def _back_up(connection: sqlite3.Connection, path: Path) -> None:
+    """A copy that is there whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.unlink(missing_ok=True)
+    copy = sqlite3.connect(partial)
+    try:
+        connection.backup(copy)
+    finally:
+        copy.close()
+    partial.replace(path)

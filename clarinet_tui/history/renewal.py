@@ -1,0 +1,35 @@
+"""An empty database in the place of the old one, which may be in use or beyond reading."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from clarinet_tui.history.database import NAME, DamagedHistory, Database
+
+
+@contextmanager
+def emptied(runs_dir: Path, path: Path | None = None) -> Iterator[Database]:
+    """A readable database is emptied in place, so that those who have it open stay with it; garbage is set aside."""
+    path = path or runs_dir / NAME
+    try:
+        db = Database.open(runs_dir, path)
+        with db.transaction() as connection:
+            connection.execute("DELETE FROM iterations")
+            connection.execute("DELETE FROM rollups")
+            connection.execute("DELETE FROM runs")
+    except DamagedHistory:
+        _set_aside(path)
+        db = Database.open(runs_dir, path)
+    try:
+        yield db
+    finally:
+        db.close()
+
+
+def _set_aside(path: Path) -> None:
+    """Renamed, not deleted: it may be no history at all, but somebody's file."""
+    with suppress(FileNotFoundError):
+        path.replace(path.with_name(f"{path.name}.damaged-{int(time.time())}"))
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
