@@ -12,7 +12,8 @@ The widget knows nothing of where numbers come from. Everything it shows is a re
   lost however many points there are. NaN is a gap with × in a row of its own; infinite values, and values that a log
   scale cannot show, are arrows at the edge.
 - `beside`: lines that only count for the axes. Give each of two charts the other's lines: both have the same axes.
-- `marks`: vertical marks with a label. `y_range`: fixed edges (linear scale). `x_name`, `x_is_time`: the x axis.
+- `marks`: vertical marks with a label. `x_range`: what counts as everything along x, for charts that share it.
+  `y_range`: fixed edges (linear scale). `x_name`, `x_is_time`: the x axis.
 - `scale`: "linear", "log" or "symlog" (signed, with a zero line). `smoothing`: how far an exponential average reaches
   back, as a share of the width; the raw values stay behind it, dimmed.
 - `view`: what is shown of x: everything (`View()`), a window, or a window that follows the newest point.
@@ -30,7 +31,7 @@ Below the widget, `draw(Plan(...))` makes the same picture as plain characters, 
 
 from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, HALVES, QUADRANTS, Glyphs, glyphs_for
 from clarinet_tui.ui.widgets.chart.picture import Picture, Plan, draw
-from clarinet_tui.ui.widgets.chart.series import Line, Mark
+from clarinet_tui.ui.widgets.chart.series import Line, Mark, extent_of
 from clarinet_tui.ui.widgets.chart.view import View
 from clarinet_tui.ui.widgets.chart.widget import Chart
 
@@ -46,5 +47,6 @@ __all__ = [
     "Plan",
     "View",
     "draw",
+    "extent_of",
     "glyphs_for",
 ]

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clarinet_tui.ui.text import duration, number
 from clarinet_tui.ui.widgets.chart.field import AXIS, GRID, LABEL, POINTER, ZERO, Field
 from clarinet_tui.ui.widgets.chart.scales import Scale, fit, limits
 from clarinet_tui.ui.widgets.chart.series import Floats, Line
-from clarinet_tui.ui.widgets.chart.ticks import Tick, duration, linear_ticks, number, step_for, time_ticks, y_ticks
+from clarinet_tui.ui.widgets.chart.ticks import Tick, linear_ticks, step_for, time_ticks, y_ticks
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.widgets.chart.picture import Plan
@@ -37,7 +38,7 @@ class Axes:
     """Dots a cell: what stands in a cell is placed by dots, so that ticks and markers meet the lines."""
 
     def dot_rows(self, heights: Floats) -> Floats:
-        """Heights as rows of dots from the top; a hair below, so that rounding errors around a half never tear a line."""
+        """Heights as rows of dots from the top; a hair below, so that rounding never tears a line."""
         return (self.high - heights) / (self.high - self.low) * (self.height * self.down - 1) + 1e-6
 
     def cell_rows(self, heights: Floats) -> Floats:

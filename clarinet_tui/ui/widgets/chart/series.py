@@ -1,19 +1,15 @@
 """What a chart draws: immutable lines of numbers, and marks along x."""
 
-import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clarinet_tui.ui.text import printable
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-
-def printable(text: str) -> str:
-    """The text on one line, without the control and format characters that could steer a terminal."""
-    return "".join(sign for sign in " ".join(text.split()) if not unicodedata.category(sign).startswith("C"))
 
 
 def _column(values: ArrayLike) -> Floats:

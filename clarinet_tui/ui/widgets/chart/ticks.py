@@ -3,11 +3,11 @@
 import math
 from dataclasses import dataclass
 
+from clarinet_tui.ui.text import SUFFIXES, duration, exponential, number, trimmed
 from clarinet_tui.ui.widgets.chart.scales import Scale
 
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
-SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def stepped(value: float, step: float) -> str:
         return "0"
     size = abs(value)
     if size >= 1e15 or step < 1e-5:
-        return short(f"{value:.2e}")
+        return exponential(value, 2)
     for unit, suffix in SUFFIXES:
         if size >= unit and (size >= 10 * unit or step >= unit / 10) and step >= 1:
             return trimmed(f"{value / unit:.{decimals(step / unit)}f}") + suffix
@@ -94,44 +94,3 @@ def decimals(step: float) -> int:
         if abs(scaled - round(scaled)) < 1e-6 * max(scaled, 1e-12):
             return count
     return 9
-
-
-def number(value: float, digits: int = 4) -> str:
-    """A value as short as it can be read: 0.6931, 81.25, 12.5k, 3.1e-07."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    if value == 0:
-        return "0"
-    size = abs(value)
-    if size < 1e-4 or size >= 1e15:
-        return short(f"{value:.{digits - 2}e}")
-    if size < 10_000:
-        return trimmed(f"{value:.{max(0, digits - 1 - math.floor(math.log10(size)))}f}")
-    unit, suffix = next((unit, suffix) for unit, suffix in SUFFIXES if size >= unit)
-    return trimmed(f"{value / unit:.{digits}g}") + suffix if size / unit < 10**digits else f"{value:.3g}"
-
-
-def trimmed(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
-
-
-def short(text: str) -> str:
-    """1.00e-05 as 1e-5."""
-    mantissa, _, exponent = text.partition("e")
-    return f"{trimmed(mantissa)}e{int(exponent)}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them: 45s, 1m30, 2h05, 3d04."""
-    if seconds < 0:
-        return f"-{duration(-seconds)}"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02d}"
-    if whole < 86400:
-        return f"{whole // 3600}h{whole % 3600 // 60:02d}"
-    return f"{whole // 86400}d{whole % 86400 // 3600:02d}"

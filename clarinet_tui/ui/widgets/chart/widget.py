@@ -12,12 +12,13 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from clarinet_tui.ui.text import printable
 from clarinet_tui.ui.widgets.chart.axes import Axes
 from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, Glyphs
 from clarinet_tui.ui.widgets.chart.legend import entries, header
 from clarinet_tui.ui.widgets.chart.picture import Plan, draw
 from clarinet_tui.ui.widgets.chart.scales import SCALES, ScaleName
-from clarinet_tui.ui.widgets.chart.series import Line, Mark, extent_of, printable
+from clarinet_tui.ui.widgets.chart.series import Line, Mark, extent_of
 from clarinet_tui.ui.widgets.chart.styles import COMPONENTS, Styles, make_styles
 from clarinet_tui.ui.widgets.chart.view import Extent, View
 
@@ -90,6 +91,7 @@ class Chart(Widget, can_focus=True):
     smoothing: reactive[float] = reactive(0.0)
     crosshair: reactive[float | None] = reactive[float | None](None)
     y_range: reactive[tuple[float, float] | None] = reactive[tuple[float, float] | None](None)
+    x_range: reactive[Extent | None] = reactive[Extent | None](None)
     x_name: reactive[str] = reactive("")
     x_is_time: reactive[bool] = reactive(False)
     empty_text: reactive[str] = reactive("nothing to draw yet")
@@ -116,8 +118,8 @@ class Chart(Widget, can_focus=True):
 
     @property
     def extent(self) -> Extent:
-        """All of x that there is, here and beside."""
-        return extent_of((*self.lines, *self.beside))
+        """All of x that there is: as told, or as the lines here and beside have it."""
+        return self.x_range or extent_of((*self.lines, *self.beside))
 
     @property
     def window(self) -> Extent:
@@ -132,7 +134,7 @@ class Chart(Widget, can_focus=True):
         """Draws again if anything that decides the picture has changed since the last time."""
         state = (
             *(self.size, self.title, self.lines, self.beside, self.marks, self.view, self.scale, self.smoothing),
-            *(self.crosshair, self.y_range, self.x_name, self.x_is_time, self.empty_text),
+            *(self.crosshair, self.x_range, self.y_range, self.x_name, self.x_is_time, self.empty_text),
             *(self.has_focus, self.glyphs, self.rich_style, self.app.theme),
         )
         if state == self._drawn:

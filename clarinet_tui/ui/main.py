@@ -1,0 +1,55 @@
+"""The command `clarinet-tui`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Opens the app; ends with 2 and a sentence if a run is not there."""
+    asked = _parser().parse_args(arguments)
+    sys.exit(show(Path(asked.runs_dir), asked.runs, Path(asked.db) if asked.db else None))
+
+
+def show(runs_dir: Path, runs: Sequence[str] = (), database: Path | None = None) -> int:
+    """The app on a runs directory: on its history, on one run, or on two beside each other."""
+    from clarinet_tui.journal.directory import find_run
+    from core.errors import InputError
+
+    try:
+        if len(runs) > 2:
+            raise InputError(f"expected at most two runs to look at, got {len(runs)}")
+        found = tuple(find_run(runs_dir, run).id for run in runs)
+    except InputError as error:
+        print(f"clarinet-tui: {error}", file=sys.stderr)
+        return 2
+    if not sys.stdout.isatty():
+        print("clarinet-tui: needs a terminal: `clarinet ls` lists the runs without one", file=sys.stderr)
+        return 2
+    from clarinet_tui.ui.app import ClarinetApp
+
+    app = ClarinetApp(runs_dir, runs=found, database=database)
+    app.run()
+    return app.return_code or 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="clarinet-tui",
+        description="Look at runs in the terminal. Closing it never ends a run.",
+        epilog="example: clarinet-tui --runs-dir runs 3f7",
+    )
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="show this run live, or two runs beside each other")
+    parser.add_argument(
+        "--runs-dir",
+        default=os.environ.get("CLARINET_RUNS") or "runs",
+        help="where the runs are (default: CLARINET_RUNS, or ./runs)",
+    )
+    parser.add_argument("--db", help="the history's database, if it is not in the runs directory")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

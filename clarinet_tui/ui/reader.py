@@ -1,0 +1,107 @@
+"""One thread's eyes on the history: reads what is wanted, and says nothing when nothing has changed."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clarinet_tui.history.database import NAME, Database
+from clarinet_tui.history.queries import RunRow, count_runs, evaluations, get_run, list_runs, series
+from clarinet_tui.history.query_language import QueryError
+from clarinet_tui.ui.snapshot import Curves, CurvesWanted, Listing, QueryProblem, Snapshot, Wanted
+from clarinet_tui.ui.states import LIVE
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.queries import Series
+
+
+@dataclass
+class Reader:
+    """Belongs to one thread. `look` opens the database when it is there, and anew when it was exchanged."""
+
+    runs_dir: Path
+    database: Path | None = None
+    _db: Database | None = None
+    _seen: tuple[object, ...] | None = None
+    _curves: dict[CurvesWanted, tuple[RunRow, Curves]] = field(default_factory=dict)
+
+    def look(self, wanted: Wanted) -> Snapshot | None:
+        """A snapshot, or None if it would be the same as the last one."""
+        db = self._open()
+        version = db.rows("PRAGMA data_version")[0][0] if db else None
+        seen = (wanted, version, id(db))
+        if seen == self._seen:
+            return None
+        snapshot = Snapshot(_listing(db, wanted), self._all_curves(db, wanted)) if db else Snapshot()
+        self._seen = seen
+        return snapshot
+
+    def close(self) -> None:
+        if self._db:
+            self._db.close()
+        self._db = self._seen = None
+        self._curves.clear()
+
+    def _open(self) -> Database | None:
+        if self._db and self._db.replaced:
+            self.close()
+        path = self.database or self.runs_dir / NAME
+        if self._db is None and path.exists():
+            self._db = Database.open_read_only(self.runs_dir, path)
+        return self._db
+
+    def _all_curves(self, db: Database, wanted: Wanted) -> dict[str, Curves]:
+        """Curves of runs that have said nothing new are not read again."""
+        kept: dict[CurvesWanted, tuple[RunRow, Curves]] = {}
+        for one in wanted.curves:
+            run = get_run(db, one.run)
+            if run is None:
+                continue
+            before = self._curves.get(one)
+            kept[one] = before if before and before[0] == run else (run, _read_curves(db, run, one))
+        self._curves = kept
+        return {one.run: curves for one, (_, curves) in kept.items()}
+
+
+def _listing(db: Database, wanted: Wanted) -> Listing:
+    """The page that is wanted; live runs come first."""
+    everything, running = count_runs(db), count_runs(db, "state:running")
+    try:
+        rows = list_runs(
+            db,
+            wanted.query,
+            sort=wanted.sort,
+            descending=wanted.descending,
+            limit=wanted.limit,
+            offset=wanted.offset,
+        )
+        total = count_runs(db, wanted.query) if wanted.query else everything
+    except QueryError as error:
+        problem = QueryProblem(error.message, error.position)
+        return Listing(all_runs=everything, running=running, query=wanted.query, problem=problem)
+    if wanted.offset == 0:
+        rows.sort(key=lambda run: run.state not in LIVE)
+    return Listing(tuple(rows), wanted.offset, total, everything, running, wanted.query)
+
+
+def _read_curves(db: Database, run: RunRow, wanted: CurvesWanted) -> Curves:
+    from clarinet_tui.ui.curves import detailed
+    from clarinet_tui.ui.pace import pace_of
+
+    read: dict[str, Series] = {}
+    for metric in wanted.metrics:
+        read[metric] = series(db, run.id, metric, width=wanted.width)
+        if wanted.window and len(read[metric].x):
+            start, stop = int(wanted.window[0]), int(wanted.window[1]) + 2
+            part = series(db, run.id, metric, start=max(start, 0), stop=max(stop, 1), width=wanted.width)
+            read[metric] = detailed(read[metric], part)
+    evaluated = evaluations(db, run.id)
+    return Curves(run, read, pace_of(evaluated), _stages(evaluated), wanted)
+
+
+def _stages(evaluated: list[dict[str, Any]]) -> tuple[tuple[int, str], ...]:
+    """Where a later stage begins: at the last evaluation of the one before it."""
+    pairs = itertools.pairwise(evaluated)
+    return tuple((before["iteration"], after["stage"]) for before, after in pairs if before["stage"] != after["stage"])

@@ -1,0 +1,77 @@
+"""Help: every key of the view one comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import ActiveBinding, Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from clarinet_tui.ui.facts import said
+
+GROUPS = {
+    "chart": "In charts",
+    "runs": "In the table of runs",
+    "filter": "In the filter line",
+    "history": "History",
+    "live": "Live",
+    "compare": "Compare",
+    "app": "Everywhere",
+}
+"""The first part of a binding's id, and its heading."""
+
+
+class HelpScreen(ModalScreen[None]):
+    """A list of keys; any of `?`, esc and q closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,q", "dismiss", "Close", key_display="esc", id="help.close")
+    ]
+
+    def __init__(self, bindings: Iterable[Binding], problem: str = "") -> None:
+        super().__init__()
+        self._listed, self._problem = tuple(bindings), problem
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="help"):
+            if self._problem:
+                yield Static(said((self._problem, "bad")), markup=False, id="help-problem")
+            yield Static(keys(self._listed, self.app.get_key_display), markup=False)
+
+    def on_click(self) -> None:
+        self.dismiss()
+
+
+def keys(bindings: Iterable[Binding], display: Callable[[Binding], str]) -> Content:
+    """The bindings under their headings, keys of one action together."""
+    found: dict[str, dict[str, tuple[list[str], str]]] = {group: {} for group in GROUPS}
+    for binding in bindings:
+        group = (binding.id or "app").partition(".")[0]
+        if group not in found or not binding.description:
+            continue
+        names, _ = found[group].setdefault(binding.id or binding.action, ([], binding.tooltip or binding.description))
+        name = binding.key_display or display(binding)
+        if name not in names:
+            names.append(name)
+    lines = []
+    for group, entries in found.items():
+        if entries:
+            lines += [said((GROUPS[group], "strong"))]
+            lines += [
+                said((f"  {' '.join(names):<16}", "live"), (sentence, "")) for names, sentence in entries.values()
+            ]
+            lines += [said()]
+    return Content("\n").join(lines[:-1])
+
+
+def of_view(active: Iterable[ActiveBinding], charts: Iterable[BindingType]) -> list[Binding]:
+    """What can be pressed now, and the keys of charts even when none has the focus."""
+    now = [one.binding for one in active]
+    more = [binding for binding in charts if isinstance(binding, Binding)]
+    known = {binding.id for binding in now}
+    return [*now, *(binding for binding in more if binding.id not in known)]

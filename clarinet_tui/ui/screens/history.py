@@ -1,0 +1,135 @@
+"""History, the home view: all runs, newest first, and what is to be known of the one under the cursor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Footer, Static
+
+from clarinet_tui.ui.facts import about
+from clarinet_tui.ui.screens.view import ViewScreen
+from clarinet_tui.ui.snapshot import CurvesWanted, Snapshot, Wanted
+from clarinet_tui.ui.widgets.filter_line import FilterLine
+from clarinet_tui.ui.widgets.run_table import RunTable
+from clarinet_tui.ui.widgets.welcome import Welcome
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.ui.widgets.run_charts import RunCharts
+
+SORTS = (("created", True), ("target_accuracy", True), ("method", False), ("task", False), ("seconds", True))
+"""What the runs can be ordered by, and whether the largest comes first."""
+
+
+class HistoryScreen(ViewScreen):
+    """A table and, beside or below it, the run under the cursor."""
+
+    NAME = "history"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter", key_display="/", id="history.filter"),
+        Binding("c", "compare", "Compare", id="history.compare", tooltip="Compare the two selected runs"),
+        Binding("o", "sort", "Order", id="history.sort", tooltip="Order by date, accuracy, method, task or time"),
+        Binding("escape", "unfilter", "Clear filter and selection", id="history.unfilter", show=False),
+    ]
+
+    def compose(self) -> ComposeResult:
+        yield self.top_bar()
+        yield FilterLine(id="filter")
+        with Horizontal(id="history"):
+            yield RunTable(now=self.session.now, id="runs")
+            with Vertical(id="detail"):
+                yield VerticalScroll(Static(id="about", markup=False), id="about-scroll", can_focus=False)
+        yield Welcome(str(self.session.runs_dir))
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self._query = ""
+        self._sort = 0
+        self._offset = 0
+        self._charts: RunCharts | None = None
+        self.query_one(Welcome).display = False
+        self.query_one(RunTable).focus()
+
+    def wanted(self) -> Wanted:
+        sort, descending = SORTS[self._sort]
+        return Wanted(self._query, sort, descending, self._offset, curves=self._curves_wanted())
+
+    def _curves_wanted(self) -> tuple[CurvesWanted, ...]:
+        run = self.query_one(RunTable).cursor_run
+        if run is None or self._charts is None:
+            return ()
+        return (self._charts.wanted(run.id),)
+
+    def show(self, snapshot: Snapshot) -> None:
+        listing = snapshot.listing
+        empty = listing.all_runs == 0 and not snapshot.problem
+        self.query_one(Welcome).display = empty
+        self.query_one("#history").display = not empty
+        self.query_one(FilterLine).show(listing.total, listing.problem)
+        if listing.query == self._query and not listing.problem:
+            self.query_one(RunTable).show(listing)
+        run = self.query_one(RunTable).cursor_run
+        self._show_run(run, snapshot)
+        if not empty and self._charts is None:
+            self._mount_charts()
+
+    def _mount_charts(self) -> None:
+        """Charts come after the first paint: numpy takes a while to import."""
+        from clarinet_tui.ui.widgets.run_charts import RunCharts
+
+        self._charts = RunCharts(self.session.chart_glyphs(), id="charts")
+        self.query_one("#detail").mount(self._charts)
+        self.call_after_refresh(self.ask)
+
+    def _show_run(self, run: RunRow | None, snapshot: Snapshot) -> None:
+        width = max(20, self.query_one("#detail").size.width - 2)
+        self.query_one("#about", Static).update(about(run, self.session.now(), width) if run else "")
+        curves = snapshot.curves.get(run.id) if run else None
+        if self._charts and (curves or run is None or self._charts.curves is None):
+            self._charts.show(curves)
+
+    def on_run_table_run_highlighted(self, event: RunTable.RunHighlighted) -> None:
+        if self.session.snapshot:
+            self._show_run(event.run, self.session.snapshot)
+        self.ask()
+
+    def on_run_table_run_chosen(self, event: RunTable.RunChosen) -> None:
+        self.session.watched = event.run.id
+        self.app.switch_mode("live")
+
+    def on_run_table_page_wanted(self, event: RunTable.PageWanted) -> None:
+        self._offset = event.offset
+        self.ask()
+
+    def on_filter_line_filter_changed(self, event: FilterLine.FilterChanged) -> None:
+        self._query, self._offset = event.query, 0
+        self.ask()
+
+    def on_filter_line_filter_left(self) -> None:
+        self.query_one(RunTable).focus()
+
+    def action_filter(self) -> None:
+        self.query_one(FilterLine).open()
+
+    def action_unfilter(self) -> None:
+        self.query_one(FilterLine).action_clear()
+        self.query_one(RunTable).clear_selection()
+
+    def action_sort(self) -> None:
+        self._sort = (self._sort + 1) % len(SORTS)
+        self.notify(f"Ordered by {SORTS[self._sort][0].replace('_', ' ')}", timeout=2)
+        self.ask()
+
+    def action_compare(self) -> None:
+        """The two selected runs; with one selected, that and the one under the cursor."""
+        table = self.query_one(RunTable)
+        under = [table.cursor_run.id] if table.cursor_run else []
+        chosen = tuple(dict.fromkeys([*table.selected, *under]))[:2]
+        if len(chosen) < 2:
+            self.notify("Select two runs with space, then press c to compare them.", timeout=4)
+            return
+        self.session.compared = chosen
+        self.app.switch_mode("compare")

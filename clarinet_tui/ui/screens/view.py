@@ -1,0 +1,70 @@
+"""What every view is: a screen that says what it wants from the feed, and shows what comes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.screen import Screen
+
+from clarinet_tui.ui.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.widgets.top_bar import TopBar
+
+if TYPE_CHECKING:
+    from clarinet_tui.ui.session import Session
+    from clarinet_tui.ui.widgets.chart import Chart
+
+
+class ViewScreen(Screen[None]):
+    """Charts on one screen are kept in step: what one shows of x, and where its crosshair is, all do."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-high")]
+    NAME: ClassVar[str]
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+
+    @abstractmethod
+    def wanted(self) -> Wanted:
+        """What to read for this view."""
+
+    @abstractmethod
+    def show(self, snapshot: Snapshot) -> None:
+        """Shows what was read."""
+
+    def top_bar(self) -> TopBar:
+        return TopBar(self.NAME, str(self.session.runs_dir))
+
+    def ask(self) -> None:
+        """Tells the feed what this view wants now."""
+        if self.is_current:
+            self.session.want(self.wanted())
+
+    def on_screen_resume(self) -> None:
+        if self.session.snapshot:
+            self.receive(self.session.snapshot)
+        self.call_after_refresh(self.ask)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.ask)
+
+    def receive(self, snapshot: Snapshot) -> None:
+        self.query_one(TopBar).show(snapshot)
+        self.show(snapshot)
+
+    def charts(self) -> list[Chart]:
+        """The charts that move together."""
+        from clarinet_tui.ui.widgets.chart import Chart
+
+        return list(self.query(Chart))
+
+    def on_chart_view_changed(self, event: Chart.ViewChanged) -> None:
+        for chart in self.charts():
+            chart.view = event.view
+        self.ask()
+
+    def on_chart_crosshair_moved(self, event: Chart.CrosshairMoved) -> None:
+        for chart in self.charts():
+            chart.crosshair = event.x

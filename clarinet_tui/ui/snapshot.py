@@ -1,0 +1,79 @@
+"""What the screens want to see, and what the feed saw: frozen, so that threads can hand them over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.queries import RunRow, Series
+    from clarinet_tui.ui.pace import Pace
+
+PAGE = 200
+"""Rows of the history that are read at once."""
+
+
+@dataclass(frozen=True)
+class CurvesWanted:
+    """Curves of one run: everything in `width` columns, and the window, if there is one, in as many again."""
+
+    run: str
+    metrics: tuple[str, ...]
+    width: int = 400
+    window: tuple[float, float] | None = None
+    """Iterations, when zoomed."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the visible screen needs: a page of the history and the curves of some runs."""
+
+    query: str = ""
+    sort: str = "created"
+    descending: bool = True
+    offset: int = 0
+    limit: int = PAGE
+    curves: tuple[CurvesWanted, ...] = ()
+
+
+@dataclass(frozen=True)
+class QueryProblem:
+    """Why the filter cannot be understood, and where."""
+
+    message: str
+    position: int
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A page of the history. `total` counts what matches the query, `all_runs` everything."""
+
+    rows: tuple[RunRow, ...] = ()
+    offset: int = 0
+    total: int = 0
+    all_runs: int = 0
+    running: int = 0
+    query: str = ""
+    problem: QueryProblem | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """The curves of one run, and how its iterations relate to epochs and time."""
+
+    run: RunRow
+    series: Mapping[str, Series]
+    pace: Pace
+    stages: tuple[tuple[int, str], ...]
+    """Where each later stage begins: iteration and name."""
+    wanted: CurvesWanted
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """One look at the history. `problem` is a sentence for the user, if it could not be read."""
+
+    listing: Listing = field(default_factory=Listing)
+    curves: Mapping[str, Curves] = field(default_factory=dict)
+    problem: str = ""

@@ -1,0 +1,60 @@
+"""How a run's state looks: a sign that needs no colour, and the role of its colour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.queries import RunRow
+
+
+ROLES = {
+    "muted": "$foreground 60%",
+    "faint": "$foreground 30%",
+    "live": "$text-primary",
+    "good": "$text-success",
+    "bad": "$text-error",
+    "warn": "$text-warning",
+    "tag": "$text-secondary",
+    "strong": "bold",
+}
+"""What a piece of text is about, and its colour in the theme."""
+
+
+@dataclass(frozen=True)
+class Look:
+    sign: str
+    role: str
+
+
+LOOKS = {
+    "queued": Look("◦", "muted"),
+    "starting": Look("▹", "live"),
+    "running": Look("▸", "live"),
+    "finished": Look("✓", "good"),
+    "failed": Look("✗", "bad"),
+    "stopped": Look("▪", "warn"),
+    "lost": Look("?", "bad"),
+    "silent": Look("~", "warn"),
+}
+UNKNOWN = Look("·", "muted")
+LIVE = frozenset({"starting", "running"})
+
+
+def look(state: str) -> Look:
+    return LOOKS.get(state, UNKNOWN)
+
+
+def progress(run: RunRow) -> float | None:
+    """The share of a run that is done."""
+    if not run.iterations_total or run.iteration is None:
+        return None
+    return min(run.iteration / run.iterations_total, 1.0)
+
+
+def remaining(run: RunRow) -> float | None:
+    """Seconds that a running run still needs, if it goes on as it did."""
+    if run.state != "running" or not run.iteration or not run.iterations_total or not run.seconds:
+        return None
+    return max(run.iterations_total - run.iteration, 0) * run.seconds / run.iteration

@@ -1,0 +1,227 @@
+"""The history's table: it holds one page of runs and draws what is visible, however many there are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.color import Color
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from clarinet_tui.ui.snapshot import PAGE, Listing
+from clarinet_tui.ui.states import ROLES
+from clarinet_tui.ui.widgets.run_columns import cell, fit
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.queries import RunRow
+
+
+class RunTable(ScrollView, can_focus=True):
+    """Runs as rows. The cursor stays on its run when others come in above it."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *("runs--head", "runs--row", "runs--cursor", "runs--selected"),
+        *(f"runs--{role}" for role in ROLES),
+    }
+    DEFAULT_CSS = """
+    RunTable { overflow-x: hidden; scrollbar-size-vertical: 1; }
+    RunTable > .runs--head { color: $foreground 50%; text-style: bold; }
+    RunTable > .runs--cursor { background: $foreground 10%; }
+    RunTable:focus > .runs--cursor { background: $primary 35%; }
+    RunTable > .runs--selected { color: $text-accent; text-style: bold; }
+    """ + "".join(
+        f"RunTable > .runs--{role} {{ color: {colour}; }}\n" for role, colour in ROLES.items() if role != "strong"
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "move(1)", "Down", id="runs.down", show=False),
+        Binding("up,k", "move(-1)", "Up", id="runs.up", show=False),
+        Binding("pagedown,ctrl+d", "page(1)", "Page down", id="runs.page_down", show=False),
+        Binding("pageup,ctrl+u", "page(-1)", "Page up", id="runs.page_up", show=False),
+        Binding("home,g", "end(False)", "First run", id="runs.first", show=False),
+        Binding("end,G", "end(True)", "Last run", id="runs.last", show=False),
+        Binding("enter", "choose", "Open", id="runs.open", tooltip="Watch this run's charts"),
+        Binding("space", "select", "Select", id="runs.select", tooltip="Select for comparing"),
+    ]
+
+    @dataclass
+    class RunHighlighted(Message):
+        """The cursor is on another run, or the run under it has news."""
+
+        run: RunRow | None
+
+    @dataclass
+    class RunChosen(Message):
+        """A run was opened."""
+
+        run: RunRow
+
+    @dataclass
+    class SelectionChanged(Message):
+        """Other runs are selected; in the order in which they were."""
+
+        runs: tuple[str, ...]
+
+    @dataclass
+    class PageWanted(Message):
+        """Rows are visible that the table does not hold."""
+
+        offset: int
+
+    def __init__(self, *, now: Callable[[], float] = time.time, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._now = now
+        self._listing = Listing()
+        self._cursor = 0
+        self._selected: dict[str, None] = {}
+        self._colours: dict[tuple[str, str, str], Style] = {}
+
+    @property
+    def cursor_run(self) -> RunRow | None:
+        return self._run_at(self._cursor)
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        return tuple(self._selected)
+
+    def _run_at(self, index: int) -> RunRow | None:
+        place = index - self._listing.offset
+        return self._listing.rows[place] if 0 <= place < len(self._listing.rows) else None
+
+    def show(self, listing: Listing) -> None:
+        """Another page, or the same with news. The cursor follows its run."""
+        before, same_query = self.cursor_run, listing.query == self._listing.query
+        self._listing = listing
+        self._cursor = min(self._cursor, max(listing.total - 1, 0)) if same_query else 0
+        if before and same_query:
+            places = [place for place, run in enumerate(listing.rows) if run.id == before.id]
+            shift = listing.offset + places[0] - self._cursor if places and self._cursor else 0
+            self._cursor += shift
+            if shift:
+                self.scroll_to(y=self.scroll_offset.y + shift, animate=False)
+        self.virtual_size = Size(self.scrollable_content_region.width, listing.total + 1)
+        self.refresh()
+        self.post_message(self.RunHighlighted(self.cursor_run))
+        self._ask_for_page()
+
+    def on_resize(self) -> None:
+        self.virtual_size = Size(self.scrollable_content_region.width, self._listing.total + 1)
+        self._keep_in_sight()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        base = self.rich_style
+        if y == 0:
+            style = self.get_component_rich_style("runs--head")
+            titles = [
+                f"{column.title[:size]:>{size}}" if column.right else f"{column.title[:size]:<{size}}"
+                for column, size in fit(width - 1)
+            ]
+            return Strip([Segment(" " + " ".join(titles), style)]).adjust_cell_length(width, style)
+        index = self.scroll_offset.y + y - 1
+        if index >= self._listing.total:
+            return Strip.blank(width, base)
+        run = self._run_at(index)
+        here = "runs--cursor" if index == self._cursor else "runs--row"
+        row_style = base + self.get_component_rich_style(here)
+        if run is None:
+            return Strip([Segment("  …", row_style)]).adjust_cell_length(width, row_style)
+        return self._row(run, width, row_style)
+
+    def _row(self, run: RunRow, width: int, style: Style) -> Strip:
+        mark = self.get_component_rich_style("runs--selected", partial=True)
+        segments = [Segment("┃", style + mark) if run.id in self._selected else Segment(" ", style)]
+        now = self._now()
+        for column, size in fit(width - 1):
+            for text, role in cell(column, run, size, now):
+                segments.append(Segment(text, self._styled(style, role)))
+            segments.append(Segment(" ", style))
+        return Strip(segments).simplify().adjust_cell_length(width, style)
+
+    def _styled(self, style: Style, role: str) -> Style:
+        """The row's style in the colour of a role; colours that shine through are mixed with the row's background."""
+        if not role:
+            return style
+        if role == "strong":
+            return style + Style(bold=True)
+        key = (self.app.theme, str(style.bgcolor), role)
+        if key not in self._colours:
+            colour = self.get_component_styles(f"runs--{role}").color
+            ground = Color.from_rich_color(style.bgcolor)
+            self._colours[key] = Style(color=ground.blend(colour.with_alpha(1.0), colour.a).rich_color)
+        return style + self._colours[key]
+
+    def action_move(self, rows: int) -> None:
+        self._go_to(self._cursor + rows)
+
+    def action_page(self, pages: int) -> None:
+        self._go_to(self._cursor + pages * max(1, self._visible - 1))
+
+    def action_end(self, last: bool) -> None:
+        self._go_to(self._listing.total - 1 if last else 0)
+
+    def action_choose(self) -> None:
+        if self.cursor_run:
+            self.post_message(self.RunChosen(self.cursor_run))
+
+    def action_select(self) -> None:
+        """Selects the run or not, and goes on to the next, as file managers do."""
+        run = self.cursor_run
+        if run is None:
+            return
+        if run.id in self._selected:
+            del self._selected[run.id]
+        else:
+            self._selected[run.id] = None
+        self.post_message(self.SelectionChanged(self.selected))
+        self.refresh()
+        self.action_move(1)
+
+    def clear_selection(self) -> None:
+        self._selected.clear()
+        self.post_message(self.SelectionChanged(()))
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        if event.y >= 1:
+            self._go_to(self.scroll_offset.y + event.y - 1)
+            if event.chain == 2:
+                self.action_choose()
+
+    @property
+    def _visible(self) -> int:
+        return max(1, self.scrollable_content_region.height - 1)
+
+    def _go_to(self, index: int) -> None:
+        self._cursor = min(max(index, 0), max(self._listing.total - 1, 0))
+        self._keep_in_sight()
+        self.refresh()
+        self.post_message(self.RunHighlighted(self.cursor_run))
+
+    def _keep_in_sight(self) -> None:
+        top = self.scroll_offset.y
+        wanted = min(max(top, self._cursor - self._visible + 1), self._cursor)
+        if wanted != top:
+            self.scroll_to(y=wanted, animate=False)
+        self._ask_for_page(wanted)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._ask_for_page()
+
+    def _ask_for_page(self, top: int | None = None) -> None:
+        """Asks for another page when rows in sight are not in this one."""
+        first = self.scroll_offset.y if top is None else top
+        last = min(first + self._visible, self._listing.total)
+        held = self._listing.offset, self._listing.offset + len(self._listing.rows)
+        if first < held[0] or last > held[1]:
+            self.post_message(self.PageWanted(max(0, first - PAGE // 3)))

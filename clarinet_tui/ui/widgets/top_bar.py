@@ -1,0 +1,52 @@
+"""The first row of every view: where one is, where one can go, and how many runs there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Static
+
+from clarinet_tui.ui.facts import said
+
+if TYPE_CHECKING:
+    from clarinet_tui.ui.snapshot import Snapshot
+
+VIEWS = {"history": "History", "live": "Live", "compare": "Compare"}
+"""The views in the order of their number keys."""
+
+
+class ViewTab(Static):
+    """A view's name; a click goes there."""
+
+    def __init__(self, view: str, number: int, *, active: bool) -> None:
+        super().__init__(said((f" {number} ", "muted"), (f"{VIEWS[view]} ", "strong" if active else "")))
+        self.view = view
+        self.set_class(active, "-active")
+
+    def on_click(self) -> None:
+        self.app.switch_mode(self.view)
+
+
+class TopBar(Horizontal):
+    """Name, views, and the state of the history."""
+
+    def __init__(self, active: str, place: str) -> None:
+        super().__init__()
+        self._active, self._place = active, place
+
+    def compose(self) -> ComposeResult:
+        yield Static(" clarinet ", classes="name", markup=False)
+        for number, view in enumerate(VIEWS, start=1):
+            yield ViewTab(view, number, active=view == self._active)
+        yield Static(classes="counts", markup=False)
+
+    def show(self, snapshot: Snapshot) -> None:
+        listing = snapshot.listing
+        running = [(f"▸ {listing.running} running", "live"), (" · ", "faint")] if listing.running else []
+        runs = "1 run" if listing.all_runs == 1 else f"{listing.all_runs} runs"
+        counts = [*running, (runs, "muted"), (" · ", "faint"), (f"{self._place} ", "muted")]
+        if snapshot.problem:
+            counts = [("! history trouble: see ?", "bad")]
+        self.query_one(".counts", Static).update(said(*counts))
