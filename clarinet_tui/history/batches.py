@@ -13,6 +13,7 @@ from clarinet_tui.journal.reader import BEGINNINGS, Damaged, Names, decode, line
 MOST_ROWS = 5000
 MOST_BYTES = 4 << 20
 NUMBER = float | int
+OPENING = ord("[")
 
 
 @dataclass
@@ -28,6 +29,12 @@ class Said:
     def event(self) -> str:
         name: str = self.fields["event"]
         return name
+
+    @property
+    def iteration(self) -> int | None:
+        """After how many iterations it was said."""
+        found: int | None = self.get("from_iteration" if self.event == "resumed" else "iteration", int)
+        return found
 
     def get(self, name: str, kind: type | UnionType) -> Any:
         """A field, if it is what it should be: a journal may be hurt."""
@@ -50,14 +57,22 @@ class Batch:
     """What was recorded beyond this iteration no longer counts; -1 for everything."""
     beginnings: list[int] = field(default_factory=list)
     records: int = 0
-    seconds: float | None = None
+
+    def shape(self, run: str) -> RowShape | None:
+        """Of the columns in force."""
+        if self.columns is None:
+            return None
+        names = tuple(self.columns)
+        if names not in self.shapes:
+            self.shapes[names] = RowShape(run, names)
+        return self.shapes[names]
 
     def supersede(self, beyond: int) -> None:
         self.cut = beyond if self.cut is None else min(self.cut, beyond)
         self.iterations = [row for row in self.iterations if row[1] <= beyond]
         self.evaluations = [row for row in self.evaluations if row[1] <= beyond]
         for said in self.events:
-            said.superseded = said.superseded or (said.get("iteration", int) or 0) > beyond
+            said.superseded = said.superseded or beyond < 0 or (said.iteration or 0) > beyond
 
 
 def read_batch(run: RunDirectory, offset: int, columns: Names | None) -> Batch:
@@ -68,8 +83,11 @@ def read_batch(run: RunDirectory, offset: int, columns: Names | None) -> Batch:
     except FileNotFoundError:
         return batch
     with file:
+        shape = batch.shape(run.id)
         for start, end, line in whole_lines(file, offset):
-            _take_line(batch, run, start, end, line)
+            if not (line and shape and line[0] == OPENING and _take_iteration(batch, shape, line)):
+                _take_line(batch, run, start, end, line)
+                shape = batch.shape(run.id)
             batch.end = end
             if batch.records >= MOST_ROWS or end - offset >= MOST_BYTES:
                 break
@@ -77,8 +95,6 @@ def read_batch(run: RunDirectory, offset: int, columns: Names | None) -> Batch:
 
 
 def _take_line(batch: Batch, run: RunDirectory, start: int, end: int, line: bytes | None) -> None:
-    if line and line[0] == 91 and batch.columns is not None and _take_iteration(batch, run, line):
-        return
     fields = parse(line, batch.columns)
     batch.records += 1
     if fields is None or fields["event"] == "step":
@@ -91,11 +107,8 @@ def _take_line(batch: Batch, run: RunDirectory, start: int, end: int, line: byte
         _take_event(batch, run, Said(start, end, fields))
 
 
-def _take_iteration(batch: Batch, run: RunDirectory, line: bytes) -> bool:
-    names = tuple(batch.columns or ())
-    shape = batch.shapes.get(names)
-    if shape is None:
-        shape = batch.shapes[names] = RowShape(run.id, names)
+def _take_iteration(batch: Batch, shape: RowShape, line: bytes) -> bool:
+    """The one path that has to be fast; whatever is unusual is left to `_take_line`."""
     try:
         row = shape.row(decode(line), plain=line.count(b'"') == 2)
     except msgspec.DecodeError:
@@ -103,7 +116,6 @@ def _take_iteration(batch: Batch, run: RunDirectory, line: bytes) -> bool:
     if row is None:
         return False
     batch.iterations.append(row)
-    batch.seconds = row[5]
     batch.records += 1
     return True
 
@@ -113,11 +125,9 @@ def _take_event(batch: Batch, run: RunDirectory, said: Said) -> None:
         row = evaluation_row(run.id, said.fields)
         if row is not None:
             batch.evaluations.append(row)
-            batch.seconds = row[5]
             return
     if said.event in BEGINNINGS:
         _begin_sitting(batch, said)
-    batch.seconds = said.get("seconds", NUMBER)
     batch.events.append(said)
 
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-Bucket = tuple[int, int, float | None, float | None, float, int, int]
-"""First iteration, last iteration, least, greatest, sum, count of the finite, count of the others."""
+    Buckets = list[tuple[Floats, ...]]
+    """Pieces in order, each of seven arrays: first and last iteration, least, greatest, sum, counts of the finite
+    and of the others."""
 
 
 @dataclass(frozen=True)
@@ -76,62 +77,71 @@ def _extent(db: Database, run: str) -> tuple[int, int]:
     return (row["first"], row["last"]) if row and row["first"] is not None else (0, -1)
 
 
-def _cover(db: Database, run: str, metric: str, start: int, stop: int, level: int) -> list[Bucket]:
+def _cover(db: Database, run: str, metric: str, start: int, stop: int, level: int) -> "Buckets":
     """Exactly the iterations from `start` to before `stop`: whole buckets, and smaller ones at both ends."""
+    import numpy as np
+
     if level == 0:
         return _raw(db, run, metric, start, stop)
     size = size_of(level)
     first, last = -(-start // size), stop // size
     if first >= last:
         return _cover(db, run, metric, start, stop, level - 1)
-    rows = db.rows(
+    rows = db.tuples(
         """SELECT bucket, low, high, total, count, missing FROM rollups
         WHERE run = ? AND metric = ? AND level = ? AND bucket >= ? AND bucket < ?""",
         (run, metric, level, first, last),
     )
-    whole: list[Bucket] = [(row[0] * size, (row[0] + 1) * size - 1, *row[1:]) for row in map(tuple, rows)]
+    bucket, *numbers = (np.array(column, dtype=float) for column in zip(*rows, strict=True)) if rows else ((),)
+    whole = [(np.multiply(bucket, size), np.multiply(bucket, size) + size - 1, *numbers)] if rows else []
     before = _cover(db, run, metric, start, first * size, level - 1) if start < first * size else []
     after = _cover(db, run, metric, last * size, stop, level - 1) if last * size < stop else []
     return before + whole + after
 
 
-def _raw(db: Database, run: str, metric: str, start: int, stop: int) -> list[Bucket]:
-    column = f'"{metric}"' if metric in ITERATION_METRICS else "NULL"
-    rows = db.rows(
-        f"SELECT iteration, {column}, other FROM iterations WHERE run = ? AND iteration >= ? AND iteration < ?",
-        (run, start, stop),
-    )
-    found: list[Bucket] = []
-    for iteration, value, other in map(tuple, rows):
-        if value is None and other is not None:
-            value = msgspec.json.decode(other).get(metric)
-        if isinstance(value, str):
-            found.append((iteration, iteration, None, None, 0.0, 0, 1))
-        elif value is not None:
-            found.append((iteration, iteration, value, value, value, 1, 0))
-    return found
-
-
-def _columns(buckets: list[Bucket], first: int, span: float) -> Series:
-    """Buckets in order, brought together in columns of `span` iterations; columns with nothing at all are left out."""
+def _raw(db: Database, run: str, metric: str, start: int, stop: int) -> "Buckets":
+    """The iterations themselves. What is not in the metric's column may be among the others."""
     import numpy as np
 
-    if not buckets:
-        empty = np.empty(0)
-        return Series(empty, empty, empty, empty, np.empty(0, np.int64))
-    table = np.array(buckets, dtype=float)
-    begins, ends, low, high, total, count, missing = table.T
-    column = np.floor((begins - first) / span)
-    edges = np.flatnonzero(np.diff(column, prepend=-1.0))
-    lasts = np.append(edges[1:], len(table)) - 1
+    column = f'"{metric}"' if metric in ITERATION_METRICS else "NULL"
+    rows = db.tuples(
+        f"""SELECT iteration, {column} AS value, other FROM iterations
+        WHERE run = ? AND iteration >= ? AND iteration < ? AND (value IS NOT NULL OR other IS NOT NULL)""",
+        (run, start, stop),
+    )
+    if not rows:
+        return []
+    iterations, values, others = zip(*rows, strict=True)
+    value = np.array(values, dtype=float)
+    said = np.isfinite(value)
+    missing = np.zeros(len(rows))
+    for place, other in enumerate(others):
+        if other is not None and not said[place]:
+            found = msgspec.json.decode(other).get(metric)
+            said[place] = found is not None
+            missing[place] = isinstance(found, str)
+            value[place] = found if isinstance(found, float | int) else np.nan
+    iteration, value, missing = np.array(iterations, dtype=float)[said], value[said], missing[said]
+    return [(iteration, iteration, value, value, np.where(missing > 0, 0.0, value), 1.0 - missing, missing)]
+
+
+def _columns(buckets: "Buckets", first: int, span: float) -> Series:
+    """Buckets brought together in columns of `span` iterations; columns with nothing at all are left out."""
+    import numpy as np
+
+    begins, ends, low, high, total, count, missing = (
+        (np.concatenate(column) for column in zip(*buckets, strict=True)) if buckets else [np.empty(0)] * 7
+    )
+    if not len(begins):
+        return Series(begins, low, high, total, np.empty(0, np.int64))
+    edges = np.flatnonzero(np.diff(np.floor((begins - first) / span), prepend=-1.0))
+    lasts = np.append(edges[1:], len(begins)) - 1
     finite = np.add.reduceat(count, edges)
-    with np.errstate(invalid="ignore"):
-        mean = np.where(finite > 0, np.add.reduceat(total, edges) / np.maximum(finite, 1), np.nan)
     return Series(
         x=(begins[edges] + ends[lasts]) / 2,
         low=np.fmin.reduceat(low, edges),
         high=np.fmax.reduceat(high, edges),
-        mean=mean,
+        mean=np.where(finite > 0, np.add.reduceat(total, edges) / np.maximum(finite, 1), np.nan),
         missing=np.add.reduceat(missing, edges).astype(np.int64),
     )
 

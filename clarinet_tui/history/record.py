@@ -37,7 +37,9 @@ def _supersede(connection: sqlite3.Connection, run: str, beyond: int) -> set[str
     """A resumed run says again what comes after: what was there goes."""
     connection.execute("DELETE FROM iterations WHERE run = ? AND iteration > ?", (run, beyond))
     connection.execute("DELETE FROM evaluations WHERE run = ? AND iteration > ?", (run, beyond))
-    connection.execute("UPDATE events SET superseded = 1 WHERE run = ? AND iteration > ?", (run, beyond))
+    connection.execute(
+        "UPDATE events SET superseded = 1 WHERE run = ? AND (iteration > ? OR ? < 0)", (run, beyond, beyond)
+    )
     return rollups.cut(connection, run, beyond)
 
 
@@ -47,7 +49,7 @@ def _event_row(run: str, said: Said) -> tuple[Any, ...]:
         said.position,
         said.get("time", NUMBER),
         said.event,
-        said.get("iteration", int),
+        said.iteration,
         said.get("seconds", NUMBER),
         said.get("message", str),
         int(said.superseded),

@@ -16,10 +16,8 @@ def summarise(connection: sqlite3.Connection, run: str, batch: Batch, heard: flo
     facts: dict[str, Any] = {"heard": heard, "said": "running" if said == "queued" else said}
     for event in batch.events:
         facts |= _told(event)
-    if batch.seconds is not None:
-        facts["seconds"] = batch.seconds
     facts["state"] = facts["said"]
-    facts |= _started(connection, run) | _place(connection, run) | _knowledge(connection, run)
+    facts |= _times(connection, run) | _place(connection, run) | _knowledge(connection, run)
     columns = ", ".join(f"{name} = ?" for name in facts)
     connection.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*facts.values(), run))
 
@@ -45,9 +43,16 @@ def _sizes(said: Said) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _started(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
-    sql = "SELECT min(time) FROM events WHERE run = ? AND event = 'started'"
-    return {"started": connection.execute(sql, (run,)).fetchone()[0]}
+def _times(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
+    """When it first began, and how long it has trained: the latest of all that still counts."""
+    row = connection.execute(
+        """SELECT (SELECT min(time) FROM events WHERE run = :run AND event = 'started') AS started,
+        max(ifnull((SELECT seconds FROM iterations WHERE run = :run ORDER BY iteration DESC LIMIT 1), 0),
+            ifnull((SELECT max(seconds) FROM evaluations WHERE run = :run), 0),
+            ifnull((SELECT max(seconds) FROM events WHERE run = :run AND NOT superseded), 0)) AS seconds""",
+        {"run": run},
+    ).fetchone()
+    return dict(row)
 
 
 def _place(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
