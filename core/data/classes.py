@@ -13,9 +13,9 @@ def settle_classes(source: DomainParts, target: DomainParts) -> tuple[str, ...]:
     """The classes that both domains have, by name; files without names count from 0."""
     ours, theirs = _names(source), _names(target)
     if ours and theirs and set(ours) != set(theirs):
-        only = ((source.title, set(ours) - set(theirs)), (target.title, set(theirs) - set(ours)))
-        differences = "; ".join(f"only {title} has {_listed(names)}" for title, names in only if names)
-        raise InputError(f"{source.title} and {target.title} have different classes: {differences}")
+        only = ((source.where, set(ours) - set(theirs)), (target.where, set(theirs) - set(ours)))
+        differences = "; ".join(f"only {where} has {_listed(names)}" for where, names in only if names)
+        raise InputError(f"{source.where} and {target.where} have different classes: {differences}")
     names = ours or theirs
     unnamed = [part for domain in (source, target) for part in domain.parts if part.names is None]
     if names is None:
@@ -57,7 +57,8 @@ class Coded:
 
 def recode(part: Part, classes: tuple[str, ...]) -> Coded:
     """The part's labels as numbers of the task's classes, checked against each other."""
-    own = part.names or tuple(str(number) for number in range(len(classes)))
+    numbers = tuple(str(number) for number in range(len(classes)))
+    own = part.names or (numbers if part.labels_seen else classes)
     number_of = np.array([classes.index(name) for name in own] + [-1], dtype=np.int64)
     _check_range(part, "y", part.y, own)
     y = number_of[part.y]

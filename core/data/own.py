@@ -27,7 +27,12 @@ def read_own(domain: Domain, image_size: int, scratch: Scratch) -> DomainParts:
             notes.append(f"{domain.title}: {note}")
     parts: list[Part] = [part.part(shape) if isinstance(part, Listing) else part for part in found]
     return DomainParts(
-        domain.name, domain.title, parts[0], parts[1] if test is not None else None, own=True, notes=tuple(notes)
+        domain.name,
+        domain.title,
+        parts[0],
+        parts[1] if test is not None else None,
+        folder=str(folder),
+        notes=tuple(notes),
     )
 
 

@@ -45,8 +45,18 @@ class DomainParts:
     title: str
     train: Part
     test: Part | None
-    own: bool = False
+    folder: str = ""
+    """The folder of one's own data; empty for known digits."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def own(self) -> bool:
+        return bool(self.folder)
+
+    @property
+    def where(self) -> str:
+        """The domain as errors name it: two folders may end in the same name."""
+        return self.folder or self.title
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -1,0 +1,105 @@
+"""What is wrong with an .npz file is told in one sentence that names the file."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.data.arrays import count_images, read_arrays
+from core.data.scratch import Scratch
+from core.errors import InputError
+from tests.core.data.folders import images, labels, save
+
+
+def read(path: Path) -> Any:
+    return read_arrays(path, Scratch(path.parent, float("inf")))
+
+
+def test_grey_images_get_their_channel(tmp_path: Path) -> None:
+    part = read(save(tmp_path / "train.npz", x=images(4, (7, 6)), y=np.array([0, 1, -1, 2], dtype=np.int8)))
+
+    assert part.pictures.shape == (7, 6, 1)
+    assert part.y.tolist() == [0, 1, -1, 2]
+    assert part.y.dtype == np.int64
+    assert part.ybar is None
+    assert part.names is None
+
+
+def test_labels_may_be_missing(tmp_path: Path) -> None:
+    part = read(save(tmp_path / "train.npz", x=images(3)))
+
+    assert part.y.tolist() == [-1, -1, -1]
+
+
+def test_complementary_labels_come_as_numbers_or_as_a_mask(tmp_path: Path) -> None:
+    one = read(save(tmp_path / "one.npz", x=images(3), ybar=np.array([0, -1, 4])))
+    mask = read(save(tmp_path / "mask.npz", x=images(2), ybar=np.array([[0, 1, 0], [1, 0, 1]])))
+
+    assert one.ybar.tolist() == [0, -1, 4]
+    assert one.labels_seen == 5
+    assert mask.ybar.tolist() == [[False, True, False], [True, False, True]]
+    assert mask.labels_seen == 3
+
+
+def test_classes_are_named(tmp_path: Path) -> None:
+    part = read(save(tmp_path / "train.npz", x=images(3), y=labels(3), classes=np.array(["a", "b", "c"])))
+
+    assert part.names == ("a", "b", "c")
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no x": ({"y": labels(3)}, "there is no array x"),
+    "float pixels": ({"x": np.full((2, 4, 4), np.nan)}, "x: expected uint8 pixels from 0 to 255, got float64"),
+    "flat": ({"x": images(4, (9,))}, r"x: expected \(N, H, W\) or \(N, H, W, C\), got \(4, 9\)"),
+    "no pixels": ({"x": images(4, (0, 5))}, "x: expected"),
+    "no images": ({"x": images(0)}, "x holds no images"),
+    "channels first": ({"x": images(2, (3, 32, 32))}, r"expected channels last, .* got \(2, 3, 32, 32\); transpose it"),
+    "short y": ({"x": images(3), "y": labels(2)}, r"y: expected one label for each of 3 images, got \(2,\)"),
+    "float y": ({"x": images(3), "y": np.zeros(3)}, "y: expected integers, -1 where unknown, got float64"),
+    "nan": ({"x": images(2), "y": np.array([0, np.nan])}, "y holds values that are not numbers; use -1"),
+    "negative y": ({"x": images(2), "y": np.array([0, -2])}, "y: label -2 of image 1 is out of range"),
+    "short ybar": ({"x": images(3), "ybar": labels(4)}, "ybar: expected one label for each of 3 images"),
+    "short mask": ({"x": images(3), "ybar": np.zeros((2, 5))}, "ybar: expected one row for each of 3 images"),
+    "strange mask": (
+        {"x": images(2), "ybar": np.array([[0, 2], [1, 0]])},
+        r"ybar: expected a mask \(N, K\) of 0 and 1",
+    ),
+    "nan mask": ({"x": images(1), "ybar": np.array([[0, np.nan]])}, "ybar holds values that are not numbers"),
+    "all ruled out": ({"x": images(2), "ybar": np.array([[1, 0], [1, 1]])}, "rules out every class of image 1"),
+    "objects": ({"x": images(2), "y": np.array([0, None])}, "y is an array of Python objects"),
+    "object names": ({"x": images(2), "classes": np.array(["a", None])}, "classes is an array of Python objects"),
+    "number names": ({"x": images(2), "classes": np.arange(2)}, "classes: expected a list of names"),
+    "same names": ({"x": images(2), "classes": np.array(["a", "a"])}, 'classes: "a" is there more than once'),
+}
+
+
+@pytest.mark.parametrize(("arrays", "sentence"), BAD.values(), ids=BAD)
+def test_a_wrong_file_is_one_sentence(arrays: dict[str, Any], sentence: str, tmp_path: Path) -> None:
+    path = save(tmp_path / "train.npz", **arrays)
+
+    with pytest.raises(InputError, match=sentence) as caught:
+        read(path)
+
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", ["text", "cut"])
+def test_a_damaged_file_is_one_sentence(damage: str, tmp_path: Path) -> None:
+    path = save(tmp_path / "train.npz")
+    path.write_bytes(b"not an archive" if damage == "text" else path.read_bytes()[:400])
+
+    with pytest.raises(InputError, match=r"this is not a whole \.npz file"):
+        read(path)
+
+
+def test_an_absent_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such file"):
+        read(tmp_path / "train.npz")
+
+
+def test_images_are_counted_without_reading_them(tmp_path: Path) -> None:
+    assert count_images(save(tmp_path / "train.npz", x=images(17))) == 17
+    (tmp_path / "other.npz").write_text("x")
+    assert count_images(tmp_path / "other.npz") is None

@@ -1,0 +1,136 @@
+"""Label budgets: subsets are nested, share their labels, and never move the target."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.data.sets import ImageSet, TaskData
+from tests.core.data.folders import images, labels, load, mnist_folder, save
+
+COUNT = 200
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("source", "target"):
+        for split in ("train", "test"):
+            x = images(COUNT, (4, 4))
+            x[:, 0, 0] = np.arange(COUNT)
+            save(tmp_path / name / f"{split}.npz", x=x, y=labels(COUNT, 5))
+    return tmp_path
+
+
+def loaded(folder: Path, **settings: Any) -> TaskData:
+    return load(folder / "source", folder / "target", folder, **settings)
+
+
+def rows(images: ImageSet | None) -> list[int]:
+    """Which images these are: each carries its number in its first pixel."""
+    assert images is not None
+    return [int(row) for row in images.x[:, 0, 0, 0]]
+
+
+def test_everything_is_the_default_in_its_own_order(folder: Path) -> None:
+    data = loaded(folder)
+
+    for part in (data.source_train, data.source_test, data.target_train, data.target_test):
+        assert rows(part) == list(range(COUNT))
+
+
+def test_a_smaller_budget_is_part_of_a_larger_one_with_the_same_labels(folder: Path) -> None:
+    seen: dict[int, list[bool]] = {}
+    smaller: set[int] = set()
+    for fraction in (0.05, 0.2, 0.5, 1.0):
+        train = loaded(folder, source_fraction=fraction).source_train
+        assert len(train) == round(COUNT * fraction)
+        assert smaller <= set(rows(train))
+        smaller = set(rows(train))
+        assert train.ybar is not None
+        for row, mask, label in zip(rows(train), train.ybar.tolist(), train.y, strict=True):
+            assert seen.setdefault(row, mask) == mask
+            assert label == row % 5
+            assert not mask[label]
+
+
+def test_the_size_caps_before_the_fraction_thins(folder: Path) -> None:
+    capped = loaded(folder, source_size=100).source_train
+    thinned = loaded(folder, source_size=100, source_fraction=0.1).source_train
+
+    assert len(capped) == 100
+    assert len(thinned) == 10
+    assert set(rows(thinned)) <= set(rows(capped))
+
+
+def test_more_labels_an_image_keep_the_first_ones(folder: Path) -> None:
+    one, two = (loaded(folder, ybars_per_sample=count).source_train.ybar for count in (1, 2))
+
+    assert one is not None
+    assert two is not None
+    assert two[one].all()
+    assert (two.sum(axis=1) == 2).all()
+
+
+def test_target_and_test_images_do_not_depend_on_the_budget_or_the_method(folder: Path) -> None:
+    settings = {"target_size": 50, "test_size": 20, "source_size": 100}
+    plain = loaded(folder, **settings)
+    budget = loaded(folder, **settings, source_fraction=0.1, ybars_per_sample=3, method="gac+cdan-e")
+
+    assert rows(plain.target_train) == rows(budget.target_train)
+    assert rows(plain.target_test) == rows(budget.target_test)
+    assert rows(plain.source_test) == rows(budget.source_test)
+    assert [len(rows(part)) for part in (plain.target_train, plain.target_test, plain.source_test)] == [50, 20, 20]
+
+
+def test_methods_share_subset_and_labels(folder: Path) -> None:
+    one = loaded(folder, source_size=60, method="clarinet").source_train
+    other = loaded(folder, source_size=60, method="gac").source_train
+
+    assert rows(one) == rows(other)
+    assert one.ybar is not None
+    assert other.ybar is not None
+    assert (one.ybar == other.ybar).all()
+
+
+def test_seeds_differ_in_subset_and_labels(folder: Path) -> None:
+    one, other = (loaded(folder, source_size=60, seed=seed).source_train for seed in (1, 2))
+
+    assert rows(one) != rows(other)
+
+
+def test_at_least_one_image_is_left(folder: Path) -> None:
+    assert len(loaded(folder, source_size=3, source_fraction=0.01).source_train) == 1
+
+
+def test_a_size_beyond_the_data_is_all_of_it(folder: Path) -> None:
+    assert len(loaded(folder, source_size=10_000, target_size=10_000).source_train) == COUNT
+
+
+@pytest.fixture
+def usps(tmp_path: Path) -> Path:
+    mnist_folder(tmp_path)
+    for split, count in (("train", 70), ("test", 30)):
+        x = images(count, (16, 16), seed=count)
+        save(tmp_path / "usps" / f"{split}.npz", x=x, y=labels(count, 10))
+    return tmp_path
+
+
+def test_usps_is_split_as_published_or_shuffled(usps: Path) -> None:
+    official = load("U", "M", usps)
+    shuffled = load("U", "M", usps, usps_split="80/20", seed=1)
+    again = load("U", "M", usps, usps_split="80/20", seed=2)
+
+    assert official.source_test is not None
+    assert shuffled.source_test is not None
+    assert (len(official.source_train), len(official.source_test)) == (70, 30)
+    assert (len(shuffled.source_train), len(shuffled.source_test)) == (80, 20)
+    assert (shuffled.source_train.x == again.source_train.x).all(), "the split is one and the same for every seed"
+    together = [np.concatenate([one.x, other.x]).sum() for one, other in (parts(official), parts(shuffled))]
+    assert together[0] == together[1]
+    assert any("shuffled 80/20" in note for note in shuffled.notes)
+
+
+def parts(data: TaskData) -> tuple[ImageSet, ImageSet]:
+    assert data.source_test is not None
+    return data.source_train, data.source_test

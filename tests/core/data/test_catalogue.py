@@ -1,0 +1,115 @@
+"""The listing and the check of what is there."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.data.catalogue import Entry, catalogue
+from core.data.make import make
+from core.data.verify import Finding, verify
+from core.errors import InputError
+from tests.core.data.folders import images, labels, mnist_folder, save
+from tests.core.data.test_known import mats, release
+
+
+def entries(data_dir: Path) -> dict[str, Entry]:
+    return {entry.name: entry for entry in catalogue(data_dir)}
+
+
+def test_with_nothing_there_it_says_how_to_get_everything(tmp_path: Path) -> None:
+    found = entries(tmp_path / "none")
+
+    assert list(found) == ["mnist", "usps", "svhn", "mnistm", "synth", "digits"]
+    assert [entry.there for entry in found.values()] == [False] * 5 + [True]
+    assert found["svhn"].advice == "clarinet data fetch svhn"
+    assert found["mnistm"].advice.startswith("clarinet data make mnistm")
+    assert found["synth"].advice.startswith("clarinet data make synth")
+    assert (found["digits"].train, found["digits"].test) == (1437, 360)
+
+
+def test_what_is_there_is_counted(tmp_path: Path) -> None:
+    mnist_folder(tmp_path)
+    mats(tmp_path / "synth", "synth_")
+    release(tmp_path / "mnistm")
+    for split, count in (("train", 9), ("test", 4)):
+        save(tmp_path / "svhn" / f"{split}.npz", x=images(count, (32, 32, 3)), y=labels(count, 10))
+    found = entries(tmp_path)
+
+    assert {name: (entry.train, entry.test) for name, entry in found.items() if entry.there} == {
+        "mnist": (40, 20),
+        "synth": (20, 20),
+        "mnistm": (20, 20),
+        "svhn": (9, 4),
+        "digits": (1437, 360),
+    }
+    assert found["mnist"].form == "torchvision's files"
+    assert found["synth"].form == "the original files"
+    assert found["svhn"].form == "train.npz, test.npz"
+
+
+def test_made_data_is_said_to_be_made(tmp_path: Path) -> None:
+    mnist_folder(tmp_path)
+    make("mnistm", tmp_path)
+    make("synth", tmp_path, train=20, test=10)
+    found = entries(tmp_path)
+
+    assert found["synth"].form == "made here, not the published images"
+    assert "scikit-learn's two sample photographs" in found["mnistm"].form
+    (tmp_path / "synth" / "made.json").write_text("{")
+    assert "its record is damaged" in entries(tmp_path)["synth"].form
+
+
+def verdicts(findings: list[Finding]) -> list[str]:
+    return [finding.verdict for finding in findings]
+
+
+def test_made_and_bundled_data_is_good(tmp_path: Path) -> None:
+    make("synth", tmp_path, train=20, test=10)
+
+    assert verdicts(verify("synth", tmp_path)) == ["good"]
+    assert "made here" in verify("synth", tmp_path)[0].sentence
+    assert verify("digits", tmp_path)[0].sentence == "1437 + 360 images of 8×8×1, labels 0 to 9, complete"
+
+
+def test_other_bytes_and_other_counts_are_doubtful(tmp_path: Path) -> None:
+    mnist_folder(tmp_path)
+    findings = verify("mnist", tmp_path)
+
+    assert verdicts(findings) == ["doubtful"] * 5
+    assert "its checksum is not that of the published file" in findings[0].sentence
+    assert findings[-1].sentence.endswith("published with 60000 + 10000")
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (labels(20, 9), "there is no image of digit 9"),
+        (labels(20, 10) + 1, "label 10 of image 9 is out of range"),
+        (labels(20, 10) - 1, "image 0 has no label"),
+    ],
+)
+def test_wrong_labels_are_bad(y: np.ndarray, sentence: str, tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        save(tmp_path / "svhn" / f"{split}.npz", x=images(20, (32, 32, 3)), y=y)
+    findings = verify("svhn", tmp_path)
+
+    assert verdicts(findings) == ["bad"]
+    assert sentence in findings[0].sentence
+
+
+def test_wrong_shapes_and_damaged_pictures_are_bad(tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        save(tmp_path / "svhn" / f"{split}.npz", x=images(20, (32, 32, 2)), y=labels(20, 10))
+    release(tmp_path / "mnistm")
+    (tmp_path / "mnistm" / "mnist_m_test" / "00000002.png").write_text("torn")
+
+    assert "its images have 2 channels" in verify("svhn", tmp_path)[0].sentence
+    assert "this image cannot be read" in verify("mnistm", tmp_path)[0].sentence
+
+
+def test_what_is_not_there_cannot_be_verified(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="MNIST is not there"):
+        verify("mnist", tmp_path)
+    with pytest.raises(InputError, match='"mnits": no such domain'):
+        verify("mnits", tmp_path)

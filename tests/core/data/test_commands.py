@@ -1,0 +1,81 @@
+"""`clarinet data`: what it prints and how it ends."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from clarinet_tui.cli.data import app
+from core.errors import InputError
+from tests.core.data.folders import images, labels, save
+
+
+def clarinet_data(*arguments: str, data_dir: Path) -> Result:
+    return CliRunner().invoke(app, [*arguments, "--data-dir", str(data_dir)], env={"COLUMNS": "160"})
+
+
+def test_the_list_names_every_domain(tmp_path: Path) -> None:
+    result = clarinet_data("list", data_dir=tmp_path)
+
+    assert result.exit_code == 0
+    for line in ("clarinet data fetch mnist", "clarinet data make synth", "bundled with scikit-learn"):
+        assert line in result.stdout
+
+
+def test_the_list_in_json(tmp_path: Path) -> None:
+    found = json.loads(clarinet_data("list", "--json", data_dir=tmp_path).stdout)
+
+    assert [entry["letter"] for entry in found] == ["M", "U", "S", "m", "Y", "D"]
+    assert found[-1]["train"] == 1437
+
+
+def test_the_data_folder_comes_from_the_environment(tmp_path: Path) -> None:
+    save(tmp_path / "svhn" / "train.npz", x=images(7, (32, 32, 3)), y=labels(7, 10))
+    save(tmp_path / "svhn" / "test.npz", x=images(3, (32, 32, 3)), y=labels(3, 10))
+    result = CliRunner().invoke(app, ["list", "--json"], env={"CLARINET_DATA": str(tmp_path)})
+
+    assert json.loads(result.stdout)[2]["train"] == 7
+
+
+def test_make_then_verify(tmp_path: Path) -> None:
+    made = clarinet_data("make", "synth", "--train", "20", "--test", "10", "--seed", "4", data_dir=tmp_path)
+    checked = clarinet_data("verify", data_dir=tmp_path)
+
+    assert made.exit_code == 0
+    assert "20 + 10 images, recipe 1, seed 4" in made.stdout
+    assert checked.exit_code == 0
+    assert [line[:9] for line in checked.stdout.splitlines()] == ["✓ synth: ", "✓ digits:"]
+
+
+def test_verify_ends_with_one_where_something_is_wrong(tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        save(tmp_path / "svhn" / f"{split}.npz", x=images(5, (32, 32, 3)), y=labels(5, 5))
+    result = clarinet_data("verify", "svhn", data_dir=tmp_path)
+
+    assert result.exit_code == 1
+    assert result.stdout.startswith("✗ svhn: ")
+
+
+def test_fetch_says_what_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from core.data import fetch
+
+    monkeypatch.setattr(fetch, "fetch", lambda name, data_dir, tell: (data_dir / name,) if name == "mnist" else ())
+    result = clarinet_data("fetch", "mnist", "usps", data_dir=tmp_path)
+
+    assert result.stdout.splitlines() == [
+        f"mnist: 1 files downloaded to {tmp_path / 'mnist'}",
+        "usps: already there",
+    ]
+
+
+def test_wrong_input_is_left_to_the_one_place_that_prints_it(tmp_path: Path) -> None:
+    assert isinstance(clarinet_data("fetch", "synth", data_dir=tmp_path).exception, InputError)
+
+
+@pytest.mark.parametrize("command", ["list", "fetch", "make", "verify"])
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--help"])
+
+    assert result.exit_code == 0
+    assert f"Example: clarinet data {command}" in result.stdout

@@ -1,0 +1,120 @@
+"""Downloads: whole, checked, unpacked, told of in bytes; no network here."""
+
+import gzip
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from core.data import fetch as fetching
+from core.data.fetch import Download, downloads, fetch
+from core.data.forms import MNIST_FILES, SVHN_FILES, USPS_FILES
+from core.errors import InputError
+
+CONTENT = b"digits" * 50_000
+
+
+def served(folder: Path, name: str, content: bytes = CONTENT) -> tuple[str, str]:
+    """The address of a file to download, and its checksum."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(content)
+    return (folder / name).as_uri(), hashlib.md5(content).hexdigest()
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, *offered: Download) -> None:
+    monkeypatch.setattr(fetching, "downloads", lambda name, data_dir: list(offered))
+
+
+def test_a_file_arrives_whole_and_says_how_far_it_is(
+    tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, md5 = served(tmp_path / "server", "usps.bz2")
+    path = data_dir / "usps" / "usps.bz2"
+    offer(monkeypatch, Download((address,), path, md5))
+    heard: list[tuple[str, int, int]] = []
+
+    assert fetch("usps", data_dir, lambda *what: heard.append(what)) == (path,)
+    assert path.read_bytes() == CONTENT
+    assert heard[0][1] < heard[-1][1]
+    assert heard[-1] == ("usps.bz2", len(CONTENT), len(CONTENT))
+    assert [file.name for file in path.parent.iterdir()] == ["usps.bz2"]
+
+
+def test_packed_files_are_unpacked(tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address, md5 = served(tmp_path / "server", "train.gz", gzip.compress(CONTENT))
+    offer(monkeypatch, Download((address,), data_dir / "raw" / "train.gz", md5))
+    fetch("mnist", data_dir)
+
+    assert (data_dir / "raw" / "train").read_bytes() == CONTENT
+    assert [file.name for file in (data_dir / "raw").iterdir()] == ["train"]
+
+
+def test_what_is_there_is_not_downloaded_again(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = data_dir / "usps" / "usps.bz2"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"here")
+    offer(monkeypatch, Download(("file:///nowhere",), path, "0"))
+
+    assert fetch("usps", data_dir) == ()
+    assert path.read_bytes() == b"here"
+
+
+def test_the_next_address_is_tried(tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address, md5 = served(tmp_path / "server", "usps.bz2")
+    wrong, _ = served(tmp_path / "server", "wrong.bz2", b"something else")
+    missing = (tmp_path / "server" / "none").as_uri()
+    offer(monkeypatch, Download((missing, wrong, address), data_dir / "usps.bz2", md5))
+    fetch("usps", data_dir)
+
+    assert (data_dir / "usps.bz2").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(("name", "why"), [("none", "No such file"), ("usps.bz2", "its checksum is wrong")])
+def test_a_failed_download_is_one_sentence_and_leaves_nothing(
+    name: str, why: str, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served(tmp_path / "server", "usps.bz2")
+    path = data_dir / "usps" / "usps.bz2"
+    offer(monkeypatch, Download(((tmp_path / "server" / name).as_uri(),), path, "0" * 32))
+
+    with pytest.raises(InputError, match=rf"usps.bz2: the download failed \(.*{why}.*\); try again later") as caught:
+        fetch("usps", data_dir)
+    assert "\n" not in str(caught.value)
+    assert not list(path.parent.iterdir())
+
+
+def test_a_folder_marked_read_only_is_one_sentence(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data_dir.mkdir()
+    data_dir.chmod(0o555)
+    offer(monkeypatch, Download(("file:///nowhere",), data_dir / "usps" / "usps.bz2", "0"))
+    try:
+        with pytest.raises(InputError, match="usps: this folder cannot be written"):
+            fetch("usps", data_dir)
+    finally:
+        data_dir.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("synth", "SYN-DIGITS cannot be fetched; make it with `clarinet data make synth`"),
+        ("digits", "they come with scikit-learn"),
+        ("mnits", '"mnits": no such domain; fetch knows mnist, usps, svhn'),
+    ],
+)
+def test_what_cannot_be_fetched_says_what_to_do(name: str, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=sentence):
+        fetch(name, tmp_path)
+
+
+def test_torchvision_names_the_files_that_are_read(tmp_path: Path) -> None:
+    found = {name: [download.unpacked for download in downloads(name, tmp_path)] for name in ("mnist", "usps", "svhn")}
+
+    assert found["mnist"] == [tmp_path / "mnist" / "MNIST" / "raw" / file for file in MNIST_FILES]
+    assert found["usps"] == [tmp_path / "usps" / file for file in USPS_FILES]
+    assert found["svhn"] == [tmp_path / "svhn" / file for file in SVHN_FILES]

@@ -1,0 +1,40 @@
+"""Reading, listing and making data needs no torch; importing the modules needs no more than numpy."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parents[3]
+HEAVY = "('torch', 'torchvision', 'sklearn', 'scipy', 'PIL', 'matplotlib')"
+
+
+def run(program: str, *arguments: str) -> str:
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_importing_the_data_modules_imports_nothing_heavy() -> None:
+    program = (
+        "import sys, core.data.load, core.data.catalogue, core.data.make, core.data.fetch, core.data.verify;"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+
+    assert run(program) == "[]"
+
+
+def test_loading_the_offline_task_imports_no_torch(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from core import resolve; from core.data import known, load;"
+        "known.SIZES = (30, 10); load.load_task(resolve(task='Y->D'), Path(sys.argv[1]));"
+        "print('torch' in sys.modules)"
+    )
+
+    assert run(program, str(tmp_path)) == "False"
+
+
+def test_torchvision_imports_beside_this_torch() -> None:
+    program = (
+        "from core.data.vision import torchvision; print(torchvision() is torchvision(), torchvision().datasets.MNIST)"
+    )
+
+    assert run(program).startswith("True")

@@ -1,0 +1,187 @@
+"""The known digits in every form, the best one first, and what is said where there is none."""
+
+import bz2
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.io import savemat
+
+from core.data import known
+from core.data.digits import read_mat, read_usps
+from core.errors import InputError
+from tests.core.data.folders import images, labels, load, mnist_folder, save
+
+
+@pytest.fixture(autouse=True)
+def _few_made_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known, "SIZES", (40, 10))
+
+
+def npz(data_dir: Path, name: str, side: int = 32, channels: int = 3, count: int = 20) -> None:
+    shape = (side, side, channels) if channels > 1 else (side, side)
+    for split in ("train", "test"):
+        save(data_dir / name / f"{split}.npz", x=images(count, shape), y=labels(count, 10).astype(np.uint8))
+
+
+def release(folder: Path, count: int = 20) -> None:
+    for split in ("train", "test"):
+        (folder / f"mnist_m_{split}").mkdir(parents=True)
+        lines = []
+        for number in range(count):
+            name = f"{number:08d}.png"
+            Image.fromarray(np.full((32, 32, 3), number, dtype=np.uint8)).save(folder / f"mnist_m_{split}" / name)
+            lines.append(f"{name} {number % 10}\n")
+        (folder / f"mnist_m_{split}_labels.txt").write_text("".join(lines))
+
+
+def mats(folder: Path, prefix: str, count: int = 20) -> None:
+    folder.mkdir(parents=True)
+    for split in ("train", "test"):
+        x = images(count, (32, 32, 3)).transpose(1, 2, 3, 0)
+        y = np.where(labels(count, 10) == 0, 10, labels(count, 10))[:, None]
+        savemat(folder / f"{prefix}{split}_32x32.mat", {"X": x, "y": y})
+
+
+def test_grey_digits_are_28_and_coloured_ones_32(tmp_path: Path) -> None:
+    mnist_folder(tmp_path)
+    npz(tmp_path, "usps", side=16, channels=1)
+    npz(tmp_path, "svhn", side=28)
+
+    assert load("M", "U", tmp_path).shape == (28, 28, 1)
+    assert load("S", "M", tmp_path).shape == (32, 32, 3)
+    assert load("S", "D", tmp_path).shape == (28, 28, 1)
+    assert load("M", "U", tmp_path, image_size=20).shape == (20, 20, 1)
+
+
+def test_counts_that_are_not_the_published_ones_are_noted(tmp_path: Path) -> None:
+    npz(tmp_path, "svhn")
+
+    assert load("S", "D", tmp_path).notes == ("SVHN: 20 + 20 images, published with 73257 + 26032",)
+
+
+@pytest.mark.parametrize("inner", ["", "mnist_m"])
+def test_the_release_of_mnist_m(inner: str, tmp_path: Path) -> None:
+    release(tmp_path / "mnistm" / inner)
+    data = load("m", "D", tmp_path)
+
+    assert data.source_train.y.tolist() == [number % 10 for number in range(20)]
+    assert data.source_train.x[:, 0, 0, 0].tolist() == list(range(20))
+
+
+def test_a_wrong_line_of_the_release_is_named(tmp_path: Path) -> None:
+    release(tmp_path / "mnistm")
+    (tmp_path / "mnistm" / "mnist_m_train_labels.txt").write_text("00000000.png 1\n00000001.png x\n")
+
+    with pytest.raises(InputError, match=r'labels.txt: line 2: expected "name.png 7", got "00000001.png x"'):
+        load("m", "D", tmp_path)
+
+
+def test_a_missing_picture_of_the_release_is_named(tmp_path: Path) -> None:
+    release(tmp_path / "mnistm")
+    (tmp_path / "mnistm" / "mnist_m_train" / "00000003.png").unlink()
+
+    with pytest.raises(InputError, match=r"00000003.png: this image cannot be read"):
+        load("m", "D", tmp_path)
+
+
+@pytest.mark.parametrize(("letter", "name", "prefix"), [("Y", "synth", "synth_"), ("S", "svhn", "")])
+def test_matlab_files_with_ten_for_zero(letter: str, name: str, prefix: str, tmp_path: Path) -> None:
+    mats(tmp_path / name, prefix)
+    x, y = read_mat(tmp_path / name / f"{prefix}train_32x32.mat")
+    data = load(letter, "D", tmp_path)
+
+    assert x.shape == (20, 32, 32, 3)
+    assert (x == images(20, (32, 32, 3))).all()
+    assert y.tolist() == [number % 10 for number in range(20)]
+    assert data.source_train.y.tolist() == y.tolist()
+    assert data.source_train.x.flags.c_contiguous
+
+
+def test_originals_come_before_arrays_and_arrays_before_what_was_made(tmp_path: Path) -> None:
+    load("Y", "D", tmp_path, preset="smoke")
+    made = load("Y", "D", tmp_path, preset="smoke").notes
+    npz(tmp_path, "synth", count=30)
+    arrays = load("Y", "D", tmp_path).source_train
+    mats(tmp_path / "elsewhere", "synth_")
+    for path in (tmp_path / "elsewhere").iterdir():
+        path.rename(tmp_path / "synth" / path.name)
+    original = load("Y", "D", tmp_path).source_train
+
+    assert any("made here" in note for note in made)
+    assert len(arrays) == 30
+    assert len(original) == 20
+
+
+def test_usps_text_has_torchvisions_pixels(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).uniform(-1, 1, (3, 256)).round(3)
+    lines = (
+        f"{label} " + " ".join(f"{index}:{value:g}" for index, value in enumerate(row, 1))
+        for label, row in zip((10, 1, 4), values, strict=True)
+    )
+    (tmp_path / "usps.bz2").write_bytes(bz2.compress(" \n".join(lines).encode()))
+    x, y = read_usps(tmp_path, train=True)
+
+    assert y.tolist() == [9, 0, 3]
+    assert (x == ((values.astype(np.float32) + 1) / 2 * 255).astype(np.uint8).reshape(3, 16, 16, 1)).all()
+
+
+def test_the_bundled_digits_are_split_once_and_for_all(tmp_path: Path) -> None:
+    data = load("Y", "D", tmp_path, preset="smoke", target_size=0, test_size=0)
+    again = load("Y", "D", tmp_path, preset="smoke", target_size=0, test_size=0, seed=2)
+
+    assert (len(data.target_train), len(data.target_test)) == (1437, 360)
+    assert set(data.target_test.y.tolist()) == set(range(10))
+    assert (data.target_test.x == again.target_test.x).all()
+    assert data.target_test.x.max() == 255
+
+
+@pytest.mark.parametrize(
+    ("letter", "line"),
+    [
+        ("M", "clarinet data fetch mnist"),
+        ("U", "clarinet data fetch usps"),
+        ("S", "clarinet data fetch svhn"),
+        ("m", "clarinet data make mnistm"),
+    ],
+)
+def test_what_is_missing_says_what_to_type(letter: str, line: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"is not there; get it with `{line}`"):
+        load(letter, "D", tmp_path)
+
+
+def test_arrays_need_their_test_half(tmp_path: Path) -> None:
+    npz(tmp_path, "svhn")
+    (tmp_path / "svhn" / "test.npz").unlink()
+
+    with pytest.raises(InputError, match=r"svhn/test.npz: there is no such file"):
+        load("S", "D", tmp_path)
+
+
+def test_a_digit_beyond_nine(tmp_path: Path) -> None:
+    npz(tmp_path, "svhn")
+    save(tmp_path / "svhn" / "train.npz", x=images(20, (32, 32, 3)), y=labels(20, 10) + 1)
+
+    with pytest.raises(InputError, match="y: label 10 of image 9 is out of range; there are 10 classes"):
+        load("S", "D", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "sentence"),
+    [
+        ("mnist/MNIST/raw/train-images-idx3-ubyte", "M", "this file is damaged; delete it and fetch mnist again"),
+        ("usps/usps.bz2", "U", "this file is damaged .*; delete it and fetch usps again"),
+        ("svhn/train_32x32.mat", "S", "this file cannot be read"),
+    ],
+)
+def test_a_damaged_file_is_named(path: str, name: str, sentence: str, tmp_path: Path) -> None:
+    mnist_folder(tmp_path)
+    mats(tmp_path / "svhn", "")
+    (tmp_path / "usps").mkdir()
+    (tmp_path / "usps" / "usps.t.bz2").write_bytes(b"")
+    (tmp_path / path).write_bytes(b"torn")
+
+    with pytest.raises(InputError, match=sentence) as caught:
+        load(name, "D", tmp_path)
+    assert str(caught.value).startswith(str(tmp_path / path))

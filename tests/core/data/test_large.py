@@ -1,0 +1,67 @@
+"""Domains too large for memory are mapped from files, with the same content, and leave nothing behind."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.data.sets import ImageSet, TaskData
+from tests.core.data.folders import arrays_folder, load, picture_folder
+
+HERE = Path(__file__).parents[3]
+
+
+def sets(data: TaskData) -> list[ImageSet]:
+    found = (data.source_train, data.source_test, data.target_train, data.target_test)
+    return [images for images in found if images is not None]
+
+
+@pytest.mark.parametrize("settings", [{}, {"image_size": 9}, {"source_size": 2, "target_size": 3}])
+@pytest.mark.parametrize("form", ["arrays", "pictures"])
+def test_mapped_images_are_the_same_images(form: str, settings: dict[str, Any], tmp_path: Path) -> None:
+    make = arrays_folder if form == "arrays" else picture_folder
+    folders = make(tmp_path / "a"), make(tmp_path / "b")
+    plain = load(*folders, tmp_path, **settings)
+    mapped = load(*folders, tmp_path, **settings, memory_limit_gb=0.0)
+
+    for one, other in zip(sets(plain), sets(mapped), strict=True):
+        assert not isinstance(one.x, np.memmap)
+        assert isinstance(other.x, np.memmap)
+        assert other.x.dtype == np.uint8
+        assert (one.x == other.x).all()
+    assert any((tmp_path / ".cache").iterdir())
+
+
+def test_only_what_exceeds_the_limit_is_mapped(tmp_path: Path) -> None:
+    data = load(arrays_folder(tmp_path / "a"), arrays_folder(tmp_path / "b"), tmp_path, memory_limit_gb=0.001)
+
+    assert not any(isinstance(images.x, np.memmap) for images in sets(data))
+    assert not (tmp_path / ".cache").exists()
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_the_files_are_gone_when_the_process_is(writable: bool, tmp_path: Path) -> None:
+    data_dir, temporary = tmp_path / "data", tmp_path / "temporary"
+    for folder in (data_dir, temporary):
+        folder.mkdir()
+    arrays_folder(tmp_path / "a")
+    program = (
+        "import sys; from pathlib import Path; from core import resolve; from core.data.load import load_task;"
+        "x = load_task(resolve(task=sys.argv[1], memory_limit_gb=0.0), Path(sys.argv[2])).source_train.x;"
+        "print(Path(x.filename).parent if Path(x.filename).exists() else 'nowhere')"
+    )
+    data_dir.chmod(0o755 if writable else 0o555)
+    ran = subprocess.run(
+        [sys.executable, "-c", program, f"{tmp_path / 'a'}->{tmp_path / 'a'}", str(data_dir)],
+        cwd=HERE,
+        env={"TMPDIR": str(temporary), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ran.stdout.strip() == str(data_dir / ".cache" if writable else temporary)
+    assert not list(tmp_path.rglob("images-*"))

@@ -1,0 +1,173 @@
+"""Data made here: the same for the same seed, legible, kept whole, and always said to be made."""
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from PIL import Image
+
+from core.data import known, made
+from core.data.load import load_task
+from core.data.make import make
+from core.data.scenes import draw_scenes
+from core.data.sets import TaskData
+from core.data.synth import draw_digits, make_synth
+from core.errors import InputError
+from tests.core.data.folders import config, images, load, mnist_folder
+
+
+def test_synthetic_digits_are_the_same_for_the_same_seed() -> None:
+    x, y = draw_digits(60, seed=3)
+    again, labels = draw_digits(60, seed=3)
+    other, _ = draw_digits(60, seed=4)
+
+    assert x.shape == (60, 32, 32, 3)
+    assert x.dtype == np.uint8
+    assert (x == again).all()
+    assert (y == labels).all()
+    assert (x != other).any()
+    assert np.bincount(y).tolist() == [6] * 10
+
+
+def test_the_label_is_the_digit_in_the_middle() -> None:
+    labels = np.arange(300) % 10
+    scenes = draw_scenes(labels, np.random.default_rng(0))
+
+    assert (scenes.digits[np.arange(300), scenes.centre] == labels).all()
+    assert (scenes.centre < scenes.length).all()
+    assert set(scenes.length.tolist()) == {1, 2, 3}
+
+
+def test_strokes_stand_out_from_their_background() -> None:
+    x, _ = draw_digits(200, seed=0)
+    grey = x.astype(float) @ [0.299, 0.587, 0.114]
+    middle = grey[:, 6:26, 6:26].reshape(200, -1)
+
+    assert (middle.max(axis=1) - middle.min(axis=1)).min() > 15
+
+
+def test_a_simple_classifier_reads_the_middle_digit() -> None:
+    """Far above chance for a nearest mean of edges: the label belongs to what is seen."""
+    x, y = draw_digits(3000, seed=0)
+    grey = x.astype(float).mean(axis=3)
+    background = np.median(grey.reshape(len(grey), -1), axis=1)[:, None, None]
+    ink = np.abs(grey - background).reshape(len(grey), -1)
+    ink /= np.linalg.norm(ink, axis=1, keepdims=True)
+    means = np.stack([ink[:2000][y[:2000] == digit].mean(axis=0) for digit in range(10)])
+    means -= means.mean(axis=0)
+
+    assert ((ink[2000:] @ means.T).argmax(axis=1) == y[2000:]).mean() > 0.35
+
+
+def test_synthetic_digits_are_made_once_and_said_to_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known, "SIZES", (50, 20))
+    heard: list[tuple[str, int, int]] = []
+    first = known_task(tmp_path, heard)
+    stamp = (tmp_path / "synth" / made.TRAIN).stat().st_mtime_ns
+    told = [what for what, _, _ in heard]
+    second = known_task(tmp_path, [])
+
+    assert (first.source_train.x == second.source_train.x).all()
+    assert (tmp_path / "synth" / made.TRAIN).stat().st_mtime_ns == stamp
+    assert "Making SYN-DIGITS" in told
+    sentence = "SYN-DIGITS is made here by the published recipe, not the published images"
+    assert first.notes == second.notes
+    assert first.notes[0].startswith(sentence)
+    assert not [path for path in (tmp_path / "synth").iterdir() if path.name.startswith(".")]
+
+
+def known_task(data_dir: Path, heard: list[tuple[str, int, int]]) -> TaskData:
+    return load_task(config("Y->D"), data_dir, lambda *what: heard.append(what))
+
+
+def test_a_folder_marked_read_only_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known, "SIZES", (30, 10))
+    tmp_path.chmod(0o555)
+    try:
+        data = load("Y", "D", tmp_path)
+        with pytest.raises(InputError, match="synth: this folder cannot be written"):
+            make("synth", tmp_path, train=10, test=10)
+    finally:
+        tmp_path.chmod(0o755)
+
+    assert data.notes[-1] == "SYN-DIGITS was not kept: the data folder cannot be written"
+    assert not list(tmp_path.iterdir())
+
+
+def test_making_again_replaces_what_was_made(tmp_path: Path) -> None:
+    heard: list[tuple[int, int]] = []
+    make("synth", tmp_path, train=20, test=10)
+    record = make("synth", tmp_path, train=30, test=10, seed=5, tell=lambda *done: heard.append(done))
+
+    assert (record.train, record.test, record.seed) == (30, 10, 5)
+    assert made.read_record(tmp_path / "synth") == record
+    assert heard[-1] == (40, 40)
+    assert len(load("Y", "D", tmp_path).source_train) == 30
+
+
+def test_a_failed_save_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made.save_made(make_synth(20, 10, 0), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="no space left"):
+        made.save_made(make_synth(30, 10, 0), tmp_path)
+
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_mnist_m_is_the_difference_of_digit_and_photograph(tmp_path: Path) -> None:
+    mnist_folder(tmp_path)
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    Image.new("RGB", (60, 40), (200, 100, 0)).save(photos / "plain.png")
+    (photos / "notes.txt").write_text("no photograph")
+    make("mnistm", tmp_path, photos=photos)
+    data = load("m", "M", tmp_path)
+    digits = images(40, (28, 28), seed=40).astype(int)
+    with np.load(tmp_path / "mnistm" / made.TRAIN) as arrays:
+        x = arrays["x"].astype(int)
+
+    for channel, value in enumerate((200, 100, 0)):
+        assert (x[..., channel] == np.abs(value - digits)).all()
+    assert data.shape == (32, 32, 3)
+    assert "MNIST-M is made here by the published recipe from 1 photographs of photos" in data.notes[0]
+
+
+def test_mnist_m_from_the_two_bundled_photographs_says_so(tmp_path: Path) -> None:
+    mnist_folder(tmp_path)
+    record = make("mnistm", tmp_path, train=12, test=8, seed=1)
+    first = (tmp_path / "mnistm" / made.TRAIN).read_bytes()
+    make("mnistm", tmp_path, train=12, test=8, seed=1)
+
+    assert record.photographs == "scikit-learn's two sample photographs"
+    assert (record.train, record.test) == (12, 8)
+    assert (tmp_path / "mnistm" / made.TRAIN).read_bytes() == first
+
+
+def test_what_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="get it with `clarinet data fetch mnist`"):
+        make("mnistm", tmp_path)
+    mnist_folder(tmp_path)
+    with pytest.raises(InputError, match="--train: MNIST has 40 images to make MNIST-M from, got 41"):
+        make("mnistm", tmp_path, train=41)
+    with pytest.raises(InputError, match="there is no such folder of photographs"):
+        make("mnistm", tmp_path, photos=tmp_path / "none")
+    with pytest.raises(InputError, match="there are no photographs"):
+        make("mnistm", tmp_path, photos=tmp_path)
+    with pytest.raises(InputError, match="photographs are for mnistm only"):
+        make("synth", tmp_path, photos=tmp_path)
+    with pytest.raises(InputError, match='"svhn" cannot be made; make knows synth, mnistm'):
+        make("svhn", tmp_path)
+
+
+def test_a_damaged_record_is_one_sentence(tmp_path: Path) -> None:
+    make("synth", tmp_path, train=20, test=10)
+    (tmp_path / "synth" / made.RECORD).write_bytes(msgspec.json.encode({"recipe": "one"}))
+
+    with pytest.raises(InputError, match=r"made.json: this record is damaged"):
+        load("Y", "D", tmp_path)

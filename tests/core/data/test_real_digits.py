@@ -1,0 +1,71 @@
+"""The real digits: read as torchvision reads them, complete, and quick."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.data.complementary import class_priors
+from core.data.digits import read_mnist, read_usps
+from core.data.vision import torchvision
+from tests.core.data.folders import load
+
+pytestmark = pytest.mark.digits
+
+
+@pytest.fixture(scope="module")
+def digits() -> Path:
+    """The folder of CLARINET_TEST_DATA; one that is named but not there is a mistake, not a reason to skip."""
+    named = os.environ.get("CLARINET_TEST_DATA")
+    if not named:
+        pytest.skip("CLARINET_TEST_DATA is not set")
+    folder = Path(named)
+    assert folder.is_dir(), f"CLARINET_TEST_DATA: {folder} is not there"
+    return folder
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_mnist_and_usps_are_what_torchvision_reads(train: bool, digits: Path) -> None:
+    sets = torchvision().datasets
+    mnist, usps = sets.MNIST(digits / "mnist", train=train), sets.USPS(digits / "usps", train=train)
+    mnist_x, mnist_y = read_mnist(digits / "mnist" / "MNIST" / "raw", train)
+    usps_x, usps_y = read_usps(digits / "usps", train)
+
+    assert (mnist_x[..., 0] == mnist.data.numpy()).all()
+    assert (mnist_y == mnist.targets.numpy()).all()
+    assert (usps_x[..., 0] == usps.data).all()
+    assert (usps_y == np.array(usps.targets)).all()
+
+
+def test_mnist_to_usps(digits: Path) -> None:
+    data = load("M", "U", digits)
+
+    assert data.source_test is not None
+    assert [len(part) for part in (data.source_train, data.source_test)] == [60000, 10000]
+    assert [len(part) for part in (data.target_train, data.target_test)] == [7291, 2007]
+    assert data.shape == (28, 28, 1)
+    assert data.notes == ()
+    assert data.source_train.ybar is not None
+    assert class_priors(data.source_train.ybar) == pytest.approx(np.full(10, 0.1), abs=0.005)
+
+
+def test_usps_shuffled(digits: Path) -> None:
+    data = load("U", "M", digits, usps_split="80/20")
+
+    assert data.source_test is not None
+    assert (len(data.source_train), len(data.source_test)) == (7438, 1860)
+
+
+@pytest.mark.parametrize(("source", "target", "size"), [("S", "M", 10000), ("m", "S", 10000), ("M", "m", 60000)])
+def test_colour_tasks(source: str, target: str, size: int, digits: Path) -> None:
+    data = load(source, target, digits, target_size=500)
+
+    assert data.shape == (32, 32, 3)
+    assert len(data.source_train) == size
+    assert len(data.target_train) == 500
+    for part in (data.source_train, data.target_train, data.target_test):
+        assert part.x.shape[1:] == (32, 32, 3)
+        assert part.x.dtype == np.uint8
+        assert set(part.y.tolist()) == set(range(10))
+    assert data.notes

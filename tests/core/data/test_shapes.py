@@ -1,0 +1,50 @@
+"""Images brought to another shape look as Pillow would have them."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from core.data.shapes import conform, convertible, resize, to_grey
+from tests.core.data.folders import images
+
+
+@pytest.mark.parametrize(
+    ("have", "want"), [((16, 16), (28, 28)), ((32, 32), (28, 28)), ((40, 30), (7, 50)), ((8, 8), (28, 28))]
+)
+def test_resizing_is_pillows_bilinear(have: tuple[int, int], want: tuple[int, int]) -> None:
+    x = images(5, (*have, 3))
+
+    ours = resize(x, *want)
+
+    for image, result in zip(x, ours, strict=True):
+        theirs = Image.fromarray(image).resize((want[1], want[0]), Image.Resampling.BILINEAR)
+        assert np.abs(np.asarray(theirs, dtype=int) - result).max() <= 1
+
+
+def test_the_same_size_is_the_same_array() -> None:
+    x = images(3)
+
+    assert resize(x, 6, 5) is x
+
+
+def test_grey_is_itu_r_601() -> None:
+    x = images(4, (9, 9, 3))
+
+    for image, grey in zip(x, to_grey(x), strict=True):
+        theirs = np.asarray(Image.fromarray(image).convert("L"), dtype=int)
+        assert np.abs(theirs - grey[..., 0]).max() <= 1
+
+
+def test_grey_becomes_colour_by_three_equal_channels() -> None:
+    x = images(2, (8, 8, 1))
+    colour = conform(x, (8, 8, 3))
+
+    assert (colour == x).all()
+    assert (conform(colour, (8, 8, 1)) == x).all()
+
+
+def test_only_grey_and_colour_convert() -> None:
+    assert convertible(1, 3)
+    assert convertible(3, 1)
+    assert convertible(5, 5)
+    assert not convertible(4, 3)
