@@ -1,6 +1,7 @@
 """What a classifier knows: accuracies in percent, losses, and scores that need no labels of the target."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -65,6 +66,27 @@ def know(logits: Tensor, measure: Measure, priors: Tensor) -> Knowledge:
     if measure.weights is not None:
         risk = complementary_loss(class_losses(logits, measure.weights, priors)).item()
     return Knowledge(accuracy, loss, confusion, entropy(log_p).mean().item(), information(log_p).item(), risk)
+
+
+def examine(
+    classifier: Classifier, source_test: Measure | None, target_test: Measure, priors: Tensor, bf16: bool
+) -> dict[str, Any]:
+    """Both domains, under the names that `Evaluated` has for them."""
+    target = know(logits_of(classifier, target_test.images, priors.device, bf16), target_test, priors)
+    found: dict[str, Any] = {
+        "target_accuracy": target.accuracy,
+        "target_loss": target.loss,
+        "target_entropy": target.entropy,
+        "target_information": target.information,
+        "confusion": target.confusion,
+        "source_accuracy": None,
+    }
+    if source_test is not None:
+        source = know(logits_of(classifier, source_test.images, priors.device, bf16), source_test, priors)
+        found["source_accuracy"] = source.accuracy
+        found["source_loss"] = source.loss
+        found["complementary_risk"] = source.complementary_risk
+    return found
 
 
 def agreement(labels: NDArray[np.int64], truth: NDArray[np.int64]) -> float | None:

@@ -1,7 +1,6 @@
 """One run as it goes: where it stands, what it has said, and how it is saved and taken up again."""
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,9 @@ from numpy.typing import NDArray
 from core import checkpoint
 from core.config import RunConfig
 from core.data.sets import TaskData
+from core.device import find_device
 from core.errors import InputError
-from core.evaluate import agreement, know, logits_of
+from core.evaluate import agreement, examine, logits_of
 from core.events import (
     Checkpointed,
     Evaluated,
@@ -32,10 +32,10 @@ from core.events import (
     Stopped,
 )
 from core.material import gather, hash_labels
+from core.meter import Meter, finite
 from core.methods import find_method
 from core.methods.algorithm import Algorithm, Problem
 from core.plan import StagePlan, make_plan
-from core.ring import Ring, Row
 
 NOT_LOSSES = frozenset({"samples_per_second"})
 
@@ -73,56 +73,57 @@ class Session:
         self.device = find_device(config.device)
         self.material = gather(config, data, self.device)
         self.plan = make_plan(config, self.method, len(self.material.source), len(self.material.target))
-        if any(stage.labels == "true" for stage in self.method.stages):
+        labels = {stage.labels for stage in self.method.stages}
+        if "true" in labels:
             self.material.true_labels(config.method)
+        if pseudo_labels is not None and "pseudo" not in labels:
+            raise InputError(f"pseudo_labels: {self.method.name} takes none")
         self.position = Position()
         self.pseudo_labels = None if pseudo_labels is None else self.material.given_labels(pseudo_labels)
-        self.ring = Ring(self.device)
-        self.pending: deque[Stepped] = deque()
+        self.meter = Meter(self.device)
         self.algorithm: Algorithm | None = None
         self.last: Evaluated | None = None
         self.ended = False
         self._began = around.clock()
         self._saved = self._began
-        self._block_began = 0.0
         self._saved_path: str | None = None
 
     # -- beginning -----------------------------------------------------------------------------------------------
 
     def start(self) -> Iterator[Event]:
-        stage = self.plan.stages[0]
-        self._enter(stage)
+        self._enter(self.plan.stages[0])
+        yield self._started()
+        if self.pseudo_labels is not None:
+            yield from self._skip_stage1()
+
+    def _started(self) -> Started:
         assert self.algorithm is not None
-        data = self.material.data
-        yield Started(
+        material, modules = self.material, self.algorithm.modules.values()
+        return Started(
             method=self.method.name,
             task=self.config.task,
             seed=self.config.seed,
             device=str(self.device),
-            classes=list(data.classes),
-            shape=list(data.shape),
-            source_size=len(self.material.source),
-            target_size=len(self.material.target),
-            test_size=len(self.material.target_test.y),
-            parameters=sum(
-                parameter.numel() for module in self.algorithm.modules.values() for parameter in module.parameters()
-            ),
-            label_hash=self.material.label_hash,
-            priors=self.material.priors.tolist(),
+            classes=list(material.data.classes),
+            shape=list(material.data.shape),
+            source_size=len(material.source),
+            target_size=len(material.target),
+            test_size=len(material.target_test.y),
+            parameters=sum(parameter.numel() for module in modules for parameter in module.parameters()),
+            label_hash=material.label_hash,
+            priors=material.priors.tolist(),
             stages=[spec.name for spec in self.method.stages],
             epochs_total=self.plan.epochs_total,
             iterations_total=self.plan.iterations_total,
-            notes=list(data.notes),
+            notes=list(material.data.notes),
         )
-        if self.pseudo_labels is not None:
-            yield from self._skip_stage1()
 
     def resume(self) -> Iterator[Event]:
         if self.around.checkpoint_dir is None:
             raise InputError("resume: there is no folder of checkpoints to go on from")
         state, notice = checkpoint.load_latest(self.around.checkpoint_dir, self.config)
         self.position = Position(**state["position"])
-        self.pending = deque(msgspec.json.decode(state["pending"], type=list[Stepped]))
+        self.meter.restore(msgspec.json.decode(state["pending"], type=list[Stepped]))
         if state["label_hash"] != self.material.label_hash:
             raise InputError("resume: the data or its labels are not those of the checkpoint")
         if state["pseudo_labels"] is not None:
@@ -134,7 +135,7 @@ class Session:
         self.algorithm.load_state(state["algorithm"])
         self._began = self.around.clock() - self.position.seconds
         self._saved = self.around.clock()
-        yield Resumed(from_iteration=self.position.iteration - len(self.pending), seconds=self.seconds)
+        yield Resumed(from_iteration=self.position.iteration - len(self.meter.pending), seconds=self.seconds)
         if notice:
             yield Noticed(iteration=self.position.iteration, message=notice, seconds=self.seconds)
         yield from self._deliver()
@@ -142,6 +143,10 @@ class Session:
     @property
     def seconds(self) -> float:
         return self.around.clock() - self._began
+
+    @property
+    def _bf16(self) -> bool:
+        return self.config.precision == "bf16"
 
     @property
     def stage(self) -> StagePlan:
@@ -159,7 +164,7 @@ class Session:
             device=self.device,
         )
         self.algorithm = stage.spec.load()(problem)
-        self._block_began = self.seconds
+        self.meter.begin_block(self.seconds)
 
     # -- going on ------------------------------------------------------------------------------------------------
 
@@ -206,7 +211,7 @@ class Session:
                 if self.ended:
                     return
             self._step(stage, batch)
-            if self.ring.due(self.seconds):
+            if self.meter.due(self.seconds):
                 yield from self._drain()
                 if self.ended:
                     return
@@ -216,9 +221,7 @@ class Session:
         assert self.algorithm is not None
         iteration = self.position.iteration + 1
         measured = self.algorithm.step(batch, stage.adaptation_step_of(iteration))
-        if not self.ring.fits(tuple(measured.on_device)):
-            self._collect()
-        self.ring.write(iteration, self.seconds, measured.on_device, measured.on_host)
+        self.meter.take(stage, iteration, self.seconds, measured)
         self.position.iteration = iteration
 
     def _labels(self, stage: StagePlan) -> torch.Tensor | None:
@@ -233,37 +236,13 @@ class Session:
 
     # -- metrics -------------------------------------------------------------------------------------------------
 
-    def _collect(self) -> None:
-        """Bring the ring's rows over and turn them into events that wait to be yielded."""
-        rows = self.ring.drain()
-        if not rows:
-            return
-        now = self.seconds
-        both = self.stage.adaptation_step_of(rows[0].iteration) > 0 and self.stage.spec.adapts
-        images = self.stage.batch_size * (2 if both else 1)
-        speed = images * len(rows) / max(now - self._block_began, 1e-9)
-        self._block_began = now
-        self.pending.extend(self._stepped(row, speed) for row in rows)
-
-    def _stepped(self, row: Row, speed: float) -> Stepped:
-        epoch = self.stage.epoch_of(row.iteration)
-        return Stepped(
-            iteration=row.iteration,
-            epoch=epoch,
-            adaptation_epoch=self.stage.adaptation_epoch_of(epoch),
-            stage=self.stage.spec.name,
-            seconds=row.seconds,
-            measured=row.measured | {"samples_per_second": speed},
-        )
-
     def _drain(self) -> Iterator[Event]:
-        self._collect()
+        self.meter.collect(self.stage, self.seconds)
         yield from self._deliver()
 
     def _deliver(self) -> Iterator[Event]:
         """Yield what waits, each once; a value that is not finite ends the run unless told otherwise."""
-        while self.pending:
-            event = self.pending.popleft()
+        for event in self.meter.deliver():
             yield event
             if self.config.on_nan == "fail" and not finite(event):
                 yield from self._fail(event)
@@ -292,31 +271,19 @@ class Session:
 
     def _evaluate(self, stage: StagePlan, epoch: int) -> Evaluated:
         assert self.algorithm is not None
-        bf16 = self.config.precision == "bf16"
-        material, classifier = self.material, self.algorithm.classifier
-        target = know(
-            logits_of(classifier, material.target_test.images, self.device, bf16), material.target_test, material.priors
+        material = self.material
+        found = examine(
+            self.algorithm.classifier, material.source_test, material.target_test, material.priors, self._bf16
         )
-        source = None
-        if material.source_test is not None:
-            logits = logits_of(classifier, material.source_test.images, self.device, bf16)
-            source = know(logits, material.source_test, material.priors)
-        self._block_began = self.seconds
+        self.meter.begin_block(self.seconds)
         return Evaluated(
             iteration=self.position.iteration,
             epoch=epoch,
             adaptation_epoch=stage.adaptation_epoch_of(epoch),
             stage=stage.spec.name,
-            target_accuracy=target.accuracy,
-            source_accuracy=source.accuracy if source else None,
             pseudo_label_accuracy=self._pseudo_label_accuracy(),
-            target_loss=target.loss,
-            source_loss=source.loss if source else None,
-            complementary_risk=source.complementary_risk if source else None,
-            target_entropy=target.entropy,
-            target_information=target.information,
-            confusion=target.confusion,
             seconds=self.seconds,
+            **found,
         )
 
     # -- stage 1's labels ----------------------------------------------------------------------------------------
@@ -324,8 +291,7 @@ class Session:
     def _label_source(self, stage: StagePlan) -> Iterator[Event]:
         """Stage 1 ends: its classifier labels the source, and the next stage begins from fresh networks."""
         assert self.algorithm is not None
-        bf16 = self.config.precision == "bf16"
-        logits = logits_of(self.algorithm.classifier, self.material.source, self.device, bf16)
+        logits = logits_of(self.algorithm.classifier, self.material.source, self.device, self._bf16)
         self.pseudo_labels = logits.argmax(dim=1).cpu().numpy()
         yield self._labelled(self.pseudo_labels, given=False)
         self._enter(self.plan.stages[stage.index])
@@ -334,8 +300,6 @@ class Session:
     def _skip_stage1(self) -> Iterator[Event]:
         """Labels were given: the run stands where stage 1 would have ended."""
         assert self.pseudo_labels is not None
-        if not self.method.stages[-1].labels == "pseudo":
-            raise InputError(f"pseudo_labels: {self.method.name} takes none")
         stage1 = self.plan.stages[0]
         self.position = Position(
             iteration=stage1.last_iteration, announced=1, evaluated=stage1.epochs, seconds=self.position.seconds
@@ -374,9 +338,9 @@ class Session:
         folder, algorithm = self.around.checkpoint_dir, self.algorithm
         if folder is None or algorithm is None or self.ended:
             return None
-        self._collect()
+        self.meter.collect(self.stage, self.seconds)
         state = algorithm.state()
-        if not all(finite(event) for event in self.pending) or not finite_state(state["modules"]):
+        if not self.meter.finite() or not finite_state(state["modules"]):
             return None
         self.position.seconds = self.seconds
         self.around.before_checkpoint()
@@ -388,7 +352,7 @@ class Session:
                 "position": msgspec.to_builtins(self.position),
                 "stage": self.stage.index,
                 "algorithm": state,
-                "pending": msgspec.json.encode(list(self.pending)).decode(),
+                "pending": msgspec.json.encode(list(self.meter.pending)).decode(),
                 "label_hash": self.material.label_hash,
                 "pseudo_labels": labels,
                 "last": None if self.last is None else msgspec.json.encode(self.last).decode(),
@@ -417,10 +381,6 @@ class Session:
         )
 
 
-def finite(event: Stepped) -> bool:
-    return all(math.isfinite(value) for value in event.measured.values())
-
-
 def finite_state(modules: dict[str, Any]) -> bool:
     """Whether every weight is a finite number."""
     return all(
@@ -429,15 +389,3 @@ def finite_state(modules: dict[str, Any]) -> bool:
         for tensor in state.values()
         if tensor.is_floating_point()
     )
-
-
-def find_device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise InputError(f'device: expected auto, cpu or cuda:0, got "{name}"') from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"device: {name} is not here, there is only the CPU; say --device cpu")
-    return device

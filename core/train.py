@@ -3,12 +3,10 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from core.config import RunConfig
 from core.data.sets import TaskData
+from core.device import TorchSettings
 from core.events import Event
 from core.session import Session, Surroundings
 
@@ -33,7 +31,7 @@ def train(
     not be yielded any more comes first when the run is resumed. `before_checkpoint` is called before a state is
     written, so that whoever records the events can make them durable first. `pseudo_labels` stand in for stage 1.
     """
-    with torch_settings(config):
+    with TorchSettings(config):
         if data is None:
             from core.data.load import load_task
 
@@ -46,24 +44,3 @@ def train(
         except GeneratorExit:
             session.save()
             raise
-
-
-class torch_settings:  # noqa: N801 - reads as a sentence: with torch_settings(...)
-    """Threads and determinism for as long as the run lasts."""
-
-    def __init__(self, config: RunConfig) -> None:
-        self._config = config
-
-    def __enter__(self) -> None:
-        self._before: tuple[int, bool, bool] = (
-            torch.get_num_threads(),
-            torch.are_deterministic_algorithms_enabled(),
-            torch.is_deterministic_algorithms_warn_only_enabled(),
-        )
-        torch.set_num_threads(self._config.threads)
-        torch.use_deterministic_algorithms(True, warn_only=True)
-
-    def __exit__(self, *_: Any) -> None:
-        threads, deterministic, warn_only = self._before
-        torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)

@@ -1,0 +1,201 @@
+"""The generator: what it says, in which order, and that nothing but the settings decides it."""
+
+import dataclasses
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from core.config import RunConfig
+from core.data.sets import TaskData
+from core.errors import InputError
+from core.events import (
+    METRICS,
+    Evaluated,
+    Event,
+    Finished,
+    PseudoLabelled,
+    StageStarted,
+    Started,
+    Stepped,
+    plain,
+)
+from core.methods import METHODS
+from core.train import train
+from tests.core.tiny import repeatable, steps, tiny_config, tiny_data
+
+DATA = tiny_data()
+
+
+def events_of(config: RunConfig, data: TaskData = DATA, **more: object) -> list[Event]:
+    return list(train(config, data=data, **more))  # type: ignore[arg-type]
+
+
+def said(events: list[Event]) -> list[dict[str, object]]:
+    return [repeatable(event) for event in events]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_iteration_is_told_once_and_in_order(method: str) -> None:
+    config = tiny_config(method)
+    events = events_of(config)
+    started, finished = events[0], events[-1]
+    assert isinstance(started, Started)
+    assert isinstance(finished, Finished)
+    assert [step.iteration for step in steps(events)] == list(range(1, started.iterations_total + 1))
+    evaluations = [event for event in events if isinstance(event, Evaluated)]
+    assert [event.epoch for event in evaluations] == list(range(1, started.epochs_total + 1))
+    assert finished.target_accuracy == evaluations[-1].target_accuracy
+    assert [e.stage for e in events if isinstance(e, StageStarted)] == started.stages
+    for before, after in zip(events, events[1:], strict=False):
+        if isinstance(after, Evaluated):
+            assert isinstance(before, Stepped)
+            assert before.iteration == after.iteration
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_events_hold_plain_finite_numbers_under_known_names(method: str) -> None:
+    for event in events_of(tiny_config(method)):
+        if isinstance(event, Stepped):
+            assert set(event.measured) <= set(METRICS)
+            assert all(type(value) is float for value in event.measured.values())
+        if isinstance(event, Evaluated):
+            assert event.confusion is not None
+            assert sum(map(sum, event.confusion)) == 20
+            right = sum(event.confusion[k][k] for k in range(4))
+            assert event.target_accuracy == pytest.approx(100 * right / 20)
+        assert "labels" not in plain(event)
+
+
+def test_what_clarinet_measures_in_each_phase() -> None:
+    config = tiny_config()
+    warm, adapting = {"complementary_loss", "least_class_loss", "ascended"}, {"adversarial_loss", "lambda", "entropy"}
+    for step in steps(events_of(config)):
+        assert warm <= set(step.measured)
+        if step.adaptation_epoch is None:
+            assert not adapting & set(step.measured)
+        else:
+            assert adapting | {"discriminator_accuracy"} <= set(step.measured)
+
+
+def test_lambda_starts_with_the_first_adversarial_iteration() -> None:
+    config = tiny_config(lambda_horizon=50)
+    strengths = [s.measured["lambda"] for s in steps(events_of(config)) if "lambda" in s.measured]
+    expected = [2 / (1 + np.exp(-10 * i / 50)) - 1 for i in range(1, len(strengths) + 1)]
+    assert strengths == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["clarinet", "gac+dan"])
+def test_same_seed_same_numbers_whatever_the_world_does_to_torch(method: str) -> None:
+    first = events_of(tiny_config(method))
+    torch.manual_seed(12345)
+    second = []
+    for event in train(tiny_config(method), data=DATA):
+        torch.rand(3)  # the consumer draws from the global stream, and must not matter
+        second.append(event)
+    assert said(first) == said(second)
+    other = events_of(tiny_config(method, seed=2))
+    assert said(steps(first)[:1]) != said(steps(other)[:1])  # type: ignore[arg-type]
+
+
+def test_the_global_stream_and_settings_of_torch_are_left_as_they_were() -> None:
+    torch.manual_seed(7)
+    expected = torch.rand(1)
+    torch.manual_seed(7)
+    threads = torch.get_num_threads()
+    events_of(tiny_config())
+    assert torch.rand(1) == expected
+    assert torch.get_num_threads() == threads
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_gac_is_stage_1_of_the_two_step_methods() -> None:
+    alone = events_of(tiny_config("gac"))
+    both = events_of(tiny_config("gac+dann"))
+    count = len(steps(alone))
+    assert said(steps(alone)) == said(steps(both)[:count])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", ["gac+dan", "gac+dann", "gac+cdan-e"])
+def test_given_pseudo_labels_change_nothing_in_stage_2(method: str) -> None:
+    config = tiny_config(method)
+    made = events_of(config)
+    labels = next(event for event in made if isinstance(event, PseudoLabelled))
+    given = events_of(config, pseudo_labels=labels.labels)
+    again = next(event for event in given if isinstance(event, PseudoLabelled))
+    assert again.given
+    assert (again.label_hash, again.accuracy, again.iteration) == (
+        labels.label_hash,
+        labels.accuracy,
+        labels.iteration,
+    )
+    second_stage = [step for step in steps(made) if step.stage != "gac"]
+    assert said(second_stage) == said(steps(given))  # type: ignore[arg-type]
+
+
+def test_pseudo_labels_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InputError, match="expected 40 labels, got 3"):
+        events_of(tiny_config("gac+dan"), pseudo_labels=[0, 1, 2])
+    with pytest.raises(InputError, match="classes from 0 to 3"):
+        events_of(tiny_config("gac+dan"), pseudo_labels=[9] * 40)
+    with pytest.raises(InputError, match="clarinet takes none"):
+        events_of(tiny_config("clarinet"), pseudo_labels=[0] * 40)
+
+
+def test_complementary_labels_alone_are_enough() -> None:
+    source = dataclasses.replace(DATA.source_train, y=np.full(40, -1))
+    data = dataclasses.replace(DATA, source_train=source, source_test=None)
+    events = events_of(tiny_config("gac+cdan-e"), data)
+    assert all(event.source_accuracy is None for event in events if isinstance(event, Evaluated))
+    labelled = next(event for event in events if isinstance(event, PseudoLabelled))
+    assert labelled.accuracy is None
+    with pytest.raises(InputError, match="needs true source labels, and 40 are unknown"):
+        events_of(tiny_config("source-only"), data)
+
+
+def test_target_labels_never_change_training() -> None:
+    blind = dataclasses.replace(DATA.target_test, y=np.full(20, -1))
+    seen, unseen = events_of(tiny_config()), events_of(tiny_config(), dataclasses.replace(DATA, target_test=blind))
+    assert said(steps(seen)) == said(steps(unseen))  # type: ignore[arg-type]
+    assert all(event.target_accuracy is None for event in unseen if isinstance(event, Evaluated))
+
+
+def test_streamed_images_give_the_numbers_of_resident_ones() -> None:
+    before = set(threading.enumerate())
+    resident = events_of(tiny_config("gac+dann"))
+    streamed = events_of(tiny_config("gac+dann", memory_limit_gb=0, workers=1))
+    assert said(resident) == said(streamed)
+    assert set(threading.enumerate()) == before
+
+
+def test_a_shape_of_its_own_and_bf16_train_too() -> None:
+    shrink = {
+        name: dataclasses.replace(images, x=np.ascontiguousarray(images.x[:, ::2, ::2].repeat(2, axis=3)))
+        for name, images in vars(DATA).items()
+        if hasattr(images, "ybar")
+    }
+    data = dataclasses.replace(DATA, **shrink)
+    assert data.shape == (14, 14, 2)
+    events = events_of(tiny_config(epochs=1, precision="bf16"), data)
+    assert isinstance(events[-1], Finished)
+
+
+@pytest.mark.parametrize("loss", ["free", "non-negative", "forward", "pairwise"])
+def test_every_complementary_loss_trains(loss: str) -> None:
+    events = events_of(tiny_config("gac", complementary_loss=loss))
+    measured = steps(events)[0].measured
+    assert "complementary_loss" in measured
+    assert "ascended" not in measured
+
+
+def test_a_batch_larger_than_a_domain_is_a_sentence() -> None:
+    with pytest.raises(InputError, match="batch_size: a batch of 50 is more than the 40 images of the source"):
+        events_of(tiny_config(batch_size=50))
+
+
+def test_no_checkpoint_folder_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    events_of(tiny_config(checkpoint_minutes=0))
+    assert list(tmp_path.iterdir()) == []
