@@ -84,10 +84,13 @@ class Database:
                     self.connection.execute("ROLLBACK")
                 raise
 
-    @property
-    def replaced(self) -> bool:
-        """Whether the file was deleted or exchanged since it was opened: then it has to be opened anew."""
-        return _identity(self.path) != self._identity
+    def renew(self) -> None:
+        """Open anew if the file was deleted or exchanged since: what is written to the old one nobody reads."""
+        if _identity(self.path) == self._identity:
+            return
+        opened = (self.open_read_only if self.read_only else self.open)(self.path.parent, self.path)
+        self.connection.close()
+        self.connection, self._identity = opened.connection, opened._identity
 
     def close(self) -> None:
         self.connection.close()

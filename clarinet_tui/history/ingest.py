@@ -23,6 +23,7 @@ Progress = Callable[[int, int, str], None]
 
 def ingest_run(db: Database, run: RunDirectory, *, limit_seconds: float | None = None) -> int:
     """What the run has said since the last time; the number of new records."""
+    db.renew()
     limit = None if limit_seconds is None else time.monotonic() + limit_seconds
     count = ingest_annotations(db, run, _known(db, run)[2])
     while True:
@@ -79,6 +80,7 @@ def forget(db: Database, run_id: str) -> None:
 
 def ingest_all(db: Database, runs_dir: Path) -> int:
     """Every run that has something new. Runs whose directory is gone are forgotten."""
+    db.renew()
     runs = all_runs(runs_dir)
     known = {row["run"]: row for row in db.rows("SELECT run, journal, annotations FROM ingested")}
     count = 0

@@ -4,7 +4,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -37,14 +37,28 @@ def hold(path: Path, what: str) -> Iterator[Holder]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"{what} is in the hands of {_described(path)}: stop that one first") from None
-        me = myself()
-        os.ftruncate(file, 0)
-        os.pwrite(file, msgspec.json.encode(me) + b"\n", 0)
-        _held.add(file)
+        yield from _held_by_me(file)
+    finally:
+        os.close(file)
+
+
+def _held_by_me(file: int) -> Iterator[Holder]:
+    """A lock that is given back says so: a holder that is gone without that has died."""
+    me = myself()
+    _write(file, me)
+    _held.add(file)
+    try:
         yield me
     finally:
         _held.discard(file)
-        os.close(file)
+        with suppress(OSError):
+            _write(file, msgspec.structs.replace(me, released=time.time()))
+
+
+def _write(file: int, holder: Holder) -> None:
+    content = msgspec.json.encode(holder) + b"\n"
+    os.pwrite(file, content, 0)
+    os.ftruncate(file, len(content))
 
 
 def read_holder(path: Path) -> Holder | None:

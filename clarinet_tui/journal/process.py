@@ -20,7 +20,8 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = ""
     """Of process ids: containers may share a host's name and boot, and count their own pids."""
     since: float = 0.0
-    """Unix time, for people."""
+    released: float | None = None
+    """Unix times: when the lock was taken, and when it was given back in good order."""
 
 
 def myself() -> Holder:
@@ -51,7 +52,9 @@ def boot_id() -> str:
 
 
 def alive(holder: Holder, here: Holder | None = None) -> bool | None:
-    """Whether the process lives; None where that cannot be seen from here."""
+    """Whether the process still holds what it held; None where that cannot be seen from here."""
+    if holder.released is not None:
+        return False
     here = here or myself()
     if holder.host != here.host or holder.machine != here.machine:
         return None
