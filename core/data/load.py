@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.config import RunConfig
+from core.config import RunConfig, data_seed
 from core.data.classes import Coded, check_source, recode, settle_classes
 from core.data.complementary import complementary_mask
 from core.data.fit import settle_shape
@@ -90,7 +90,7 @@ class _Loader:
 
     def _complementary(self, domain: DomainParts, coded: Coded, split: str, classes: int) -> NDArray[np.bool_]:
         labels_only = ImageSet(np.empty((0, 1, 1, 1), dtype=np.uint8), coded.y, coded.ybar)
-        seed = stream(self.config.seed, "complementary labels", domain.name, split)
+        seed = stream(data_seed(self.config), "complementary labels", domain.name, split)
         return complementary_mask(labels_only, classes, self.config.ybars_per_sample, seed)
 
     def _source_budget(self, split: str) -> tuple[int, float]:
@@ -104,7 +104,7 @@ class _Loader:
         keep = max(1, round(keep * fraction))
         if keep == count:
             return np.arange(count)
-        seed = stream(self.config.seed, "subset", domain.name, split)
+        seed = stream(data_seed(self.config), "subset", domain.name, split)
         return np.sort(np.random.default_rng(seed).permutation(count)[:keep])
 
     def _gather(self, domain: DomainParts, part: Part, rows: Rows, shape: Shape) -> NDArray[np.uint8]:

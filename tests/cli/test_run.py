@@ -1,0 +1,183 @@
+"""`clarinet run --headless` as a user starts it: real processes, real signals, own data."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.core.tiny import tiny_images
+
+CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
+QUICKLY = ["--preset", "smoke", "--set", "batch_size=8", "--set", "source_size=0", "--set", "threads=1"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two domains of own data, the source with complementary labels only."""
+    for name, seed, shift in (("photos", 1, 0), ("scans", 3, 2)):
+        (tmp_path / name).mkdir()
+        for split, count in (("train", 40), ("test", 20)):
+            images = tiny_images(count, seed, shift, labelled=name == "photos")
+            arrays = {"x": images.x} | ({"y": images.y} if images.ybar is None else {"ybar": images.ybar})
+            np.savez(tmp_path / name / f"{split}.npz", **arrays)
+    return tmp_path
+
+
+def run(folder: Path, *words: str, **more: Any) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*CLARINET, "run", *words], cwd=folder, capture_output=True, text=True, timeout=120, env=environment(), **more
+    )
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "CLARINET_RUNS": "runs", "CLARINET_DATA": "data", "NO_COLOR": "1"}
+
+
+def events(output: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def test_json_lines_from_start_to_finish(folder: Path) -> None:
+    done = run(folder, "--headless", "--json", "--task", "photos->scans", "--method", "gac+cdan-e", *QUICKLY)
+    assert done.returncode == 0, done.stderr
+    said = events(done.stdout)
+    assert [said[0]["event"], said[-1]["event"]] == ["started", "finished"]
+    steps = [event for event in said if event["event"] == "step"]
+    assert [step["iteration"] for step in steps] == list(range(1, said[0]["iterations_total"] + 1))
+    assert {"stage", "epoch", "complementary_loss", "ascended"} <= steps[0].keys()
+    evaluation = next(event for event in said if event["event"] == "evaluation")
+    assert evaluation["source_accuracy"] is None
+    assert 0 <= evaluation["target_accuracy"] <= 100
+    (directory,) = (path for path in (folder / "runs").iterdir() if path.is_dir())
+    assert {"config.toml", "journal.jsonl", "environment.json", "checkpoint.pt"} <= set(os.listdir(directory))
+    assert (folder / "runs" / "clarinet.db").exists()
+
+
+def test_plain_lines_without_a_terminal(folder: Path) -> None:
+    done = run(folder, "--headless", "--task", "photos->scans", *QUICKLY)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("clarinet on ")
+    assert lines[-1].startswith("finished after ")
+    assert "\x1b" not in done.stdout
+
+
+def test_a_file_of_settings_under_flags(folder: Path) -> None:
+    settings = 'task = "photos->scans"\npreset = "smoke"\nbatch_size = 8\nsource_size = 0\nepochs = 9\nthreads = 1\n'
+    (folder / "mine.toml").write_text(settings)
+    done = run(folder, "mine.toml", "--headless", "--json", "--epochs", "1", "--set", "warmup_epochs=1")
+    assert done.returncode == 0, done.stderr
+    assert events(done.stdout)[0]["epochs_total"] == 2
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_the_run_and_resume_completes_it(folder: Path, number: signal.Signals, code: int) -> None:
+    words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--epochs", "400"]
+    process = subprocess.Popen(
+        [*CLARINET, "run", *words, "--run-id", "mine"], cwd=folder, stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    assert process.stdout is not None
+    before = []
+    for line in process.stdout:
+        before.append(json.loads(line))
+        if before[-1]["event"] == "step" and before[-1]["iteration"] == 32:
+            process.send_signal(number)
+    assert process.wait(timeout=60) == code
+    assert before[-1]["event"] == "stopped"
+    stopped_at = before[-1]["iteration"]
+
+    settings = (folder / "runs" / "mine" / "config.toml").read_text()
+    assert "epochs = 400" in settings
+    after = subprocess.Popen(
+        [*CLARINET, "run", "--headless", "--json", "--resume", "mi"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    assert after.stdout is not None
+    first = json.loads(after.stdout.readline())
+    second = json.loads(after.stdout.readline())
+    after.send_signal(signal.SIGTERM)
+    after.communicate(timeout=60)
+    assert (first["event"], first["from_iteration"]) == ("resumed", stopped_at)
+    assert second["iteration"] == stopped_at + 1
+
+
+def test_a_requeued_job_goes_on_under_its_id(folder: Path) -> None:
+    words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--run-id", "job17"]
+    assert run(folder, *words).returncode == 0
+    again = run(folder, *words)
+    assert again.returncode == 0, again.stderr
+    assert [event["event"] for event in events(again.stdout)][0] == "resumed"
+    assert "other settings" in run(folder, *words, "--seed", "5").stderr
+
+
+def test_two_workers_of_one_run_are_refused(folder: Path) -> None:
+    words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--epochs", "500", "--run-id", "twice"]
+    first = subprocess.Popen(
+        [*CLARINET, "run", *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    )
+    try:
+        while not (folder / "runs" / "twice" / "journal.jsonl").exists():
+            assert first.poll() is None
+            time.sleep(0.05)
+        second = run(folder, *words)
+        assert second.returncode == 2
+        assert f"process {first.pid}" in second.stderr
+    finally:
+        first.terminate()
+        first.communicate(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--headless", "--set", "epochs=ten"], 'command line: epochs: expected an integer ≥ 1, got "ten"'),
+        (["--headless", "--set", "epoch=3"], "command line: epoch: no such setting; did you mean epochs?"),
+        (["--headless", "--method", "clarinete"], 'method: no method "clarinete"; did you mean clarinet?'),
+        (["--headless", "--task", "M->nowhere"], 'task: "nowhere" is neither a folder nor one of'),
+        (["--headless", "--task", "photos->scans", "--set", "batch_size=64", "--set", "source_size=0"], "64"),
+        (["--headless", "--task", "M->U"], "clarinet data fetch"),
+        (["--headless", "--device", "cuda:7"], "device: there is no cuda:7 here"),
+        (["--headless", "--resume", "nothing"], "no run in runs begins with 'nothing'"),
+        (["--headless", "--run-id", "../escape"], "run id: expected 3 to 32 of 0-9 and a-z"),
+        (["absent.toml", "--headless"], "absent.toml: No such file or directory"),
+        (["--preset", "smoke"], "say --headless"),
+    ],
+)
+def test_wrong_input_is_one_sentence_exit_2_and_changes_nothing(folder: Path, words: list[str], sentence: str) -> None:
+    done = run(folder, *words)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    left = [path for path in (folder / "runs").rglob("*") if path.is_dir()] if (folder / "runs").exists() else []
+    assert left == []
+
+
+def test_a_reader_that_goes_away_does_not_end_the_run(folder: Path) -> None:
+    words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--run-id", "piped"]
+    process = subprocess.Popen(
+        [*CLARINET, "run", *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0, process.stderr.read()
+    process.stderr.close()
+    assert '"event":"finished"' in (folder / "runs" / "piped" / "journal.jsonl").read_text()
+
+
+def test_a_foreign_core_package_where_the_user_stands_is_not_imported(folder: Path) -> None:
+    (folder / "core").mkdir()
+    (folder / "core" / "__init__.py").write_text("raise RuntimeError('the wrong core')")
+    done = run(folder, "--headless", "--task", "photos->scans", *QUICKLY)
+    assert done.returncode == 0, done.stderr
