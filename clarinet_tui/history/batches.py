@@ -4,11 +4,9 @@ from dataclasses import dataclass, field
 from types import UnionType
 from typing import Any
 
-import msgspec
-
 from clarinet_tui.history.rows import EvaluationRow, IterationRow, RowShape, evaluation_row, is_finite
 from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.reader import BEGINNINGS, Damaged, Names, decode, line_number, parse, whole_lines
+from clarinet_tui.journal.reader import BEGINNINGS, UNREADABLE, Damaged, Names, decode, line_number, parse, whole_lines
 
 MOST_ROWS = 5000
 MOST_BYTES = 4 << 20
@@ -111,7 +109,7 @@ def _take_iteration(batch: Batch, shape: RowShape, line: bytes) -> bool:
     """The one path that has to be fast; whatever is unusual is left to `_take_line`."""
     try:
         row = shape.row(decode(line), plain=line.count(b'"') == 2)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return False
     if row is None:
         return False

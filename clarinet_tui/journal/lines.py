@@ -57,10 +57,11 @@ class IterationLines:
         """A new epoch, other names, or a number that is none."""
         head = b""
         if not self._fits(names, event.stage):
-            self._columns, self._stage = names, event.stage
+            self._columns = names
             head = columns_line(FIXED + names)
         columns = self._columns or ()
         if columns == names:
+            self._stage = event.stage
             self._names, self._epoch = names, (event.epoch, event.adaptation_epoch, event.stage)
             self._template = _template(event, len(names))
         row = [event.iteration, event.epoch, event.adaptation_epoch, event.stage]

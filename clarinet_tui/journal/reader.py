@@ -14,6 +14,8 @@ BEGINNINGS = frozenset({"started", "resumed"})
 """What a new sitting says first. A line that cannot be read before it is only where the sitting before was cut off."""
 NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What `decode` raises on a line that was hurt."""
 decode = msgspec.json.Decoder().decode
 
 
@@ -95,7 +97,7 @@ def parse(line: bytes | None, columns: Names | None) -> dict[str, Any] | None:
     """A line's fields, or None if it cannot be read."""
     try:
         content = decode(line or b"")
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
     if isinstance(content, list):
         return iteration(content, columns)
