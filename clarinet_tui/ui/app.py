@@ -90,7 +90,7 @@ class ClarinetApp(App[None]):
         if event.snapshot.problem and (previous is None or previous.problem != event.snapshot.problem):
             self.notify(event.snapshot.problem, title="History", severity="error", timeout=10, markup=False)
         for screen in self.screen_stack:
-            if isinstance(screen, ViewScreen) and screen.is_mounted:
+            if isinstance(screen, ViewScreen):
                 screen.receive(event.snapshot)
 
     def action_view(self, view: str) -> None:

@@ -55,6 +55,17 @@ def accuracies(run: RunRow) -> Content:
     return said(*parts)
 
 
+def reached(run: RunRow) -> list[Content]:
+    """The same, a line each."""
+    values = {
+        "target accuracy": run.target_accuracy,
+        "source accuracy": run.source_accuracy,
+        "pseudo-labels": run.pseudo_label_accuracy,
+    }
+    known = [(name, value) for name, value in values.items() if value is not None]
+    return [said((f"{name:<17}", "muted"), (percent(value), "strong"), (" %", "muted")) for name, value in known]
+
+
 def advance(run: RunRow, width: int) -> Content:
     """How far it is, and how long it still takes."""
     share, left = progress(run), remaining(run)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
@@ -16,6 +17,8 @@ from clarinet_tui.ui.snapshot import Snapshot, Wanted
 INTERVAL = 0.25
 PATIENCE = 2.0
 """Seconds after a failure until the history is tried again."""
+LOOK_AFTER = 2.0
+"""Seconds between two looks at which processes live."""
 LEISURE = 4.0
 """Ingesting rests this many times as long as it worked, so that it never takes a core for itself."""
 
@@ -36,6 +39,8 @@ class Feed:
         self._wanted = Wanted()
         self._wake, self._stopped = threading.Event(), threading.Event()
         self._trouble = ""
+        self._opened, self._caught_up = threading.Event(), threading.Event()
+        """Whether the database was brought up to date, and whether everything was ingested once."""
         self._threads = [
             threading.Thread(target=self._read_often, name="feed", daemon=True),
             threading.Thread(target=self._ingest_often, name="ingest", daemon=True),
@@ -64,11 +69,12 @@ class Feed:
 
         reader = Reader(self.runs_dir, self.database)
         said = ""
+        self._opened.wait(PATIENCE)
         while not self._stopped.is_set():
             try:
-                snapshot = reader.look(self._wanted)
+                snapshot = reader.look(self._wanted, settled=self._caught_up.is_set())
                 if snapshot and self._trouble:
-                    snapshot = Snapshot(snapshot.listing, snapshot.curves, self._trouble)
+                    snapshot = replace(snapshot, problem=self._trouble)
             except Exception as error:  # noqa: BLE001  whatever it is, the user reads it and the runs go on
                 reader.close()
                 snapshot = Snapshot(problem=sentence(error))
@@ -84,22 +90,29 @@ class Feed:
     def _ingest_often(self) -> None:
         from clarinet_tui.history.database import Database
         from clarinet_tui.history.ingest import ingest_all
+        from clarinet_tui.history.states import refresh_states
 
         db: Database | None = None
+        looked_after = -LOOK_AFTER
         while not self._stopped.is_set():
             began = time.monotonic()
             try:
-                if db and db.replaced:
-                    db.close()
-                    db = None
-                if db is None and self.runs_dir.is_dir():
+                if db:
+                    db.renew()
+                elif self.runs_dir.is_dir():
                     db = Database.open(self.runs_dir, self.database)
+                self._opened.set()
                 if db:
                     ingest_all(db, self.runs_dir)
+                    if began - looked_after >= LOOK_AFTER:
+                        refresh_states(db, self.runs_dir)
+                        looked_after = began
                 self._trouble = ""
             except Exception as error:  # noqa: BLE001  reading may still work
                 self._trouble = sentence(error)
+                self._opened.set()
                 self._stopped.wait(PATIENCE)
+            self._caught_up.set()
             self._stopped.wait(max(self._interval, LEISURE * (time.monotonic() - began)))
         if db:
             db.close()

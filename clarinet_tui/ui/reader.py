@@ -27,14 +27,15 @@ class Reader:
     _seen: tuple[object, ...] | None = None
     _curves: dict[CurvesWanted, tuple[RunRow, Curves]] = field(default_factory=dict)
 
-    def look(self, wanted: Wanted) -> Snapshot | None:
+    def look(self, wanted: Wanted, *, settled: bool = True) -> Snapshot | None:
         """A snapshot, or None if it would be the same as the last one."""
         db = self._open()
         version = db.rows("PRAGMA data_version")[0][0] if db else None
-        seen = (wanted, version, id(db))
+        seen = (wanted, version, id(db.connection) if db else None, settled)
         if seen == self._seen:
             return None
-        snapshot = Snapshot(_listing(db, wanted), self._all_curves(db, wanted)) if db else Snapshot()
+        empty = Snapshot(settled=settled)
+        snapshot = Snapshot(_listing(db, wanted), self._all_curves(db, wanted), settled=settled) if db else empty
         self._seen = seen
         return snapshot
 
@@ -45,11 +46,13 @@ class Reader:
         self._curves.clear()
 
     def _open(self) -> Database | None:
-        if self._db and self._db.replaced:
-            self.close()
         path = self.database or self.runs_dir / NAME
-        if self._db is None and path.exists():
+        if not path.exists():
+            self.close()
+        elif self._db is None:
             self._db = Database.open_read_only(self.runs_dir, path)
+        else:
+            self._db.renew()
         return self._db
 
     def _all_curves(self, db: Database, wanted: Wanted) -> dict[str, Curves]:

@@ -72,8 +72,11 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """One look at the history. `problem` is a sentence for the user, if it could not be read."""
+    """One look at the history."""
 
     listing: Listing = field(default_factory=Listing)
     curves: Mapping[str, Curves] = field(default_factory=dict)
     problem: str = ""
+    """A sentence for the user, if something could not be read."""
+    settled: bool = True
+    """Whether all that runs have written was ingested once: only then is an empty history really empty."""

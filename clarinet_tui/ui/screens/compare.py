@@ -27,7 +27,7 @@ class CompareScreen(ViewScreen):
     NAME = "compare"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "axis", "X axis", id="compare.axis", tooltip="Iteration, epoch, adaptation epoch or time"),
-        Binding("w", "swap", "Swap sides", id="compare.swap"),
+        Binding("w", "swap", "Swap sides", id="compare.swap", show=False),
         Binding("escape", "app.view('history')", "Back", id="compare.back"),
     ]
 

@@ -15,12 +15,12 @@ from textual.widgets import Static
 from clarinet_tui.ui.facts import said
 
 GROUPS = {
-    "chart": "In charts",
-    "runs": "In the table of runs",
-    "filter": "In the filter line",
     "history": "History",
     "live": "Live",
     "compare": "Compare",
+    "runs": "In the table of runs",
+    "filter": "In the filter line",
+    "chart": "In charts",
     "app": "Everywhere",
 }
 """The first part of a binding's id, and its heading."""

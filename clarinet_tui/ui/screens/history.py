@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Footer, Static
 
-from clarinet_tui.ui.facts import about
+from clarinet_tui.ui.facts import about, said
 from clarinet_tui.ui.screens.view import ViewScreen
 from clarinet_tui.ui.snapshot import CurvesWanted, Snapshot, Wanted
 from clarinet_tui.ui.widgets.filter_line import FilterLine
@@ -65,16 +65,20 @@ class HistoryScreen(ViewScreen):
 
     def show(self, snapshot: Snapshot) -> None:
         listing = snapshot.listing
-        empty = listing.all_runs == 0 and not snapshot.problem
-        self.query_one(Welcome).display = empty
-        self.query_one("#history").display = not empty
+        empty = listing.all_runs == 0 and snapshot.settled and not snapshot.problem
+        if empty != self.query_one(Welcome).display:
+            self.query_one(Welcome).display = empty
+            self.query_one("#history").display = not empty
+            self.refresh_bindings()
         self.query_one(FilterLine).show(listing.total, listing.problem)
         if listing.query == self._query and not listing.problem:
             self.query_one(RunTable).show(listing)
         run = self.query_one(RunTable).cursor_run
         self._show_run(run, snapshot)
-        if not empty and self._charts is None:
+        if listing.all_runs and self._charts is None:
             self._mount_charts()
+        if self.focused is None and not empty:
+            self.query_one(RunTable).focus()
 
     def _mount_charts(self) -> None:
         """Charts come after the first paint: numpy takes a while to import."""
@@ -86,7 +90,8 @@ class HistoryScreen(ViewScreen):
 
     def _show_run(self, run: RunRow | None, snapshot: Snapshot) -> None:
         width = max(20, self.query_one("#detail").size.width - 2)
-        self.query_one("#about", Static).update(about(run, self.session.now(), width) if run else "")
+        trouble = said((snapshot.problem, "bad"))
+        self.query_one("#about", Static).update(about(run, self.session.now(), width) if run else trouble)
         curves = snapshot.curves.get(run.id) if run else None
         if self._charts and (curves or run is None or self._charts.curves is None):
             self._charts.show(curves)
@@ -111,6 +116,10 @@ class HistoryScreen(ViewScreen):
     def on_filter_line_filter_left(self) -> None:
         self.query_one(RunTable).focus()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What needs runs is not offered while there are none."""
+        return not (action in ("filter", "compare", "sort") and self.query_one(Welcome).display)
+
     def action_filter(self) -> None:
         self.query_one(FilterLine).open()
 
@@ -123,6 +132,11 @@ class HistoryScreen(ViewScreen):
         self.notify(f"Ordered by {SORTS[self._sort][0].replace('_', ' ')}", timeout=2)
         self.ask()
 
+    def _one_step_first(self, runs: tuple[str, ...]) -> tuple[str, ...]:
+        listed = self.session.snapshot.listing.rows if self.session.snapshot else ()
+        families = {run.id: run.family for run in listed}
+        return tuple(sorted(runs, key=lambda run: families.get(run, "") == "two-step"))
+
     def action_compare(self) -> None:
         """The two selected runs; with one selected, that and the one under the cursor."""
         table = self.query_one(RunTable)
@@ -131,5 +145,5 @@ class HistoryScreen(ViewScreen):
         if len(chosen) < 2:
             self.notify("Select two runs with space, then press c to compare them.", timeout=4)
             return
-        self.session.compared = chosen
+        self.session.compared = self._one_step_first(chosen)
         self.app.switch_mode("compare")

@@ -115,4 +115,4 @@ class LiveScreen(ViewScreen):
 
 def _aside(run: RunRow, now: float) -> Content:
     """What stands above the readings."""
-    return Content("\n").join([facts.accuracies(run), facts.surroundings(run, now), *facts.remarks(run)])
+    return Content("\n").join([*facts.reached(run), facts.surroundings(run, now), *facts.remarks(run)])

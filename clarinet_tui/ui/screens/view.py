@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 class ViewScreen(Screen[None]):
     """Charts on one screen are kept in step: what one shows of x, and where its crosshair is, all do."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-high")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012  Textual's own declaration
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-high")]  # noqa: RUF012
     NAME: ClassVar[str]
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
+        self._ready = False
+        """Whether everything that `show` changes is there."""
 
     @abstractmethod
     def wanted(self) -> Wanted:
@@ -39,20 +41,27 @@ class ViewScreen(Screen[None]):
 
     def ask(self) -> None:
         """Tells the feed what this view wants now."""
-        if self.is_current:
+        if self.is_current and self._ready:
             self.session.want(self.wanted())
 
+    def on_mount(self) -> None:
+        self._ready = True
+
     def on_screen_resume(self) -> None:
+        self.call_after_refresh(self._resume)
+
+    def _resume(self) -> None:
         if self.session.snapshot:
             self.receive(self.session.snapshot)
-        self.call_after_refresh(self.ask)
+        self.ask()
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.ask)
 
     def receive(self, snapshot: Snapshot) -> None:
-        self.query_one(TopBar).show(snapshot)
-        self.show(snapshot)
+        if self._ready:
+            self.query_one(TopBar).show(snapshot)
+            self.show(snapshot)
 
     def charts(self) -> list[Chart]:
         """The charts that move together."""

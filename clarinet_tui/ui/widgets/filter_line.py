@@ -61,7 +61,8 @@ class FilterLine(Vertical):
 
     def show(self, total: int, problem: QueryProblem | None) -> None:
         """How many runs match, or what is wrong and where."""
-        self.query_one(".matches", Static).update(said((f" {total} match " if total != 1 else " 1 matches ", "muted")))
+        matches = "" if problem else f" {total} {'match' if total != 1 else 'matches'} "
+        self.query_one(".matches", Static).update(said((matches, "muted")))
         trouble = self.query_one(".problem", Static)
         trouble.display = problem is not None
         if problem:

@@ -21,6 +21,7 @@ class RunCharts(Vertical):
         self.accuracy = Chart("Accuracy %", glyphs=glyphs, classes="accuracy")
         self.loss = Chart("Loss", glyphs=glyphs, classes="loss")
         self.accuracy.y_range = (0.0, 100.0)
+        self.loss.smoothing = 0.03
         self.accuracy.empty_text = "no evaluation yet"
         self.loss.empty_text = "no iteration yet"
         self.axis: AxisName = "iteration"
@@ -29,6 +30,10 @@ class RunCharts(Vertical):
     def compose(self) -> ComposeResult:
         yield self.loss
         yield self.accuracy
+
+    def on_resize(self) -> None:
+        """When there is little room, both charts share the labels of the lower one."""
+        self.loss.x_labels = self.size.height >= 30 or not self.accuracy.display
 
     def wanted(self, run: str, *more: str) -> CurvesWanted:
         """What these charts need to know of a run; zoomed, the window in detail."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,8 @@ class Column:
     rank: int
     grows: int = 0
     right: bool = False
+    useful: Callable[[RunRow], bool] | None = None
+    """Of which runs the column says anything; if of none, it is left out."""
 
 
 def _progress(run: RunRow, width: int, now: float) -> list[Piece]:
@@ -42,7 +44,7 @@ def _progress(run: RunRow, width: int, now: float) -> list[Piece]:
         return [(done, "live"), (rest, "faint"), (words, "")]
     if run.state == "finished":
         return [(f"{run.epoch or 0} epochs" if run.epoch else "finished", "muted")]
-    stopped_at = f" at {share:.0%}" if share is not None else ""
+    stopped_at = f" {share:.0%}" if share is not None else ""
     return [(f"{run.state}{stopped_at}", look(run.state).role)]
 
 
@@ -61,6 +63,10 @@ def _words(run: RunRow, width: int, now: float) -> list[Piece]:
     return [(f"{run.name} " if run.name else "", ""), (tags, "tag")]
 
 
+def _pseudo(run: RunRow, width: int, now: float) -> list[Piece]:
+    return [(percent(run.pseudo_label_accuracy), "")]
+
+
 def _took(run: RunRow, width: int, now: float) -> list[Piece]:
     return [(duration(run.seconds) if run.seconds else "–", "")]
 
@@ -68,8 +74,8 @@ def _took(run: RunRow, width: int, now: float) -> list[Piece]:
 COLUMNS = (
     Column("", _state, 1, 0),
     Column("run", lambda run, *_: [(run.id, "muted")], 9, 1),
-    Column("method", lambda run, *_: [(run.method or "?", "")], 10, 0, grows=3),
-    Column("task", lambda run, *_: [(run.task or "?", "")], 5, 0, grows=2),
+    Column("method", lambda run, *_: [(run.method or "?", "")], 13, 0, grows=2),
+    Column("task", lambda run, *_: [((run.task or "?").replace("->", "→"), "")], 5, 0, grows=2),
     Column("seed", lambda run, *_: [("–" if run.seed is None else str(run.seed), "")], 4, 2, right=True),
     Column("target", lambda run, *_: [(percent(run.target_accuracy), "strong")], 6, 0, right=True),
     Column("source", lambda run, *_: [(percent(run.source_accuracy), "")], 6, 4, right=True),
@@ -78,14 +84,20 @@ COLUMNS = (
     Column("started", _created, 7, 6, right=True),
     Column("preset", lambda run, *_: [(run.preset or "–", "muted")], 7, 7),
     Column("device", lambda run, *_: [(run.device or "–", "muted")], 6, 9),
-    Column("labels", lambda run, *_: [(percent(run.pseudo_label_accuracy), "")], 6, 8, right=True),
-    Column("name and tags", _words, 13, 10, grows=6),
+    Column("pseudo", _pseudo, 6, 8, right=True, useful=lambda run: run.pseudo_label_accuracy is not None),
+    Column("name and tags", _words, 13, 10, grows=6, useful=lambda run: bool(run.name or run.tags)),
 )
 
 
-def fit(width: int) -> list[tuple[Column, int]]:
-    """The columns that fit, with their widths; what is left over goes to those that grow."""
-    kept = list(COLUMNS)
+def useful(runs: Iterable[RunRow]) -> tuple[Column, ...]:
+    """The columns that have something to say of these runs."""
+    listed = tuple(runs)
+    return tuple(column for column in COLUMNS if column.useful is None or any(map(column.useful, listed)))
+
+
+def fit(columns: Iterable[Column], width: int) -> list[tuple[Column, int]]:
+    """Those columns that fit, with their widths; what is left over goes to those that grow."""
+    kept = list(columns)
     while kept and sum(column.need + 1 for column in kept) > width:
         kept.remove(max(kept, key=lambda column: column.rank))
     spare = width - sum(column.need + 1 for column in kept)

@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from clarinet_tui.ui.snapshot import PAGE, Listing
 from clarinet_tui.ui.states import ROLES
-from clarinet_tui.ui.widgets.run_columns import cell, fit
+from clarinet_tui.ui.widgets.run_columns import cell, fit, useful
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -81,6 +81,7 @@ class RunTable(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._now = now
         self._listing = Listing()
+        self._columns = useful(())
         self._cursor = 0
         self._selected: dict[str, None] = {}
         self._colours: dict[tuple[str, str, str], Style] = {}
@@ -100,7 +101,7 @@ class RunTable(ScrollView, can_focus=True):
     def show(self, listing: Listing) -> None:
         """Another page, or the same with news. The cursor follows its run."""
         before, same_query = self.cursor_run, listing.query == self._listing.query
-        self._listing = listing
+        self._listing, self._columns = listing, useful(listing.rows)
         self._cursor = min(self._cursor, max(listing.total - 1, 0)) if same_query else 0
         if before and same_query:
             places = [place for place, run in enumerate(listing.rows) if run.id == before.id]
@@ -124,7 +125,7 @@ class RunTable(ScrollView, can_focus=True):
             style = self.get_component_rich_style("runs--head")
             titles = [
                 f"{column.title[:size]:>{size}}" if column.right else f"{column.title[:size]:<{size}}"
-                for column, size in fit(width - 1)
+                for column, size in fit(self._columns, width - 1)
             ]
             return Strip([Segment(" " + " ".join(titles), style)]).adjust_cell_length(width, style)
         index = self.scroll_offset.y + y - 1
@@ -141,7 +142,7 @@ class RunTable(ScrollView, can_focus=True):
         mark = self.get_component_rich_style("runs--selected", partial=True)
         segments = [Segment("┃", style + mark) if run.id in self._selected else Segment(" ", style)]
         now = self._now()
-        for column, size in fit(width - 1):
+        for column, size in fit(self._columns, width - 1):
             for text, role in cell(column, run, size, now):
                 segments.append(Segment(text, self._styled(style, role)))
             segments.append(Segment(" ", style))

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 VIEWS = {"history": "History", "live": "Live", "compare": "Compare"}
 """The views in the order of their number keys."""
+LONGEST = 24
+"""How much of the runs directory's path is shown."""
 
 
 class ViewTab(Static):
@@ -34,7 +36,7 @@ class TopBar(Horizontal):
 
     def __init__(self, active: str, place: str) -> None:
         super().__init__()
-        self._active, self._place = active, place
+        self._active, self._place = active, place if len(place) <= LONGEST else f"…{place[1 - LONGEST :]}"
 
     def compose(self) -> ComposeResult:
         yield Static(" clarinet ", classes="name", markup=False)

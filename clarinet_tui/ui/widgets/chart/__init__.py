@@ -13,7 +13,7 @@ The widget knows nothing of where numbers come from. Everything it shows is a re
   scale cannot show, are arrows at the edge.
 - `beside`: lines that only count for the axes. Give each of two charts the other's lines: both have the same axes.
 - `marks`: vertical marks with a label. `x_range`: what counts as everything along x, for charts that share it.
-  `y_range`: fixed edges (linear scale). `x_name`, `x_is_time`: the x axis.
+  `y_range`: fixed edges (linear scale). `x_name`, `x_is_time`, `x_labels`: the x axis.
 - `scale`: "linear", "log" or "symlog" (signed, with a zero line). `smoothing`: how far an exponential average reaches
   back, as a share of the width; the raw values stay behind it, dimmed.
 - `view`: what is shown of x: everything (`View()`), a window, or a window that follows the newest point.

@@ -63,7 +63,7 @@ def make_axes(plan: Plan) -> Axes:
     counted = (*plan.lines, *plan.beside)
     inside = [_inside(line, plan.window) for line in counted]
     missing = any(bool((line.missing[part] > 0).any()) for line, part in zip(counted, inside, strict=True))
-    axis_rows = 2 if plan.height >= 6 else (1 if plan.height >= 3 else 0)
+    axis_rows = 0 if not plan.x_labels else (2 if plan.height >= 6 else (1 if plan.height >= 3 else 0))
     height = max(1, plan.height - axis_rows - (1 if missing and plan.height >= 4 else 0))
     scale, low, high = _edges(plan, counted, inside, height)
     ticks = tuple(y_ticks(scale, low, high, tick_count(height)))

@@ -34,6 +34,8 @@ class Plan:
     crosshair: float | None = None
     glyphs: Glyphs = BRAILLE
     x_name: str = ""
+    x_labels: bool = True
+    """Whether the x axis is drawn; a chart right above another one can do without."""
     x_is_time: bool = False
     gutter: int = 6
     """The least width of the y labels, so that charts above each other line up."""

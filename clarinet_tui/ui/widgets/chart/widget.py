@@ -94,6 +94,7 @@ class Chart(Widget, can_focus=True):
     x_range: reactive[Extent | None] = reactive[Extent | None](None)
     x_name: reactive[str] = reactive("")
     x_is_time: reactive[bool] = reactive(False)
+    x_labels: reactive[bool] = reactive(True)
     empty_text: reactive[str] = reactive("nothing to draw yet")
 
     def __init__(
@@ -111,7 +112,8 @@ class Chart(Widget, can_focus=True):
         self.label_width = label_width
         self._strips: list[Strip] = []
         self._drawn: tuple[object, ...] | None = None
-        self._axes: Axes | None = None
+        self.axes: Axes | None = None
+        """Of the last picture."""
         self._header_rows = 1
         self._drag: tuple[int, View] | None = None
         self._hovering = False
@@ -134,7 +136,7 @@ class Chart(Widget, can_focus=True):
         """Draws again if anything that decides the picture has changed since the last time."""
         state = (
             *(self.size, self.title, self.lines, self.beside, self.marks, self.view, self.scale, self.smoothing),
-            *(self.crosshair, self.x_range, self.y_range, self.x_name, self.x_is_time, self.empty_text),
+            *(self.crosshair, self.x_range, self.y_range, self.x_name, self.x_is_time, self.x_labels, self.empty_text),
             *(self.has_focus, self.glyphs, self.rich_style, self.app.theme),
         )
         if state == self._drawn:
@@ -144,7 +146,7 @@ class Chart(Widget, can_focus=True):
         rows = header(self.title, entries(self.lines, self.crosshair), self._badges(), width, self._room(self.size))
         self._header_rows = len(rows)
         picture = draw(self._plan(width, height - len(rows)))
-        self._axes = picture.axes
+        self.axes = picture.axes
         if not any(line.x.size for line in self.lines):
             text = self.empty_text[: picture.axes.width]
             column = picture.axes.left + (picture.axes.width - len(text)) // 2
@@ -167,6 +169,7 @@ class Chart(Widget, can_focus=True):
             glyphs=self.glyphs,
             x_name=self.x_name,
             x_is_time=self.x_is_time,
+            x_labels=self.x_labels,
             gutter=self.label_width,
         )
 
@@ -213,7 +216,7 @@ class Chart(Widget, can_focus=True):
     def action_cross(self, cells: int) -> None:
         """Moves the crosshair by cells; at the edge of a zoomed window, the window moves along."""
         start, stop = self.window
-        step = (stop - start) / max((self._axes.width if self._axes else 100) - 1, 1)
+        step = (stop - start) / max((self.axes.width if self.axes else 100) - 1, 1)
         low, high = self.extent
         x = (start + stop) / 2 if self.crosshair is None else self.crosshair + cells * step
         x = min(max(x, low), high)
@@ -230,11 +233,11 @@ class Chart(Widget, can_focus=True):
 
     def _x_under(self, event: events.MouseEvent) -> float | None:
         """The x under the mouse, if it is over the plot."""
-        if self._axes is None:
+        if self.axes is None:
             return None
-        column = event.x - self._axes.left
-        inside = 0 <= column < self._axes.width and event.y >= self._header_rows
-        return self._axes.x_at(event.x) if inside else None
+        column = event.x - self.axes.left
+        inside = 0 <= column < self.axes.width and event.y >= self._header_rows
+        return self.axes.x_at(event.x) if inside else None
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
@@ -253,9 +256,9 @@ class Chart(Widget, can_focus=True):
         self.release_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self._drag and self._axes:
+        if self._drag and self.axes:
             origin, view = self._drag
-            self._look(replace(view, follow=False).panned((origin - event.x) / self._axes.width, self.extent))
+            self._look(replace(view, follow=False).panned((origin - event.x) / self.axes.width, self.extent))
             return
         self._hovering = True
         self._cross(self._x_under(event))

@@ -1,0 +1,123 @@
+"""One run while it trains, and two beside each other."""
+
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.widgets.chart import Chart
+from tests.ui.conftest import SIZES, make_app, screen_text, until
+from tests.ui.runs import go_on, three_runs, write_run
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_live_shows_both_charts_and_moves(runs_dir: Path, size: tuple[int, int]) -> None:
+    directory = three_runs(runs_dir)[2]
+    app = make_app(runs_dir, "ccc333")
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "● complementary" in screen_text(app), "the loss")
+        text = screen_text(app)
+        assert "● target" in text
+        assert "epoch 5/8" in text
+        assert "ascent steps" in text
+        before = app.screen.query(Chart).first().lines[0].x[-1]
+        go_on(directory, 6, 8)
+        await until(pilot, lambda: "epoch 6/8" in screen_text(app), "the next epoch")
+        assert app.screen.query(Chart).first().lines[0].x[-1] > before
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_live_and_compare_without_runs(app: ClarinetApp, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "No runs yet" in screen_text(app))
+        await pilot.press("2")
+        await until(pilot, lambda: "No run yet" in screen_text(app))
+        await pilot.press("3")
+        await until(pilot, lambda: "Nothing to compare yet" in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.current_mode == "history")
+
+
+async def test_zoom_is_shared_reads_detail_and_resets(runs_dir: Path) -> None:
+    write_run(runs_dir, "aaa111", epochs=80)
+    app = make_app(runs_dir, "aaa111")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "● complementary" in screen_text(app))
+        loss, accuracy = app.screen.query(Chart)
+
+        def inside() -> int:
+            start, stop = loss.window
+            return int(((loss.lines[0].x >= start) & (loss.lines[0].x <= stop)).sum())
+
+        coarse = inside() // 8
+        await pilot.press("plus", "plus", "plus")
+        await until(pilot, lambda: inside() > 2 * coarse, "more detail")
+        assert accuracy.view == loss.view
+        await pilot.press("left", "left")
+        assert accuracy.crosshair == loss.crosshair is not None
+        await pilot.press("0")
+        await pilot.pause()
+        assert loss.view.whole
+        assert accuracy.view.whole
+        await pilot.press("escape")
+        assert loss.crosshair is None
+        await pilot.press("f")
+        await pilot.pause()
+        assert loss.view.follow
+
+
+async def test_x_goes_round_iteration_epoch_and_time(runs_dir: Path) -> None:
+    write_run(runs_dir, "aaa111")
+    app = make_app(runs_dir, "aaa111")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: "● complementary" in screen_text(app))
+        seen = []
+        for _ in range(4):
+            seen.append(app.screen.query(Chart).first().x_name)
+            await pilot.press("x")
+        assert seen == ["iteration", "epoch", "adaptation epoch", "time"]
+        assert app.screen.query(Chart).first().x_name == "iteration"
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_compare_has_the_same_axes_on_both_sides(runs_dir: Path, size: tuple[int, int]) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir, "aaa111", "ccc333")
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "target accuracy" in screen_text(app), "the comparison")
+        left_loss, left_accuracy, right_loss, right_accuracy = app.screen.query(Chart)
+        await pilot.pause()
+        for left, right in ((left_loss, right_loss), (left_accuracy, right_accuracy)):
+            assert left.axes is not None
+            assert right.axes is not None
+            assert (left.axes.low, left.axes.high) == (right.axes.low, right.axes.high)
+            assert left.window == right.window
+        assert "different complementary labels" in screen_text(app)
+        await pilot.press("right", "right")
+        await pilot.pause()
+        assert len({chart.crosshair for chart in app.screen.query(Chart)}) == 1
+
+
+async def test_help_lists_every_key_and_quit_says_that_runs_go_on(
+    runs_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir, "ccc333")
+    async with app.run_test(size=(100, 60)) as pilot:
+        await until(pilot, lambda: "1 running" in screen_text(app))
+        await pilot.press("question_mark")
+        await until(pilot, lambda: "In charts" in screen_text(app))
+        text = screen_text(app)
+        for words in ("Zoom in", "Pan left", "Crosshair right", "Next run", "Quit; runs go on", "Find any action"):
+            assert words in text
+        await pilot.press("escape", "q")
+    assert "1 run goes on" in "".join(capsys.readouterr())
+
+
+async def test_the_palette_offers_the_actions_of_the_view(runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "aaa111" in screen_text(app))
+        commands = {command.title for command in app.get_system_commands(app.screen)}
+        assert {"Filter", "Compare", "Open", "Select", "Live", "Theme"} <= commands
