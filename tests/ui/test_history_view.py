@@ -1,13 +1,16 @@
 """The home view: table, detail, filter, selection, and the first step."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.run_table import RunTable
+from core.config import RunConfig
 from tests.ui.conftest import SIZES, make_app, screen_text, until
-from tests.ui.runs import go_on, three_runs, write_run
+from tests.ui.runs import NOW, go_on, three_runs, write_run
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -102,9 +105,10 @@ async def test_text_from_data_is_never_markup_nor_steers_the_terminal(runs_dir: 
         assert "\x07" not in screen_text(app)
 
 
-async def test_thousands_of_runs_are_read_by_pages(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_many_runs_are_read_by_pages(app: ClarinetApp, runs_dir: Path) -> None:
     for number in range(450):
-        write_run(runs_dir, f"run{number:03d}", epochs=1, age=10_000 - number)
+        created = datetime.fromtimestamp(NOW - 10_000 + number, UTC)
+        RunDirectory.create(runs_dir, RunConfig(), id=f"run{number:03d}", now=created)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "450 runs" in screen_text(app), "the whole history")
         await pilot.press("G")

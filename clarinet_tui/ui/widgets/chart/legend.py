@@ -61,10 +61,22 @@ def header(title: str, listed: list[Entry], badges: str, width: int, rows: int) 
         if len(laid) <= rows:
             break
     laid = laid[:rows]
-    used = _length(laid[0])
-    if badges and used + cell_len(badges) + 2 <= width:
-        laid[0] = [*laid[0], (" " * (width - used - cell_len(badges)), PLAIN), (badges, LABEL)]
+    if badges:
+        _add_badges(laid, badges, width, rows)
     return [_fill(row, width) for row in laid]
+
+
+def _add_badges(laid: list[list[Piece]], badges: str, width: int, rows: int) -> None:
+    """At the right end of the first row with room for them, or else in a row of their own if there may be one."""
+    if len(laid) < rows:
+        laid.append([])
+    for row in laid:
+        room = width - _length(row) - cell_len(badges)
+        if room >= 2:
+            row += [(" " * room, PLAIN), (badges, LABEL)]
+            break
+    if not laid[-1]:
+        laid.pop()
 
 
 def _wrap(title: str, groups: list[list[Piece]], width: int) -> list[list[Piece]]:

@@ -1,0 +1,135 @@
+"""The chart as a widget: keys, mouse, messages, and its cost."""
+
+import time
+
+import numpy as np
+from textual import events
+from textual.app import App, ComposeResult
+from textual.geometry import Offset
+
+from clarinet_tui.ui.widgets.chart import QUADRANTS, Chart, Glyphs, Line
+from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, HALVES, glyphs_for
+from tests.ui.conftest import screen_text
+
+X = np.arange(5000.0)
+MOST_MILLISECONDS = 100.0
+"""Far above the goal of 20 ms, which the benchmark measures: this machine may be busy, but nothing may be quadratic."""
+
+
+def noisy(count: int = 4) -> tuple[Line, ...]:
+    random = np.random.default_rng(0)
+    return tuple(Line.of(f"line {place}", X, place + random.normal(0, 0.2, X.size)) for place in range(count))
+
+
+class ChartApp(App[None]):
+    """A chart and nothing else."""
+
+    def __init__(self, lines: tuple[Line, ...], glyphs: Glyphs = BRAILLE) -> None:
+        super().__init__()
+        self.chart = Chart("Loss", glyphs=glyphs)
+        self.chart.lines = lines
+        self.heard: list[object] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.chart
+
+    def on_chart_view_changed(self, event: Chart.ViewChanged) -> None:
+        self.heard.append(event.view)
+
+    def on_chart_crosshair_moved(self, event: Chart.CrosshairMoved) -> None:
+        self.heard.append(event.x)
+
+
+async def test_keys_zoom_pan_scale_smooth_and_reset() -> None:
+    app = ChartApp(noisy())
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.focus()
+        await pilot.press("plus")
+        assert app.chart.window == (1249.75, 3749.25)
+        await pilot.press("l")
+        assert app.chart.window[0] > 1249.75
+        assert "zoom" in screen_text(app)
+        await pilot.press("h", "h", "h", "h", "h", "h")
+        assert app.chart.window[0] == 0
+        await pilot.press("minus")
+        assert app.chart.view.whole
+        await pilot.press("m", "L")
+        assert "log · smooth 1%" in screen_text(app)
+        await pilot.press("L", "L", "f")
+        assert app.chart.scale == "linear"
+        assert "follow" in screen_text(app)
+        await pilot.press("0")
+        assert app.chart.view.whole
+        assert len(app.heard) >= 5
+
+
+async def test_following_moves_with_the_newest_point() -> None:
+    app = ChartApp((Line.of("a", X, X),))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.focus()
+        await pilot.press("f")
+        span = app.chart.window[1] - app.chart.window[0]
+        app.chart.lines = (Line.of("a", np.arange(6000), np.arange(6000)),)
+        assert app.chart.window == (5999 - span, 5999)
+
+
+async def test_the_crosshair_reads_values_and_moves_the_window_along() -> None:
+    app = ChartApp((Line.of("a", X, X * 2),))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.focus()
+        await pilot.press("left")
+        assert app.chart.crosshair == 2499.5
+        await pilot.pause()
+        assert "a 5000" in screen_text(app)
+        await pilot.press("plus", "plus", *["shift+right"] * 20)
+        assert app.chart.crosshair == 4999.0
+        assert app.chart.window[1] == 4999.0
+        await pilot.press("escape")
+        assert app.chart.crosshair is None
+
+
+async def test_the_mouse_zooms_drags_and_points() -> None:
+    app = ChartApp((Line.of("a", X, X),))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.hover(Chart, offset=Offset(40, 10))
+        assert app.chart.crosshair is not None
+        await pilot._post_mouse_events([events.MouseScrollUp], Chart, offset=(40, 10))
+        start, stop = app.chart.window
+        assert stop - start < 4999
+        await pilot.mouse_down(Chart, offset=Offset(40, 10))
+        await pilot.hover(Chart, offset=Offset(20, 10))
+        await pilot.mouse_up(Chart, offset=Offset(20, 10))
+        assert app.chart.window[0] > start
+
+
+async def test_nothing_to_draw_is_said() -> None:
+    app = ChartApp(())
+    async with app.run_test(size=(80, 24)):
+        assert "nothing to draw yet" in screen_text(app)
+
+
+async def test_every_theme_and_size_can_be_drawn() -> None:
+    app = ChartApp(noisy(2), QUADRANTS)
+    async with app.run_test(size=(80, 24)) as pilot:
+        for theme in ("textual-light", "ansi-dark", "nord"):
+            app.theme = theme
+            for size in ((1, 1), (10, 3), (30, 8), (120, 40)):
+                await pilot.resize_terminal(*size)
+                await pilot.pause()
+        assert "▀" in screen_text(app) or "▄" in screen_text(app)
+
+
+async def test_a_redraw_does_not_cost_much() -> None:
+    app = ChartApp(noisy())
+    async with app.run_test(size=(160, 48)):
+        started = time.process_time()
+        for step in range(5):
+            app.chart.crosshair = float(step)
+            app.chart.render_line(0)
+        assert (time.process_time() - started) / 5 * 1000 < MOST_MILLISECONDS
+
+
+def test_glyphs_are_guessed_from_the_terminal() -> None:
+    assert glyphs_for({"TERM": "xterm-256color"}) is BRAILLE
+    assert glyphs_for({"TERM": "linux"}) is HALVES
+    assert glyphs_for({"TERM": "linux", "CLARINET_GLYPHS": "quadrants"}) is QUADRANTS

@@ -1,0 +1,57 @@
+"""Pictures of each view in states that do not move: `pytest --snapshot-update` makes them anew; look at the diff."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from clarinet_tui.ui.app import ClarinetApp
+from tests.ui.conftest import SIZES, make_app, screen_text, until
+from tests.ui.runs import three_runs
+
+Compare = Callable[..., bool]
+
+
+def still(words: str) -> Callable[[Pilot[None]], object]:
+    """Waits for the words, and then lets nothing more happen."""
+
+    async def wait(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, ClarinetApp)
+        await until(pilot, lambda: words in screen_text(app), words)
+        await until(pilot, lambda: app.session.snapshot is not None and app.session.snapshot.settled)
+        app.feed.stop()
+        await pilot.pause(0.1)
+
+    return wait
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_empty(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=still("No runs yet"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_history(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    three_runs(runs_dir)
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=still("■ source"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_live(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    three_runs(runs_dir)
+    assert snap_compare(make_app(runs_dir, "ccc333"), terminal_size=size, run_before=still("■ source"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_live_of_a_failed_run(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    three_runs(runs_dir)
+    assert snap_compare(make_app(runs_dir, "bbb222"), terminal_size=size, run_before=still("■ source"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_compare(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir, "aaa111", "bbb222")
+    assert snap_compare(app, terminal_size=size, run_before=still("target accuracy"))
