@@ -7,13 +7,14 @@ begins to where it ends, and writes its rows. If somebody else has moved it firs
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from clarinet_tui.history.batches import Batch, read_batch
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.record import record
-from clarinet_tui.history.register import ingest_annotations, refresh_surroundings, register
+from clarinet_tui.history.register import ingest_annotations, register, surroundings
 from clarinet_tui.journal.directory import RunDirectory, all_runs
 from clarinet_tui.journal.files import modified, size_of
 
@@ -34,8 +35,6 @@ def ingest_run(db: Database, run: RunDirectory, *, limit_seconds: float | None =
         batch = read_batch(run, offset, columns)
         if batch.end == batch.start:
             return count
-        if batch.beginnings:
-            refresh_surroundings(db, run)
         if _commit(db, run, batch):
             count += batch.records
         if limit is not None and time.monotonic() >= limit:
@@ -54,7 +53,9 @@ def _known(db: Database, run: RunDirectory) -> tuple[int, list[str] | None, int]
 
 def _commit(db: Database, run: RunDirectory, batch: Batch) -> bool:
     columns = msgspec.json.encode(batch.columns).decode() if batch.columns is not None else None
-    heard = modified(run.journal)
+    facts: dict[str, Any] = {"heard": modified(run.journal)}
+    if batch.beginnings:
+        facts |= surroundings(run)
     with db.transaction() as connection:
         moved = connection.execute(
             "UPDATE ingested SET journal = ?, columns = ? WHERE run = ? AND journal = ?",
@@ -62,7 +63,7 @@ def _commit(db: Database, run: RunDirectory, batch: Batch) -> bool:
         )
         if moved.rowcount == 0:
             return False
-        record(connection, run.id, batch, heard)
+        record(connection, run.id, batch, facts)
     return True
 
 

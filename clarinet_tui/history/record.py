@@ -14,7 +14,8 @@ _INSERT_ITERATION = f"INSERT OR REPLACE INTO iterations VALUES ({', '.join('?' *
 _INSERT_EVALUATION = f"INSERT OR REPLACE INTO evaluations VALUES ({', '.join('?' * (9 + len(EVALUATION_METRICS)))})"
 
 
-def record(connection: sqlite3.Connection, run: str, batch: Batch, heard: float) -> None:
+def record(connection: sqlite3.Connection, run: str, batch: Batch, facts: dict[str, Any]) -> None:
+    """`facts` are what the run's directory tells beside its journal."""
     metrics: set[str] = set()
     if batch.cut is not None:
         metrics |= _supersede(connection, run, batch.cut)
@@ -30,7 +31,7 @@ def record(connection: sqlite3.Connection, run: str, batch: Batch, heard: float)
         [_event_row(run, said) for said in batch.events],
     )
     _roll_up(connection, run, batch, metrics)
-    summarise(connection, run, batch, heard)
+    summarise(connection, run, batch, facts)
 
 
 def _supersede(connection: sqlite3.Connection, run: str, beyond: int) -> set[str]:

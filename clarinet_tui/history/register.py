@@ -24,12 +24,14 @@ def register(db: Database, run: RunDirectory) -> None:
         connection.execute("INSERT OR IGNORE INTO ingested VALUES (?, 0, NULL, 0, NULL)", (run.id,))
 
 
-def refresh_surroundings(db: Database, run: RunDirectory) -> None:
-    """Settings, device and host, read again: they are final only when the run has begun."""
-    facts = _settings(run) | _surroundings(run)
-    columns = ", ".join(f"{name} = ?" for name in facts)
-    with db.transaction() as connection:
-        connection.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*facts.values(), run.id))
+def surroundings(run: RunDirectory) -> dict[str, Any]:
+    """Settings, device and host as they are when a sitting begins: only then are they final."""
+    settings = _settings(run)
+    settings.pop("device", None)  # what was asked for; the journal and the environment tell what it became
+    environment = read_environment(run)
+    holder = read_holder(run.lock)
+    found = {"host": environment.get("host") or (holder.host if holder else None), "device": environment.get("device")}
+    return settings | {name: value for name, value in found.items() if isinstance(value, str)}
 
 
 def _settings(run: RunDirectory) -> dict[str, Any]:
@@ -47,13 +49,6 @@ def _family(method: str) -> str:
         return "two-step" if len(find_method(method).stages) > 1 else "one-step"
     except InputError:
         return "two-step" if "+" in method else "one-step"
-
-
-def _surroundings(run: RunDirectory) -> dict[str, Any]:
-    environment = read_environment(run)
-    holder = read_holder(run.lock)
-    found = {"host": environment.get("host") or (holder.host if holder else None), "device": environment.get("device")}
-    return {name: value for name, value in found.items() if isinstance(value, str)}
 
 
 def ingest_annotations(db: Database, run: RunDirectory, offset: int) -> int:

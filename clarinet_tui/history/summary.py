@@ -10,14 +10,14 @@ from clarinet_tui.history.batches import NUMBER, Batch, Said
 ENDS = frozenset({"finished", "failed", "stopped"})
 
 
-def summarise(connection: sqlite3.Connection, run: str, batch: Batch, heard: float) -> None:
+def summarise(connection: sqlite3.Connection, run: str, batch: Batch, beside: dict[str, Any]) -> None:
     """What speaks is alive: the state becomes what the journal says."""
     said = connection.execute("SELECT said FROM runs WHERE id = ?", (run,)).fetchone()[0]
-    facts: dict[str, Any] = {"heard": heard, "said": "running" if said == "queued" else said}
+    facts: dict[str, Any] = {"said": "running" if said == "queued" else said}
     for event in batch.events:
         facts |= _told(event)
     facts["state"] = facts["said"]
-    facts |= _times(connection, run) | _place(connection, run) | _knowledge(connection, run)
+    facts |= _times(connection, run) | _place(connection, run) | _knowledge(connection, run) | beside
     columns = ", ".join(f"{name} = ?" for name in facts)
     connection.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*facts.values(), run))
 

@@ -1,0 +1,290 @@
+"""Ingest: each line exactly once, in whatever pieces it comes; a resumed run supersedes; what is hurt is told."""
+
+import math
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clarinet_tui.history import batches
+from clarinet_tui.history.ingest import forget, ingest_all, ingest_run, reindex
+from clarinet_tui.history.queries import evaluations, get_run
+from clarinet_tui.history.schema import EVALUATION_METRICS, ITERATION_METRICS
+from clarinet_tui.journal.annotations import add_tag, remove_tag, set_note
+from clarinet_tui.journal.environment import write_environment
+from core.events import METRICS, Evaluated, Event, Failed, Finished, Noticed, PseudoLabelled, StageStarted, Stopped
+from tests.history.made import content, history, make_run, say
+from tests.journal.said import evaluation, resumed, started, step
+
+
+def test_schema_knows_every_metric() -> None:
+    assert set(ITERATION_METRICS) == set(METRICS), "a new metric needs a migration"
+    told = set(Evaluated.__struct_fields__) - {
+        "seconds",
+        "iteration",
+        "epoch",
+        "adaptation_epoch",
+        "stage",
+        "confusion",
+    }
+    assert set(EVALUATION_METRICS) == told, "a new measurement needs a migration"
+
+
+def test_life_of_a_run(tmp_path: Path) -> None:
+    run = make_run(tmp_path, seed=3, name="mine")
+    db = history(tmp_path)
+    ingest_all(db, tmp_path)
+    row = get_run(db, run.id)
+    assert row is not None
+    assert (row.state, row.method, row.seed, row.name, row.iteration) == ("queued", "clarinet", 3, "mine", None)
+    write_environment(run, run.read_config(), device="cuda:1")
+    say(run, [started(device="cuda:1", notes=["made"]), StageStarted(stage="clarinet", index=1, iteration=0, epoch=0)])
+    ingest_all(db, tmp_path)
+    row = get_run(db, run.id)
+    assert row is not None
+    assert (row.state, row.device, row.stage, row.notes, row.started) == (
+        "running",
+        "cuda:1",
+        "clarinet",
+        ("made",),
+        1000.0,
+    )
+    assert row.host
+    say(run, [step(1), step(2), evaluation(2, 88.5, source_accuracy=90.0), step(3)])
+    say(run, [Finished(iteration=3, epoch=1, target_accuracy=88.5, source_accuracy=90.0, seconds=9.0)])
+    ingest_all(db, tmp_path)
+    row = get_run(db, run.id)
+    assert row is not None
+    assert (row.state, row.iteration, row.target_accuracy, row.source_accuracy) == ("finished", 3, 88.5, 90.0)
+    assert (row.ended, row.seconds, row.epochs_total, row.iterations_total) == (1000.0, 9.0, 10, 1000)
+
+
+def test_failure_is_data_and_resuming_clears_it(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    db = history(tmp_path)
+    say(run, [started(), step(1), step(2), Failed(iteration=2, message="loss is nan", terms={"mmd": math.nan})])
+    ingest_run(db, run)
+    row = get_run(db, run.id)
+    assert row is not None
+    assert (row.state, row.error) == ("failed", "loss is nan")
+    fields = db.rows("SELECT fields FROM events WHERE event = 'failed'")[0]["fields"]
+    assert msgspec.json.decode(fields)["terms"] == {"mmd": "nan"}
+    say(run, [resumed(1), step(2)])
+    ingest_run(db, run)
+    row = get_run(db, run.id)
+    assert row is not None
+    assert (row.state, row.error, row.ended, row.iteration) == ("running", None, None, 2)
+    assert [tuple(row) for row in db.rows("SELECT event, superseded FROM events ORDER BY position")] == [
+        ("started", 0),
+        ("failed", 1),
+        ("resumed", 0),
+    ]
+
+
+def test_two_step_run_knows_its_labels_before_an_evaluation(tmp_path: Path) -> None:
+    run = make_run(tmp_path, method="gac+dann")
+    labelled = PseudoLabelled(iteration=5, label_hash="x", accuracy=71.5, given=True, labels=[1, 2])
+    say(run, [started(method="gac+dann"), labelled, StageStarted(stage="dann", index=2, iteration=5, epoch=3)])
+    db = history(tmp_path)
+    ingest_run(db, run)
+    row = get_run(db, run.id)
+    assert row is not None
+    assert (row.family, row.pseudo_label_accuracy, row.stage, row.epoch) == ("two-step", 71.5, "dann", 3)
+
+
+def test_not_a_number_is_kept(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    say(run, [step(1, {"mmd": math.nan, "entropy": math.inf, "own": 3.0, "bad": -math.inf}), step(2, {"mmd": 1.0})])
+    say(run, [evaluation(2, math.nan, confusion=[[1, 2], [3, 4]], target_loss=math.inf)])
+    db = history(tmp_path)
+    ingest_run(db, run)
+    row = db.rows("SELECT mmd, entropy, other FROM iterations WHERE iteration = 1")[0]
+    assert (row["mmd"], row["entropy"]) == (None, None)
+    assert msgspec.json.decode(row["other"]) == {"mmd": "nan", "entropy": "inf", "own": 3, "bad": "-inf"}
+    (told,) = evaluations(db, run.id)
+    assert math.isnan(told["target_accuracy"])
+    assert (told["target_loss"], told["confusion"]) == (math.inf, [[1, 2], [3, 4]])
+    missing = {row["metric"]: row["missing"] for row in db.rows("SELECT * FROM rollups WHERE level = 4")}
+    assert missing == {"mmd": 1, "entropy": 1, "own": 0, "bad": 1}
+
+
+def test_starting_from_scratch_supersedes_everything(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    say(run, [started(), step(1), step(2), evaluation(2, 99.0), resumed(2), step(3)])
+    db = history(tmp_path)
+    ingest_run(db, run)
+    say(run, [started(), step(1)])
+    ingest_run(db, run)
+    assert [row["iteration"] for row in db.rows("SELECT iteration FROM iterations")] == [1]
+    row = get_run(db, run.id)
+    assert row is not None
+    assert (row.target_accuracy, row.seconds) == (None, 1 / 64)
+
+
+def test_damaged_line_is_an_event_with_its_number(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    say(run, [started(), step(1)])
+    with run.journal.open("ab") as file:
+        file.write(b'{"event": "no\n')
+    db = history(tmp_path)
+    ingest_run(db, run)
+    say(run, [step(2)])
+    ingest_run(db, run)
+    hurt = db.rows("SELECT message FROM events WHERE event = 'damaged'")
+    assert [row["message"] for row in hurt] == ["line 4 cannot be read and was left out"]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_torn_line_before_a_new_sitting_is_no_damage(tmp_path: Path, together: bool) -> None:
+    run = make_run(tmp_path)
+    db = history(tmp_path)
+    say(run, [started(), step(1)])
+    with run.journal.open("ab") as file:
+        file.write(b"[2,0,nul\n" if not together else b"[2,0,nul")
+    ingest_run(db, run)
+    say(run, [resumed(1), step(2)])
+    ingest_run(db, run)
+    assert not db.rows("SELECT * FROM events WHERE event = 'damaged'")
+
+
+def test_tags_and_notes(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    db = history(tmp_path)
+    add_tag(run, "icml")
+    add_tag(run, "O'Brien;--")
+    ingest_run(db, run)
+    remove_tag(run, "icml")
+    set_note(run, "first")
+    set_note(run, "[b]second[/b]\x1b[2J")
+    ingest_run(db, run)
+    row = get_run(db, run.id)
+    assert row is not None
+    assert (row.tags, row.note) == (("O'Brien;--",), "[b]second[/b]\x1b[2J")
+    set_note(run, "")
+    ingest_run(db, run)
+    assert db.rows("SELECT * FROM notes") == []
+
+
+def test_vanished_run_is_forgotten_and_an_exchanged_one_read_anew(tmp_path: Path) -> None:
+    run, other = make_run(tmp_path), make_run(tmp_path)
+    say(run, [started(), *map(step, range(1, 50))])
+    say(other, [started(), step(1)])
+    db = history(tmp_path)
+    ingest_all(db, tmp_path)
+    run.journal.unlink()
+    say(run, [started(), step(1), evaluation(1)])
+    other.path.rename(tmp_path / ".trash")
+    ingest_all(db, tmp_path)
+    assert [row["id"] for row in db.rows("SELECT id FROM runs")] == [run.id]
+    assert [row["iteration"] for row in db.rows("SELECT iteration FROM iterations")] == [1]
+    forget(db, run.id)
+    assert all(not rows for rows in content(db).values())
+
+
+def test_unreadable_settings_do_not_hide_a_run(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    run.config.write_text("epochs = 'ten'")
+    db = history(tmp_path)
+    ingest_all(db, tmp_path)
+    row = get_run(db, run.id)
+    assert row is not None
+    assert "epochs: expected an integer" in (row.error or "")
+
+
+def test_limit_ends_between_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "MOST_ROWS", 10)
+    run = make_run(tmp_path)
+    say(run, map(step, range(1, 101)))
+    db = history(tmp_path)
+    assert ingest_run(db, run, limit_seconds=0.0) == 11  # the line that says when it was created, and ten
+    assert ingest_run(db, run) == 90
+
+
+class Journal:
+    """A model of a run: what counts after sittings that were killed and resumed."""
+
+    def __init__(self) -> None:
+        self.steps: dict[int, float] = {}
+        self.evaluations: dict[int, float] = {}
+
+    def sitting(self, begin: int, count: int, start: Any) -> list[Event]:
+        self.steps = {at: value for at, value in self.steps.items() if at <= begin}
+        self.evaluations = {at: value for at, value in self.evaluations.items() if at <= begin}
+        events: list[Event] = [start]
+        for at in range(begin + 1, begin + count + 1):
+            value = float(at * 7 % 31) if at % 13 else math.nan
+            self.steps[at] = value
+            events.append(step(at, {"mmd": value, "own": at / 8}))
+            if at % 20 == 0:
+                self.evaluations[at] = float(at)
+                events.append(evaluation(at, float(at)))
+        return events
+
+
+SITTINGS = st.lists(
+    st.tuples(st.floats(0, 1), st.integers(0, 150), st.booleans(), st.integers(1, 30)), min_size=1, max_size=5
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SITTINGS, st.lists(st.floats(0, 1), max_size=6), st.integers(1, 60))
+def test_any_pieces_give_the_same_history(sittings: Any, pieces: list[float], most: int) -> None:
+    model = Journal()
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        runs = Path(folder)
+        run = make_run(runs)
+        for number, (where, count, torn, cut) in enumerate(sittings):
+            last = max(model.steps, default=0)
+            begin = int(where * last) if number else 0
+            say(run, model.sitting(begin, count, resumed(begin) if number else started()))
+            if torn and number < len(sittings) - 1:
+                size = run.journal.stat().st_size
+                with run.journal.open("r+b") as file:
+                    file.truncate(max(0, size - cut))
+                kept = _whole_steps(run.journal.read_bytes())
+                model.steps = {at: value for at, value in model.steps.items() if at <= kept}
+        whole = run.journal.read_bytes()
+        patch.setattr(batches, "MOST_ROWS", most)
+        db = history(runs)
+        for piece in sorted(pieces):
+            run.journal.write_bytes(whole[: int(piece * len(whole))])
+            ingest_run(db, run)
+        run.journal.write_bytes(whole)
+        ingest_run(db, run)
+        assert ingest_run(db, run) == 0
+        grown = content(db)
+        patch.setattr(batches, "MOST_ROWS", 10**6)
+        reindex(runs)
+        assert content(db) == grown
+        rows = {row["iteration"]: row["mmd"] for row in db.rows("SELECT iteration, mmd FROM iterations")}
+        assert rows == {at: None if math.isnan(value) else value for at, value in model.steps.items()}
+        told = {row["iteration"]: row["target_accuracy"] for row in evaluations(db, run.id)}
+        assert told.items() <= model.evaluations.items()
+        db.close()
+
+
+def _whole_steps(content: bytes) -> int:
+    """The last iteration that a torn journal still holds, when its last line is given an end."""
+    last = 0
+    for line in content.split(b"\n"):
+        if line.startswith(b"[") and line.endswith(b"]"):
+            last = msgspec.json.decode(line)[0]
+        elif line.startswith(b'{"seconds') and b'"resumed"' in line and line.endswith(b"}"):
+            last = msgspec.json.decode(line)["from_iteration"]
+    return last
+
+
+def test_notices_and_stops_are_events(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    say(run, [started(), Noticed(iteration=1, message="\x1b[31mred"), Stopped(iteration=1)])
+    db = history(tmp_path)
+    ingest_run(db, run)
+    told = [row["message"] for row in db.rows("SELECT message FROM events WHERE event = 'notice'")]
+    assert told == ["\x1b[31mred"]
+    row = get_run(db, run.id)
+    assert row is not None
+    assert row.state == "stopped"
