@@ -185,9 +185,9 @@ def resolve(
             raise InputError(
                 f"{place}: {key}: {spec.name} is defined by {key} = {_shown(value)}, got {_shown(asked[key])}"
             )
-    base = merge(PRESETS[preset].settings_for(spec.family), spec.defaults)
+    task = parse_task(str(asked.get("task", OFFLINE_TASK)))
+    base = merge(PRESETS[preset].settings_for(spec.family, task), spec.defaults)
     config = convert(merge(merge(base, asked), {**spec.fixed, "method": spec.name}), place)
-    task = parse_task(config.task)
     return msgspec.structs.replace(
         config,
         task=task.name,

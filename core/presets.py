@@ -1,8 +1,10 @@
 """The protocols that settings start from. What each changes, and why, is told in docs/protocols.md."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from core.tasks import Task
 
 Preset = Literal["paper", "literal", "quick", "smoke"]
 Family = Literal["one-step", "two-step"]
@@ -11,22 +13,30 @@ Family = Literal["one-step", "two-step"]
 
 @dataclass(frozen=True)
 class Protocol:
-    """Settings for every method, and those of one family on top."""
+    """Settings for every method, those of one family on top, and those of some tasks on top of both."""
 
     sentence: str
-    common: Mapping[str, Any]
-    one_step: Mapping[str, Any]
-    two_step: Mapping[str, Any]
+    common: Mapping[str, Any] = field(default_factory=dict)
+    one_step: Mapping[str, Any] = field(default_factory=dict)
+    two_step: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, "Protocol"] = field(default_factory=dict)
+    """By a kind of task: "colour", or the letter of the source."""
 
-    def settings_for(self, family: Family) -> dict[str, Any]:
-        return {**self.common, **(self.one_step if family == "one-step" else self.two_step)}
+    def settings_for(self, family: Family, task: Task) -> dict[str, Any]:
+        settings = {**self.common, **(self.one_step if family == "one-step" else self.two_step)}
+        for kind in task.kinds:
+            if kind in self.sizes:
+                settings |= self.sizes[kind].settings_for(family, task)
+        return settings
 
 
 # GAC+DAN, GAC+DANN and GAC+CDAN_E: one SGD at 0.005 for all networks, no warm-up.
 TWO_STEP = {"warmup_epochs": 0, "classifier_rate": 0.005, "discriminator_rate": 0.005, "scatter": 1.0}
 
+QUICK_STAGE1 = {"epochs": 8, "rate": 5e-4, "batch_size": 128}
+
 PRESETS: dict[str, Protocol] = {
-    "paper": Protocol("What most probably made the published numbers.", {}, {}, TWO_STEP),
+    "paper": Protocol("What most probably made the published numbers.", two_step=TWO_STEP),
     "literal": Protocol(
         "Algorithm 1 and its numbers as printed, with the two slips mended.",
         {"weight_decay": 5e-5, "ascent_by_counts": False},
@@ -43,11 +53,7 @@ PRESETS: dict[str, Protocol] = {
     ),
     "quick": Protocol(
         "The same algorithm, sized for minutes on a CPU.",
-        {
-            "epochs": 4,
-            "lambda_horizon": 3333,
-            "stage1": {"epochs": 8, "optimizer": "adam", "rate": 5e-4, "batch_size": 128},
-        },
+        {"epochs": 4, "lambda_horizon": 3333, "stage1": QUICK_STAGE1},
         {
             "warmup_epochs": 6,
             "warmup_optimizer": "adam",
@@ -56,6 +62,20 @@ PRESETS: dict[str, Protocol] = {
             "discriminator_rate": 2e-2,
         },
         {**TWO_STEP, "classifier_rate": 1e-2, "discriminator_rate": 1e-2},
+        sizes={
+            "U": Protocol("USPS is an eighth of MNIST.", {"stage1": {**QUICK_STAGE1, "epochs": 60}}),
+            "colour": Protocol(
+                "The colour network is several times slower.",
+                {
+                    "source_size": 10_000,
+                    "target_size": 10_000,
+                    "test_size": 2_000,
+                    "epochs": 3,
+                    "stage1": {**QUICK_STAGE1, "epochs": 6},
+                },
+                {"warmup_epochs": 5},
+            ),
+        },
     ),
     "smoke": Protocol(
         "Seconds: shows that everything works, not how well.",

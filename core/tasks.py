@@ -36,6 +36,7 @@ BY_NAME = {domain.name: domain for domain in DOMAINS.values()}
 
 PAPER_TASKS = ("U->M", "M->U", "S->M", "M->m", "Y->M", "Y->S")
 OFFLINE_TASK = "Y->D"
+GREY, COLOUR = (28, 28, 1), (32, 32, 3)
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,12 @@ class Task:
         return self.source.own or self.target.own
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """By what presets size a run: its source, and whether it is in colour."""
+        colour = ("colour",) if self.shape == COLOUR else ()
+        return (*colour, self.source.letter)
+
+    @property
     def shape(self) -> tuple[int, int, int] | None:
         """Height, width and channels of a task between known digits; own folders bring their own.
 
@@ -62,8 +69,8 @@ class Task:
             return None
         pair = (self.source, self.target)
         if any(domain.colour for domain in pair) and not any(domain.letter == "D" for domain in pair):
-            return (32, 32, 3)
-        return (28, 28, 1)
+            return COLOUR
+        return GREY
 
 
 def parse_task(text: str) -> Task:

@@ -101,25 +101,34 @@ def _table(rows: "list[RunRow]") -> None:
     from rich.table import Table
     from rich.text import Text
 
+    console = Console(highlight=False)
+    if not rows:
+        console.print(Text("No runs. The first one: clarinet run --headless"))
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("id", "state", "method", "task", "seed", "preset", "epoch", "target %", "source %", "pseudo %", "time"):
-        table.add_column(name, justify="right" if name in ("epoch", "target %", "source %", "pseudo %", "time") else "left")
+    for name in ("id", "state", "method", "task", "seed", "preset"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    for name in ("epoch", "target", "source", "pseudo", "time"):
+        table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        cells = (
-            row.id,
-            row.state,
-            row.method,
-            row.task,
-            row.seed,
-            row.preset,
-            f"{row.epoch or 0}/{row.epochs_total or '?'}",
-            _percent(row.target_accuracy),
-            _percent(row.source_accuracy),
-            _percent(row.pseudo_label_accuracy),
-            "" if row.seconds is None else f"{row.seconds:.0f} s",
-        )
-        table.add_row(*(Text(str(cell)) for cell in cells))
-    Console(highlight=False).print(table if rows else Text("No runs. The first one: clarinet run --headless"))
+        table.add_row(*(Text(cell) for cell in _cells(row)))
+    console.print(table, width=None if console.is_terminal else 200)
+
+
+def _cells(row: "RunRow") -> tuple[str, ...]:
+    return (
+        row.id,
+        row.state,
+        row.method or "?",
+        row.task or "?",
+        "?" if row.seed is None else str(row.seed),
+        row.preset or "?",
+        f"{row.epoch or 0}/{row.epochs_total or '?'}",
+        _percent(row.target_accuracy),
+        _percent(row.source_accuracy),
+        _percent(row.pseudo_label_accuracy),
+        "" if row.seconds is None else f"{row.seconds:.0f} s",
+    )
 
 
 def _percent(value: float | None) -> str:

@@ -122,11 +122,7 @@ def _resumable(runs_dir: Path, prefix: str) -> "RunDirectory":
 
 def start_worker(run: "RunDirectory", data_dir: Path, headless: bool, json: bool, resume: bool) -> None:
     """Become the worker: same pid, signals and exit code. Without --headless, start it apart and open the app on it."""
-    words = ["-m", "clarinet_tui.launch.worker", run.id]
-    words += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir)]
-    words += [flag for flag, given in (("--json", json), ("--resume", resume)) if given]
-    if not run.journal.exists():
-        words.append("--fresh")
+    words = worker_words(run, data_dir, json=json, resume=resume)
     if headless:
         become(*words)
     with run.log.open("ab") as log:
@@ -138,6 +134,14 @@ def start_worker(run: "RunDirectory", data_dir: Path, headless: bool, json: bool
             start_new_session=True,
         )
     become("-m", "clarinet_tui.ui.main", "--runs-dir", str(run.runs_dir), run.id)
+
+
+def worker_words(run: "RunDirectory", data_dir: Path, *, json: bool, resume: bool) -> list[str]:
+    """The worker of a run, as words for Python."""
+    words = ["-m", "clarinet_tui.launch.worker", run.id]
+    words += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir)]
+    flags = {"--json": json, "--resume": resume, "--fresh": not run.journal.exists()}
+    return words + [flag for flag, given in flags.items() if given]
 
 
 def become(*words: str) -> None:

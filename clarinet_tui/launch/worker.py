@@ -76,6 +76,7 @@ def discarded_if_refused(run: RunDirectory, fresh: bool) -> Iterator[None]:
 
 def work(run: RunDirectory, arguments: argparse.Namespace, signals: Signals, display: Display) -> int:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on GPUs
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve each other on a shared machine
     from core.train import train
 
     config = run.read_config()
