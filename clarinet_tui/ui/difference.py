@@ -22,7 +22,8 @@ ACCURACIES = {
 
 def differences(one: RunRow, two: RunRow, everything: bool) -> Content:
     """Accuracies and cost of both with their difference; on a low screen only what matters most."""
-    lines = []
+    methods = [(run.method or "?")[-12:] for run in (one, two)]
+    lines = [said((f" {'':<23}{methods[0]:>12}{methods[1]:>14}", "muted"))] if everything else []
     for name, field in ACCURACIES.items():
         values = getattr(one, field), getattr(two, field)
         if any(value is not None for value in values):
@@ -36,7 +37,7 @@ def differences(one: RunRow, two: RunRow, everything: bool) -> Content:
 
 def _row(name: str, one: float | None, two: float | None, shown: Callable[[float], str], unit: str) -> Content:
     values = ["–" if value is None else shown(value) for value in (one, two)]
-    parts = [(f" {name:<23}", "muted"), (f"{values[0]:>9}", "strong"), (f"{values[1]:>12}", "strong")]
+    parts = [(f" {name:<23}", "muted"), (f"{values[0]:>12}", "strong"), (f"{values[1]:>14}", "strong")]
     if one is not None and two is not None:
         sign = "+" if two >= one else "-"
         parts.append((f"   right {sign}{shown(abs(two - one))}{unit and ' ' + unit}", "muted"))

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 HINT = "Nothing to compare yet: in History, select two runs with space, then press c."
 
+SIDE_WITH_RESULTS = 90
+"""The width of a side from which on its title also says what the run has reached."""
+
 
 class CompareScreen(ViewScreen):
     """One-step on the left, two-step on the right; below, what differs."""
@@ -65,15 +68,21 @@ class CompareScreen(ViewScreen):
         self.query_one("#compare").display = self.query_one("#differences").display = shown
         if shown:
             self._show_pair(found)
+            if self.focused is None:
+                self._sides()[0].accuracy.focus()
         elif self.session.compared:
             self.ask()
 
     def _show_pair(self, pair: list[Curves]) -> None:
         sides = self._sides()
         for side, charts, curves in zip(("#left", "#right"), sides, pair, strict=True):
-            self.query_one(f"{side} .side-title", Static).update(facts.brief(curves.run))
+            wide = self.size.width >= 2 * SIDE_WITH_RESULTS
+            line = facts.brief(curves.run) if wide else facts.title(curves.run)
+            self.query_one(f"{side} .side-title", Static).update(line)
             charts.show(curves)
         sides[0].share_axes(sides[1])
+        # Once more when the sides have their sizes: how many rows a legend needs depends on them.
+        self.call_after_refresh(sides[0].share_axes, sides[1])
         self.query_one("#differences", Static).update(differences(pair[0].run, pair[1].run, self.size.height >= 36))
 
     def action_axis(self) -> None:

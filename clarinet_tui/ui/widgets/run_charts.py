@@ -68,6 +68,7 @@ class RunCharts(Vertical):
         """Gives both runs the same axes."""
         for mine, theirs in ((self.loss, other.loss), (self.accuracy, other.accuracy)):
             mine.beside, theirs.beside = theirs.lines, mine.lines
+            mine.least_header = theirs.least_header = max(mine.header_rows, theirs.header_rows)
         drawn = [chart for charts in (self, other) for chart in (charts.loss, charts.accuracy)]
         extent = extent_of(tuple(line for chart in drawn for line in chart.lines))
         for chart in drawn:

@@ -139,7 +139,7 @@ def draw_axes(canvas: Field, axes: Axes, plan: Plan) -> None:
 def _draw_x(canvas: Field, axes: Axes, plan: Plan) -> None:
     if axes.label_row is None or not axes.left:
         return
-    count = max(2, axes.width // 13)
+    count = max(2, min(12, axes.width // 11))
     ticks = time_ticks(*axes.window, count) if plan.x_is_time else linear_ticks(*axes.window, count)
     free = 0
     for tick in ticks:

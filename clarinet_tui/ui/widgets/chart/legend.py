@@ -12,6 +12,8 @@ from clarinet_tui.ui.widgets.chart.field import LABEL, PLAIN, solid
 from clarinet_tui.ui.widgets.chart.series import Line
 
 TITLE = -1
+SHORT = 6
+"""Letters of a name that are left when there is little room."""
 Piece = tuple[str, int]
 """Text and the number of its style."""
 
@@ -25,9 +27,9 @@ class Entry:
     name: str
     value: str
 
-    def pieces(self, *, short: bool = False) -> list[Piece]:
-        value = "" if short or not self.value else f" {self.value}"
-        return [(f"{self.marker} ", solid(self.slot)), (self.name, LABEL), (value, PLAIN)]
+    def pieces(self, *, value: bool = True, letters: int | None = None) -> list[Piece]:
+        shown = f" {self.value}" if value and self.value else ""
+        return [(f"{self.marker} ", solid(self.slot)), (self.name[:letters], LABEL), (shown, PLAIN)]
 
 
 def entries(lines: tuple[Line, ...], crosshair: float | None) -> list[Entry]:
@@ -53,11 +55,11 @@ def reading(line: Line, x: float | None) -> str:
 
 
 def header(title: str, listed: list[Entry], badges: str, width: int, rows: int) -> list[list[Piece]]:
-    """Title, legend and badges in at most `rows` rows of `width` cells; values go before names do."""
+    """Title, legend and badges in at most `rows` rows of `width` cells; first values go, then the ends of names."""
     if rows <= 0:
         return []
-    for short in (False, True):
-        laid = _wrap(title, [entry.pieces(short=short) for entry in listed], width)
+    for value, letters in ((True, None), (False, None), (False, SHORT)):
+        laid = _wrap(title, [entry.pieces(value=value, letters=letters) for entry in listed], width)
         if len(laid) <= rows:
             break
     laid = laid[:rows]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from clarinet_tui.ui.text import printable
 from clarinet_tui.ui.widgets.chart import palette
 from clarinet_tui.ui.widgets.chart.axes import Axes, draw_axes, make_axes
 from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, Glyphs, ink
@@ -79,6 +80,7 @@ def draw(plan: Plan) -> Picture:
     for trace in reversed(traces):
         if trace.smoothed:
             _draw_line(canvas, axes, trace.smoothed, solid(trace.slot), plan.glyphs)
+    _label_marks(canvas, axes, plan)
     if plan.crosshair is not None:
         _draw_crosshair(canvas, axes, plan.crosshair)
     for place, trace in reversed(list(enumerate(traces))):
@@ -114,8 +116,14 @@ def _draw_marks(canvas: Field, axes: Axes, plan: Plan) -> None:
         if column is None:
             continue
         canvas.column(axes.left + column, axes.top, axes.height, "┊", MARK)
-        label = mark.label[: max(0, axes.width - column - 2)]
-        canvas.put(axes.top, axes.left + column + 1, label, MARK)
+
+
+def _label_marks(canvas: Field, axes: Axes, plan: Plan) -> None:
+    for mark in plan.marks:
+        column = axes.column(mark.x)
+        if column is not None:
+            label = printable(mark.label)[: max(0, axes.width - column - 2)]
+            canvas.put(axes.top, axes.left + column + 1, label, MARK)
 
 
 def _draw_crosshair(canvas: Field, axes: Axes, x: float) -> None:

@@ -15,7 +15,8 @@ from textual.widget import Widget
 from clarinet_tui.ui.text import printable
 from clarinet_tui.ui.widgets.chart.axes import Axes
 from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, Glyphs
-from clarinet_tui.ui.widgets.chart.legend import entries, header
+from clarinet_tui.ui.widgets.chart.field import LABEL, PLAIN
+from clarinet_tui.ui.widgets.chart.legend import Piece, entries, header
 from clarinet_tui.ui.widgets.chart.picture import Plan, draw
 from clarinet_tui.ui.widgets.chart.scales import SCALES, ScaleName
 from clarinet_tui.ui.widgets.chart.series import Line, Mark, extent_of
@@ -95,6 +96,7 @@ class Chart(Widget, can_focus=True):
     x_name: reactive[str] = reactive("")
     x_is_time: reactive[bool] = reactive(False)
     x_labels: reactive[bool] = reactive(True)
+    least_header: reactive[int] = reactive(0)
     empty_text: reactive[str] = reactive("nothing to draw yet")
 
     def __init__(
@@ -136,21 +138,31 @@ class Chart(Widget, can_focus=True):
         """Draws again if anything that decides the picture has changed since the last time."""
         state = (
             *(self.size, self.title, self.lines, self.beside, self.marks, self.view, self.scale, self.smoothing),
-            *(self.crosshair, self.x_range, self.y_range, self.x_name, self.x_is_time, self.x_labels, self.empty_text),
+            *(
+                self.crosshair,
+                self.x_range,
+                self.y_range,
+                self.x_name,
+                self.x_is_time,
+                self.x_labels,
+                self.least_header,
+                self.empty_text,
+            ),
             *(self.has_focus, self.glyphs, self.rich_style, self.app.theme),
         )
         if state == self._drawn:
             return
         self._drawn = state
         width, height = self.size
-        rows = header(self.title, entries(self.lines, self.crosshair), self._badges(), width, self._room(self.size))
+        rows = self._header()
+        rows += [[(" " * width, PLAIN)]] * (min(self.least_header, self._room(self.size)) - len(rows))
         self._header_rows = len(rows)
         picture = draw(self._plan(width, height - len(rows)))
         self.axes = picture.axes
         if not any(line.x.size for line in self.lines):
             text = self.empty_text[: picture.axes.width]
             column = picture.axes.left + (picture.axes.width - len(text)) // 2
-            picture.field.put(picture.axes.height // 2, column, text, 2)
+            picture.field.put(picture.axes.height // 2, column, text, LABEL)
         styles = make_styles(self, self.lines)
         self._strips = [_strip(row, styles, width) for row in (*rows, *picture.field.runs())]
 
@@ -172,6 +184,15 @@ class Chart(Widget, can_focus=True):
             x_labels=self.x_labels,
             gutter=self.label_width,
         )
+
+    @property
+    def header_rows(self) -> int:
+        """How many rows title and legend need."""
+        return len(self._header())
+
+    def _header(self) -> list[list[Piece]]:
+        listed = entries(self.lines, self.crosshair)
+        return header(self.title, listed, self._badges(), self.size.width, self._room(self.size))
 
     def _room(self, size: Size) -> int:
         """How many rows title and legend may take."""
