@@ -15,6 +15,7 @@ from core.errors import InputError
 
 MOST_CONDITIONS = 200
 DEEPEST = 50
+LONGEST = 10_000
 _FIELD = re.compile(r"([A-Za-z_]+)(:|>=|<=|!=|=|>|<)")
 _BARE = re.compile(r'[^\s()",]+')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -31,6 +32,9 @@ class QueryError(InputError):
 
 def compile_query(text: str, now: float | None = None) -> tuple[str, list[Any]]:
     """A condition on the table `runs`, and its parameters; an empty query is true of every run."""
+    if len(text) > LONGEST:
+        raise QueryError(f"expected at most {LONGEST} characters", LONGEST)
+    text = text.encode(errors="replace").decode()
     parser = _Parser(text, time.time() if now is None else now)
     condition = parser.query(0)
     if parser.at < len(text):

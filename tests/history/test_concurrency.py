@@ -1,0 +1,125 @@
+"""Several processes ingest at once, and are killed: nothing is lost, nothing is there twice."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.history import batches
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import ingest_all, reindex
+from clarinet_tui.journal.directory import RunDirectory, all_runs
+from clarinet_tui.journal.reader import read
+from clarinet_tui.journal.writer import JournalWriter
+from tests.history.made import content, history, make_run, say
+from tests.journal.said import evaluation, resumed, started, step
+
+INGEST = """
+import sys
+from pathlib import Path
+from clarinet_tui.history import batches
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import ingest_all
+batches.MOST_ROWS = 37
+db = Database.open(Path(sys.argv[1]))
+count = 0
+while not (Path(sys.argv[1]) / "over").exists():
+    count += ingest_all(db, Path(sys.argv[1]))
+print(count + ingest_all(db, Path(sys.argv[1])))
+"""
+
+
+def ingester(runs: Path) -> "subprocess.Popen[bytes]":
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.Popen([sys.executable, "-c", INGEST, str(runs)], stdout=subprocess.PIPE, env=environment)
+
+
+def speak(runs: list[RunDirectory], rounds: int) -> None:
+    """Every run goes on and is resumed now and then, a little at a time."""
+    writers = [JournalWriter(run.journal, interval=0.01, now=lambda: 5.0) for run in runs]
+    for writer in writers:
+        writer.append(started())
+    at = dict.fromkeys(range(len(writers)), 0)
+    for turn in range(rounds):
+        for number, writer in enumerate(writers):
+            if turn % 7 == 6:
+                at[number] = max(0, at[number] - 25)
+                writer.append(resumed(at[number]))
+            for _ in range(40):
+                at[number] += 1
+                writer.append(step(at[number]))
+            writer.append(evaluation(at[number], float(turn)))
+        time.sleep(0.02)
+    for writer in writers:
+        writer.close()
+
+
+def progress(db: Database) -> int:
+    """Bytes of all journals that are in the history."""
+    found: int | None = db.rows("SELECT total(journal) FROM ingested")[0][0]
+    return int(found or 0)
+
+
+def test_three_ingesters_of_three_growing_runs(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path) for _ in range(3)]
+    history(tmp_path).close()
+    ingesters = [ingester(tmp_path) for _ in range(3)]
+    speak(runs, 40)
+    (tmp_path / "over").touch()
+    counts = [int(process.communicate()[0]) for process in ingesters]
+    said = sum(len(list(read(run.journal))) + 1 for run in runs)  # and when each was created
+    assert sum(counts) == said
+    with history(tmp_path) as db:
+        assert ingest_all(db, tmp_path) == 0
+        grown = content(db)
+        reindex(tmp_path)
+        assert content(db) == grown
+        last = 40 * 40 - 5 * 25
+        for run in runs:
+            count = db.rows("SELECT count(*), max(iteration) FROM iterations WHERE run = ?", (run.id,))[0]
+            assert tuple(count) == (last, last)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_killed_anywhere_and_taken_up_again(tmp_path: Path, seed: int) -> None:
+    runs = [make_run(tmp_path) for _ in range(2)]
+    for run in runs:
+        say(run, [started(), *map(step, range(1, 4000)), resumed(3000), *map(step, range(3001, 5000))])
+    history(tmp_path).close()
+    chance = random.Random(seed)
+    with history(tmp_path) as db:
+        for _ in range(3):
+            before = progress(db)
+            process = ingester(tmp_path)
+            while progress(db) == before and process.poll() is None:
+                time.sleep(0.001)
+            time.sleep(chance.random() / 20)
+            process.kill()
+            process.communicate()
+        assert progress(db) > 0
+        assert db.rows("PRAGMA integrity_check")[0][0] == "ok"
+        ingest_all(db, tmp_path)
+        grown = content(db)
+        reindex(tmp_path)
+        assert content(db) == grown
+        assert db.rows("SELECT count(*) FROM iterations")[0][0] == 2 * 4999
+
+
+def test_interrupted_inside_a_transaction_nothing_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run(tmp_path)
+    say(run, [started(), *map(step, range(1, 100))])
+    with history(tmp_path) as db:
+        with monkeypatch.context() as patch:
+            patch.setattr(batches, "MOST_ROWS", 30)
+            patch.setattr("clarinet_tui.history.record.summarise", lambda *arguments: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                ingest_all(db, tmp_path)
+        assert db.rows("SELECT * FROM iterations") == []
+        ingest_all(db, tmp_path)
+        assert db.rows("SELECT count(*) FROM iterations")[0][0] == 99
+    assert [found.id for found in all_runs(tmp_path)] == [run.id]

@@ -1,0 +1,235 @@
+"""The database file: newer, older, garbage, locked, gone, read-only, and made by several at once."""
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from sqlite_utils import Database as Tables
+from sqlite_utils import Migrations
+
+from clarinet_tui.history import database, migrate, schema
+from clarinet_tui.history.database import NAME, DamagedHistory, Database, HistoryError
+from clarinet_tui.history.ingest import ingest_all, ingest_run, reindex
+from clarinet_tui.history.queries import count_runs, get_run, list_runs
+from clarinet_tui.journal.annotations import add_tag, set_note
+from core.errors import InputError
+from tests.history.made import content, history, make_run, say
+from tests.journal.said import evaluation, resumed, started, step
+
+
+def test_readable_as_plain_tables(tmp_path: Path) -> None:
+    Database.open(tmp_path).close()
+    tables = Tables(tmp_path / NAME)
+    assert {"runs", "evaluations", "iterations", "tags", "notes", "events", "rollups"} <= set(tables.table_names())
+    assert tables.table("iterations").pks == ["run", "iteration"]
+    assert tables.journal_mode == "wal"
+
+
+def test_newer_schema_is_refused(tmp_path: Path) -> None:
+    with history(tmp_path) as db, db.transaction() as connection:
+        connection.execute("INSERT INTO _sqlite_migrations VALUES (99, 'clarinet', '0099', 'later')")
+    for open_it in (Database.open, Database.open_read_only):
+        with pytest.raises(InputError, match=r"newer version of Clarinet \(schema 0099"):
+            open_it(tmp_path)
+
+
+def test_older_schema_is_migrated_with_a_copy_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run(tmp_path)
+    with history(tmp_path) as db:
+        ingest_run(db, run)
+
+    def newer() -> Migrations:
+        numbered: Migrations = first()
+        numbered(name="0002")(lambda db: db.execute("ALTER TABLE runs ADD COLUMN colour TEXT DEFAULT 'red'"))
+        return numbered
+
+    first = schema.migrations
+    monkeypatch.setattr(schema, "migrations", newer)
+    monkeypatch.setattr(migrate, "MIGRATIONS", ("0001", "0002"))
+    with pytest.raises(InputError, match="older version"):
+        Database.open_read_only(tmp_path)
+    with Database.open(tmp_path) as db:
+        assert [row["colour"] for row in db.rows("SELECT colour FROM runs")] == ["red"]
+    copy = sqlite3.connect(tmp_path / f"{NAME}.before-0002")
+    assert copy.execute("SELECT id FROM runs").fetchall() == [(run.id,)]
+    assert "colour" not in [row[1] for row in copy.execute("PRAGMA table_info(runs)")]
+    copy.close()
+
+
+def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong() -> Migrations:
+        numbered: Migrations = first()
+
+        def halfway(db: Tables) -> None:
+            db.execute("ALTER TABLE runs ADD COLUMN colour TEXT")
+            raise ZeroDivisionError
+
+        numbered(name="0002")(halfway)
+        return numbered
+
+    history(tmp_path).close()
+    first = schema.migrations
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "migrations", wrong)
+        patch.setattr(migrate, "MIGRATIONS", ("0001", "0002"))
+        with pytest.raises(ZeroDivisionError):
+            Database.open(tmp_path)
+    with Database.open(tmp_path) as db:
+        assert "colour" not in [row["name"] for row in db.rows("PRAGMA table_info(runs)")]
+
+
+def test_made_by_several_at_once(tmp_path: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from clarinet_tui.history.database import Database
+print(Database.open(Path(sys.argv[1])).rows("SELECT count(*) AS n FROM runs")[0]["n"])
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [process.communicate()[0] for process in processes] == ["0\n"] * 4
+
+
+@pytest.mark.parametrize("garbage", [b"garbage" * 2000, b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_garbage_says_reindex_and_reindex_brings_all_back(tmp_path: Path, garbage: bytes) -> None:
+    run = _a_run(tmp_path)
+    with history(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        before = content(db)
+    (tmp_path / NAME).write_bytes(garbage)
+    for open_it in (Database.open, Database.open_read_only):
+        with pytest.raises(DamagedHistory, match="`clarinet reindex`"):
+            open_it(tmp_path)
+    reindex(tmp_path)
+    with Database.open(tmp_path) as db:
+        assert content(db) == before
+        assert get_run(db, run)
+    (aside,) = tmp_path.glob(f"{NAME}.damaged-*")
+    assert aside.read_bytes() == garbage
+
+
+def test_garbage_in_the_middle_is_told_too(tmp_path: Path) -> None:
+    _a_run(tmp_path)
+    with history(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        before = content(db)
+    raw = bytearray((tmp_path / NAME).read_bytes())
+    raw[4096:] = b"\xaa" * (len(raw) - 4096)
+    (tmp_path / NAME).write_bytes(raw)
+    with pytest.raises(DamagedHistory, match="reindex"), Database.open(tmp_path) as db:
+        list_runs(db)
+    reindex(tmp_path)
+    with Database.open(tmp_path) as db:
+        assert content(db) == before
+
+
+def test_deleted_while_open_is_made_anew(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    say(run, [started(), step(1)])
+    with history(tmp_path) as db:
+        ingest_run(db, run)
+        for ending in ("", "-wal", "-shm"):
+            (tmp_path / (NAME + ending)).unlink(missing_ok=True)
+        say(run, [step(2)])
+        assert ingest_run(db, run) == 4
+        with Database.open(tmp_path) as other:
+            assert [row["iteration"] for row in other.rows("SELECT iteration FROM iterations")] == [1, 2]
+
+
+def test_reindex_equals_what_was_there_and_others_stay_connected(tmp_path: Path) -> None:
+    for _ in range(3):
+        _a_run(tmp_path)
+    with history(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        before = content(db)
+        told = list[tuple[int, int, str]]()
+        reindex(tmp_path, lambda done, total, run: told.append((done, total, run)))
+        assert content(db) == before
+        assert [(done, total) for done, total, _ in told] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+def test_locked_by_another_is_not_thrown_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
+    run = make_run(tmp_path)
+    with history(tmp_path) as db:
+        ingest_run(db, run)
+        holding = sqlite3.connect(tmp_path / NAME, isolation_level=None)
+        holding.execute("BEGIN IMMEDIATE")
+        say(run, [started()])
+        with Database.open(tmp_path) as other:
+            assert count_runs(other) == 1
+            with pytest.raises(HistoryError, match="locked by another program"):
+                ingest_run(other, run)
+        with pytest.raises(HistoryError, match="locked"):
+            reindex(tmp_path)
+        holding.execute("ROLLBACK")
+        holding.close()
+        assert ingest_run(db, run) == 1
+
+
+def test_disk_full_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    say(run, [started(), *map(step, range(1, 3000))])
+    with history(tmp_path) as db:
+        pages = db.rows("PRAGMA page_count")[0][0]
+        db.connection.execute(f"PRAGMA max_page_count = {pages + 10}")
+        with pytest.raises(HistoryError, match="disk is full"):
+            ingest_run(db, run)
+        assert db.rows("SELECT count(*) FROM iterations")[0][0] == 0
+        db.connection.execute("PRAGMA max_page_count = 1000000")
+        assert ingest_run(db, run) == 3000
+
+
+def test_read_only_neither_makes_nor_writes(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no history yet"):
+        Database.open_read_only(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    history(tmp_path).close()
+    with Database.open_read_only(tmp_path) as db:
+        assert list_runs(db) == []
+        with pytest.raises(HistoryError), db.transaction() as connection:
+            connection.execute("DELETE FROM runs")
+
+
+def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / NAME).mkdir()
+    with pytest.raises(HistoryError, match="--db"):
+        Database.open(tmp_path)
+
+
+def test_elsewhere(tmp_path: Path) -> None:
+    run = _a_run(tmp_path / "runs")
+    with Database.open(tmp_path / "runs", tmp_path / "local disk" / "my?.db") as db:
+        ingest_all(db, tmp_path / "runs")
+        assert get_run(db, run)
+    assert (tmp_path / "local disk" / "my?.db").exists()
+    assert not (tmp_path / "runs" / NAME).exists()
+
+
+def test_one_connection_belongs_to_one_thread(tmp_path: Path) -> None:
+    with history(tmp_path) as db:
+        caught = list[BaseException]()
+
+        def use() -> None:
+            try:
+                db.rows("SELECT 1")
+            except sqlite3.ProgrammingError as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join()
+        assert caught
+
+
+def _a_run(runs_dir: Path) -> str:
+    """Everything that a history can hold."""
+    run = make_run(runs_dir)
+    say(run, [started(), *map(step, range(1, 300)), evaluation(100, 12.5), evaluation(200, 25.0)])
+    say(run, [resumed(150), *map(step, range(151, 200))])
+    add_tag(run, "icml")
+    set_note(run, "a note")
+    return run.id

@@ -1,0 +1,225 @@
+"""The query language: what it finds against a plain model, and what it says to a wrong query."""
+
+import string
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.queries import count_runs, list_runs
+from clarinet_tui.history.query_language import QueryError, compile_query
+from core.errors import InputError
+from tests.history.made import history
+
+NOW = datetime(2026, 6, 15, 12).timestamp()
+DAY = 86400.0
+
+
+@dataclass(frozen=True)
+class Run:
+    id: str
+    method: str
+    task: str
+    seed: int
+    state: str
+    accuracy: float | None
+    tags: tuple[str, ...]
+    age: float
+
+
+RUNS = [
+    Run(
+        id=f"run{number:02}",
+        method=("clarinet", "gac", "gac+dann")[number % 3],
+        task=("U->M", "M->U", "M->m", "m->M")[number % 4],
+        seed=number % 7,
+        state=("finished", "running", "failed")[number % 3],
+        accuracy=None if number % 5 == 0 else number * 2.5,
+        tags=(("icml", "50%"), ("a_b",), ("two words",), ())[number % 4],
+        age=number * DAY / 2,
+    )
+    for number in range(40)
+]
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    with history(tmp_path_factory.mktemp("runs")) as db:
+        for run in RUNS:
+            with db.transaction() as connection:
+                connection.execute(
+                    """INSERT INTO runs (id, method, task, seed, state, said, target_accuracy, created, notes, name)
+                    VALUES (?, ?, ?, ?, ?, 'x', ?, ?, '[]', '')""",
+                    (run.id, run.method, run.task, run.seed, run.state, run.accuracy, NOW - run.age),
+                )
+                connection.executemany("INSERT INTO tags VALUES (?, ?, 0)", [(run.id, tag) for tag in run.tags])
+        yield db
+
+
+def found(db: Database, query: str) -> set[str]:
+    rows = list_runs(db, query, limit=1000, now=NOW)
+    assert len(rows) == count_runs(db, query, now=NOW)
+    return {row.id for row in rows}
+
+
+def expected(true: Callable[[Run], bool]) -> set[str]:
+    return {run.id for run in RUNS if true(run)}
+
+
+EXAMPLES: list[tuple[str, Callable[[Run], bool]]] = [
+    ("", lambda run: True),
+    ("   ", lambda run: True),
+    ("method:gac", lambda run: run.method == "gac"),
+    ("METHOD:GAC", lambda run: run.method == "gac"),
+    ("method:gac*", lambda run: run.method.startswith("gac")),
+    ("method!=gac", lambda run: run.method != "gac"),
+    ("task:M->m", lambda run: run.task == "M->m"),
+    ("task:mnist→usps", lambda run: run.task == "M->U"),
+    ("task:M->*", lambda run: run.task.startswith("M->")),
+    ("seed:1..3", lambda run: 1 <= run.seed <= 3),
+    ("seed:..3", lambda run: run.seed <= 3),
+    ("seed:5..", lambda run: run.seed >= 5),
+    ("seed:1,4,6", lambda run: run.seed in (1, 4, 6)),
+    ("seed!=1,4", lambda run: run.seed not in (1, 4)),
+    ("acc>80", lambda run: run.accuracy is not None and run.accuracy > 80),
+    ("-acc>80", lambda run: run.accuracy is None or run.accuracy <= 80),
+    ("acc>=25% acc<50", lambda run: run.accuracy is not None and 25 <= run.accuracy < 50),
+    ("state:running", lambda run: run.state == "running"),
+    ("tag:icml", lambda run: "icml" in run.tags),
+    ("-tag:icml", lambda run: "icml" not in run.tags),
+    ('tag:"two words"', lambda run: "two words" in run.tags),
+    ("tag:50%", lambda run: "50%" in run.tags),
+    ("tag:a_b", lambda run: "a_b" in run.tags),
+    ("tag:axb", lambda run: False),
+    ("since:2d", lambda run: run.age <= 2 * DAY),
+    ("until:2d", lambda run: run.age >= 2 * DAY),
+    ("since:today", lambda run: run.age <= DAY / 2),
+    ("since:2026-06-10", lambda run: run.age <= 5.5 * DAY),
+    ("id:run1", lambda run: run.id.startswith("run1")),
+    ("run1", lambda run: run.id.startswith("run1")),
+    ("clari", lambda run: "clari" in run.method),
+    ("U->M", lambda run: run.task.lower() == "u->m"),
+    ("method:gac OR state:running", lambda run: run.method == "gac" or run.state == "running"),
+    ("seed:1 method:gac OR seed:2", lambda run: (run.seed == 1 and run.method == "gac") or run.seed == 2),
+    ("seed:1 (method:gac OR state:running)", lambda run: run.seed == 1 and run.state == "running"),
+    ("-(seed:1 OR seed:2) AND -method:gac", lambda run: run.seed not in (1, 2) and run.method != "gac"),
+    ("--seed:1", lambda run: run.seed == 1),
+    ('"OR"', lambda run: "two words" in run.tags),
+    ("ORDER", lambda run: False),
+    ("x'; DROP TABLE runs;", lambda run: False),
+]
+
+
+@pytest.mark.parametrize(("query", "true"), EXAMPLES, ids=[query for query, _ in EXAMPLES])
+def test_examples(db: Database, query: str, true: Callable[[Run], bool]) -> None:
+    assert found(db, query) == expected(true)
+
+
+ATOMS = st.sampled_from([pair for pair in EXAMPLES if pair[0].strip() and " " not in pair[0] and "," not in pair[0]])
+Pair = tuple[str, Callable[[Run], bool]]
+
+
+def negation(pair: Pair) -> Pair:
+    return f"-({pair[0]})", lambda run: not pair[1](run)
+
+
+def both(pairs: tuple[Pair, Pair]) -> Pair:
+    (one, true), (other, too) = pairs
+    return f"({one}) ({other})", lambda run: true(run) and too(run)
+
+
+def either(pairs: tuple[Pair, Pair]) -> Pair:
+    (one, true), (other, too) = pairs
+    return f"({one} OR {other})", lambda run: true(run) or too(run)
+
+
+def deeper(pairs: st.SearchStrategy[Pair]) -> st.SearchStrategy[Pair]:
+    two = st.tuples(pairs, pairs)
+    return pairs.map(negation) | two.map(both) | two.map(either)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.recursive(ATOMS, deeper, max_leaves=8))
+def test_any_combination_means_what_it_says(db: Database, pair: Pair) -> None:
+    assert found(db, pair[0]) == expected(pair[1])
+
+
+WORDS = st.sampled_from(
+    ["method:", "acc>", "seed:1..", "OR", "AND", "-", "(", ")", '"', ",", "since:", "task:U->M", "\\"]
+)
+TEXTS = st.text(max_size=30) | st.lists(WORDS | st.text(string.printable, max_size=3), max_size=12).map("".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(TEXTS)
+def test_any_text_is_a_query_or_says_where_it_is_wrong(db: Database, text: str) -> None:
+    wrong: QueryError | None = None
+    try:
+        count_runs(db, text, now=NOW)
+    except QueryError as error:
+        wrong = error
+    if wrong:
+        assert 0 <= wrong.position <= len(text)
+        assert "expected" in wrong.message
+
+
+@pytest.mark.parametrize(
+    ("query", "position", "message"),
+    [
+        ("acc>x", 4, "expected a number after acc>, got 'x'"),
+        ("seed:1 colour:red", 7, "expected one of id, state, method"),
+        ("method>3", 6, "expected method with one of : = !="),
+        ("state:runing", 6, "expected one of queued, starting, running, finished, failed, stopped, lost, silent"),
+        ("seed:", 5, "expected a number after seed:"),
+        ("seed:1,", 7, "expected a number after seed:"),
+        ("seed:..", 5, "expected a number on a side of .."),
+        ("seed:1 OR", 9, "expected a condition on both sides of OR"),
+        ("OR seed:1", 9, "expected a condition on both sides of OR"),
+        ("AND seed:1", 4, "expected a condition on both sides of AND"),
+        ("(seed:1", 0, 'expected a ")" for this "("'),
+        ("seed:1)", 6, 'expected no ")" without its "("'),
+        ("()", 0, "expected a condition between the parentheses"),
+        ('tag:"a', 4, "expected a second quotation mark"),
+        ("since:later", 6, "expected a time such as 2d, 12h, today or 2026-01-31 after since:, got 'later'"),
+        ("-", 1, "expected a word, or a condition such as seed:1"),
+        ("time>2x", 5, "expected a duration such as 90s, 5m or 2h"),
+        ("(" * 60 + "x" + ")" * 60, 51, "expected at most 50 parentheses"),
+        ("x" * 10_001, 10_000, "expected at most 10000 characters"),
+        ("x " * 300, 400, "expected at most 200 conditions"),
+    ],
+)
+def test_wrong_queries(query: str, position: int, message: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        compile_query(query, NOW)
+    assert caught.value.position == position
+    assert caught.value.message.startswith(message)
+    assert str(caught.value).startswith(f"query, character {position + 1}: ")
+
+
+def test_bytes_that_are_no_text(db: Database) -> None:
+    assert found(db, "name:\udcff \ud800") == set()
+
+
+def test_sorting_and_pages(db: Database) -> None:
+    rows = list_runs(db, sort="target_accuracy", limit=1000)
+    values = [row.target_accuracy for row in rows]
+    known = [value for value in values if value is not None]
+    assert known == sorted(known, reverse=True)
+    assert values[: len(known)] == known
+    ascending = [row.target_accuracy for row in list_runs(db, sort="target_accuracy", descending=False, limit=1000)]
+    assert ascending[: len(known)] == known[::-1]
+    pages = [row.id for offset in range(0, 40, 7) for row in list_runs(db, limit=7, offset=offset)]
+    assert pages == [run.id for run in RUNS]
+    with pytest.raises(InputError, match="sort: expected one of"):
+        list_runs(db, sort="id; DROP TABLE runs")
+
+
+def test_dates_that_no_calendar_has(tmp_path: Path) -> None:
+    for text in ("9999999999d", "0000-00-00", "2026-13-01", "99999-01-01", "1e5d"):
+        with pytest.raises(QueryError):
+            compile_query(f"since:{text}", NOW)

@@ -1,0 +1,170 @@
+"""Alive, lost and silent, with real processes, other machines and jumping clocks."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import ingest_all, ingest_run
+from clarinet_tui.history.queries import get_run
+from clarinet_tui.history.states import refresh_states
+from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.process import Holder, myself
+from core.events import Finished
+from tests.history.made import history, make_run, say
+from tests.journal.said import resumed, started, step
+
+WORK = """
+import sys, time
+from pathlib import Path
+from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.writer import JournalWriter
+from tests.journal.said import started, step
+run = RunDirectory(Path(sys.argv[1]), sys.argv[2])
+with run.hold():
+    print("held", flush=True)
+    sys.stdin.readline()
+    with JournalWriter(run.journal) as journal:
+        journal.append(started())
+        journal.append(step(1))
+        journal.sync()
+        print("said", flush=True)
+        sys.stdin.readline()
+"""
+
+
+def state(db: Database, run: RunDirectory) -> str:
+    row = get_run(db, run.id)
+    assert row is not None
+    return row.state
+
+
+def hold_as(run: RunDirectory, **changes: object) -> Holder:
+    holder = msgspec.structs.replace(myself(), **changes)
+    run.lock.write_bytes(msgspec.json.encode(holder))
+    return holder
+
+
+def test_queued_starting_running_lost_and_running_again(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    db = history(tmp_path)
+    ingest_all(db, tmp_path)
+    assert refresh_states(db, tmp_path) == 0
+    assert state(db, run) == "queued"
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORK, str(tmp_path), run.id],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        text=True,
+    )
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    assert worker.stdout.readline() == "held\n"
+    assert refresh_states(db, tmp_path) == 1
+    assert state(db, run) == "starting"
+    print(file=worker.stdin, flush=True)
+    assert worker.stdout.readline() == "said\n"
+    ingest_all(db, tmp_path)
+    assert state(db, run) == "running"
+    assert refresh_states(db, tmp_path) == 0
+    worker.send_signal(signal.SIGKILL)
+    worker.communicate()
+    assert refresh_states(db, tmp_path) == 1
+    assert state(db, run) == "lost"
+    assert refresh_states(db, tmp_path) == 0
+    with run.hold():
+        refresh_states(db, tmp_path)
+        assert state(db, run) == "starting"
+        say(run, [resumed(0), step(1)])
+        os.utime(run.journal)
+        ingest_all(db, tmp_path)
+        assert state(db, run) == "running"
+        assert refresh_states(db, tmp_path) == 0
+
+
+def test_last_words_are_read_before_a_run_is_called_lost(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    db = history(tmp_path)
+    say(run, [started(), step(1)])
+    ingest_run(db, run)
+    hold_as(run, start=-1.0)
+    say(run, [Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
+    assert refresh_states(db, tmp_path) == 0
+    assert state(db, run) == "finished"
+
+
+def test_reused_pid_does_not_hide_a_lost_run(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    say(run, [started()])
+    db = history(tmp_path)
+    ingest_run(db, run)
+    hold_as(run, pid=os.getpid(), start=myself().start - 5)
+    refresh_states(db, tmp_path)
+    assert state(db, run) == "lost"
+
+
+@pytest.mark.parametrize("machine", ["m", ""])
+def test_another_boot(tmp_path: Path, machine: str) -> None:
+    """A machine that was restarted lost its runs; one that only has our name did not."""
+    run = make_run(tmp_path)
+    say(run, [started()])
+    db = history(tmp_path)
+    ingest_run(db, run)
+    hold_as(run, machine=machine, boot="before")
+    refresh_states(db, tmp_path, here=msgspec.structs.replace(myself(), machine=machine))
+    assert state(db, run) == ("lost" if machine else "running")
+
+
+def test_other_hosts_are_silent_never_lost(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    say(run, [started()])
+    db = history(tmp_path)
+    ingest_run(db, run)
+    hold_as(run, host="gpu1")
+    refresh_states(db, tmp_path)
+    assert state(db, run) == "running"
+    later = time.time() + 601
+    refresh_states(db, tmp_path, now=lambda: later)
+    assert state(db, run) == "silent"
+    refresh_states(db, tmp_path, now=lambda: later - 10**6)  # the clock jumped back
+    assert state(db, run) == "running"
+    refresh_states(db, tmp_path, now=lambda: later)
+    say(run, [step(1)])
+    ingest_run(db, run)
+    assert state(db, run) == "running"
+
+
+def test_refused_before_its_first_word_waits_as_before(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    db = history(tmp_path)
+    ingest_run(db, run)
+    with run.hold():
+        pass
+    assert refresh_states(db, tmp_path) == 0
+    assert state(db, run) == "queued"
+    hold_as(run, start=-1.0)
+    refresh_states(db, tmp_path)
+    assert state(db, run) == "lost"
+
+
+def test_state_that_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run(tmp_path)
+    say(run, [started()])
+    db, other = history(tmp_path), history(tmp_path)
+    ingest_run(db, run)
+    hold_as(run, start=-1.0)
+
+    def somebody_else_was_faster(db: Database, run: RunDirectory) -> int:
+        say(run, [Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
+        return ingest_run(other, run)
+
+    monkeypatch.setattr("clarinet_tui.history.states.ingest_run", somebody_else_was_faster)
+    assert refresh_states(db, tmp_path) == 0
+    assert state(db, run) == "finished"
