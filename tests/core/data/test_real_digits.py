@@ -1,6 +1,5 @@
 """The real digits: read as torchvision reads them, complete, and quick."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +11,6 @@ from core.data.vision import torchvision
 from tests.core.data.folders import load
 
 pytestmark = pytest.mark.digits
-
-
-@pytest.fixture(scope="module")
-def digits() -> Path:
-    """The folder of CLARINET_TEST_DATA; one that is named but not there is a mistake, not a reason to skip."""
-    named = os.environ.get("CLARINET_TEST_DATA")
-    if not named:
-        pytest.skip("CLARINET_TEST_DATA is not set")
-    folder = Path(named)
-    assert folder.is_dir(), f"CLARINET_TEST_DATA: {folder} is not there"
-    return folder
 
 
 @pytest.mark.parametrize("train", [True, False])

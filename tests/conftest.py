@@ -1,0 +1,36 @@
+"""What all tests share: the folder of real digits, and one thread for torch so that two processes do not thrash."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+VARIABLE = "CLARINET_TEST_DATA"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    named = os.environ.get(VARIABLE)
+    if named and not Path(named).is_dir():
+        raise pytest.UsageError(f"{VARIABLE}: there is no folder {named}")
+
+
+@pytest.fixture(scope="session")
+def digits() -> Path:
+    """Real MNIST, USPS, MNIST-M and SVHN."""
+    named = os.environ.get(VARIABLE)
+    if not named:
+        pytest.skip(f"{VARIABLE} is not set")
+    return Path(named)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    yield
+    counts = {
+        outcome: sum("digits" in report.keywords for report in terminalreporter.getreports(outcome))
+        for outcome in ("passed", "failed", "skipped")
+    }
+    ran = counts["passed"] + counts["failed"]
+    terminalreporter.write_line(f"On the real digits: {ran} tests ran, {counts['skipped']} were skipped.")
