@@ -47,7 +47,8 @@ class Batch:
     start: int
     end: int
     columns: Names | None
-    iterations: list[IterationRow] = field(default_factory=list)
+    iterations: list[tuple[RowShape, list[IterationRow]]] = field(default_factory=list)
+    """In order, as stretches of one shape."""
     evaluations: list[EvaluationRow] = field(default_factory=list)
     events: list[Said] = field(default_factory=list)
     shapes: dict[tuple[str, ...], RowShape] = field(default_factory=dict)
@@ -67,7 +68,7 @@ class Batch:
 
     def supersede(self, beyond: int) -> None:
         self.cut = beyond if self.cut is None else min(self.cut, beyond)
-        self.iterations = [row for row in self.iterations if row[1] <= beyond]
+        self.iterations = [(shape, [row for row in rows if row[1] <= beyond]) for shape, rows in self.iterations]
         self.evaluations = [row for row in self.evaluations if row[1] <= beyond]
         for said in self.events:
             said.superseded = said.superseded or beyond < 0 or (said.iteration or 0) > beyond
@@ -113,7 +114,9 @@ def _take_iteration(batch: Batch, shape: RowShape, line: bytes) -> bool:
         return False
     if row is None:
         return False
-    batch.iterations.append(row)
+    if not batch.iterations or batch.iterations[-1][0] is not shape:
+        batch.iterations.append((shape, []))
+    batch.iterations[-1][1].append(row)
     batch.records += 1
     return True
 

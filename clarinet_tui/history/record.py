@@ -7,10 +7,9 @@ import msgspec
 
 from clarinet_tui.history import rollups
 from clarinet_tui.history.batches import NUMBER, Batch, Said
-from clarinet_tui.history.schema import EVALUATION_METRICS, ITERATION_METRICS
+from clarinet_tui.history.schema import EVALUATION_METRICS
 from clarinet_tui.history.summary import summarise
 
-_INSERT_ITERATION = f"INSERT OR REPLACE INTO iterations VALUES ({', '.join('?' * (7 + len(ITERATION_METRICS)))})"
 _INSERT_EVALUATION = f"INSERT OR REPLACE INTO evaluations VALUES ({', '.join('?' * (9 + len(EVALUATION_METRICS)))})"
 
 
@@ -24,7 +23,8 @@ def record(connection: sqlite3.Connection, run: str, batch: Batch, facts: dict[s
             "DELETE FROM events WHERE run = ? AND event = 'damaged' AND json_extract(fields, '$.end') = ?",
             (run, position),
         )
-    connection.executemany(_INSERT_ITERATION, batch.iterations)
+    for shape, rows in batch.iterations:
+        connection.executemany(shape.insert, rows)
     connection.executemany(_INSERT_EVALUATION, batch.evaluations)
     connection.executemany(
         "INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -59,7 +59,7 @@ def _event_row(run: str, said: Said) -> tuple[Any, ...]:
 
 
 def _roll_up(connection: sqlite3.Connection, run: str, batch: Batch, metrics: set[str]) -> None:
-    touched = [row[1] for row in batch.iterations]
+    touched = [row[1] for _, rows in batch.iterations for row in rows]
     if batch.cut is not None:
         touched.append(batch.cut + 1)
     for shape in batch.shapes.values():

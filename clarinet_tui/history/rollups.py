@@ -69,28 +69,35 @@ def _lowest_level(
     )
     for bucket, rows in groupby(cursor, key=itemgetter(0)):
         _, others, *values = zip(*rows, strict=True)
-        for metric, rollup in _bucket(dict(zip(known, values, strict=True)), others):
-            yield (run, metric, bucket, *rollup)
+        elsewhere = _elsewhere(others) if any(others) else {}
+        for metric, column in zip(known, values, strict=True):
+            rollup = _rollup(column, elsewhere.pop(metric, ()))
+            if rollup:
+                yield (run, metric, bucket, *rollup)
+        for metric, found in elsewhere.items():
+            if rollup := _rollup((), found):
+                yield (run, metric, bucket, *rollup)
 
 
-def _bucket(values: dict[str, Sequence[Any]], others: Sequence[str | None]) -> Iterator[tuple[str, Rollup]]:
-    """One bucket's metrics. Those in `others` are plug-ins', or known ones that are not finite."""
-    elsewhere: dict[str, list[Any]] = {}
+def _elsewhere(others: Sequence[str | None]) -> dict[str, Sequence[Any]]:
+    """Metrics of plug-ins, and known ones that are not finite: those are texts."""
+    found: dict[str, list[Any]] = {}
     for other in filter(None, others):
         for name, value in msgspec.json.decode(other).items():
-            elsewhere.setdefault(name, []).append(value)
-    for name in values.keys() | elsewhere.keys():
-        finite = [value for value in values.get(name, ()) if value is not None]
-        missing = 0
-        for value in elsewhere.get(name, ()):
-            if isinstance(value, str):
-                missing += 1
-            else:
-                finite.append(value)
-        if finite:
-            yield name, (min(finite), max(finite), float(sum(finite)), len(finite), missing)
-        elif missing:
-            yield name, (None, None, 0.0, 0, missing)
+            found.setdefault(name, []).append(value)
+    return dict(found)
+
+
+def _rollup(column: Sequence[Any], elsewhere: Sequence[Any]) -> Rollup | None:
+    """One metric of one bucket; None where nothing was measured."""
+    finite = [value for value in column if value is not None] if None in column else column
+    missing = 0
+    if elsewhere:
+        missing = sum(isinstance(value, str) for value in elsewhere)
+        finite = [*finite, *(value for value in elsewhere if not isinstance(value, str))]
+    if finite:
+        return min(finite), max(finite), float(sum(finite)), len(finite), missing
+    return (None, None, 0.0, 0, missing) if missing else None
 
 
 def _from_below(metrics: int) -> str:

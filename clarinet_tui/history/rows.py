@@ -1,7 +1,6 @@
 """Lines of a journal as rows of the tables `iterations` and `evaluations`."""
 
 import math
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -11,7 +10,7 @@ from clarinet_tui.journal.lines import FIXED
 from clarinet_tui.journal.reader import number
 
 IterationRow = tuple[Any, ...]
-"""run, iteration, epoch, adaptation_epoch, stage, seconds, the known metrics, other"""
+"""run, iteration, epoch, adaptation_epoch, stage, seconds, the shape's known metrics, other"""
 EvaluationRow = tuple[Any, ...]
 """run, iteration, epoch, adaptation_epoch, stage, seconds, time, the metrics, confusion, other"""
 LARGEST = 2**53
@@ -26,16 +25,17 @@ def _whole(value: Any) -> bool:
 
 
 class RowShape:
-    """How the values under one line of column names are put in the table's order."""
+    """How the values under one line of column names go into the table."""
 
     def __init__(self, run: str, names: tuple[str, ...]) -> None:
         self._run = run
         self._names = names
-        self._readable = names[:5] == FIXED
-        places = {name: place for place, name in enumerate(names)}
-        absent = len(names)
-        self._pick = itemgetter(*range(5), *(places.get(name, absent) for name in ITERATION_METRICS))
-        self._simple = all(name in ITERATION_METRICS for name in names[5:])
+        self._readable = names[:5] == FIXED and len(set(names)) == len(names)
+        self._known = [place for place, name in enumerate(names) if place < 5 or name in ITERATION_METRICS]
+        self._all_known = len(self._known) == len(names)
+        columns = ", ".join(f'"{names[place]}"' for place in self._known)
+        places = ", ".join("?" * (len(self._known) + 2))
+        self.insert = f"INSERT OR REPLACE INTO iterations (run, {columns}, other) VALUES ({places})"
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -45,9 +45,8 @@ class RowShape:
         """None if the values do not fit; `plain` where the stage is the only text among them."""
         if not self._readable or type(values) is not list or len(values) != len(self._names) or not _whole(values[0]):
             return None
-        values.append(None)
-        if plain and self._simple:
-            return (self._run, *self._pick(values), None)
+        if plain and self._all_known:
+            return (self._run, *values, None)
         return self._unusual(values)
 
     def _unusual(self, values: list[Any]) -> IterationRow | None:
@@ -64,11 +63,10 @@ class RowShape:
                 return None
             if not is_finite(known):
                 values[place] = None
-                if place > 4:
-                    other[name] = value
-            elif place > 4 and name not in ITERATION_METRICS:
+            if place > 4 and (values[place] is None or name not in ITERATION_METRICS):
                 other[name] = value
-        return (self._run, *self._pick(values), msgspec.json.encode(other).decode() if other else None)
+        told = msgspec.json.encode(other).decode() if other else None
+        return (self._run, *(values[place] for place in self._known), told)
 
 
 def evaluation_row(run: str, fields: dict[str, Any]) -> EvaluationRow | None:
