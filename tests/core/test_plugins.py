@@ -1,0 +1,116 @@
+"""Methods from outside the package: the guide's own code, and what is said of plug-ins that cannot be used."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from core.methods.registry import ENTRY_POINTS
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "write-a-method.md"
+FILE = re.compile(r"^`([\w./]+\.(?:py|toml))`:[^\n]*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+"""A file of the guide: its name, a sentence, and a block of code."""
+
+FIND = "from core.errors import InputError\nfrom core.methods import find_method\n"
+ASK = FIND + "try:\n    find_method('clarinet')\nexcept InputError as error:\n    print(error)\n"
+
+
+def write_guide(folder: Path) -> dict[str, str]:
+    """The guide's project, file by file."""
+    files = dict(FILE.findall(GUIDE.read_text(encoding="utf-8")))
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return files
+
+
+def install(folder: Path, points: dict[str, str]) -> None:
+    """What pip would leave beside the packages: metadata that names the entry points."""
+    info = folder / "clarinet_coral-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: clarinet-coral\nVersion: 0.1.0\n")
+    lines = [f"{name} = {value}" for name, value in points.items()]
+    (info / "entry_points.txt").write_text("\n".join([f"[{ENTRY_POINTS}]", *lines, ""]))
+
+
+def python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A new interpreter to which everything in `folder` is installed."""
+    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, "-P", *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The guide's project, installed as its own pyproject.toml says."""
+    folder = tmp_path_factory.mktemp("clarinet-coral")
+    files = write_guide(folder)
+    install(folder, tomllib.loads(files["pyproject.toml"])["project"]["entry-points"][ENTRY_POINTS])
+    return folder
+
+
+def test_the_guide_shows_every_file_of_its_project(project: Path) -> None:
+    shown = {str(path.relative_to(project)) for path in project.rglob("*.*") if path.suffix in {".py", ".toml"}}
+    assert shown == {"pyproject.toml", "clarinet_coral/__init__.py", "clarinet_coral/coral.py", "test_coral.py"}
+    packages = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    assert packages == ["clarinet_coral"]
+
+
+def test_the_guides_method_trains_and_resumes_by_its_own_tests(project: Path) -> None:
+    done = python(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_coral.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+
+
+def test_a_plugged_in_method_is_found_without_torch(project: Path) -> None:
+    code = "import sys\nfrom core.methods import methods\nprint(*methods(), 'torch' in sys.modules)"
+    done = python(project, "-c", code)
+    assert done.stdout.split()[-2:] == ["gac+coral", "False"], done.stderr
+
+
+def test_a_plugged_in_method_shares_stage_1_with_the_others(project: Path) -> None:
+    code = (
+        "from core import resolve, train\nfrom core.events import PseudoLabelled\nfrom test_coral import DATA\n"
+        "for method in ('gac+coral', 'gac+dan'):\n"
+        "    events = train(resolve(method=method, preset='smoke', threads=1), data=DATA)\n"
+        "    print(next(event.label_hash for event in events if isinstance(event, PseudoLabelled)))\n"
+    )
+    done = python(project, "-c", code)
+    first, second = done.stdout.split()
+    assert first == second
+
+
+def test_a_plugged_in_method_is_one_of_the_command_lines(project: Path) -> None:
+    code = (
+        "from clarinet_tui.cli.run import configure\n"
+        "print(configure(None, {'method': 'gac+coral', 'preset': 'smoke'}, []).classifier_rate)\n"
+        "configure(None, {'method': 'gac+corall'}, [])"
+    )
+    done = python(project, "-c", code)
+    assert done.stdout.split() == ["0.01"]
+    assert 'no method "gac+corall"; did you mean gac+coral?' in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "sentence"),
+    [
+        ("odd:NOT_ONE", "NOT_ONE = 3", "plug-in odd (odd:NOT_ONE): expected a MethodSpec, got int"),
+        (
+            "odd:TAKEN",
+            "from core.methods import METHODS\nTAKEN = METHODS['gac']",
+            "plug-in odd (odd:TAKEN): there is a method gac already",
+        ),
+    ],
+)
+def test_a_plug_in_that_cannot_be_used_is_one_sentence(value: str, code: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(code)
+    install(tmp_path, {"odd": value})
+    done = python(tmp_path, "-c", ASK)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [sentence]
