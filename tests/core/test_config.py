@@ -1,0 +1,384 @@
+"""Settings: what they start from, what is said when they are wrong, and that docs/protocols.md tells the truth."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import tomli
+import tomli_w
+from hypothesis import given
+from hypothesis import settings as patience
+from hypothesis import strategies as st
+
+from core.config import (
+    PROTOCOL_EXEMPT,
+    RunConfig,
+    Stage1,
+    convert,
+    describe,
+    fields,
+    merge,
+    protocol,
+)
+from core.errors import InputError
+from core.methods import METHODS
+from core.presets import PRESETS
+from core.resolve import data_seed, default_threads, resolve
+from core.tasks import OFFLINE_TASK, PAPER_TASKS
+
+NAMES = [field.name for field in fields()]
+FLAT = [name for name in NAMES if "." not in name]
+
+
+def value(config: RunConfig, name: str) -> Any:
+    return reduce(getattr, name.split("."), config)
+
+
+def table(name: str, content: Any) -> dict[str, Any]:
+    """`stage1.epochs` and its value, nested as TOML has them."""
+    return reduce(lambda inner, part: {part: inner}, reversed(name.split(".")), content)
+
+
+def sentence(settings: Mapping[str, Any], place: str = "run.toml") -> str:
+    with pytest.raises(InputError) as caught:
+        resolve(settings, place=place, cores=1)
+    return str(caught.value)
+
+
+# -- fields ------------------------------------------------------------------------------------------------------
+
+
+def test_every_setting_has_a_sentence_and_bounds_in_words() -> None:
+    for field in fields():
+        assert field.sentence.endswith("."), field.name
+        words = describe(field.type)
+        assert words.startswith(("an integer ", "a number ", "one of ", "a text", "true or false")), field.name
+
+
+def test_fields_are_those_of_the_configuration_in_its_order() -> None:
+    assert NAMES[:5] == ["method", "task", "seed", "preset", "name"]
+    config = resolve(cores=1)
+    plain = msgspec.to_builtins(config)
+    stage1 = [f"stage1.{name}" for name in plain.pop("stage1")]
+    assert sorted(NAMES) == sorted([*plain, *stage1])
+    for field in fields():
+        assert type(field.default) is type(value(config, field.name)), field.name
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("epochs", "an integer ≥ 1"),
+        ("image_size", "an integer ≥ 0 and ≤ 2048"),
+        ("source_fraction", "a number > 0 and ≤ 1"),
+        ("momentum", "a number ≥ 0 and < 1"),
+        ("compile", "true or false"),
+        ("name", "a text of at most 200 characters"),
+        ("device", "a text"),
+        ("domain_terms", "one of mean, sum"),
+        ("stage1.seed", "an integer ≥ -1"),
+    ],
+)
+def test_bounds_in_words(name: str, words: str) -> None:
+    assert describe(next(field.type for field in fields() if field.name == name)) == words
+
+
+# -- where settings come from ------------------------------------------------------------------------------------
+
+
+def test_settings_override_the_methods_defaults_which_override_the_preset() -> None:
+    assert resolve(preset="smoke", method="gac+dann").lambda_horizon == 50
+    assert resolve(preset="smoke", method="gac+dan").lambda_horizon == 0
+    assert resolve(preset="smoke", method="gac+dan", lambda_horizon=7).lambda_horizon == 7
+
+
+def test_overrides_come_before_the_mapping() -> None:
+    assert resolve({"epochs": 3, "seed": 4}, epochs=5, cores=1).epochs == 5
+    assert resolve({"epochs": 3, "seed": 4}, epochs=5, cores=1).seed == 4
+
+
+def test_the_defaults_are_the_preset_paper_for_clarinet() -> None:
+    resolved = resolve(cores=3)
+    assert resolved == RunConfig(threads=3, stage1=Stage1(seed=1))
+    assert (resolved.method, resolved.preset, resolved.task) == ("clarinet", "paper", OFFLINE_TASK)
+
+
+def test_a_part_of_a_table_leaves_the_rest_as_the_preset_has_it() -> None:
+    stage1 = resolve({"preset": "smoke", "stage1": {"epochs": 9}}, cores=1).stage1
+    assert (stage1.epochs, stage1.batch_size, stage1.rate) == (9, 32, 1e-3)
+    assert merge({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 4}}) == {"a": {"b": 4, "c": 2}, "d": 3}
+    assert merge({"a": {"b": 1}}, {"a": 2}) == {"a": 2}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_preset_is_valid_for_every_method_and_task(preset: str, method: str) -> None:
+    for task in (*PAPER_TASKS, OFFLINE_TASK):
+        config = resolve(preset=preset, method=method, task=task, cores=2)
+        assert (config.preset, config.method, config.task, config.threads) == (preset, method, task, 2)
+        assert resolve(msgspec.to_builtins(config)) == config, "resolving again changes nothing"
+
+
+@pytest.mark.parametrize(
+    ("method", "key", "defined", "other"),
+    [
+        ("clarinet-no-t", "scatter", "1.0", "0.5"),
+        ("clarinet-ce", "complementary_loss", '"cross-entropy"', '"ascent"'),
+    ],
+)
+def test_what_defines_a_method_cannot_be_changed(method: str, key: str, defined: str, other: str) -> None:
+    said = sentence({"method": method, key: json.loads(other)})
+    assert said == f"run.toml: {key}: {method} is defined by {key} = {defined}, got {other}"
+    assert value(resolve({"method": method, key: json.loads(defined)}, cores=1), key) == json.loads(defined)
+
+
+def test_threads_are_decided_once() -> None:
+    assert resolve(cores=4).threads == 4
+    assert resolve(cores=64).threads == 8
+    assert resolve(cores=64, threads=20).threads == 20
+    assert default_threads() >= 1
+
+
+def test_stage_1_has_the_runs_seed_unless_it_is_given_one() -> None:
+    assert resolve(seed=5).stage1.seed == 5
+    assert resolve({"seed": 5, "stage1": {"seed": 0}}).stage1.seed == 0
+
+
+def test_labels_follow_the_seed_of_stage_1_where_there_is_one() -> None:
+    settings = {"seed": 5, "stage1": {"seed": 2}}
+    assert [data_seed(resolve(settings, method=method)) for method in ("clarinet", "cdan-e", "gac", "gac+dan")] == [
+        5,
+        5,
+        2,
+        2,
+    ]
+
+
+def test_a_task_is_kept_by_its_letters() -> None:
+    assert resolve(task=" mnist → usps ").task == "M->U"
+
+
+# -- what is wrong -----------------------------------------------------------------------------------------------
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"epochs": "ten"}, 'run.toml: epochs: expected an integer ≥ 1, got "ten"'),
+    ({"epochs": 0}, "run.toml: epochs: expected an integer ≥ 1, got 0"),
+    ({"epochs": 2.5}, "run.toml: epochs: expected an integer ≥ 1, got 2.5"),
+    ({"epochs": True}, "run.toml: epochs: expected an integer ≥ 1, got True"),
+    ({"epochs": None}, "run.toml: epochs: expected an integer ≥ 1, got None"),
+    ({"classifier_rate": 0}, "run.toml: classifier_rate: expected a number > 0, got 0"),
+    ({"classifier_rate": float("nan")}, "run.toml: classifier_rate: expected a number > 0, got nan"),
+    ({"optimizer": "adagrad"}, 'run.toml: optimizer: expected one of adam, sgd, got "adagrad"'),
+    ({"compile": 1}, "run.toml: compile: expected true or false, got 1"),
+    ({"epoch": 3}, "run.toml: epoch: no such setting; did you mean epochs?"),
+    ({"zzz": 3}, "run.toml: zzz: no such setting"),
+    ({"stage1": 3}, "run.toml: stage1: expected a table, got 3"),
+    ({"stage1": {"epochs": -1}}, "run.toml: stage1.epochs: expected an integer ≥ 1, got -1"),
+    ({"stage1": {"epoch": 3}}, "run.toml: stage1.epoch: no such setting; did you mean stage1.epochs?"),
+    ({"preset": "fast"}, 'run.toml: preset: expected one of paper, literal, quick, smoke, got "fast"'),
+    ({"name": "x" * 201}, f'run.toml: name: expected a text of at most 200 characters, got "{"x" * 76}…'),
+]
+
+
+@pytest.mark.parametrize(("settings", "expected"), WRONG)
+def test_a_wrong_setting_is_named_with_its_place(settings: dict[str, Any], expected: str) -> None:
+    assert sentence(settings) == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_wrong_value_of_any_setting_is_one_sentence_that_names_it(name: str) -> None:
+    if name == "task":
+        return  # text is made of what is given, and a task's own errors are tested with tasks
+    for junk in ({"a": 1}, [1, 2], object()):
+        if name in {"method", "preset"}:
+            continue
+        said = sentence(table(name, junk))
+        assert said.startswith(f"run.toml: {name}: expected ")
+        assert len(said.splitlines()) == 1
+
+
+def test_a_whole_mapping_is_checked_too() -> None:
+    with pytest.raises(InputError, match=r"^config\.toml: seed: expected an integer ≥ 0 "):
+        convert({"seed": -1}, "config.toml")
+
+
+JUNK = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(exclude_categories=("C", "Zl", "Zp")))
+    | st.binary(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc", min_size=1), inner, max_size=3),
+    max_leaves=5,
+)
+SETTINGS = st.sampled_from([name for name in NAMES if name not in {"preset", "method", "task"}])
+
+
+@patience(deadline=None)
+@given(st.dictionaries(SETTINGS | st.text("abcdefg_", min_size=1), JUNK, max_size=4))
+def test_junk_is_either_right_or_one_sentence(junk: dict[str, Any]) -> None:
+    settings: dict[str, Any] = {}
+    for name, content in junk.items():
+        settings = merge(settings, table(name, content))
+    found = resolved_or_said(settings)
+    if isinstance(found, RunConfig):
+        assert resolve(msgspec.to_builtins(found)) == found
+    else:
+        assert found.startswith("junk: ")
+        assert len(found.splitlines()) == 1
+        assert len(found) < 400
+
+
+def resolved_or_said(settings: dict[str, Any]) -> RunConfig | str:
+    try:
+        return resolve(settings, place="junk", cores=1)
+    except InputError as error:
+        return str(error)
+
+
+# -- files and checkpoints ---------------------------------------------------------------------------------------
+
+
+def random_settings() -> st.SearchStrategy[dict[str, Any]]:
+    """Some settings, each with a value that it may have."""
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "method": st.sampled_from(list(METHODS)),
+            "task": st.sampled_from(PAPER_TASKS),
+            "preset": st.sampled_from(list(PRESETS)),
+            "seed": st.integers(0, 2**31 - 1),
+            "name": st.text(max_size=200),
+            "epochs": st.integers(1, 10**6),
+            "classifier_rate": st.floats(0, 10, exclude_min=True, allow_subnormal=False),
+            "compile": st.booleans(),
+            "precision": st.sampled_from(["32", "bf16"]),
+            "stage1": st.fixed_dictionaries({}, optional={"seed": st.integers(-1, 9), "epochs": st.integers(1, 99)}),
+        },
+    )
+
+
+@patience(deadline=None)
+@given(random_settings())
+def test_a_configuration_is_the_same_after_toml(settings: dict[str, Any]) -> None:
+    config = resolve(settings, cores=2)
+    text = tomli_w.dumps(msgspec.to_builtins(config))
+    assert convert(tomli.loads(text), "config.toml") == config
+    assert resolve(tomli.loads(text)) == config
+
+
+def test_what_does_not_change_the_numbers_is_no_part_of_the_protocol() -> None:
+    assert set(NAMES) >= PROTOCOL_EXEMPT
+    plain = protocol(resolve(cores=1))
+    assert not PROTOCOL_EXEMPT & plain.keys()
+    same = {"name": "x", "device": "cpu", "workers": 0, "checkpoint_minutes": 1.0, "on_nan": "continue"}
+    assert protocol(resolve(same, cores=1, memory_limit_gb=1.0)) == plain
+    assert set(same) | {"memory_limit_gb"} == PROTOCOL_EXEMPT
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 2}, {"threads": 2}, {"precision": "bf16"}, {"epochs": 3}, {"stage1": {"epochs": 3}}, {"task": "M->U"}],
+)
+def test_what_changes_the_numbers_is_part_of_the_protocol(change: dict[str, Any]) -> None:
+    assert protocol(resolve(change, cores=1)) != protocol(resolve(cores=1))
+
+
+# -- docs/protocols.md -------------------------------------------------------------------------------------------
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "protocols.md").read_text(encoding="utf-8")
+QUICK_MAY_CHANGE = {
+    *("epochs", "warmup_epochs", "stage1.epochs"),
+    *("classifier_rate", "discriminator_rate", "warmup_rate", "stage1.rate", "stage1.batch_size"),
+    *("optimizer", "warmup_optimizer", "stage1.optimizer"),
+    *("lambda_horizon", "source_size", "target_size", "test_size"),
+}
+
+
+def section(title: str) -> str:
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", DOCUMENT, re.MULTILINE | re.DOTALL)
+    assert found, title
+    return found[1]
+
+
+def rows(title: str) -> Iterator[list[str]]:
+    """The cells of the tables of a section, without those that are no code; the first is the setting."""
+    for line in section(title).splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| `"):
+            yield [cell.strip("`") for cell in cells if re.fullmatch("`[^`]*`", cell)]
+
+
+def differences(one: RunConfig, other: RunConfig) -> set[str]:
+    return {name for name in NAMES if name != "preset" and value(one, name) != value(other, name)}
+
+
+def everywhere() -> Iterator[tuple[str, str]]:
+    return product(METHODS, [*PAPER_TASKS, OFFLINE_TASK])
+
+
+def configured(preset: str, method: str, task: str) -> RunConfig:
+    return resolve(preset=preset, method=method, task=task, cores=1)
+
+
+def test_every_preset_is_described() -> None:
+    assert set(re.findall(r"^\| `(\w+)` \| ", DOCUMENT.split("## ")[0], re.MULTILINE)) == set(PRESETS)
+
+
+@pytest.mark.parametrize(
+    ("title", "method"),
+    [
+        ("One-step methods: where paper and program differ", "clarinet"),
+        ("One-step methods: where both presets take the same side", "clarinet"),
+        ("Two-step methods and references", "gac+cdan-e"),
+    ],
+)
+def test_the_tables_of_paper_and_literal_are_true(title: str, method: str) -> None:
+    found = list(rows(title))
+    assert found
+    for name, paper, literal, *_ in found:
+        assert json.loads(paper) == value(configured("paper", method, "M->U"), name), name
+        assert json.loads(literal) == value(configured("literal", method, "M->U"), name), name
+
+
+def test_every_difference_between_paper_and_literal_is_in_its_table() -> None:
+    listed = {row[0] for row in rows("One-step methods: where paper and program differ")}
+    for task in PAPER_TASKS:
+        assert differences(configured("paper", "clarinet", task), configured("literal", "clarinet", task)) == listed
+    shared = {row[0] for row in rows("Two-step methods and references")}
+    for method, task in everywhere():
+        named = listed if METHODS[method].family == "one-step" else shared
+        assert differences(configured("paper", method, task), configured("literal", method, task)) <= named
+
+
+@pytest.mark.parametrize("preset", ["quick", "smoke"])
+def test_the_tables_of_quick_and_smoke_are_true_and_complete(preset: str) -> None:
+    listed = set()
+    for name, where, paper, changed in rows(f"What `{preset}` changes"):
+        method, task = where.split()
+        assert json.loads(paper) == value(configured("paper", method, task), name), (name, where)
+        assert json.loads(changed) == value(configured(preset, method, task), name), (name, where)
+        listed.add(name)
+    found = [differences(configured("paper", *pair), configured(preset, *pair)) for pair in everywhere()]
+    assert set().union(*found) == listed
+
+
+def test_quick_changes_only_what_makes_a_run_short() -> None:
+    for method, task in everywhere():
+        changed = differences(configured("paper", method, task), configured("quick", method, task))
+        assert changed <= QUICK_MAY_CHANGE, (method, task)
+
+
+def test_every_setting_that_differs_between_presets_is_named_in_the_document() -> None:
+    for pair in everywhere():
+        configs = [configured(preset, *pair) for preset in PRESETS]
+        for one, other in product(configs, repeat=2):
+            for name in differences(one, other):
+                assert f"`{name}`" in DOCUMENT

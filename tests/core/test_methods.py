@@ -1,0 +1,162 @@
+"""Which methods there are, and what makes each of them what it is."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from core.errors import InputError
+from core.methods import METHODS, MethodSpec, StageSpec, find_method, methods, registry
+from core.methods.algorithm import Algorithm, load_algorithm
+from core.presets import PRESETS
+from core.resolve import resolve
+
+ONE_STEP = ["clarinet", "clarinet-no-t", "clarinet-ce"]
+TWO_STEP = ["gac+dan", "gac+dann", "gac+cdan-e"]
+REFERENCES = ["source-only", "cdan-e"]
+
+
+def test_all_methods_of_the_paper_and_two_references_exist() -> None:
+    assert set(METHODS) == {*ONE_STEP, "gac", *TWO_STEP, *REFERENCES}
+    assert list(methods())[: len(METHODS)] == list(METHODS)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_says_what_it_is_and_can_be_loaded(name: str) -> None:
+    spec = find_method(name)
+    assert spec.name == name
+    assert spec.title
+    assert spec.sentence.endswith(".")
+    assert len({stage.name for stage in spec.stages}) == len(spec.stages)
+    for stage in spec.stages:
+        loaded = load_algorithm(stage)
+        assert issubclass(loaded, Algorithm)
+        assert not getattr(loaded.step, "__isabstractmethod__", False)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    ("ablation", "changed"),
+    [("clarinet-no-t", {"scatter": 1.0}), ("clarinet-ce", {"complementary_loss": "cross-entropy"})],
+)
+def test_an_ablation_differs_from_clarinet_in_one_setting(ablation: str, changed: dict[str, Any], preset: str) -> None:
+    spec, clarinet = find_method(ablation), find_method("clarinet")
+    assert spec.fixed == changed
+    assert replace(spec, name="", title="", sentence="", fixed={}) == replace(clarinet, name="", title="", sentence="")
+    whole = msgspec.structs.replace(resolve(method="clarinet", preset=preset, cores=1), method=ablation, **changed)
+    assert resolve(method=ablation, preset=preset, cores=1) == whole
+
+
+@pytest.mark.parametrize("name", ONE_STEP)
+def test_one_step_methods_learn_from_complementary_labels_while_they_adapt(name: str) -> None:
+    spec = find_method(name)
+    (stage,) = spec.stages
+    assert (spec.family, stage.labels, stage.adapts, stage.stage1) == ("one-step", "complementary", True, False)
+    assert not spec.has_stage1
+
+
+@pytest.mark.parametrize("name", TWO_STEP)
+def test_two_step_methods_share_gac_as_their_first_stage(name: str) -> None:
+    spec = find_method(name)
+    first, second = spec.stages
+    assert (first,) == find_method("gac").stages
+    assert (spec.family, second.labels, second.adapts, second.stage1) == ("two-step", "pseudo", True, False)
+    assert spec.has_stage1
+
+
+def test_gac_is_stage_1_alone() -> None:
+    (stage,) = find_method("gac").stages
+    assert (stage.labels, stage.adapts, stage.stage1) == ("complementary", False, True)
+
+
+@pytest.mark.parametrize(("name", "adapts"), [("source-only", False), ("cdan-e", True)])
+def test_references_learn_from_true_labels(name: str, adapts: bool) -> None:
+    spec = find_method(name)
+    (stage,) = spec.stages
+    assert (spec.family, stage.labels, stage.adapts) == ("two-step", "true", adapts)
+    assert not spec.has_stage1
+
+
+def test_the_reference_is_stage_2_of_the_method_that_it_bounds() -> None:
+    (reference,) = find_method("cdan-e").stages
+    assert replace(find_method("gac+cdan-e").stages[1], labels="true") == reference
+    two_step = resolve(method="gac+cdan-e", cores=1)
+    assert msgspec.structs.replace(two_step, method="cdan-e") == resolve(method="cdan-e", cores=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("clarinete", 'method: no method "clarinete"; did you mean clarinet?'),
+        ("gac+cdan", 'method: no method "gac+cdan"; did you mean gac+dan?'),
+        ("", f'method: no method ""; there are {", ".join(METHODS)}'),
+        ("CLARINET", f'method: no method "CLARINET"; there are {", ".join(METHODS)}'),
+    ],
+)
+def test_a_method_that_is_not_there_is_one_sentence(name: str, sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        find_method(name)
+    assert str(caught.value) == sentence
+
+
+# -- entry points ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Point:
+    """An entry point that counts how often it is loaded."""
+
+    spec: object
+    name: str = "mine"
+    value: str = "mine:SPEC"
+    loads: int = 0
+
+    def load(self) -> object:
+        self.loads += 1
+        return self.spec
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Point]]:
+    """What is installed: the test fills it."""
+    points: list[Point] = []
+    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.ENTRY_POINTS else [])
+    methods.cache_clear()
+    yield points
+    methods.cache_clear()
+
+
+MINE = MethodSpec("mine", "Mine", "A method of one's own.", (StageSpec("mine", "mine:Mine", "complementary"),))
+
+
+def test_entry_points_are_read_once(installed: list[Point]) -> None:
+    point = Point(MINE)
+    installed.append(point)
+    assert point.loads == 0
+    assert find_method("mine") is MINE
+    assert find_method("mine") is methods()["mine"]
+    find_method("clarinet")
+    assert point.loads == 1
+
+
+def test_a_plug_in_is_a_method_like_any_other(installed: list[Point]) -> None:
+    installed.append(Point(MINE))
+    assert list(methods()) == [*METHODS, "mine"]
+    assert resolve(method="mine", cores=1).method == "mine"
+    assert "mine" not in METHODS
+
+
+def test_plug_ins_do_not_take_names(installed: list[Point]) -> None:
+    installed += [Point(MINE), Point(MINE, name="again", value="other:SPEC")]
+    with pytest.raises(InputError, match=r"plug-in again \(other:SPEC\): there is a method mine already"):
+        methods()
+    del installed[1]
+    assert "mine" in methods(), "what went wrong is not remembered"
+
+
+def test_a_plug_in_is_a_specification(installed: list[Point]) -> None:
+    installed.append(Point(Algorithm))
+    with pytest.raises(InputError, match=r"plug-in mine \(mine:SPEC\): expected a MethodSpec, got ABCMeta"):
+        methods()

@@ -1,0 +1,134 @@
+"""How long a run is, for the paper's tasks and for any other numbers."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import InputError
+from core.methods import METHODS, find_method
+from core.plan import Plan, make_plan
+from core.resolve import resolve
+
+SIZES = {"M": 60_000, "U": 7291, "S": 73_257, "m": 59_001, "Y": 479_400}
+
+
+def plan_of(method: str, task: str = "M->U", **more: object) -> Plan:
+    source, target = task.split("->")
+    config = resolve(dict(more), method=method, task=task, cores=1)
+    return make_plan(config, find_method(method), SIZES[source], SIZES[target])
+
+
+@pytest.mark.parametrize(
+    ("task", "iterations"),
+    [("M->U", 468), ("U->M", 468), ("S->M", 572), ("M->m", 468), ("Y->M", 3745), ("Y->S", 3745)],
+)
+def test_an_epoch_is_the_longer_domain_in_whole_batches(task: str, iterations: int) -> None:
+    (stage,) = plan_of("clarinet", task).stages
+    assert stage.iterations_per_epoch == iterations
+    assert stage.iterations == 550 * iterations
+
+
+def test_clarinet_in_the_paper() -> None:
+    plan = plan_of("clarinet")
+    (stage,) = plan.stages
+    assert (plan.epochs_total, plan.iterations_total) == (550, 257_400)
+    assert (stage.warmup_epochs, stage.adaptation_iterations) == (50, 500 * 468)
+    assert [stage.adaptation_epoch_of(epoch) for epoch in (1, 50, 51, 550)] == [None, None, 1, 500]
+    last_of_warmup = 50 * 468
+    assert [stage.adaptation_step_of(last_of_warmup + i) for i in (-1, 0, 1, 2)] == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize(("task", "iterations"), [("M->U", 234), ("U->M", 28)])
+def test_gac_in_the_paper_passes_over_the_source_alone(task: str, iterations: int) -> None:
+    plan = plan_of("gac", task)
+    (stage,) = plan.stages
+    assert (stage.iterations_per_epoch, stage.batch_size) == (iterations, 256)
+    assert (plan.epochs_total, plan.iterations_total) == (300, 300 * iterations)
+    assert all(stage.adaptation_epoch_of(epoch) is None for epoch in (1, 300))
+
+
+def test_two_steps_in_the_paper_are_one_run() -> None:
+    plan = plan_of("gac+cdan-e", seed=3, stage1={"seed": 1})
+    first, second = plan.stages
+    assert (plan.epochs_total, plan.iterations_total) == (800, 300 * 234 + 500 * 468)
+    assert (first.index, second.index) == (1, 2)
+    assert (first.seed, second.seed) == (1, 3)
+    assert (second.epochs_before, second.iterations_before) == (300, 300 * 234)
+    assert (first.epoch_of(first.last_iteration), second.epoch_of(first.last_iteration + 1)) == (300, 301)
+    assert second.adaptation_epoch_of(301) == 1
+    assert second.adaptation_step_of(first.last_iteration + 1) == 1
+    assert second.warmup_epochs == 0
+
+
+def test_source_only_never_sees_the_target() -> None:
+    (stage,) = plan_of("source-only", "U->M").stages
+    assert stage.iterations_per_epoch == 7291 // 128
+
+
+def test_the_stage_of_the_next_iteration() -> None:
+    plan = plan_of("gac+dan")
+    first, second = plan.stages
+    boundary = first.last_iteration
+    assert [plan.stage_at(done).index for done in (0, boundary - 1, boundary, plan.iterations_total - 1)] == [
+        1,
+        1,
+        2,
+        2,
+    ]
+    assert plan.stage_at(plan.iterations_total) is second
+
+
+@pytest.mark.parametrize(
+    ("method", "sizes", "sentence"),
+    [
+        ("clarinet", (100, 500), "batch_size: a batch of 128 is more than the 100 images of the source"),
+        ("clarinet", (500, 100), "batch_size: a batch of 128 is more than the 100 images of the target"),
+        ("gac", (255, 1), "stage1.batch_size: a batch of 256 is more than the 255 images of the source"),
+        ("gac+dan", (300, 100), "batch_size: a batch of 128 is more than the 100 images of the target"),
+    ],
+)
+def test_a_batch_larger_than_a_domain_is_one_sentence(method: str, sizes: tuple[int, int], sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make_plan(resolve(method=method, cores=1), find_method(method), *sizes)
+    assert str(caught.value) == sentence
+
+
+def test_a_stage_that_ignores_the_target_needs_none() -> None:
+    assert make_plan(resolve(method="gac", cores=1), find_method("gac"), 256, 0).iterations_total == 300
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    method = draw(st.sampled_from(list(METHODS)))
+    small = st.integers(1, 6)
+    config = resolve(
+        method=method,
+        cores=1,
+        epochs=draw(small),
+        warmup_epochs=draw(st.integers(0, 5)),
+        batch_size=draw(st.integers(2, 9)),
+        stage1={"epochs": draw(small), "batch_size": draw(small)},
+    )
+    return make_plan(config, find_method(method), draw(st.integers(9, 40)), draw(st.integers(9, 40)))
+
+
+@settings(deadline=None)
+@given(plans())
+def test_counts_agree_with_walking_through_the_run(plan: Plan) -> None:
+    iteration = epoch = 0
+    for stage in plan.stages:
+        assert (stage.epochs_before, stage.iterations_before) == (epoch, iteration)
+        step = 0
+        for number in range(1, stage.epochs + 1):
+            epoch += 1
+            adapting = number > stage.warmup_epochs
+            counts = adapting and not stage.spec.stage1
+            assert stage.adaptation_epoch_of(epoch) == (number - stage.warmup_epochs if counts else None)
+            for _ in range(stage.iterations_per_epoch):
+                assert plan.stage_at(iteration) is stage
+                iteration += 1
+                step += adapting
+                assert stage.epoch_of(iteration) == epoch
+                assert stage.adaptation_step_of(iteration) == step
+        assert (stage.last_iteration, stage.adaptation_iterations) == (iteration, step)
+    assert (plan.epochs_total, plan.iterations_total) == (epoch, iteration)

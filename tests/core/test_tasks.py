@@ -1,0 +1,161 @@
+"""How a task is written, what it is called, and which shape its images have."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from clarinet_tui.cli.main import app
+from clarinet_tui.cli.run import configure
+from core.data.load import load_task
+from core.errors import InputError
+from core.resolve import resolve
+from core.tasks import BY_NAME, COLOUR, DOMAINS, GREY, OFFLINE_TASK, PAPER_TASKS, parse_domain, parse_task
+
+DOCS = Path(__file__).parents[2] / "docs"
+COMMANDS = [
+    line
+    for page in (DOCS / "protocols.md", DOCS / "guides" / "own-data.md")
+    for line in re.findall(r"^clarinet run .*$", page.read_text(encoding="utf-8"), re.MULTILINE)
+]
+
+
+def test_every_domain_has_a_letter_and_a_name() -> None:
+    assert {domain.letter: domain.name for domain in DOMAINS.values()} == {
+        "M": "mnist",
+        "U": "usps",
+        "S": "svhn",
+        "m": "mnistm",
+        "Y": "synth",
+        "D": "digits",
+    }
+    for domain in DOMAINS.values():
+        assert parse_domain(domain.letter) is parse_domain(domain.name) is parse_domain(domain.name.upper()) is domain
+        assert not domain.own
+
+
+def test_m_is_mnist_m_and_capital_m_is_mnist() -> None:
+    assert parse_task("M->m").source.name == "mnist"
+    assert parse_task("M->m").target.name == "mnistm"
+    assert parse_task("m->M").name == "m->M"
+
+
+@pytest.mark.parametrize("text", ["M->U", "M→U", " M -> U ", "mnist->usps", "MNIST->Usps", "M->usps", "mnist→U"])
+def test_a_task_may_be_written_in_many_ways(text: str) -> None:
+    assert parse_task(text).name == "M->U"
+
+
+@pytest.mark.parametrize("name", [*PAPER_TASKS, OFFLINE_TASK])
+def test_the_tasks_of_the_paper_keep_their_names(name: str) -> None:
+    assert parse_task(name).name == name
+
+
+@pytest.mark.parametrize("letter", ["u", "s", "y", "d"])
+def test_other_small_letters_are_no_domains(letter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=f'task: "{letter}" is neither a folder nor one of M \\(mnist\\), U'):
+        parse_task(f"M->{letter}")
+
+
+@pytest.mark.parametrize("text", ["", "M", "M->", "->U", "->", "M->U->S", "M-U", "M>U", " -> "])
+def test_what_is_no_pair_is_one_sentence(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_task(text)
+    assert str(caught.value) == f'task: expected SOURCE->TARGET such as "M->U", got "{text}"'
+
+
+def test_folders_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "scans").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    task = parse_task("photos -> ~/scans")
+    assert task.own
+    assert (task.source.folder, task.target.folder) == (tmp_path / "photos", tmp_path / "scans")
+    assert (task.source.title, task.target.title) == ("photos", "scans")
+    assert task.name == f"{tmp_path}/photos->{tmp_path}/scans", "runs are resumed from other folders"
+    assert parse_task(task.name) == task
+    assert task.shape is None
+
+
+def test_a_folder_beside_known_digits(tmp_path: Path) -> None:
+    task = parse_task(f"M->{tmp_path}")
+    assert task.own
+    assert not task.source.own
+    assert task.shape is None
+
+
+def test_a_folder_called_like_a_domain_needs_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "M").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert not parse_domain("M").own
+    assert parse_domain("./M").folder == tmp_path / "M"
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    file = tmp_path / "train.npz"
+    file.touch()
+    with pytest.raises(InputError, match=r'task: ".*train\.npz" is neither a folder nor one of'):
+        parse_task(f"{file}->M")
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("M->U", GREY),
+        ("U->M", GREY),
+        ("S->M", COLOUR),
+        ("M->m", COLOUR),
+        ("Y->M", COLOUR),
+        ("Y->S", COLOUR),
+        ("Y->D", GREY),
+        ("D->m", GREY),
+        ("M->D", GREY),
+    ],
+)
+def test_grey_tasks_are_28_and_colour_tasks_32(name: str, shape: tuple[int, int, int]) -> None:
+    assert parse_task(name).shape == shape
+    assert (GREY, COLOUR) == ((28, 28, 1), (32, 32, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"), [("M->U", ("M",)), ("U->M", ("U",)), ("S->M", ("colour", "S")), ("Y->D", ("Y",))]
+)
+def test_presets_size_a_task_by_its_source_and_by_colour(name: str, kinds: tuple[str, ...]) -> None:
+    assert parse_task(name).kinds == kinds
+
+
+def test_names_are_never_letters() -> None:
+    assert not set(BY_NAME) & set(DOMAINS)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_the_commands_of_the_documents_are_understood(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("photos", "scans", "amazon/images", "webcam/images"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    program, _, *words = shlex.split(line, comments=True)
+    assert program == "clarinet"
+    command = typer.main.get_group(app).commands["run"]
+    given = command.make_context("run", [word.replace("$n", "1") for word in words]).params
+    flags = {name: given[name] for name in ("method", "task", "seed", "device", "preset", "epochs")}
+    config = configure(None, {name: flag for name, flag in flags.items() if flag is not None}, given["set_"] or [])
+    assert parse_task(config.task)
+    assert given["headless"]
+
+
+def test_the_arrays_of_the_guide_are_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (DOCS / "guides" / "own-data.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    data = load_task(resolve(task="photos->scans", cores=1), tmp_path)
+    assert data.classes == ("ant", "bee", "cat", "dog", "eel")
+    assert data.shape == (32, 32, 3)
+    assert [len(part) for part in (data.source_train, data.target_train, data.target_test)] == [600, 400, 100]
+    assert (data.source_train.y == -1).all()
+    assert data.notes == ()
