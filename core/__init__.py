@@ -7,7 +7,8 @@ for event in train(resolve(method="clarinet", task="Y->D", preset="smoke")):
 
 from typing import TYPE_CHECKING, Any
 
-from core.config import RunConfig, resolve
+from core.config import RunConfig
+from core.resolve import resolve
 
 if TYPE_CHECKING:
     from core.train import train

@@ -1,7 +1,6 @@
 """What a run is: every setting, typed, bounded, with its sentence; and one clear sentence for what is wrong."""
 
 import difflib
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -10,8 +9,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from core.errors import InputError
-from core.presets import PRESETS, Preset
-from core.tasks import OFFLINE_TASK, parse_task
+from core.presets import Preset
+from core.tasks import OFFLINE_TASK
 
 Optimizer = Literal["sgd", "adam"]
 PROTOCOL_EXEMPT = frozenset({"name", "device", "workers", "checkpoint_minutes", "on_nan", "memory_limit_gb"})
@@ -166,41 +165,6 @@ def _fields(struct: type[Struct], prefix: str) -> Iterator[Field]:
         yield Field(prefix + field.name, msgspec.inspect.type_info(field.type), field.default, sentence or "")
 
 
-def resolve(
-    settings: Mapping[str, Any] | None = None, *, place: str = "settings", cores: int | None = None, **overrides: Any
-) -> RunConfig:
-    """The full configuration: preset, then the method's own defaults, then what was asked for.
-
-    `settings` is a (possibly nested) mapping such as a TOML file holds; `place` names it in errors.
-    """
-    from core.methods import find_method
-
-    asked = merge(dict(settings or {}), overrides)
-    preset = asked.get("preset", "paper")
-    if preset not in PRESETS:
-        raise InputError(f"{place}: preset: expected one of {', '.join(PRESETS)}, got {_shown(preset)}")
-    spec = find_method(asked.get("method", "clarinet"))
-    for key, value in spec.fixed.items():
-        if key in asked and asked[key] != value:
-            raise InputError(
-                f"{place}: {key}: {spec.name} is defined by {key} = {_shown(value)}, got {_shown(asked[key])}"
-            )
-    task = parse_task(str(asked.get("task", OFFLINE_TASK)))
-    base = merge(PRESETS[preset].settings_for(spec.family, task), spec.defaults)
-    config = convert(merge(merge(base, asked), {**spec.fixed, "method": spec.name}), place)
-    return msgspec.structs.replace(
-        config,
-        task=task.name,
-        threads=config.threads or default_threads(cores),
-        stage1=msgspec.structs.replace(config.stage1, seed=config.seed) if config.stage1.seed < 0 else config.stage1,
-    )
-
-
-def default_threads(cores: int | None = None) -> int:
-    """All cores, at most eight: more rarely helps networks of this size."""
-    return max(1, min(8, cores or os.cpu_count() or 1))
-
-
 def convert(settings: Mapping[str, Any], place: str) -> RunConfig:
     """Check a full mapping; a wrong key or value is named with its place."""
     try:
@@ -216,13 +180,6 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         below = merged.get(key)
         merged[key] = merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
     return merged
-
-
-def data_seed(config: RunConfig) -> int:
-    """The seed of label draw and subsets: stage 1's where there is one, so that a fixed one shares its labels."""
-    from core.methods import find_method
-
-    return config.stage1.seed if find_method(config.method).has_stage1 else config.seed
 
 
 def protocol(config: RunConfig) -> dict[str, Any]:
@@ -243,7 +200,7 @@ def _explain(message: str, settings: Mapping[str, Any]) -> str:
     value: Any = settings
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
-    return f"{path}: expected {_expected(path)}, got {_shown(value)}"
+    return f"{path}: expected {_expected(path)}, got {shown(value)}"
 
 
 def _path(message: str) -> str:
@@ -278,6 +235,6 @@ def describe(kind: msgspec.inspect.Type) -> str:
     return "a text"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     text = f'"{value}"' if isinstance(value, str) else str(value)
     return text if len(text) <= 80 else text[:77] + "…"

@@ -34,7 +34,7 @@ from core.events import (
 from core.material import gather, hash_labels
 from core.meter import Meter, finite
 from core.methods import find_method
-from core.methods.algorithm import Algorithm, Problem
+from core.methods.algorithm import Algorithm, Problem, load_algorithm
 from core.plan import StagePlan, make_plan
 
 NOT_LOSSES = frozenset({"samples_per_second"})
@@ -163,7 +163,7 @@ class Session:
             priors=self.material.priors,
             device=self.device,
         )
-        self.algorithm = stage.spec.load()(problem)
+        self.algorithm = load_algorithm(stage.spec)(problem)
         self.meter.begin_block(self.seconds)
 
     # -- going on ------------------------------------------------------------------------------------------------

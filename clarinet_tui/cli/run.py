@@ -60,7 +60,8 @@ def tui(context: typer.Context) -> None:
 
 def configure(file: Path | None, flags: dict[str, Any], pairs: list[str]) -> "RunConfig":
     """The file's settings, then flags, then --set, each checked under its own name."""
-    from core.config import merge, resolve
+    from core.config import merge
+    from core.resolve import resolve
 
     settings = read_toml(file) if file else {}
     if file:

@@ -7,20 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Literal, Protocol, TextIO
 
-from core.events import (
-    Evaluated,
-    Event,
-    Failed,
-    Finished,
-    Noticed,
-    PseudoLabelled,
-    Resumed,
-    StageStarted,
-    Started,
-    Stepped,
-    Stopped,
-    plain,
-)
+from clarinet_tui.launch.sentences import sentence
+from core.events import Event, Started, Stepped, plain
 
 
 class Display(Protocol):
@@ -112,40 +100,3 @@ class PlainLines(Lines):
             self._next = self._clock() + self._every
         if line := sentence(event, self._total):
             self.write(line)
-
-
-def sentence(event: Event, iterations_total: int) -> str | None:
-    """An event in one line for people."""
-    match event:
-        case Started():
-            made = "".join(f"\n  note: {note}" for note in event.notes)
-            sizes = f"{event.source_size} source and {event.target_size} target images, {event.test_size} to test on"
-            return f"{event.method} on {event.task}, seed {event.seed}, {event.device}: {sizes}{made}"
-        case Resumed():
-            return f"resumed from iteration {event.from_iteration}"
-        case StageStarted():
-            return f"stage {event.index}: {event.stage}"
-        case Stepped():
-            known = ("complementary_loss", "classification_loss", "adversarial_loss", "mmd")
-            losses = ", ".join(f"{n.replace('_', ' ')} {event.measured[n]:.3f}" for n in known if n in event.measured)
-            return f"iteration {event.iteration} of {iterations_total or '?'}, epoch {event.epoch}: {losses}"
-        case Evaluated():
-            return f"epoch {event.epoch}: {accuracies(event.target_accuracy, event.source_accuracy)}"
-        case PseudoLabelled():
-            right = "" if event.accuracy is None else f", {event.accuracy:.2f} % of them right"
-            return f"pseudo-labels {event.label_hash}{' given' if event.given else ''}{right}"
-        case Noticed():
-            return event.message
-        case Stopped():
-            return f"stopped at iteration {event.iteration}; it can be resumed"
-        case Failed():
-            return f"failed: {event.message}"
-        case Finished():
-            result = accuracies(event.target_accuracy, event.source_accuracy)
-            return f"finished after {event.seconds:.0f} s: {result}"
-    return None
-
-
-def accuracies(target: float | None, source: float | None) -> str:
-    known = [f"{name} {value:.2f} %" for name, value in (("target", target), ("source", source)) if value is not None]
-    return ", ".join(known) or "no labels to measure with"

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from clarinet_tui.launch.display import accuracies, sentence
+from clarinet_tui.launch.sentences import accuracies, sentence
 from core.events import Evaluated, Event, Resumed, StageStarted, Started, Stepped
 
 

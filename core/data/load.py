@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.config import RunConfig, data_seed
+from core.config import RunConfig
 from core.data.classes import Coded, check_source, recode, settle_classes
 from core.data.complementary import complementary_mask
 from core.data.fit import settle_shape
@@ -19,6 +19,7 @@ from core.data.scratch import Scratch
 from core.data.sets import ImageSet, Shape, TaskData
 from core.data.streams import stream
 from core.errors import InputError
+from core.resolve import data_seed
 from core.tasks import Domain, parse_task
 
 Rows = NDArray[np.int64]

@@ -1,5 +1,6 @@
 """What every algorithm is: networks, optimizers, and one step that measures itself without waiting for the device."""
 
+import importlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ from torch.optim import SGD, Adam, Optimizer
 
 from core.config import RunConfig
 from core.data.streams import stream
+from core.methods.registry import StageSpec
 from core.networks import Classifier, Discriminator, build_classifier, build_discriminator, use_generator
 from core.plan import StagePlan
 
@@ -151,6 +153,13 @@ class Algorithm(ABC):
         for name, optimizer in self.optimizers.items():
             optimizer.load_state_dict(state["optimizers"][name])
         self.dropout.set_state(state["dropout"].cpu())
+
+
+def load_algorithm(stage: StageSpec) -> type[Algorithm]:
+    """The class that a stage's specification names."""
+    module, _, name = stage.algorithm.partition(":")
+    loaded: type[Algorithm] = getattr(importlib.import_module(module), name)
+    return loaded
 
 
 def make_optimizer(

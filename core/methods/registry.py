@@ -1,18 +1,14 @@
 """Which methods exist: their stages, what labels each stage learns from, and the settings that define them."""
 
 import difflib
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from core.errors import InputError
 from core.presets import Family
-
-if TYPE_CHECKING:
-    from core.methods.algorithm import Algorithm
 
 ENTRY_POINTS = "clarinet.methods"
 Labels = Literal["complementary", "pseudo", "true"]
@@ -29,11 +25,6 @@ class StageSpec:
     """Whether it sees the target; if not, an epoch is one pass over the source."""
     stage1: bool = False
     """Whether epochs, batches, rates and seed are those of the table `stage1`."""
-
-    def load(self) -> "type[Algorithm]":
-        module, _, name = self.algorithm.partition(":")
-        loaded: type[Algorithm] = getattr(importlib.import_module(module), name)
-        return loaded
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from core.config import RunConfig, resolve
+from core.config import RunConfig
 from core.data.complementary import draw_complementary
 from core.data.sets import ImageSet, TaskData
 from core.events import Event, Stepped
 from core.events import plain as as_plain
+from core.resolve import resolve
 
 CLASSES = 4
 UNREPEATABLE = ("seconds", "samples_per_second")

@@ -9,8 +9,8 @@ from typing import Any
 from clarinet_tui.history.database import NAME, Database
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.writer import JournalWriter
-from core.config import resolve
 from core.events import Event
+from core.resolve import resolve
 
 TABLES = ("runs", "evaluations", "iterations", "events", "tags", "notes", "rollups", "ingested")
 

@@ -11,8 +11,8 @@ import pytest
 
 from clarinet_tui.journal.annotations import add_tag, remove_tag, set_note
 from clarinet_tui.journal.directory import RunDirectory
-from core.config import resolve
 from core.errors import InputError
+from core.resolve import resolve
 
 TAG = """
 import sys

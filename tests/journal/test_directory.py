@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clarinet_tui.journal.directory import ID, RunDirectory, all_runs, find_run, new_id, valid_id
-from core.config import resolve
 from core.errors import InputError
+from core.resolve import resolve
 
 CONFIG = resolve(preset="smoke")
 MOMENTS = st.datetimes(datetime(2020, 1, 2), datetime(2087, 1, 1), timezones=st.just(UTC))

@@ -10,7 +10,7 @@ import pytest
 from clarinet_tui.journal import environment
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.environment import git_state, read_environment, write_environment
-from core.config import resolve
+from core.resolve import resolve
 
 CONFIG = resolve(preset="smoke", seed=5)
 

@@ -12,8 +12,8 @@ import pytest
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.holding import read_holder
 from clarinet_tui.journal.process import alive, myself, process_start
-from core.config import resolve
 from core.errors import InputError
+from core.resolve import resolve
 
 HOLD = """
 import sys, time

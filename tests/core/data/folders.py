@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from core.config import RunConfig, resolve
+from core.config import RunConfig
 from core.data.load import load_task
 from core.data.sets import TaskData
+from core.resolve import resolve
 
 CLASSES = 3
 
