@@ -9,10 +9,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.database import Database
 
 INTERVAL = 0.25
 PATIENCE = 2.0
@@ -39,8 +43,8 @@ class Feed:
         self._wanted = Wanted()
         self._wake, self._stopped = threading.Event(), threading.Event()
         self._trouble = ""
-        self._opened, self._caught_up = threading.Event(), threading.Event()
-        """Whether the database was brought up to date, and whether everything was ingested once."""
+        self._opened, self._looked, self._caught_up = threading.Event(), threading.Event(), threading.Event()
+        """Whether the database was brought up to date, read once, and everything was ingested once."""
         self._threads = [
             threading.Thread(target=self._read_often, name="feed", daemon=True),
             threading.Thread(target=self._ingest_often, name="ingest", daemon=True),
@@ -69,44 +73,34 @@ class Feed:
 
         reader = Reader(self.runs_dir, self.database)
         said = ""
-        self._opened.wait(PATIENCE)
         while not self._stopped.is_set():
             try:
-                snapshot = reader.look(self._wanted, settled=self._caught_up.is_set())
-                if snapshot and self._trouble:
-                    snapshot = replace(snapshot, problem=self._trouble)
+                snapshot = reader.look(self._wanted, settled=self._caught_up.is_set(), trouble=self._trouble)
             except Exception as error:  # noqa: BLE001  whatever it is, the user reads it and the runs go on
                 reader.close()
-                snapshot = Snapshot(problem=sentence(error))
-                snapshot = None if snapshot.problem == said else snapshot
+                if not self._opened.is_set():
+                    self._opened.wait(PATIENCE)  # it is being made or brought up to date
+                    continue
+                snapshot = Snapshot(problem=sentence(error)) if sentence(error) != said else None
                 self._stopped.wait(PATIENCE)
             if snapshot and not self._stopped.is_set():
                 said = snapshot.problem
                 self._post(snapshot)
+            self._looked.set()
             self._wake.wait(self._interval)
             self._wake.clear()
         reader.close()
 
     def _ingest_often(self) -> None:
-        from clarinet_tui.history.database import Database
-        from clarinet_tui.history.ingest import ingest_all
-        from clarinet_tui.history.states import refresh_states
-
-        db: Database | None = None
-        looked_after = -LOOK_AFTER
+        """The first look at what is there already comes before the import of what ingesting needs."""
+        ingester = Ingester(self.runs_dir, self.database)
         while not self._stopped.is_set():
             began = time.monotonic()
             try:
-                if db:
-                    db.renew()
-                elif self.runs_dir.is_dir():
-                    db = Database.open(self.runs_dir, self.database)
+                ingester.open()
                 self._opened.set()
-                if db:
-                    ingest_all(db, self.runs_dir)
-                    if began - looked_after >= LOOK_AFTER:
-                        refresh_states(db, self.runs_dir)
-                        looked_after = began
+                self._looked.wait(PATIENCE)
+                ingester.ingest(began)
                 self._trouble = ""
             except Exception as error:  # noqa: BLE001  reading may still work
                 self._trouble = sentence(error)
@@ -114,8 +108,41 @@ class Feed:
                 self._stopped.wait(PATIENCE)
             self._caught_up.set()
             self._stopped.wait(max(self._interval, LEISURE * (time.monotonic() - began)))
-        if db:
-            db.close()
+        ingester.close()
+
+
+@dataclass
+class Ingester:
+    """One thread's hand on the history: brings in what runs have written, and looks after those that are not over."""
+
+    runs_dir: Path
+    database: Path | None
+    _db: Database | None = None
+    _looked_after: float = float("-inf")
+
+    def open(self) -> None:
+        """Opens the database, or makes it, if there is a runs directory: looking at nothing creates nothing."""
+        from clarinet_tui.history.database import Database
+
+        if self._db:
+            self._db.renew()
+        elif self.runs_dir.is_dir():
+            self._db = Database.open(self.runs_dir, self.database)
+
+    def ingest(self, now: float) -> None:
+        from clarinet_tui.history.ingest import ingest_all
+        from clarinet_tui.history.states import refresh_states
+
+        if not self._db:
+            return
+        ingest_all(self._db, self.runs_dir)
+        if now - self._looked_after >= LOOK_AFTER:
+            refresh_states(self._db, self.runs_dir)
+            self._looked_after = now
+
+    def close(self) -> None:
+        if self._db:
+            self._db.close()
 
 
 def sentence(error: Exception) -> str:

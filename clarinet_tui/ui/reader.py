@@ -27,15 +27,15 @@ class Reader:
     _seen: tuple[object, ...] | None = None
     _curves: dict[CurvesWanted, tuple[RunRow, Curves]] = field(default_factory=dict)
 
-    def look(self, wanted: Wanted, *, settled: bool = True) -> Snapshot | None:
+    def look(self, wanted: Wanted, *, settled: bool = True, trouble: str = "") -> Snapshot | None:
         """A snapshot, or None if it would be the same as the last one."""
         db = self._open()
         version = db.rows("PRAGMA data_version")[0][0] if db else None
-        seen = (wanted, version, id(db.connection) if db else None, settled)
+        seen = (wanted, version, id(db.connection) if db else None, settled, trouble)
         if seen == self._seen:
             return None
-        empty = Snapshot(settled=settled)
-        snapshot = Snapshot(_listing(db, wanted), self._all_curves(db, wanted), settled=settled) if db else empty
+        listing, curves = (_listing(db, wanted), self._all_curves(db, wanted)) if db else (Listing(), {})
+        snapshot = Snapshot(listing, curves, trouble, settled)
         self._seen = seen
         return snapshot
 

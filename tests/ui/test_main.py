@@ -1,0 +1,47 @@
+"""The command: its arguments, its errors, and what it does not import."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.ui.main import main
+from tests.ui.runs import write_run
+
+
+def test_a_run_that_is_not_there_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--runs-dir", str(tmp_path), "zzz"])
+    assert ended.value.code == 2
+    assert "no run in" in capsys.readouterr().err
+
+
+def test_without_a_terminal_it_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(tmp_path, "aaa111")
+    monkeypatch.setenv("CLARINET_RUNS", str(tmp_path))
+    with pytest.raises(SystemExit) as ended:
+        main(["aaa"])
+    assert ended.value.code == 2
+    assert "clarinet ls" in capsys.readouterr().err
+
+
+def test_three_runs_are_too_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--runs-dir", str(tmp_path), "a", "b", "c"])
+    assert "at most two runs" in capsys.readouterr().err
+
+
+def test_the_first_paint_needs_neither_torch_nor_numpy() -> None:
+    program = "import sys, clarinet_tui.ui.app; print(*{'torch', 'numpy', 'scipy', 'sqlite_utils'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_charts_and_history_need_no_torch() -> None:
+    modules = "clarinet_tui.ui.reader, clarinet_tui.ui.screens.live, clarinet_tui.ui.widgets.run_charts"
+    program = f"import sys, {modules}; print(*{{'torch', 'scipy', 'matplotlib'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

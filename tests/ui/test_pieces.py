@@ -1,0 +1,119 @@
+"""The small things that views are made of."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from clarinet_tui.history.queries import RunRow, Series
+from clarinet_tui.ui import facts
+from clarinet_tui.ui.curves import detailed
+from clarinet_tui.ui.pace import Pace, pace_of
+from clarinet_tui.ui.readings import spark
+from clarinet_tui.ui.states import progress, remaining
+from clarinet_tui.ui.text import ago, bar, percent, printable
+from clarinet_tui.ui.widgets.run_columns import COLUMNS, cell, fit, useful
+
+
+def run_row(**changes: object) -> RunRow:
+    known: dict[str, object] = dict.fromkeys(RunRow.__dataclass_fields__)
+    known |= {"id": "aaa111", "state": "running", "created": 0.0, "tags": (), "notes": (), "note": "", "name": ""}
+    return RunRow(**(known | {"family": "one-step"} | changes))  # type: ignore[arg-type]
+
+
+@given(st.text())
+def test_printable_text_has_one_line_and_steers_nothing(text: str) -> None:
+    shown = printable(text)
+    assert not any(ord(sign) < 32 or 127 <= ord(sign) < 160 for sign in shown)
+    assert printable(shown) == shown
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.integers(1, 60))
+def test_a_cell_has_exactly_its_width_whatever_is_in_it(method: str, name: str, width: int) -> None:
+    run = run_row(method=method, name=name, tags=(name,), iteration=3, iterations_total=10, seconds=5.0)
+    for column in COLUMNS:
+        assert sum(cell_len(text) for text, _ in cell(column, run, width, 100.0)) == width
+
+
+@given(st.integers(1, 300))
+def test_columns_never_need_more_than_there_is(width: int) -> None:
+    fitted = fit(COLUMNS, width)
+    assert sum(size + 1 for _, size in fitted) <= width
+
+
+def test_columns_without_anything_to_say_are_left_out() -> None:
+    titles = {column.title for column in useful([run_row()])}
+    assert "name and tags" not in titles
+    assert "name and tags" in {column.title for column in useful([run_row(tags=("icml",))])}
+
+
+def test_a_run_of_which_nothing_is_known_can_be_shown() -> None:
+    run = run_row(state="queued")
+    assert "?" in facts.about(run, 0.0, 40).plain
+    assert progress(run) is None
+    assert remaining(run) is None
+
+
+def test_the_time_left_follows_from_the_time_spent() -> None:
+    assert remaining(run_row(iteration=25, iterations_total=100, seconds=10.0)) == pytest.approx(30.0)
+
+
+def test_bars_percentages_and_times() -> None:
+    assert bar(0.5, 4) == ("━━", "──")
+    assert bar(2.0, 2) == ("━━", "")
+    assert bar(math.nan, 2) == ("", "──")
+    assert [percent(value) for value in (None, math.nan, 81.25)] == ["–", "–", "81.2"]
+    assert [ago(seconds) for seconds in (5, 61, 7300, 200_000)] == ["now", "1m ago", "2h ago", "2d ago"]
+
+
+def test_sparks() -> None:
+    assert spark(np.arange(8.0), 8) == "▁▂▃▄▅▆▇█"
+    assert spark(np.full(5, 3.0), 3) == "▄▄▄"
+    assert spark(np.array([1.0, math.nan, 2.0]), 3) == "▁·█"
+    assert spark(np.zeros(0), 3) == "   "
+    assert spark(np.full(4, math.nan), 2) == "··"
+
+
+def pace() -> Pace:
+    rows: list[dict[str, Any]] = [
+        {"iteration": 100, "epoch": 1, "adaptation_epoch": None, "seconds": 10.0},
+        {"iteration": 200, "epoch": 2, "adaptation_epoch": None, "seconds": 20.0},
+        {"iteration": 400, "epoch": 3, "adaptation_epoch": 1, "seconds": 60.0},
+        {"iteration": 600, "epoch": 4, "adaptation_epoch": 2, "seconds": 100.0},
+    ]
+    return pace_of(rows)
+
+
+def test_iterations_as_epochs_adaptation_epochs_and_seconds() -> None:
+    x = np.array([50.0, 300.0, 800.0])
+    assert pace().along("epoch", x).tolist() == [0.5, 2.5, 5.0]
+    assert pace().along("time", x).tolist() == [5.0, 40.0, 140.0]
+    adaptation = pace().along("adaptation epoch", x)
+    assert math.isnan(adaptation[0])
+    assert adaptation[2] == 3.0
+
+
+def test_there_and_back_again() -> None:
+    for axis in ("iteration", "epoch", "time"):
+        place = float(pace().along(axis, np.array([300.0]))[0])
+        assert pace().back(axis, place) == pytest.approx(300.0)
+
+
+def test_a_run_without_evaluations_has_only_iterations() -> None:
+    empty = pace_of([])
+    assert np.isnan(empty.along("epoch", np.array([1.0]))).all()
+    assert empty.back("epoch", 3.0) == 3.0
+
+
+def test_detail_replaces_the_overview_where_it_is() -> None:
+    def series(*x: float) -> Series:
+        values = np.array(x)
+        return Series(values, values, values, values, np.zeros(len(x), np.int64))
+
+    joined = detailed(series(0, 10, 20, 30), series(9, 11, 13, 21))
+    assert joined.x.tolist() == [0, 9, 11, 13, 21, 30]
+    assert detailed(series(1, 2), series()).x.tolist() == [1, 2]
