@@ -15,7 +15,7 @@ from clarinet_tui.history.batches import Batch, read_batch
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.record import record
 from clarinet_tui.history.register import ingest_annotations, register, surroundings
-from clarinet_tui.journal.directory import RunDirectory, all_runs
+from clarinet_tui.journal.directory import ANNOTATIONS, JOURNAL, RunDirectory, all_ids, all_runs
 from clarinet_tui.journal.files import modified, size_of
 
 Progress = Callable[[int, int, str], None]
@@ -82,15 +82,15 @@ def forget(db: Database, run_id: str) -> None:
 def ingest_all(db: Database, runs_dir: Path) -> int:
     """Every run that has something new. Runs whose directory is gone are forgotten."""
     db.renew()
-    runs = all_runs(runs_dir)
-    known = {row["run"]: row for row in db.rows("SELECT run, journal, annotations FROM ingested")}
+    ids = all_ids(runs_dir)
+    known = {row[0]: row[1:] for row in db.tuples("SELECT run, journal, annotations FROM ingested")}
     count = 0
-    for run in runs:
-        row = known.pop(run.id, None)
-        if row is None or (size_of(run.journal), size_of(run.annotations)) != (row["journal"], row["annotations"]):
-            count += ingest_run(db, run)
+    for name in ids:
+        place = f"{runs_dir}/{name}"
+        if known.pop(name, None) != (size_of(f"{place}/{JOURNAL}"), size_of(f"{place}/{ANNOTATIONS}")):
+            count += ingest_run(db, RunDirectory(runs_dir, name))
     # With no run left at all it is more likely that the disk is not mounted.
-    for gone in known if runs else ():
+    for gone in known if ids else ():
         forget(db, gone)
     return count
 

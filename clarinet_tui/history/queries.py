@@ -1,5 +1,6 @@
 """What the history tells: runs by query, one run, its evaluations, its curves."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,18 @@ from clarinet_tui.history.query_language import compile_query
 from clarinet_tui.journal.reader import number
 from core.errors import InputError
 
-__all__ = ["RunRow", "Series", "count_runs", "evaluations", "get_run", "list_runs", "metrics_of", "series"]
+__all__ = [
+    "RunRow",
+    "Series",
+    "count_runs",
+    "evaluations",
+    "events",
+    "get_run",
+    "iterations",
+    "list_runs",
+    "metrics_of",
+    "series",
+]
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,7 @@ class RunRow:
 _COLUMNS = """runs.*,
     (SELECT json_group_array(tag) FROM (SELECT tag FROM tags WHERE run = runs.id ORDER BY tag)) AS tags,
     (SELECT note FROM notes WHERE run = runs.id) AS note"""
+PIECE = 5000
 SORTS = frozenset(RunRow.__dataclass_fields__) - {"tags", "note", "notes"}
 
 
@@ -92,6 +105,31 @@ def evaluations(db: Database, run_id: str) -> list[dict[str, Any]]:
     """Every evaluation in order, as the run said it: all columns, the confusion as rows, not-a-number as such."""
     rows = db.rows("SELECT * FROM evaluations WHERE run = ? ORDER BY iteration, epoch, stage", (run_id,))
     return [_evaluation(dict(row)) for row in rows]
+
+
+def iterations(
+    db: Database, run_id: str, *, start: int | None = None, stop: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Every iteration from `start` to before `stop`, as the run said it, in bounded memory."""
+    at, stop = (0 if start is None else start), (2**62 if stop is None else stop)
+    sql = "SELECT * FROM iterations WHERE run = ? AND iteration >= ? AND iteration < ? ORDER BY iteration LIMIT ?"
+    while rows := db.rows(sql, (run_id, at, stop, PIECE)):
+        for row in rows:
+            yield _iteration(dict(row))
+        at = rows[-1]["iteration"] + 1
+
+
+def events(db: Database, run_id: str) -> list[dict[str, Any]]:
+    """All that the run said beside iterations and evaluations, in order; `superseded` is what no longer counts."""
+    rows = db.rows("SELECT fields, superseded FROM events WHERE run = ? ORDER BY position", (run_id,))
+    return [msgspec.json.decode(row["fields"]) | {"superseded": bool(row["superseded"])} for row in rows]
+
+
+def _iteration(row: dict[str, Any]) -> dict[str, Any]:
+    """What was not measured is left out."""
+    other = row.pop("other")
+    kept = {name: value for name, value in row.items() if value is not None or name == "adaptation_epoch"}
+    return kept | {name: number(value) for name, value in (msgspec.json.decode(other) if other else {}).items()}
 
 
 def _evaluation(row: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clarinet_tui.journal.files import ends_torn, open_append, write_all
+from clarinet_tui.journal.files import ends_torn, open_append, told, write_all
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ def _append(path: Path, said: dict[str, Any]) -> None:
     """One whole line, under a lock: several processes write here."""
     file = open_append(path)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        write_all(file, (b"\n" if ends_torn(file) else b"") + msgspec.json.encode(said) + b"\n")
-        os.fsync(file)
+        with told(path):
+            fcntl.flock(file, fcntl.LOCK_EX)
+            write_all(file, (b"\n" if ends_torn(file) else b"") + msgspec.json.encode(said) + b"\n")
+            os.fsync(file)
     finally:
         os.close(file)

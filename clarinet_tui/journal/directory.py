@@ -11,7 +11,7 @@ from typing import Self
 import msgspec
 
 from clarinet_tui.journal.annotations import write_created
-from clarinet_tui.journal.files import replace_file
+from clarinet_tui.journal.files import replace_file, told
 from clarinet_tui.journal.holding import hold
 from clarinet_tui.journal.process import Holder
 from core.config import RunConfig, convert
@@ -24,6 +24,7 @@ ID = re.compile(r"[0-9a-z]{3,32}", re.ASCII)
 RESERVED = frozenset({"stage1", "queue"})
 """Names in a runs directory that look like ids and are none."""
 LARGEST_CONFIG = 1 << 20
+CONFIG, JOURNAL, ANNOTATIONS = "config.toml", "journal.jsonl", "annotations.jsonl"
 
 
 def new_id(now: datetime, random: Callable[[int], bytes] = os.urandom) -> str:
@@ -45,6 +46,16 @@ def valid_id(text: str) -> bool:
     return ID.fullmatch(text) is not None and text not in RESERVED
 
 
+class _Inside:
+    """The path of one file of a run, made when it is asked for: a listing has thousands of runs."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, run: "RunDirectory", owner: type) -> Path:
+        return run.path / self._name
+
+
 class RunDirectory:
     """Every path of a run. A symbolic link is never a run's directory."""
 
@@ -56,15 +67,16 @@ class RunDirectory:
         self.path = self.runs_dir / id
         if self.path.is_symlink():
             raise InputError(f"{self.path} is a symbolic link: copy the run's directory here instead")
-        self.config = self.path / "config.toml"
-        self.journal = self.path / "journal.jsonl"
-        self.annotations = self.path / "annotations.jsonl"
-        self.log = self.path / "worker.log"
-        self.checkpoint = self.path / "checkpoint.pt"
-        self.checkpoint_previous = self.path / "checkpoint-previous.pt"
-        self.environment = self.path / "environment.json"
-        self.lock = self.path / "lock"
-        self.pseudo_labels = self.path / "pseudo_labels.npy"
+
+    config = _Inside(CONFIG)
+    journal = _Inside(JOURNAL)
+    annotations = _Inside(ANNOTATIONS)
+    log = _Inside("worker.log")
+    checkpoint = _Inside("checkpoint.pt")
+    checkpoint_previous = _Inside("checkpoint-previous.pt")
+    environment = _Inside("environment.json")
+    lock = _Inside("lock")
+    pseudo_labels = _Inside("pseudo_labels.npy")
 
     def __repr__(self) -> str:
         return f"RunDirectory({self.id})"
@@ -83,10 +95,11 @@ class RunDirectory:
         import tomli_w
 
         now = now or datetime.now(UTC)
-        Path(runs_dir).mkdir(parents=True, exist_ok=True)
-        run = cls._reserve(runs_dir, id, now, random)
-        write_created(run.annotations, now.timestamp())
-        replace_file(run.config, tomli_w.dumps(msgspec.to_builtins(config)).encode())
+        with told(Path(runs_dir)):
+            Path(runs_dir).mkdir(parents=True, exist_ok=True)
+            run = cls._reserve(runs_dir, id, now, random)
+            write_created(run.annotations, now.timestamp())
+            replace_file(run.config, tomli_w.dumps(msgspec.to_builtins(config)).encode())
         return run
 
     @classmethod
@@ -123,7 +136,7 @@ class RunDirectory:
 
 def find_run(runs_dir: Path, prefix: str) -> RunDirectory:
     """The run whose id begins with `prefix`."""
-    names = _names(runs_dir)
+    names = all_ids(runs_dir)
     found = [prefix] if prefix in names else [name for name in names if prefix and name.startswith(prefix)]
     if len(found) == 1:
         return RunDirectory(runs_dir, found[0])
@@ -135,16 +148,17 @@ def find_run(runs_dir: Path, prefix: str) -> RunDirectory:
 
 def all_runs(runs_dir: Path) -> list[RunDirectory]:
     """Every run, newest first."""
-    return [RunDirectory(runs_dir, name) for name in _names(runs_dir)]
+    return [RunDirectory(runs_dir, name) for name in all_ids(runs_dir)]
 
 
-def _names(runs_dir: Path) -> list[str]:
+def all_ids(runs_dir: Path) -> list[str]:
+    """The ids of every run, newest first: directories, not links, with settings in them."""
     try:
         with os.scandir(runs_dir) as entries:
             names = [entry.name for entry in entries if valid_id(entry.name) and entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
-    return sorted((name for name in names if (Path(runs_dir) / name / "config.toml").is_file()), reverse=True)
+    return sorted((name for name in names if os.access(f"{runs_dir}/{name}/{CONFIG}", os.F_OK)), reverse=True)
 
 
 def _shown(text: str) -> str:

@@ -1,7 +1,11 @@
 """Files that are there whole or not at all, and that are never reached through a symbolic link."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from core.errors import InputError
 
 
 def replace_file(path: Path, content: bytes, mode: int = 0o666) -> None:
@@ -23,7 +27,17 @@ def replace_file(path: Path, content: bytes, mode: int = 0o666) -> None:
 
 def open_append(path: Path, mode: int = 0o666) -> int:
     """A descriptor that only appends, and can be read to see how the file ends."""
-    return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    with told(path):
+        return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """What the system refuses, as a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def ends_torn(file: int) -> bool:
@@ -44,10 +58,10 @@ def write_all(file: int, content: bytes) -> None:
         raise
 
 
-def size_of(path: Path) -> int:
+def size_of(path: Path | str) -> int:
     """Bytes; nothing where there is no file."""
     try:
-        return path.stat().st_size
+        return os.stat(path).st_size  # noqa: PTH116 - a listing asks for thousands, and paths take longer than files
     except OSError:
         return 0
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from clarinet_tui.journal.files import told
 from clarinet_tui.journal.process import Holder, myself
 from core.errors import InputError
 
@@ -28,24 +29,23 @@ os.register_at_fork(after_in_child=_let_go_in_child)
 @contextmanager
 def hold(path: Path, what: str) -> Iterator[Holder]:
     """Hold `path`, or say who does. The file stays: to remove it would let two hold two files of one name."""
-    try:
+    with told(path):
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be opened for writing: {error.strerror}") from None
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"{what} is in the hands of {_described(path)}: stop that one first") from None
-        yield from _held_by_me(file)
+        yield from _held_by_me(file, path)
     finally:
         os.close(file)
 
 
-def _held_by_me(file: int) -> Iterator[Holder]:
+def _held_by_me(file: int, path: Path) -> Iterator[Holder]:
     """A lock that is given back says so: a holder that is gone without that has died."""
     me = myself()
-    _write(file, me)
+    with told(path):
+        _write(file, me)
     _held.add(file)
     try:
         yield me

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clarinet_tui.history import batches
 from clarinet_tui.history.ingest import forget, ingest_all, ingest_run, reindex
-from clarinet_tui.history.queries import evaluations, get_run
+from clarinet_tui.history.queries import evaluations, events, get_run, iterations
 from clarinet_tui.history.schema import EVALUATION_METRICS, ITERATION_METRICS
 from clarinet_tui.journal.annotations import add_tag, remove_tag, set_note
 from clarinet_tui.journal.environment import write_environment
@@ -105,6 +105,11 @@ def test_not_a_number_is_kept(tmp_path: Path) -> None:
     row = db.rows("SELECT mmd, entropy, other FROM iterations WHERE iteration = 1")[0]
     assert (row["mmd"], row["entropy"]) == (None, None)
     assert msgspec.json.decode(row["other"]) == {"mmd": "nan", "entropy": "inf", "own": 3, "bad": "-inf"}
+    first, second = iterations(db, run.id)
+    assert math.isnan(first["mmd"])
+    assert (first["bad"], first["own"], second["mmd"]) == (-math.inf, 3, 1)
+    assert "entropy" not in second
+    assert [row["iteration"] for row in iterations(db, run.id, start=2, stop=3)] == [2]
     (told,) = evaluations(db, run.id)
     assert math.isnan(told["target_accuracy"])
     assert (told["target_loss"], told["confusion"]) == (math.inf, [[1, 2], [3, 4]])
@@ -283,8 +288,8 @@ def test_notices_and_stops_are_events(tmp_path: Path) -> None:
     say(run, [started(), Noticed(iteration=1, message="\x1b[31mred"), Stopped(iteration=1)])
     db = history(tmp_path)
     ingest_run(db, run)
-    told = [row["message"] for row in db.rows("SELECT message FROM events WHERE event = 'notice'")]
-    assert told == ["\x1b[31mred"]
+    told = [(event["event"], event.get("message"), event["superseded"]) for event in events(db, run.id)]
+    assert told == [("started", None, False), ("notice", "\x1b[31mred", False), ("stopped", None, False)]
     row = get_run(db, run.id)
     assert row is not None
     assert row.state == "stopped"

@@ -78,7 +78,7 @@ def test_full_disk_leaves_no_half_line(run: RunDirectory, monkeypatch: pytest.Mo
         return real(file, content[:10])
 
     monkeypatch.setattr(os, "write", write)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(InputError, match="No space"):
         add_tag(run, "tag")
     assert run.annotations.read_bytes() == before
 

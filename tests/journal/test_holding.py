@@ -113,6 +113,6 @@ def test_symlinked_lock_is_refused(run: RunDirectory, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("precious")
     run.lock.symlink_to(outside)
-    with pytest.raises(InputError, match="cannot be opened"), run.hold():
+    with pytest.raises(InputError, match="cannot be written"), run.hold():
         pass
     assert outside.read_text() == "precious"

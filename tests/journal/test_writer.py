@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +13,7 @@ import pytest
 
 from clarinet_tui.journal.reader import Damaged, Record, read
 from clarinet_tui.journal.writer import JournalWriter
+from core.errors import InputError
 from core.events import Checkpointed, Event, Finished
 from tests.journal.said import EIGHT, evaluation, resumed, started, step
 
@@ -202,6 +205,30 @@ def test_journal_is_never_reached_through_a_link(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("precious")
     (tmp_path / "journal.jsonl").symlink_to(outside)
-    with pytest.raises(OSError, match="symbolic links"):
+    with pytest.raises(InputError, match="cannot be written: Too many levels of symbolic links"):
         JournalWriter(tmp_path / "journal.jsonl")
     assert outside.read_text() == "precious"
+
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+from clarinet_tui.journal.writer import JournalWriter
+from tests.journal.said import step
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (5001, resource.RLIM_INFINITY))
+told = []
+with JournalWriter(Path(sys.argv[1]), interval=0.01, say=told.append) as writer:
+    for iteration in range(1, 1001):
+        writer.append(step(iteration))
+    writer.sync()
+    assert writer.path.stat().st_size == 5001 and writer.behind > 0 and len(told) == 1, told
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+assert writer.behind == 0
+"""
+
+
+def test_file_size_limit_of_the_system_itself(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path / "j")], check=True, env=environment)
+    assert [record.fields["iteration"] for record in records(tmp_path / "j")] == list(range(1, 1001))
