@@ -56,7 +56,9 @@ def test_json_lines_from_start_to_finish(folder: Path) -> None:
     assert evaluation["source_accuracy"] is None
     assert 0 <= evaluation["target_accuracy"] <= 100
     (directory,) = (path for path in (folder / "runs").iterdir() if path.is_dir())
-    assert {"config.toml", "journal.jsonl", "environment.json", "checkpoint.pt"} <= set(os.listdir(directory))
+    assert {"config.toml", "journal.jsonl", "environment.json", "checkpoint.pt"} <= {
+        path.name for path in directory.iterdir()
+    }
     assert (folder / "runs" / "clarinet.db").exists()
 
 
@@ -116,7 +118,7 @@ def test_a_requeued_job_goes_on_under_its_id(folder: Path) -> None:
     assert run(folder, *words).returncode == 0
     again = run(folder, *words)
     assert again.returncode == 0, again.stderr
-    assert [event["event"] for event in events(again.stdout)][0] == "resumed"
+    assert events(again.stdout)[0]["event"] == "resumed"
     assert "other settings" in run(folder, *words, "--seed", "5").stderr
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ def test_every_iteration_is_told_once_and_in_order(method: str) -> None:
     assert [event.epoch for event in evaluations] == list(range(1, started.epochs_total + 1))
     assert finished.target_accuracy == evaluations[-1].target_accuracy
     assert [e.stage for e in events if isinstance(e, StageStarted)] == started.stages
-    for before, after in zip(events, events[1:], strict=False):
+    for before, after in pairwise(events):
         if isinstance(after, Evaluated):
             assert isinstance(before, Stepped)
             assert before.iteration == after.iteration
