@@ -11,7 +11,8 @@ import pytest
 
 from core.methods.registry import ENTRY_POINTS
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "write-a-method.md"
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "docs" / "guides" / "write-a-method.md"
 FILE = re.compile(r"^`([\w./]+\.(?:py|toml))`:[^\n]*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 """A file of the guide: its name, a sentence, and a block of code."""
 
@@ -40,7 +41,8 @@ def install(folder: Path, points: dict[str, str]) -> None:
 
 def python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A new interpreter to which everything in `folder` is installed."""
-    environment = os.environ | {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    path = os.pathsep.join([str(folder), str(ROOT)])
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
         [sys.executable, "-P", *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
