@@ -1,6 +1,8 @@
 """What a run is: every setting, typed, bounded, with its sentence; and one clear sentence for what is wrong."""
 
 import difflib
+import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -13,6 +15,7 @@ from core.presets import Preset
 from core.tasks import OFFLINE_TASK
 
 Optimizer = Literal["sgd", "adam"]
+UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.(.*)`)?", re.DOTALL)
 PROTOCOL_EXEMPT = frozenset({"name", "device", "workers", "checkpoint_minutes", "on_nan", "memory_limit_gb"})
 """Settings that may differ between a checkpoint and the run that resumes it: they do not change the numbers."""
 
@@ -168,9 +171,28 @@ def _fields(struct: type[Struct], prefix: str) -> Iterator[Field]:
 def convert(settings: Mapping[str, Any], place: str) -> RunConfig:
     """Check a full mapping; a wrong key or value is named with its place."""
     try:
-        return msgspec.convert(settings, RunConfig)
+        config = msgspec.convert(settings, RunConfig)
     except msgspec.ValidationError as error:
         raise InputError(f"{place}: {_explain(str(error), settings)}") from None
+    for name, value in _flat(msgspec.to_builtins(config)):
+        if wrong := _unwritable(value):
+            raise InputError(f"{place}: {name}: expected {_expected(name)} {wrong}, got {shown(value)}")
+    return config
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _unwritable(value: Any) -> str | None:
+    """Python and TOML have infinity and integers of any length; torch, JSON and SQLite have not."""
+    if isinstance(value, str):
+        return None if value.encode(errors="replace").decode() == value else "in UTF-8"
+    return None if math.isfinite(value) and abs(value) < 2**63 else "and not so large"
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,11 +212,13 @@ def protocol(config: RunConfig) -> dict[str, Any]:
 
 def _explain(message: str, settings: Mapping[str, Any]) -> str:
     """msgspec's message as our sentence: `epochs: expected an integer ≥ 1, got "ten"`."""
-    if "unknown field" in message:
-        key = message.split("`")[1]
-        path = _path(message)
+    if unknown := UNKNOWN.fullmatch(message):
+        key, path = unknown[1], unknown[2]
         full = f"{path}.{key}" if path else key
-        near = difflib.get_close_matches(full, [field.name for field in fields()], n=1)
+        names = [field.name for field in fields()]
+        if full in names:
+            return f"{full}: write this as {key.split('.')[1]} in the table {key.split('.')[0]}"
+        near = difflib.get_close_matches(full, names, n=1)
         return f"{full}: no such setting" + (f"; did you mean {near[0]}?" if near else "")
     path = _path(message)
     value: Any = settings
@@ -225,7 +249,7 @@ def describe(kind: msgspec.inspect.Type) -> str:
     if isinstance(kind, msgspec.inspect.IntType | msgspec.inspect.FloatType):
         word = "an integer" if isinstance(kind, msgspec.inspect.IntType) else "a number"
         bounds = [
-            f"{sign} {bound:g}"
+            f"{sign} {bound:g}" if isinstance(bound, float) else f"{sign} {bound}"
             for sign, bound in ((">", kind.gt), ("≥", kind.ge), ("<", kind.lt), ("≤", kind.le))
             if bound is not None
         ]

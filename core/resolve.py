@@ -8,7 +8,7 @@ import msgspec
 
 from core.config import RunConfig, convert, merge, shown
 from core.errors import InputError
-from core.methods import find_method
+from core.methods import find_method, methods
 from core.presets import PRESETS
 from core.tasks import OFFLINE_TASK, parse_task
 
@@ -21,16 +21,22 @@ def resolve(
     `settings` is a (possibly nested) mapping such as a TOML file holds; `place` names it in errors.
     """
     asked = merge(dict(settings or {}), overrides)
+    if asked.get("precision") == 32:  # as TOML and --set read it
+        asked["precision"] = "32"
     preset = asked.get("preset", "paper")
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise InputError(f"{place}: preset: expected one of {', '.join(PRESETS)}, got {shown(preset)}")
-    spec = find_method(asked.get("method", "clarinet"))
+    methods()  # a plug-in that cannot be used is no matter of this place
+    try:
+        spec = find_method(_text(asked, "method", "clarinet"))
+        task = parse_task(_text(asked, "task", OFFLINE_TASK))
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from None
     for key, value in spec.fixed.items():
         if key in asked and asked[key] != value:
             raise InputError(
                 f"{place}: {key}: {spec.name} is defined by {key} = {shown(value)}, got {shown(asked[key])}"
             )
-    task = parse_task(str(asked.get("task", OFFLINE_TASK)))
     base = merge(PRESETS[preset].settings_for(spec.family, task), spec.defaults)
     config = convert(merge(merge(base, asked), {**spec.fixed, "method": spec.name}), place)
     return msgspec.structs.replace(
@@ -39,6 +45,13 @@ def resolve(
         threads=config.threads or default_threads(cores),
         stage1=msgspec.structs.replace(config.stage1, seed=config.seed) if config.stage1.seed < 0 else config.stage1,
     )
+
+
+def _text(asked: Mapping[str, Any], name: str, default: str) -> str:
+    value = asked.get(name, default)
+    if not isinstance(value, str):
+        raise InputError(f"{name}: expected a text, got {shown(value)}")
+    return value
 
 
 def default_threads(cores: int | None = None) -> int:

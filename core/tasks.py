@@ -56,7 +56,7 @@ class Task:
     def kinds(self) -> tuple[str, ...]:
         """By what presets size a run: its source, and whether it is in colour."""
         colour = ("colour",) if self.shape == COLOUR else ()
-        return (*colour, self.source.letter)
+        return (self.source.letter, *colour)
 
     @property
     def shape(self) -> tuple[int, int, int] | None:
@@ -84,9 +84,16 @@ def parse_domain(text: str) -> Domain:
     known = DOMAINS.get(text) or BY_NAME.get(text.lower() if len(text) > 1 else text)
     if known:
         return known
-    folder = Path(text).expanduser()
-    if folder.is_dir():
-        whole = folder.resolve()
+    whole = _folder(text)
+    if whole is not None:
         return Domain(letter=str(whole), name=whole.name, title=whole.name, folder=whole)
     letters = ", ".join(f"{domain.letter} ({domain.name})" for domain in DOMAINS.values())
     raise InputError(f'task: "{text}" is neither a folder nor one of {letters}')
+
+
+def _folder(text: str) -> Path | None:
+    try:
+        folder = Path(text).expanduser()
+        return folder.resolve() if folder.is_dir() else None
+    except (OSError, RuntimeError):  # a name that is too long, a folder that may not be seen, a user that is not there
+        return None

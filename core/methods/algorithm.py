@@ -13,7 +13,8 @@ from torch.optim import SGD, Adam, Optimizer
 
 from core.config import RunConfig
 from core.data.streams import stream
-from core.methods.registry import StageSpec
+from core.errors import InputError
+from core.methods.registry import StageSpec, told
 from core.networks import Classifier, Discriminator, build_classifier, build_discriminator, use_generator
 from core.plan import StagePlan
 
@@ -86,15 +87,15 @@ class Algorithm(ABC):
         network = self.config.network
         with seeded(self.stream("G and F")):
             classifier = build_classifier(network, problem.shape, problem.classes, self.config.weights)
-        return self._place("classifier", classifier)
+        return self.place("classifier", classifier)
 
     def build_discriminator(self) -> Discriminator:
         inputs = self.classifier.width * (self.problem.classes if self.conditional else 1)
         with seeded(self.stream("D")):
             discriminator = build_discriminator(inputs)
-        return self._place("discriminator", discriminator)
+        return self.place("discriminator", discriminator)
 
-    def _place(self, name: str, module: Network) -> Network:
+    def place(self, name: str, module: Network) -> Network:
         if self.config.channels_last:
             module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         module.to(self.problem.device).train()
@@ -158,7 +159,10 @@ class Algorithm(ABC):
 def load_algorithm(stage: StageSpec) -> type[Algorithm]:
     """The class that a stage's specification names."""
     module, _, name = stage.algorithm.partition(":")
-    loaded: type[Algorithm] = getattr(importlib.import_module(module), name)
+    try:
+        loaded: type[Algorithm] = getattr(importlib.import_module(module), name)
+    except Exception as error:  # the module of a plug-in may raise anything
+        raise InputError(f"stage {stage.name}: {stage.algorithm} cannot be imported ({told(error)})") from error
     return loaded
 
 

@@ -101,13 +101,20 @@ def methods() -> Mapping[str, MethodSpec]:
     """Our methods and those of installed plug-ins, by name."""
     found = dict(METHODS)
     for point in entry_points(group=ENTRY_POINTS):
-        spec = point.load()
+        try:
+            spec = point.load()
+        except Exception as error:  # a plug-in may raise anything
+            raise InputError(f"plug-in {point.name} ({point.value}): cannot be imported ({told(error)})") from error
         if not isinstance(spec, MethodSpec):
             raise InputError(f"plug-in {point.name} ({point.value}): expected a MethodSpec, got {type(spec).__name__}")
         if spec.name in found:
             raise InputError(f"plug-in {point.name} ({point.value}): there is a method {spec.name} already")
         found[spec.name] = spec
     return found
+
+
+def told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def find_method(name: str) -> MethodSpec:

@@ -36,6 +36,19 @@ def test_a_method_says_what_it_is_and_can_be_loaded(name: str) -> None:
         assert not getattr(loaded.step, "__isabstractmethod__", False)
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "why"),
+    [
+        ("absent:Mine", "ModuleNotFoundError: No module named 'absent'"),
+        ("core.methods.gac:Mine", "AttributeError: module 'core.methods.gac' has no attribute 'Mine'"),
+    ],
+)
+def test_an_algorithm_that_is_not_there_is_one_sentence(algorithm: str, why: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_algorithm(StageSpec("mine", algorithm, "true"))
+    assert str(caught.value) == f"stage mine: {algorithm} cannot be imported ({why})"
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize(
     ("ablation", "changed"),

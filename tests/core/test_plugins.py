@@ -108,6 +108,16 @@ def test_a_plugged_in_method_is_one_of_the_command_lines(project: Path) -> None:
             "from core.methods import METHODS\nTAKEN = METHODS['gac']",
             "plug-in odd (odd:TAKEN): there is a method gac already",
         ),
+        (
+            "odd:SPEC",
+            "raise RuntimeError('no\\nlicence')",
+            "plug-in odd (odd:SPEC): cannot be imported (RuntimeError: no\\nlicence)",
+        ),
+        (
+            "odd:SPEC",
+            "import absent",
+            "plug-in odd (odd:SPEC): cannot be imported (ModuleNotFoundError: No module named 'absent')",
+        ),
     ],
 )
 def test_a_plug_in_that_cannot_be_used_is_one_sentence(value: str, code: str, sentence: str, tmp_path: Path) -> None:

@@ -94,6 +94,13 @@ def test_a_folder_called_like_a_domain_needs_its_path(tmp_path: Path, monkeypatc
     assert parse_domain("./M").folder == tmp_path / "M"
 
 
+@pytest.mark.parametrize("text", ["x" * 300, "~nobody-is-called-this", "a\0b", "a\nb"])
+def test_what_cannot_be_a_folder_is_one_sentence(text: str) -> None:
+    with pytest.raises(InputError, match="is neither a folder nor one of") as caught:
+        parse_task(f"{text}->M")
+    assert str(caught.value).isprintable()
+
+
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     file = tmp_path / "train.npz"
     file.touch()
