@@ -188,3 +188,10 @@ def test_huge_and_tiny_values_have_labels_that_fit() -> None:
         for scale in ("linear", "log", "symlog"):
             text = rows(plan_of(Line.of("a", X, y), width=80, scale=scale))
             assert any("┤" in row for row in text)
+
+
+def test_two_lines_that_lie_on_each_other_can_both_be_seen() -> None:
+    lines = (Line.of("a", range(9), [5.0] * 9), Line.of("b", range(9), [5.0] * 9))
+    text = "".join(rows(plan_of(*lines)))
+    assert text.count("●") >= 3
+    assert text.count("■") >= 3

@@ -137,3 +137,11 @@ async def test_the_history_survives_being_deleted_under_the_app(app: ClarinetApp
             file.unlink()
         write_run(runs_dir, "ddd444", age=1)
         await until(pilot, lambda: "ddd444" in screen_text(app), "the rebuilt history")
+
+
+async def test_the_first_keys_go_to_the_table(app: ClarinetApp, runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert isinstance(app.focused, RunTable)
+        await until(pilot, lambda: "aaa111" in screen_text(app))
+        assert isinstance(app.focused, RunTable)

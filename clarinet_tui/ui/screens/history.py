@@ -41,7 +41,9 @@ class HistoryScreen(ViewScreen):
         with Horizontal(id="history"):
             yield RunTable(now=self.session.now, id="runs")
             with Vertical(id="detail"):
-                yield VerticalScroll(Static(id="about", markup=False), id="about-scroll", can_focus=False)
+                yield VerticalScroll(
+                    Static("Reading the history…", id="about", markup=False), id="about-scroll", can_focus=False
+                )
         yield Welcome(str(self.session.runs_dir))
         yield Footer()
 

@@ -20,6 +20,7 @@ class ViewScreen(Screen[None]):
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012  Textual's own declaration
     VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-high")]  # noqa: RUF012
+    AUTO_FOCUS = ""
     NAME: ClassVar[str]
 
     def __init__(self, session: Session) -> None:

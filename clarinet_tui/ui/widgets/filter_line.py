@@ -43,6 +43,7 @@ class FilterLine(Vertical):
         super().__init__(id=id)
         self._pause: Timer | None = None
         self._applied = ""
+        self.display = False
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="line"):
@@ -52,7 +53,6 @@ class FilterLine(Vertical):
         yield Static(classes="problem", markup=False)
 
     def on_mount(self) -> None:
-        self.display = False
         self.query_one(".problem").display = False
 
     def open(self) -> None:

@@ -9,26 +9,30 @@ from numpy.typing import NDArray
 from clarinet_tui.ui.widgets.chart.series import Flags, Floats
 
 Codes = NDArray[np.uint32]
+Patterns = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Glyphs:
-    """A way to draw dots: how many a cell has, and the character for each pattern (first dot = bit 0, row by row)."""
+    """A way to draw dots: how many a cell has, and the character for each pattern (first dot = bit 0, row by row).
+
+    The character of the empty pattern is 0, which lets through what lies behind.
+    """
 
     name: str
     across: int
     down: int
     table: Codes
 
-    def cells(self, dots: Flags) -> Codes:
-        """The characters for a field of dots; a blank cell is 0."""
+    def patterns(self, dots: Flags) -> Patterns:
+        """The dots of each cell as bits; patterns of two lines can be laid over each other with `|`."""
         rows, columns = dots.shape[0] // self.down, dots.shape[1] // self.across
         grouped = dots.reshape(rows, self.down, columns, self.across)
         pattern = np.zeros((rows, columns), dtype=np.intp)
         for row in range(self.down):
             for column in range(self.across):
                 pattern |= grouped[:, row, :, column].astype(np.intp) << (row * self.across + column)
-        return self.table[pattern]
+        return pattern
 
 
 def _braille() -> Codes:

@@ -40,12 +40,12 @@ class Field:
         self.codes[row, column : column + len(text)] = np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
         self.styles[row, column : column + len(text)] = style
 
-    def overlay(self, row: int, column: int, codes: Codes, style: int) -> None:
+    def overlay(self, row: int, column: int, codes: Codes, styles: NDArray[np.int16]) -> None:
         """Puts a block of characters over the field; 0 lets through what was there."""
         here = slice(row, row + codes.shape[0]), slice(column, column + codes.shape[1])
         seen = codes > 0
         np.copyto(self.codes[here], codes, where=seen)
-        np.copyto(self.styles[here], np.int16(style), where=seen)
+        np.copyto(self.styles[here], styles, where=seen)
 
     def column(self, column: int, row: int, length: int, sign: str, style: int) -> None:
         """A vertical rule that leaves the lines it meets as they are."""

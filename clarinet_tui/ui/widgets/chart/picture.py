@@ -75,11 +75,9 @@ def draw(plan: Plan) -> Picture:
     draw_axes(canvas, axes, plan)
     traces = [_trace(line, place, plan, axes) for place, line in enumerate(plan.lines)]
     _draw_marks(canvas, axes, plan)
-    for trace in reversed(traces):
-        _draw_line(canvas, axes, trace.raw, faint(trace.slot) if trace.smoothed else solid(trace.slot), plan.glyphs)
-    for trace in reversed(traces):
-        if trace.smoothed:
-            _draw_line(canvas, axes, trace.smoothed, solid(trace.slot), plan.glyphs)
+    if plan.smoothing > 0:
+        _draw_lines(canvas, axes, [(trace.raw, faint(trace.slot)) for trace in traces], plan.glyphs)
+    _draw_lines(canvas, axes, [(trace.shown, solid(trace.slot)) for trace in traces], plan.glyphs)
     _label_marks(canvas, axes, plan)
     if plan.crosshair is not None:
         _draw_crosshair(canvas, axes, plan.crosshair)
@@ -103,11 +101,17 @@ def _trace(line: Line, place: int, plan: Plan, axes: Axes) -> _Trace:
     return trace
 
 
-def _draw_line(canvas: Field, axes: Axes, columns: Columns, style: int, glyphs: Glyphs) -> None:
+def _draw_lines(canvas: Field, axes: Axes, lines: list[tuple[Columns, int]], glyphs: Glyphs) -> None:
+    """In a cell that several lines cross, the dots of all are seen, in the colour of the first."""
     dots = axes.height * glyphs.down
-    low, high = spans(columns)
-    codes = glyphs.cells(ink(axes.dot_rows(high), axes.dot_rows(low), dots))
-    canvas.overlay(axes.top, axes.left, codes, style)
+    patterns = np.zeros((axes.height, axes.width), dtype=np.intp)
+    styles = np.zeros((axes.height, axes.width), dtype=np.int16)
+    for columns, style in reversed(lines):
+        low, high = spans(columns)
+        one = glyphs.patterns(ink(axes.dot_rows(high), axes.dot_rows(low), dots))
+        patterns |= one
+        np.copyto(styles, np.int16(style), where=one > 0)
+    canvas.overlay(axes.top, axes.left, glyphs.table[patterns], styles)
 
 
 def _draw_marks(canvas: Field, axes: Axes, plan: Plan) -> None:
@@ -146,7 +150,8 @@ def _draw_markers(canvas: Field, axes: Axes, trace: _Trace, place: int, lines: i
 def _marked(mean: Floats, width: int, across: int, place: int, lines: int) -> Cells:
     known = np.flatnonzero(~np.isnan(mean))
     if known.size <= max(1, width // 4):
-        return known
+        # Lines take turns, so that two that lie on each other can be told apart.
+        return known if known.size <= lines else np.unique(np.r_[known[place % lines :: lines], known[-1]])
     gap = max(12, width // 6) * across
     wanted = np.arange((place + 1) * gap // (lines + 1), known[-1], gap)
     return np.unique(np.r_[known[np.minimum(np.searchsorted(known, wanted), known.size - 1)], known[-1]])
