@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from clarinet_tui.history.migrate import bring_up_to_date, check_schema
+from clarinet_tui.journal.files import size_of
 from core.errors import InputError
 
 NAME = "clarinet.db"
@@ -28,6 +29,7 @@ class Database:
     def open(cls, runs_dir: Path, path: Path | None = None) -> Self:
         """For reading and writing; made or migrated where that is needed."""
         path = path or Path(runs_dir) / NAME
+        _refuse_hollow(path)
         with explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             connection = _connect(f"{path.absolute().as_uri()}?mode=rwc")
@@ -45,6 +47,7 @@ class Database:
         path = path or Path(runs_dir) / NAME
         if not path.exists():
             raise InputError(f"{path}: there is no history yet: start a run, or say `clarinet reindex`")
+        _refuse_hollow(path)
         with explained(path):
             connection = _connect(f"{path.absolute().as_uri()}?mode=ro")
             try:
@@ -131,7 +134,17 @@ def _in_words(path: Path, error: sqlite3.DatabaseError) -> HistoryError:
         return HistoryError(f"{path}: the disk is full: the runs go on, and the history catches up when there is room")
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return HistoryError(f"{path}: cannot be opened for writing: give --db a path on a disk of your own")
-    return DamagedHistory(f"{path}: not a readable history ({error}): `clarinet reindex` makes it anew from the runs")
+    return damaged(path, str(error))
+
+
+def damaged(path: Path, why: str) -> DamagedHistory:
+    return DamagedHistory(f"{path}: not a readable history ({why}): `clarinet reindex` makes it anew from the runs")
+
+
+def _refuse_hollow(path: Path) -> None:
+    """A file that was emptied while others have it open: they keep it locked for ever, and write to its log."""
+    if path.exists() and size_of(path) == 0 and size_of(path.with_name(path.name + "-wal")) > 0:
+        raise damaged(path, "it was emptied")
 
 
 def _connect(address: str) -> sqlite3.Connection:

@@ -6,6 +6,7 @@ begins to where it ends, and writes its rows. If somebody else has moved it firs
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,15 +81,17 @@ def forget(db: Database, run_id: str) -> None:
 
 
 def ingest_all(db: Database, runs_dir: Path) -> int:
-    """Every run that has something new. Runs whose directory is gone are forgotten."""
+    """Every run that has something new and can be read. Runs whose directory is gone are forgotten."""
     db.renew()
-    ids = all_ids(runs_dir)
+    # What is known was there before; so what is not there after that is gone, and not new.
     known = {row[0]: row[1:] for row in db.tuples("SELECT run, journal, annotations FROM ingested")}
+    ids = all_ids(runs_dir)
     count = 0
     for name in ids:
         place = f"{runs_dir}/{name}"
         if known.pop(name, None) != (size_of(f"{place}/{JOURNAL}"), size_of(f"{place}/{ANNOTATIONS}")):
-            count += ingest_run(db, RunDirectory(runs_dir, name))
+            with suppress(OSError):
+                count += ingest_run(db, RunDirectory(runs_dir, name))
     # With no run left at all it is more likely that the disk is not mounted.
     for gone in known if ids else ():
         forget(db, gone)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from clarinet_tui.history.database import NAME, DamagedHistory, Database
+from clarinet_tui.history.database import NAME, DamagedHistory, Database, damaged
 
 
 @contextmanager
@@ -13,18 +13,22 @@ def emptied(runs_dir: Path, path: Path | None = None) -> Iterator[Database]:
     """A readable database is emptied in place, so that those who have it open stay with it; garbage is set aside."""
     path = path or runs_dir / NAME
     try:
-        db = Database.open(runs_dir, path)
+        _empty(runs_dir, path)
+    except DamagedHistory:
+        _set_aside(path)
+    with Database.open(runs_dir, path) as db:
+        yield db
+
+
+def _empty(runs_dir: Path, path: Path) -> None:
+    with Database.open(runs_dir, path) as db:
+        found = db.rows("PRAGMA quick_check(1)")[0][0]
+        if found != "ok":
+            raise damaged(path, found)
         with db.transaction() as connection:
             connection.execute("DELETE FROM iterations")
             connection.execute("DELETE FROM rollups")
             connection.execute("DELETE FROM runs")
-    except DamagedHistory:
-        _set_aside(path)
-        db = Database.open(runs_dir, path)
-    try:
-        yield db
-    finally:
-        db.close()
 
 
 def _set_aside(path: Path) -> None:

@@ -110,6 +110,7 @@ class JournalWriter:
                 raise self._trouble
         finally:
             os.close(self._file)
+            self._file = -1  # the number may soon be another file's
 
     def _flush_often(self) -> None:
         while not self._closing:

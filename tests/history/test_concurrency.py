@@ -4,13 +4,15 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from clarinet_tui.history import batches
-from clarinet_tui.history.database import Database
+from clarinet_tui.history.database import NAME, Database
 from clarinet_tui.history.ingest import ingest_all, reindex
 from clarinet_tui.journal.directory import RunDirectory, all_runs
 from clarinet_tui.journal.reader import read
@@ -22,8 +24,8 @@ INGEST = """
 import sys
 from pathlib import Path
 from clarinet_tui.history import batches
-from clarinet_tui.history.database import Database
-from clarinet_tui.history.database import Database
+from clarinet_tui.history.database import NAME, Database
+from clarinet_tui.history.database import NAME, Database
 from clarinet_tui.history.ingest import ingest_all
 batches.MOST_ROWS = 37
 db = Database.open(Path(sys.argv[1]))
@@ -34,9 +36,26 @@ print(count + ingest_all(db, Path(sys.argv[1])))
 """
 
 
-def ingester(runs: Path) -> "subprocess.Popen[bytes]":
+RECORD = """
+import sys, time
+from pathlib import Path
+from clarinet_tui.history.database import NAME, Database
+from clarinet_tui.history.ingest import ingest_all
+from core.errors import InputError
+runs, db = Path(sys.argv[1]), None
+while not (runs / "over").exists():
+    try:
+        db = db or Database.open(runs)
+        ingest_all(db, runs)
+    except InputError:
+        db = None
+    time.sleep(0.01)
+"""
+
+
+def ingester(runs: Path, code: str = INGEST) -> "subprocess.Popen[bytes]":
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.Popen([sys.executable, "-c", INGEST, str(runs)], stdout=subprocess.PIPE, env=environment)
+    return subprocess.Popen([sys.executable, "-c", code, str(runs)], stdout=subprocess.PIPE, env=environment)
 
 
 def speak(runs: list[RunDirectory], rounds: int) -> None:
@@ -108,6 +127,49 @@ def test_killed_anywhere_and_taken_up_again(tmp_path: Path, seed: int) -> None:
         reindex(tmp_path)
         assert content(db) == grown
         assert db.rows("SELECT count(*) FROM iterations")[0][0] == 2 * 4999
+
+
+def overwritten(database: Path) -> None:
+    database.write_bytes(b"garbage" * 5000)
+
+
+def emptied(database: Path) -> None:
+    database.write_bytes(b"")
+
+
+def deleted(database: Path) -> None:
+    database.unlink()
+
+
+def deleted_with_its_log(database: Path) -> None:
+    for path in database.parent.glob(NAME + "*"):
+        path.unlink()
+
+
+@pytest.mark.parametrize("harm", [overwritten, emptied, deleted, deleted_with_its_log])
+def test_database_harmed_while_runs_go_on(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    runs = [make_run(tmp_path) for _ in range(2)]
+    with history(tmp_path) as db:
+        recorders = [ingester(tmp_path, RECORD) for _ in range(2)]
+        speaking = threading.Thread(target=speak, args=(runs, 40))
+        speaking.start()
+        while progress(db) == 0:
+            time.sleep(0.01)
+    harm(tmp_path / NAME)
+    time.sleep(0.2)
+    reindex(tmp_path)
+    speaking.join()
+    (tmp_path / "over").touch()
+    for process in recorders:
+        process.communicate()
+        assert process.returncode == 0
+    with history(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        assert db.rows("PRAGMA integrity_check")[0][0] == "ok"
+        grown = content(db)
+        reindex(tmp_path)
+        assert content(db) == grown
+        assert db.rows("SELECT count(*) FROM iterations")[0][0] == 2 * (40 * 40 - 5 * 25)
 
 
 def test_interrupted_inside_a_transaction_nothing_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
