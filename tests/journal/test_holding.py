@@ -75,7 +75,7 @@ def test_lock_given_back_says_so(run: RunDirectory) -> None:
 
 
 def test_forked_child_does_not_keep_the_lock(run: RunDirectory) -> None:
-    then = "import os; child = os.fork(); child and print(child, flush=True); time.sleep(60)"
+    then = "import os; os.fork() or print(os.getpid(), flush=True); time.sleep(60)"
     process = holder_process(run, then)
     assert process.stdout is not None
     child = int(process.stdout.readline())
