@@ -7,10 +7,23 @@ import pytest
 from textual.pilot import Pilot
 
 from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.screens.view import ViewScreen
 from tests.ui.conftest import SIZES, make_app, screen_text, until
 from tests.ui.runs import three_runs
 
 Compare = Callable[..., bool]
+STILL = 6
+"""So many looks in a row must show the same."""
+
+
+def complete(app: ClarinetApp) -> bool:
+    """Whether the view has got what it wants at the size that it has."""
+    snapshot, screen = app.session.snapshot, app.screen
+    assert isinstance(screen, ViewScreen)
+    if snapshot is None or not snapshot.settled:
+        return False
+    wanted = screen.wanted().curves
+    return all(one.run in snapshot.curves and snapshot.curves[one.run].wanted == one for one in wanted)
 
 
 def still(words: str) -> Callable[[Pilot[None]], object]:
@@ -20,9 +33,12 @@ def still(words: str) -> Callable[[Pilot[None]], object]:
         app = pilot.app
         assert isinstance(app, ClarinetApp)
         await until(pilot, lambda: words in screen_text(app), words)
-        await until(pilot, lambda: app.session.snapshot is not None and app.session.snapshot.settled)
+        await until(pilot, lambda: complete(app), "everything that the view wants")
         app.feed.stop()
-        await pilot.pause(0.1)
+        seen: list[str] = []
+        while len(seen) < STILL or len(set(seen[-STILL:])) > 1:
+            await pilot.pause(0.05)
+            seen.append(screen_text(app))
 
     return wait
 

@@ -56,7 +56,7 @@ class ViewScreen(Screen[None]):
             self.receive(self.session.snapshot)
         self.ask()
 
-    def on_resize(self) -> None:
+    def on_run_charts_room_changed(self) -> None:
         self.call_after_refresh(self.ask)
 
     def receive(self, snapshot: Snapshot) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.message import Message
 
 from clarinet_tui.ui.curves import ACCURACIES, LOSSES, lines_of, marks_of
 from clarinet_tui.ui.pace import AXES, AxisName
@@ -15,6 +18,10 @@ METRICS = (*LOSSES, *ACCURACIES)
 
 class RunCharts(Vertical):
     """Shows the curves of one run at a time; another run starts with everything in view."""
+
+    @dataclass
+    class RoomChanged(Message):
+        """The charts have another size: they need curves of another width."""
 
     def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -34,6 +41,7 @@ class RunCharts(Vertical):
     def on_resize(self) -> None:
         """When there is little room, both charts share the labels of the lower one."""
         self.loss.x_labels = self.size.height >= 30 or not self.accuracy.display
+        self.post_message(self.RoomChanged())
 
     def wanted(self, run: str, *more: str) -> CurvesWanted:
         """What these charts need to know of a run; zoomed, the window in detail."""
