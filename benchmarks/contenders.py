@@ -1,0 +1,115 @@
+"""The product's whole loop, and the bare limit that it is measured against."""
+
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD
+
+from clarinet_tui.journal.writer import JournalWriter
+from core.config import RunConfig
+from core.data.batches import normalise
+from core.data.complementary import class_priors, label_weights
+from core.data.sets import TaskData
+from core.events import Stepped
+from core.losses.adversarial import adversarial_loss, domain_input
+from core.losses.complementary import ascent_loss, class_losses
+from core.losses.entropy import entropy, entropy_weights
+from core.losses.reversal import reverse_gradient
+from core.losses.scattering import log_scatter
+from core.networks import build_classifier, build_discriminator, use_generator
+from core.train import train
+
+STRENGTH = 0.5
+"""λ halfway: what it is makes no difference to the time."""
+Network = TypeVar("Network", bound=nn.Module)
+
+
+class WholeLoop:
+    """Batches, step, metrics and events of `core.train`, each event appended to a journal."""
+
+    def __init__(self, config: RunConfig, data: TaskData, folder: Path) -> None:
+        self.journal = JournalWriter(folder / "journal.jsonl")
+        self.events = train(config, data=data, should_stop=self._begin)
+        self.begun = self.done = 0
+        self.deterministic = False
+
+    def _begin(self) -> bool:
+        """Asked before each iteration: never stops, only counts."""
+        self.begun += 1
+        return False
+
+    def run(self, iterations: int) -> int:
+        """At least so many iterations, until every one that was begun has been told of."""
+        before = self.done
+        torch.use_deterministic_algorithms(self.deterministic, warn_only=True)
+        while self.done - before < iterations or self.done < self.begun:
+            event = next(self.events)
+            self.journal.append(event)
+            if isinstance(event, Stepped):
+                self.done = event.iteration
+        self.deterministic = torch.are_deterministic_algorithms_enabled()
+        torch.use_deterministic_algorithms(False)  # the others are not asked to be
+        return self.done - before
+
+    def close(self) -> None:
+        self.events.close()  # type: ignore[attr-defined]
+        self.journal.close()
+
+
+class BareLimit:
+    """The same forward and backward passes and steps over and over on one batch, and nothing else."""
+
+    def __init__(self, config: RunConfig, data: TaskData) -> None:
+        self.config = config
+        source, target, size = data.source_train, data.target_train, config.batch_size
+        assert source.ybar is not None
+        self.source, self.target = (normalise(torch.from_numpy(part.x[:size]), True) for part in (source, target))
+        self.labels = torch.from_numpy(label_weights(source.ybar[:size]))
+        self.priors = torch.from_numpy(class_priors(source.ybar)).float()
+        classes = len(data.classes)
+        self.classifier = placed(build_classifier(config.network, data.shape, classes))
+        self.discriminator = placed(build_discriminator(self.classifier.width * classes))
+        self.fg, self.d = list(self.classifier.parameters()), list(self.discriminator.parameters())
+        momentum, decay = config.momentum, config.weight_decay
+        self.fg_step = SGD(self.fg, config.classifier_rate, momentum, weight_decay=decay, fused=True)
+        self.d_step = SGD(self.d, config.discriminator_rate, momentum, weight_decay=decay, fused=True)
+
+    def run(self, iterations: int) -> int:
+        for _ in range(iterations):
+            self.iterate()
+        return iterations
+
+    def iterate(self) -> None:
+        source, target = self.classifier(self.source), self.classifier(self.target)
+        losses = class_losses(source[1], self.labels, self.priors)
+        loss, _ = ascent_loss(losses, by_counts=self.config.ascent_by_counts)
+        first = torch.autograd.grad(loss, self.fg, retain_graph=True)
+        both = torch.autograd.grad(self.adversarial_loss(source, target), [*self.fg, *self.d])
+        second, third = both[: len(self.fg)], both[len(self.fg) :]
+        for optimizer, weights, gradients in (
+            (self.fg_step, self.fg, first),
+            (self.d_step, self.d, third),
+            (self.fg_step, self.fg, second),
+        ):
+            for weight, gradient in zip(weights, gradients, strict=True):
+                weight.grad = gradient
+            optimizer.step()
+
+    def adversarial_loss(self, *domains: tuple[Tensor, Tensor]) -> Tensor:
+        scores, weights = [], []
+        for features, logits in domains:
+            log_t = log_scatter(logits, self.config.scatter)
+            pair = domain_input(features, log_t, detach=self.config.detach_predictions)
+            scores.append(self.discriminator(reverse_gradient(pair, STRENGTH)))
+            h = entropy(log_t, self.config.entropy_epsilon)
+            weights.append(entropy_weights(reverse_gradient(h, STRENGTH)))
+        terms, detach_sums = self.config.domain_terms, self.config.detach_weight_sums
+        return adversarial_loss(*scores, *weights, terms=terms, detach_sums=detach_sums)
+
+
+def placed(network: Network) -> Network:
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    use_generator(network, torch.Generator().manual_seed(1))
+    return network
