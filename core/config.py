@@ -192,7 +192,9 @@ def _unwritable(value: Any) -> str | None:
     """Python and TOML have infinity and integers of any length; torch, JSON and SQLite have not."""
     if isinstance(value, str):
         return None if value.encode(errors="replace").decode() == value else "in UTF-8"
-    return None if math.isfinite(value) and abs(value) < 2**63 else "and not so large"
+    if isinstance(value, float):
+        return None if math.isfinite(value) else "that is finite"
+    return None if abs(value) < 2**63 else "and not so large"
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

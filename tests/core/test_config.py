@@ -192,7 +192,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"task": "M"}, 'run.toml: task: expected SOURCE->TARGET such as "M->U", got "M"'),
     ({"task": 3}, "run.toml: task: expected a text, got 3"),
     ({"preset": ["quick"]}, "run.toml: preset: expected one of paper, literal, quick, smoke, got ['quick']"),
-    ({"classifier_rate": float("inf")}, "run.toml: classifier_rate: expected a number > 0 and not so large, got inf"),
+    ({"classifier_rate": float("inf")}, "run.toml: classifier_rate: expected a number > 0 that is finite, got inf"),
     (
         {"stage1": {"epochs": 10**20}},
         f"run.toml: stage1.epochs: expected an integer ≥ 1 and not so large, got {10**20}",
