@@ -14,8 +14,6 @@ from core.errors import InputError
 
 SILENT_AFTER = 600.0
 """Seconds without a word until a run of another machine is called silent."""
-TICK = 0.1
-"""Seconds that a file's time may lag behind the clock: the kernel stamps files by its tick."""
 _OPEN = """SELECT id, state, said, heard,
     (SELECT max(time) FROM events WHERE run = id AND event IN ('started', 'resumed')) AS begun
     FROM runs WHERE said IN ('queued', 'running')"""
@@ -58,7 +56,7 @@ def _state(row: sqlite3.Row, holder: Holder | None, lives: bool | None, now: flo
     heard = row["heard"] or 0.0
     if holder is not None and lives:
         # The file's time may be another machine's clock, so that either will do.
-        spoke = row["said"] == "running" and max(heard + TICK, row["begun"] or 0.0) >= holder.since
+        spoke = row["said"] == "running" and max(heard, row["begun"] or 0.0) >= holder.since
         return "running" if spoke else "starting"
     if row["said"] == "queued":
         # Given back in good order before the first word: it was refused, and waits as before.
