@@ -20,7 +20,7 @@ demo: setup
 	@$(BIN)/clarinet demo
 
 test: setup
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses logical
 
 lint: setup
 	@$(BIN)/ruff format --check .

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from core import checkpoint
 from core.config import RunConfig
 from core.data.sets import TaskData
-from core.device import find_device
 from core.errors import InputError
 from core.evaluate import agreement, examine, logits_of
 from core.events import (
@@ -65,12 +64,17 @@ class Position:
 
 class Session:
     def __init__(
-        self, config: RunConfig, data: TaskData, pseudo_labels: Sequence[int] | None, around: Surroundings
+        self,
+        config: RunConfig,
+        data: TaskData,
+        device: torch.device,
+        pseudo_labels: Sequence[int] | None,
+        around: Surroundings,
     ) -> None:
         self.config = config
         self.around = around
         self.method = find_method(config.method)
-        self.device = find_device(config.device)
+        self.device = device
         self.material = gather(config, data, self.device)
         self.plan = make_plan(config, self.method, len(self.material.source), len(self.material.target))
         labels = {stage.labels for stage in self.method.stages}

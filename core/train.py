@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.config import RunConfig
 from core.data.sets import TaskData
-from core.device import TorchSettings
+from core.device import TorchSettings, find_device
 from core.events import Event
 from core.session import Session, Surroundings
 
@@ -31,13 +31,14 @@ def train(
     not be yielded any more comes first when the run is resumed. `before_checkpoint` is called before a state is
     written, so that whoever records the events can make them durable first. `pseudo_labels` stand in for stage 1.
     """
+    device = find_device(config.device)  # before data is read or made for nothing
     with TorchSettings(config):
         if data is None:
             from core.data.load import load_task
 
             data = load_task(config, Path(data_dir), progress)
         surroundings = Surroundings(checkpoint_dir, should_stop, before_checkpoint, clock)
-        session = Session(config, data, pseudo_labels, surroundings)
+        session = Session(config, data, device, pseudo_labels, surroundings)
         try:
             yield from session.resume() if resume else session.start()
             yield from session.run()

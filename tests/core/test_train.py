@@ -172,14 +172,15 @@ def test_streamed_images_give_the_numbers_of_resident_ones() -> None:
 
 
 def test_a_shape_of_its_own_and_bf16_train_too() -> None:
-    shrink = {
+    small = tiny_data(source=8, target=8)
+    shrunk = {
         name: dataclasses.replace(images, x=np.ascontiguousarray(images.x[:, ::2, ::2].repeat(2, axis=3)))
-        for name, images in vars(DATA).items()
+        for name, images in vars(small).items()
         if hasattr(images, "ybar")
     }
-    data = dataclasses.replace(DATA, **shrink)
+    data = dataclasses.replace(small, **shrunk)
     assert data.shape == (14, 14, 2)
-    events = events_of(tiny_config(epochs=1, precision="bf16"), data)
+    events = events_of(tiny_config(epochs=1, warmup_epochs=0, batch_size=4, precision="bf16"), data)
     assert isinstance(events[-1], Finished)
 
 
