@@ -15,6 +15,7 @@ class Domain:
     title: str
     colour: bool = False
     folder: Path | None = None
+    """Where own data is: a folder, or one .npz file."""
 
     @property
     def own(self) -> bool:
@@ -84,16 +85,17 @@ def parse_domain(text: str) -> Domain:
     known = DOMAINS.get(text) or BY_NAME.get(text.lower() if len(text) > 1 else text)
     if known:
         return known
-    whole = _folder(text)
+    whole = _own(text)
     if whole is not None:
         return Domain(letter=str(whole), name=whole.name, title=whole.name, folder=whole)
     letters = ", ".join(f"{domain.letter} ({domain.name})" for domain in DOMAINS.values())
-    raise InputError(f'task: "{text}" is neither a folder nor one of {letters}')
+    raise InputError(f'task: "{text}" is neither a folder, an .npz file nor one of {letters}')
 
 
-def _folder(text: str) -> Path | None:
+def _own(text: str) -> Path | None:
+    """A folder, or one file of arrays, under its whole name."""
     try:
-        folder = Path(text).expanduser()
-        return folder.resolve() if folder.is_dir() else None
+        path = Path(text).expanduser()
+        return path.resolve() if path.is_dir() or (path.suffix == ".npz" and path.is_file()) else None
     except (OSError, RuntimeError):  # a name that is too long, a folder that may not be seen, a user that is not there
         return None

@@ -1,4 +1,4 @@
-"""A folder of one's own: train.npz, train/<class>/ or just <class>/, with test.npz or test/<class>/ beside it."""
+"""Own data: one .npz file, or a folder with train.npz, train/<class>/ or just <class>/, and test likewise."""
 
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from core.tasks import Domain
 def read_own(domain: Domain, image_size: int, scratch: Scratch) -> DomainParts:
     """The domain with its training images and, where the folder has them apart, its test images."""
     folder = domain.folder
+    if folder is not None and folder.is_file():
+        return DomainParts(domain.name, domain.title, read_arrays(folder, scratch), None, folder=str(folder), notes=())
     if folder is None or not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder")
     train, test = _split(folder, "train", scratch), _split(folder, "test", scratch)

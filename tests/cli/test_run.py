@@ -145,7 +145,7 @@ def test_two_workers_of_one_run_are_refused(folder: Path) -> None:
         (["--headless", "--set", "epochs=ten"], 'command line: epochs: expected an integer ≥ 1, got "ten"'),
         (["--headless", "--set", "epoch=3"], "command line: epoch: no such setting; did you mean epochs?"),
         (["--headless", "--method", "clarinete"], 'method: no method "clarinete"; did you mean clarinet?'),
-        (["--headless", "--task", "M->nowhere"], 'task: "nowhere" is neither a folder nor one of'),
+        (["--headless", "--task", "M->nowhere"], 'task: "nowhere" is neither a folder, an .npz file nor one of'),
         (["--headless", "--task", "photos->scans", "--set", "batch_size=64", "--set", "source_size=0"], "64"),
         (["--headless", "--task", "M->U"], "clarinet data fetch"),
         (["--headless", "--device", "cuda:7"], "device: there is no cuda:7 here"),

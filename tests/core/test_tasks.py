@@ -55,7 +55,9 @@ def test_the_tasks_of_the_paper_keep_their_names(name: str) -> None:
 @pytest.mark.parametrize("letter", ["u", "s", "y", "d"])
 def test_other_small_letters_are_no_domains(letter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=f'task: "{letter}" is neither a folder nor one of M \\(mnist\\), U'):
+    with pytest.raises(
+        InputError, match=f'task: "{letter}" is neither a folder, an .npz file nor one of M \\(mnist\\), U'
+    ):
         parse_task(f"M->{letter}")
 
 
@@ -96,16 +98,18 @@ def test_a_folder_called_like_a_domain_needs_its_path(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("text", ["x" * 300, "~nobody-is-called-this", "a\0b", "a\nb"])
 def test_what_cannot_be_a_folder_is_one_sentence(text: str) -> None:
-    with pytest.raises(InputError, match="is neither a folder nor one of") as caught:
+    with pytest.raises(InputError, match="is neither a folder, an .npz file nor one of") as caught:
         parse_task(f"{text}->M")
     assert str(caught.value).isprintable()
 
 
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    file = tmp_path / "train.npz"
-    file.touch()
-    with pytest.raises(InputError, match=r'task: ".*train\.npz" is neither a folder nor one of'):
-        parse_task(f"{file}->M")
+def test_a_file_of_arrays_is_a_domain_and_another_file_is_not(tmp_path: Path) -> None:
+    arrays, text = tmp_path / "photos.npz", tmp_path / "photos.txt"
+    arrays.touch()
+    text.touch()
+    assert parse_task(f"{arrays}->M").source.folder == arrays.resolve()
+    with pytest.raises(InputError, match=r'task: ".*photos\.txt" is neither a folder, an .npz file nor one of'):
+        parse_task(f"{text}->M")
 
 
 @pytest.mark.parametrize(

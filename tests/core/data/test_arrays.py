@@ -9,7 +9,7 @@ import pytest
 from core.data.arrays import count_images, read_arrays
 from core.data.scratch import Scratch
 from core.errors import InputError
-from tests.core.data.folders import images, labels, save
+from tests.core.data.folders import images, labels, load, save
 
 
 def read(path: Path) -> Any:
@@ -46,6 +46,17 @@ def test_classes_are_named(tmp_path: Path) -> None:
     part = read(save(tmp_path / "train.npz", x=images(3), y=labels(3), classes=np.array(["a", "b", "c"])))
 
     assert part.names == ("a", "b", "c")
+
+
+def test_one_file_is_a_domain_without_a_test_set(tmp_path: Path) -> None:
+    source = save(tmp_path / "photos.npz", x=images(9), ybar=labels(9))
+    target = save(tmp_path / "scans.npz")
+    data = load(source, target, tmp_path)
+
+    assert len(data.source_train) == 9
+    assert data.source_test is None
+    assert data.target_test is data.target_train
+    assert any("no test images" in note for note in data.notes)
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
