@@ -98,7 +98,7 @@ def test_a_folder_called_like_a_domain_needs_its_path(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("text", ["x" * 300, "~nobody-is-called-this", "a\0b", "a\nb"])
 def test_what_cannot_be_a_folder_is_one_sentence(text: str) -> None:
-    with pytest.raises(InputError, match="is neither a folder, an .npz file nor one of") as caught:
+    with pytest.raises(InputError, match=r"is neither a folder, an \.npz file nor one of") as caught:
         parse_task(f"{text}->M")
     assert str(caught.value).isprintable()
 
