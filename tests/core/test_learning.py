@@ -1,0 +1,34 @@
+"""On real digits, methods learn what they should: shown in seconds with small budgets."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.events import Evaluated
+from core.resolve import resolve
+from core.train import train
+
+pytestmark = pytest.mark.digits
+
+
+def last_evaluation(digits: Path, method: str, **settings: Any) -> Evaluated:
+    small = {"source_size": 4000, "target_size": 2000, "test_size": 500, "threads": 1, "preset": "quick"}
+    config = resolve(small, method=method, task="M->U", **settings)
+    evaluations = [event for event in train(config, data_dir=digits) if isinstance(event, Evaluated)]
+    return evaluations[-1]
+
+
+def test_with_all_wrong_labels_known_a_few_hundred_iterations_learn(digits: Path) -> None:
+    stage1 = {"epochs": 6, "rate": 1e-3, "batch_size": 64}
+    known = last_evaluation(digits, "gac", ybars_per_sample=9, stage1=stage1)
+    assert known.source_accuracy is not None
+    assert known.source_accuracy > 60
+    assert known.target_accuracy is not None
+    assert known.target_accuracy > 30
+
+
+def test_taking_complementary_labels_for_true_ones_learns_to_be_wrong(digits: Path) -> None:
+    wrong = last_evaluation(digits, "clarinet-ce", warmup_epochs=3, epochs=1, warmup_rate=1e-3, batch_size=64)
+    assert wrong.target_accuracy is not None
+    assert wrong.target_accuracy < 10
