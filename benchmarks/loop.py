@@ -49,6 +49,7 @@ def main() -> None:
     print(f"{arguments.rounds} rounds, {arguments.iterations} iterations of each in random order", flush=True)
     with contenders(config, data, arguments.workers) as racing:
         report(race(racing, arguments.rounds, arguments.iterations))
+    print(f"\nLoad of the machine, this included: {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores")
 
 
 def parse() -> argparse.Namespace:

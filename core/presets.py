@@ -33,7 +33,7 @@ class Protocol:
 # GAC+DAN, GAC+DANN and GAC+CDAN_E: one SGD at 0.005 for all networks, no warm-up.
 TWO_STEP = {"warmup_epochs": 0, "classifier_rate": 0.005, "discriminator_rate": 0.005, "scatter": 1.0}
 
-QUICK_STAGE1 = {"epochs": 8, "rate": 5e-4, "batch_size": 128}
+QUICK_STAGE1 = {"epochs": 8, "rate": 1e-3}
 
 PRESETS: dict[str, Protocol] = {
     "paper": Protocol("What most probably made the published numbers.", two_step=TWO_STEP),
@@ -53,24 +53,23 @@ PRESETS: dict[str, Protocol] = {
     ),
     "quick": Protocol(
         "The same algorithm, sized for minutes on a CPU.",
-        {"epochs": 4, "lambda_horizon": 3333, "stage1": QUICK_STAGE1},
+        {"epochs": 3, "lambda_horizon": 1000, "stage1": QUICK_STAGE1},
         {
             "warmup_epochs": 6,
-            "warmup_optimizer": "adam",
             "warmup_rate": 5e-4,
-            "classifier_rate": 1e-3,
-            "discriminator_rate": 2e-2,
+            "optimizer": "adam",
+            "classifier_rate": 3e-4,
+            "discriminator_rate": 1e-3,
         },
         {**TWO_STEP, "classifier_rate": 1e-2, "discriminator_rate": 1e-2},
         sizes={
-            "U": Protocol("USPS is an eighth of MNIST.", {"stage1": {**QUICK_STAGE1, "epochs": 60}}),
+            "U": Protocol("USPS is an eighth of MNIST.", {"stage1": {**QUICK_STAGE1, "epochs": 64}}),
             "colour": Protocol(
                 "The colour network is several times slower.",
                 {
                     "source_size": 10_000,
                     "target_size": 10_000,
                     "test_size": 2_000,
-                    "epochs": 3,
                     "stage1": {**QUICK_STAGE1, "epochs": 6},
                 },
                 {"warmup_epochs": 5},

@@ -13,10 +13,10 @@ METHODS = ("clarinet", "gac+cdan-e")
 SETTINGS = [
     "batch_size=64",
     "ybars_per_sample=4",
-    "warmup_epochs=6",
-    "epochs=2",
+    "warmup_epochs=5",
+    "epochs=3",
     "lambda_horizon=500",
-    "stage1.epochs=6",
+    "stage1.epochs=5",
     "stage1.batch_size=64",
 ]
 """Short, and with four complementary labels an image instead of one, so that two minutes are enough to learn."""

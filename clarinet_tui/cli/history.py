@@ -1,6 +1,7 @@
 """`clarinet ls`, `show` and `compare`: what was recorded."""
 
 import json as json_
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,10 @@ from clarinet_tui.cli.options import RUNS, Json, RunsDir
 if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
     from clarinet_tui.history.queries import RunRow
+
+COLUMNS = ("id", "state", "method", "task", "seed", "preset", "epoch", "target", "source", "pseudo", "time")
+ROOMY, WIDE = 90, 200
+"""Columns of a terminal that has room for the preset, and of a file."""
 
 
 def list_(
@@ -101,18 +106,19 @@ def _table(rows: "list[RunRow]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
     if not rows:
         console.print(Text("No runs. The first one: clarinet run --headless"))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("id", "state", "method", "task", "seed", "preset"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    for name in ("epoch", "target", "source", "pseudo", "time"):
-        table.add_column(name, justify="right", no_wrap=True)
+    columns = [name for name in COLUMNS if name != "preset" or console.width >= ROOMY]
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for name in columns:
+        right = name in ("epoch", "target", "source", "pseudo", "time")
+        table.add_column(name, justify="right" if right else "left", no_wrap=True, overflow="ellipsis")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in _cells(row)))
-    console.print(table, width=None if console.is_terminal else 200)
+        cells = dict(zip(COLUMNS, _cells(row), strict=True))
+        table.add_row(*(Text(cells[name]) for name in columns))
+    console.print(table)
 
 
 def _cells(row: "RunRow") -> tuple[str, ...]:

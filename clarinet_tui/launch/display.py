@@ -83,9 +83,11 @@ class PlainLines(Lines):
         self._clock, self._every = clock, every
         self._next = 0.0
         self._total = 0
+        self._prepared = ""
 
     def preparing(self, what: str, done: int, total: int) -> None:
-        if done >= total:
+        if done >= total and what != self._prepared:
+            self._prepared = what
             self.write(what)
 
     def notice(self, sentence: str) -> None:
