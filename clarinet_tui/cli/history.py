@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clarinet_tui.cli.options import RUNS, Json, RunsDir
+from clarinet_tui.text import duration, printable
 
 if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
@@ -117,7 +118,7 @@ def _table(rows: "list[RunRow]") -> None:
         table.add_column(name, justify="right" if right else "left", no_wrap=True, overflow="ellipsis")
     for row in rows:
         cells = dict(zip(COLUMNS, _cells(row), strict=True))
-        table.add_row(*(Text(cells[name]) for name in columns))
+        table.add_row(*(Text(printable(cells[name])) for name in columns))
     console.print(table)
 
 
@@ -133,7 +134,7 @@ def _cells(row: "RunRow") -> tuple[str, ...]:
         _percent(row.target_accuracy),
         _percent(row.source_accuracy),
         _percent(row.pseudo_label_accuracy),
-        "" if row.seconds is None else f"{row.seconds:.0f} s",
+        "" if row.seconds is None else duration(row.seconds),
     )
 
 
@@ -142,4 +143,4 @@ def _percent(value: float | None) -> str:
 
 
 def _shown(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    return printable(", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value))

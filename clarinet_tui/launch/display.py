@@ -2,10 +2,11 @@
 
 import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Literal, Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from clarinet_tui.launch.sentences import sentence
 from core.events import Event, Started, Stepped, plain
@@ -22,14 +23,14 @@ class Display(Protocol):
     def close(self) -> None: ...
 
 
-def choose_display(kind: Literal["json"] | None, out: TextIO = sys.stdout) -> Display:
-    if kind == "json":
-        return JsonLines(out)
+def choose_display(run_id: str, *, json: bool, out: TextIO = sys.stdout) -> Display:
+    if json:
+        return JsonLines(out, run_id)
     if out.isatty():
         from clarinet_tui.launch.progress import ProgressBar
 
-        return ProgressBar()
-    return PlainLines(out)
+        return ProgressBar(run_id)
+    return PlainLines(out, run_id)
 
 
 class Lines:
@@ -45,19 +46,25 @@ class Lines:
             self._out.write(line + "\n")
             self._out.flush()
         except OSError:
+            with contextlib.suppress(OSError):  # so that the interpreter's last flush finds somewhere to go
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())
             self._out = None
-            with contextlib.suppress(OSError):
-                sys.stdout = open("/dev/null", "w")  # noqa: SIM115, PTH123 - stands in until the process ends
 
     def close(self) -> None:
         """Nothing to tidy up."""
 
 
 class JsonLines(Lines):
-    """One event a line; numbers that JSON does not have are given as text."""
+    """One event a line; the first one says which run. Numbers that JSON does not have are given as text."""
+
+    def __init__(self, out: TextIO, run_id: str) -> None:
+        super().__init__(out)
+        self._first: dict[str, Any] = {"id": run_id}
 
     def show(self, event: Event) -> None:
-        self.write(json.dumps(jsonable(plain(event)), ensure_ascii=False, separators=(",", ":")))
+        said = jsonable({**plain(event), **self._first})
+        self._first = {}
+        self.write(json.dumps(said, ensure_ascii=False, separators=(",", ":")))
 
     def preparing(self, what: str, done: int, total: int) -> None:
         """Events only."""
@@ -78,8 +85,11 @@ def jsonable(value: object) -> object:
 class PlainLines(Lines):
     """For a log file: a line at each turn of the run, and at most one every ten seconds between."""
 
-    def __init__(self, out: TextIO, clock: Callable[[], float] = time.monotonic, every: float = 10.0) -> None:
+    def __init__(
+        self, out: TextIO, run_id: str, clock: Callable[[], float] = time.monotonic, every: float = 10.0
+    ) -> None:
         super().__init__(out)
+        self._run_id = run_id
         self._clock, self._every = clock, every
         self._next = 0.0
         self._total = 0
@@ -100,5 +110,5 @@ class PlainLines(Lines):
             if self._clock() < self._next:
                 return
             self._next = self._clock() + self._every
-        if line := sentence(event, self._total):
+        if line := sentence(event, self._total, self._run_id):
             self.write(line)

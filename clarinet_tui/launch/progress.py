@@ -9,7 +9,8 @@ from core.events import Evaluated, Event, Resumed, StageStarted, Started, Steppe
 
 
 class ProgressBar:
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, run_id: str, console: Console | None = None) -> None:
+        self._run_id = run_id
         self._console = console or Console(highlight=False)
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
@@ -49,7 +50,7 @@ class ProgressBar:
             self._bar.update(self._training, description=event.stage)
         if isinstance(event, Resumed):
             self._bar.update(self._training, completed=event.from_iteration, visible=True)
-        if line := sentence(event, self._total):
+        if line := sentence(event, self._total, self._run_id):
             self._console.print(Text(line))
 
     def close(self) -> None:

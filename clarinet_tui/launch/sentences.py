@@ -1,5 +1,6 @@
 """What a run says, in words for people."""
 
+from clarinet_tui.text import printable
 from core.events import (
     Evaluated,
     Event,
@@ -15,15 +16,20 @@ from core.events import (
 )
 
 
-def sentence(event: Event, iterations_total: int) -> str | None:
-    """An event in one line for people."""
+def sentence(event: Event, iterations_total: int, run_id: str) -> str | None:
+    """An event in words, which may quote anything and steer no terminal."""
+    said = _said(event, iterations_total, run_id)
+    return None if said is None else "\n".join(printable(line) for line in said.split("\n"))
+
+
+def _said(event: Event, iterations_total: int, run_id: str) -> str | None:
     match event:
         case Started():
             made = "".join(f"\n  note: {note}" for note in event.notes)
             sizes = f"{event.source_size} source and {event.target_size} target images, {event.test_size} to test on"
-            return f"{event.method} on {event.task}, seed {event.seed}, {event.device}: {sizes}{made}"
+            return f"run {run_id}: {event.method} on {event.task}, seed {event.seed}, {event.device}, {sizes}{made}"
         case Resumed():
-            return f"resumed from iteration {event.from_iteration}"
+            return f"run {run_id}: resumed from iteration {event.from_iteration}"
         case StageStarted():
             return f"stage {event.index}: {event.stage}"
         case Stepped():
@@ -38,7 +44,7 @@ def sentence(event: Event, iterations_total: int) -> str | None:
         case Noticed():
             return event.message
         case Stopped():
-            return f"stopped at iteration {event.iteration}; it can be resumed"
+            return f"stopped at iteration {event.iteration}; go on with: clarinet run --headless --resume {run_id}"
         case Failed():
             return f"failed: {event.message}"
         case Finished():

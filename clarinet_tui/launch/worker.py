@@ -41,7 +41,7 @@ class Signals:
 def main() -> int:
     arguments = parse(sys.argv[1:])
     signals = Signals()
-    display = choose_display("json" if arguments.json else None)
+    display = choose_display(arguments.id, json=arguments.json)
     run = RunDirectory(arguments.runs_dir, arguments.id)
     try:
         with run.hold(), discarded_if_refused(run, arguments.fresh):

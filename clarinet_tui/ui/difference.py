@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from clarinet_tui.text import duration, number, percent
 from clarinet_tui.ui.facts import said
-from clarinet_tui.ui.text import duration, number, percent
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow

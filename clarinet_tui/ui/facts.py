@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from clarinet_tui.text import ago, bar, duration, number, percent, printable
 from clarinet_tui.ui.states import LIVE, ROLES, look, progress, remaining
-from clarinet_tui.ui.text import ago, bar, duration, number, percent, printable
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow

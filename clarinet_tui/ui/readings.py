@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from textual.content import Content
 
+from clarinet_tui.text import number
 from clarinet_tui.ui.facts import Part, said
-from clarinet_tui.ui.text import number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

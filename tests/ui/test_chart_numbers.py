@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clarinet_tui.ui.text import duration, number
+from clarinet_tui.text import duration, number
 from clarinet_tui.ui.widgets.chart.scales import Scale, fit
 from clarinet_tui.ui.widgets.chart.series import Line, extent_of
 from clarinet_tui.ui.widgets.chart.ticks import linear_ticks, time_ticks, y_ticks

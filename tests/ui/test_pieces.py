@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from clarinet_tui.history.queries import RunRow, Series
+from clarinet_tui.text import ago, bar, percent, printable
 from clarinet_tui.ui import facts
 from clarinet_tui.ui.curves import detailed
 from clarinet_tui.ui.pace import Pace, pace_of
 from clarinet_tui.ui.readings import spark
 from clarinet_tui.ui.states import progress, remaining
-from clarinet_tui.ui.text import ago, bar, percent, printable
 from clarinet_tui.ui.widgets.run_columns import COLUMNS, cell, fit, useful
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 
+from clarinet_tui.text import ago, bar, duration, percent, printable
 from clarinet_tui.ui.states import LIVE, look, progress, remaining
-from clarinet_tui.ui.text import ago, bar, duration, percent, printable
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow

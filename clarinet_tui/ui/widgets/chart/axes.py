@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clarinet_tui.ui.text import duration, number
+from clarinet_tui.text import duration, number
 from clarinet_tui.ui.widgets.chart.field import AXIS, GRID, LABEL, POINTER, ZERO, Field
 from clarinet_tui.ui.widgets.chart.scales import Scale, fit, limits
 from clarinet_tui.ui.widgets.chart.series import Floats, Line

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from rich.cells import cell_len, set_cell_size
 
-from clarinet_tui.ui.text import number
+from clarinet_tui.text import number
 from clarinet_tui.ui.widgets.chart import palette
 from clarinet_tui.ui.widgets.chart.field import LABEL, PLAIN, solid
 from clarinet_tui.ui.widgets.chart.series import Line

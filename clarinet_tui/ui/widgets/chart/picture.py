@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clarinet_tui.ui.text import printable
+from clarinet_tui.text import printable
 from clarinet_tui.ui.widgets.chart import palette
 from clarinet_tui.ui.widgets.chart.axes import Axes, draw_axes, make_axes
 from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, Glyphs, ink

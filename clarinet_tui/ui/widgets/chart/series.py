@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clarinet_tui.ui.text import printable
+from clarinet_tui.text import printable
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

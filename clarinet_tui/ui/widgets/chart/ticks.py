@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from clarinet_tui.ui.text import SUFFIXES, duration, exponential, number, trimmed
+from clarinet_tui.text import SUFFIXES, duration, exponential, number, trimmed
 from clarinet_tui.ui.widgets.chart.scales import Scale
 
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)

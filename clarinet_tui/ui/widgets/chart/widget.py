@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from clarinet_tui.ui.text import printable
+from clarinet_tui.text import printable
 from clarinet_tui.ui.widgets.chart.axes import Axes
 from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, Glyphs
 from clarinet_tui.ui.widgets.chart.field import LABEL, PLAIN
