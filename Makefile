@@ -29,7 +29,8 @@ lint: setup
 	@$(BIN)/lint-imports
 
 bench: setup
-	@$(BIN)/python -m benchmarks.loop
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.loop
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.memory
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

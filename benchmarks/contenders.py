@@ -98,13 +98,11 @@ class BareLimit:
             optimizer.step()
 
     def adversarial_loss(self, *domains: tuple[Tensor, Tensor]) -> Tensor:
-        scores, weights = [], []
-        for features, logits in domains:
-            log_t = log_scatter(logits, self.config.scatter)
-            pair = domain_input(features, log_t, detach=self.config.detach_predictions)
-            scores.append(self.discriminator(reverse_gradient(pair, STRENGTH)))
-            h = entropy(log_t, self.config.entropy_epsilon)
-            weights.append(entropy_weights(reverse_gradient(h, STRENGTH)))
+        features, logits = (torch.cat(parts) for parts in zip(*domains, strict=True))
+        log_t = log_scatter(logits, self.config.scatter)
+        pairs = domain_input(reverse_gradient(features, STRENGTH), log_t, detach=self.config.detach_predictions)
+        scores = self.discriminator(pairs).chunk(2)
+        weights = entropy_weights(reverse_gradient(entropy(log_t, self.config.entropy_epsilon), STRENGTH)).chunk(2)
         terms, detach_sums = self.config.domain_terms, self.config.detach_weight_sums
         return adversarial_loss(*scores, *weights, terms=terms, detach_sums=detach_sums)
 

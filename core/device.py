@@ -1,11 +1,15 @@
 """Which device a run computes on, and torch's settings for as long as it does."""
 
 from types import TracebackType
+from typing import Any
 
 import torch
+import torch.utils.deterministic
 
 from core.config import RunConfig
 from core.errors import InputError
+
+MEMORY: Any = torch.utils.deterministic  # torch types no attribute of it
 
 
 def find_device(name: str) -> torch.device:
@@ -32,11 +36,15 @@ class TorchSettings:
         self._threads = torch.get_num_threads()
         self._deterministic = torch.are_deterministic_algorithms_enabled()
         self._warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+        self._fills = MEMORY.fill_uninitialized_memory
         torch.set_num_threads(self._config.threads)
         torch.use_deterministic_algorithms(True, warn_only=True)
+        # We read no memory before it is written: filling it costs a hundred calls an iteration.
+        MEMORY.fill_uninitialized_memory = False
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         torch.set_num_threads(self._threads)
         torch.use_deterministic_algorithms(self._deterministic, warn_only=self._warn_only)
+        MEMORY.fill_uninitialized_memory = self._fills
