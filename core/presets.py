@@ -33,7 +33,7 @@ class Protocol:
 # GAC+DAN, GAC+DANN and GAC+CDAN_E: one SGD at 0.005 for all networks, no warm-up.
 TWO_STEP = {"warmup_epochs": 0, "classifier_rate": 0.005, "discriminator_rate": 0.005, "scatter": 1.0}
 
-QUICK_STAGE1 = {"epochs": 8, "rate": 1e-3}
+QUICK_STAGE1 = {"epochs": 10, "rate": 2e-4}
 
 PRESETS: dict[str, Protocol] = {
     "paper": Protocol("What most probably made the published numbers.", two_step=TWO_STEP),
@@ -63,7 +63,7 @@ PRESETS: dict[str, Protocol] = {
         },
         {**TWO_STEP, "classifier_rate": 1e-2, "discriminator_rate": 1e-2},
         sizes={
-            "U": Protocol("USPS is an eighth of MNIST.", {"stage1": {**QUICK_STAGE1, "epochs": 64}}),
+            "U": Protocol("USPS is an eighth of MNIST.", {"stage1": {**QUICK_STAGE1, "epochs": 80}}),
             "colour": Protocol(
                 "The colour network is several times slower.",
                 {
