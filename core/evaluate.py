@@ -45,9 +45,9 @@ def logits_of(classifier: Classifier, images: Images, device: torch.device, bf16
     classifier.eval()
     order = torch.arange(len(images), device=device)
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16):
-        outputs = [classifier(batch)[1].float() for batch in images.batches(order, BATCH)]
+        logits = torch.cat([classifier(batch)[1] for batch in images.batches(order, BATCH)])
     classifier.train()
-    return torch.cat(outputs)
+    return logits.float() if bf16 else logits
 
 
 @torch.no_grad()

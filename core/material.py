@@ -86,13 +86,14 @@ def gather(config: RunConfig, data: TaskData, device: torch.device) -> Material:
 
     mask = data.source_train.ybar
     assert mask is not None, "load_task always gives the source its complementary labels"
+    weights = torch.from_numpy(label_weights(mask)).to(device)
     return Material(
         data=data,
         device=device,
         source=place(data.source_train.x),
         target=place(data.target_train.x),
-        weights=torch.from_numpy(label_weights(mask)).to(device),
-        priors=torch.from_numpy(class_priors(mask)).float().to(device),
+        weights=weights,
+        priors=torch.from_numpy(class_priors(mask)).to(device, weights.dtype),
         label_hash=label_hash(mask),
         source_test=measure(data.source_test, True) if data.source_test else None,
         target_test=measure(data.target_test, False),

@@ -27,7 +27,7 @@ def oppose(
     )
     with algorithm.autocast():
         scores = discriminator(pairs)
-    source_scores, target_scores = torch.split(scores.float(), [len(source.logits), len(target.logits)])
+    source_scores, target_scores = torch.split(algorithm.full(scores), [len(source.logits), len(target.logits)])
     weights = entropy_weights(reverse_gradient(h, entropy_strength))
     loss = adversarial_loss(
         source_scores,

@@ -127,7 +127,11 @@ class Algorithm(ABC):
     def _see(self, images: Tensor) -> Seen:
         with self.autocast():
             features, logits = self.classifier(images)
-        return Seen(features.float(), logits.float())
+        return Seen(self.full(features), self.full(logits))
+
+    def full(self, computed: Tensor) -> Tensor:
+        """What autocast has computed, in the precision that losses need."""
+        return computed.float() if self.config.precision == "bf16" else computed
 
     def autocast(self) -> torch.autocast:
         bf16 = self.config.precision == "bf16"
