@@ -59,6 +59,8 @@ class Position:
     """The stage that was last announced."""
     evaluated: int = 0
     """The epoch that was last evaluated."""
+    labelled: bool = False
+    """Whether stage 1's labels were told."""
     seconds: float = 0.0
 
 
@@ -295,9 +297,11 @@ class Session:
     def _label_source(self, stage: StagePlan) -> Iterator[Event]:
         """Stage 1 ends: its classifier labels the source, and the next stage begins from fresh networks."""
         assert self.algorithm is not None
-        logits = logits_of(self.algorithm.classifier, self.material.source, self.device, self._bf16)
-        self.pseudo_labels = logits.argmax(dim=1).cpu().numpy()
-        yield self._labelled(self.pseudo_labels, given=False)
+        if not self.position.labelled:
+            logits = logits_of(self.algorithm.classifier, self.material.source, self.device, self._bf16)
+            self.pseudo_labels = logits.argmax(dim=1).cpu().numpy()
+            self.position.labelled = True
+            yield self._labelled(self.pseudo_labels, given=False)
         self._enter(self.plan.stages[stage.index])
         yield from self._checkpoint()
 
@@ -305,9 +309,7 @@ class Session:
         """Labels were given: the run stands where stage 1 would have ended."""
         assert self.pseudo_labels is not None
         stage1 = self.plan.stages[0]
-        self.position = Position(
-            iteration=stage1.last_iteration, announced=1, evaluated=stage1.epochs, seconds=self.position.seconds
-        )
+        self.position = Position(iteration=stage1.last_iteration, announced=1, evaluated=stage1.epochs, labelled=True)
         self._enter(self.plan.stages[1])
         yield self._labelled(self.pseudo_labels, given=True)
 

@@ -9,7 +9,7 @@ import torch
 from core.checkpoint import NAME, PREVIOUS, load
 from core.config import RunConfig
 from core.errors import InputError
-from core.events import Checkpointed, Event, Failed, Finished, Resumed, Stepped, Stopped
+from core.events import Checkpointed, Event, Failed, Finished, PseudoLabelled, Resumed, StageStarted, Stepped, Stopped
 from core.methods import METHODS
 from core.train import train
 from tests.core.tiny import repeatable, steps, tiny_config, tiny_data
@@ -17,6 +17,7 @@ from tests.core.tiny import repeatable, steps, tiny_config, tiny_data
 DATA = tiny_data()
 SPOKEN = (Checkpointed, Stopped, Resumed)
 """Events that tell of stopping and resuming, not of the run."""
+TURNS = (StageStarted, PseudoLabelled)
 
 
 def said(events: list[Event]) -> list[dict[str, object]]:
@@ -63,7 +64,8 @@ def test_asked_to_stop_and_resumed_equals_uninterrupted(method: str, tmp_path: P
 def test_closed_at_any_event_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -> None:
     config = tiny_config(method)
     expected = whole(config, tmp_path)
-    for point in random.Random(method).sample(range(1, len(expected) - 1), 6):
+    turns = [number for number, event in enumerate(expected, start=1) if isinstance(event, TURNS)]
+    for point in {*turns, *random.Random(method).sample(range(1, len(expected) - 1), 6)}:
         folder = tmp_path / str(point)
         folder.mkdir()
         events = train(config, data=DATA, checkpoint_dir=folder)
