@@ -56,9 +56,9 @@ PRESETS: dict[str, Protocol] = {
         {"epochs": 3, "lambda_horizon": 1000, "stage1": QUICK_STAGE1},
         {
             "warmup_epochs": 6,
-            "warmup_rate": 5e-4,
+            "warmup_rate": 2e-4,
             "optimizer": "adam",
-            "classifier_rate": 3e-4,
+            "classifier_rate": 2e-4,
             "discriminator_rate": 1e-3,
         },
         {**TWO_STEP, "classifier_rate": 1e-2, "discriminator_rate": 1e-2},
