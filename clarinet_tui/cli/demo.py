@@ -1,5 +1,7 @@
 """`clarinet demo`: one step against two on the offline task, in about two minutes."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,12 +50,16 @@ def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
 
 def _next(runs_dir: Path, ids: list[str]) -> str:
     where = "" if runs_dir == RUNS else f" --runs-dir {runs_dir}"
-    return f"""
-What the numbers say: how far each method came in a minute, not which one is better; the paper trains for hours.
-
-Next:
-  clarinet-tui{where}                    watch and compare these runs
-  clarinet show {ids[0]}{where}        one run in detail
-  clarinet data list                  which digits are here, and how to get the others
-  clarinet run --headless --task "M->U" --preset quick    real digits, minutes on a CPU
-"""
+    steps = {
+        f"clarinet-tui{where}": "watch and compare these runs",
+        f"clarinet show {ids[0]}{where}": "one run in detail",
+        "clarinet data list": "which digits are here, and how to get the others",
+        'clarinet run --headless --task "M->U" --preset quick': "real digits, minutes on a CPU",
+    }
+    if not shutil.which("clarinet"):
+        activate = Path(sys.executable).parent / "activate"
+        steps = {f". {os.path.relpath(activate)}": "put the commands on your path", **steps}
+    width = max(map(len, steps))
+    listed = "\n".join(f"  {step:<{width}}  {why}" for step, why in steps.items())
+    caution = "The numbers say how far each method came in a minute, not which is better: the paper trains for hours."
+    return f"\n{caution}\n\nNext:\n{listed}"
