@@ -36,6 +36,8 @@ def run(
 
     Example: clarinet run --headless --method clarinet --task "M->U" --preset quick --seed 1
     """
+    from clarinet_tui.journal.directory import find_run
+
     flags = {"method": method, "task": task, "seed": seed, "device": device, "preset": preset, "epochs": epochs}
     given = {name: value for name, value in flags.items() if value is not None}
     if not headless and not sys.stdout.isatty():
@@ -43,7 +45,8 @@ def run(
     if resume:
         if given or set_ or file or run_id:
             raise InputError("--resume: goes on with the run's own settings, so that no others can be given")
-        start_worker(_resumable(runs_dir, resume), data_dir, headless, json, resume=True)
+        found = find_run(runs_dir, resume)
+        start_worker(found, data_dir, headless, json, resume=found.has_checkpoint)  # without one, from the beginning
         return
     config = configure(file, given, set_ or [])
     made, resuming = make_or_find(runs_dir, config, run_id)
@@ -108,17 +111,8 @@ def make_or_find(runs_dir: Path, config: "RunConfig", run_id: str | None) -> "tu
         found = RunDirectory(runs_dir, run_id)
         if found.read_config() != config:
             raise InputError(f"--run-id: run {run_id} has other settings than those given here")
-        return found, found.checkpoint.exists() or found.checkpoint_previous.exists()
+        return found, found.has_checkpoint
     return RunDirectory.create(runs_dir, config, id=run_id), False
-
-
-def _resumable(runs_dir: Path, prefix: str) -> "RunDirectory":
-    from clarinet_tui.journal.directory import find_run
-
-    found = find_run(runs_dir, prefix)
-    if not found.checkpoint.exists() and not found.checkpoint_previous.exists():
-        raise InputError(f"--resume: run {found.id} has no checkpoint to go on from")
-    return found
 
 
 def start_worker(run: "RunDirectory", data_dir: Path, headless: bool, json: bool, resume: bool) -> None:

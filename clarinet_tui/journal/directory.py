@@ -113,6 +113,10 @@ class RunDirectory:
                 if id:
                     raise InputError(f"run {id}: {run.path} is there already") from None
 
+    @property
+    def has_checkpoint(self) -> bool:
+        return self.checkpoint.exists() or self.checkpoint_previous.exists()
+
     def read_config(self) -> RunConfig:
         import tomllib
 

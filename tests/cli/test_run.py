@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,23 @@ def test_a_requeued_job_goes_on_under_its_id(folder: Path) -> None:
     assert again.returncode == 0, again.stderr
     assert events(again.stdout)[0]["event"] == "resumed"
     assert "other settings" in run(folder, *words, "--seed", "5").stderr
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_again(folder: Path) -> None:
+    words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--run-id", "killed"]
+    process = subprocess.Popen([*CLARINET, "run", *words], cwd=folder, stdout=subprocess.PIPE, env=environment())
+    assert process.stdout is not None
+    for line in process.stdout:
+        if json.loads(line).get("iteration") == 3:
+            process.kill()
+    assert process.wait(timeout=60) == -signal.SIGKILL
+    again = run(folder, "--headless", "--json", "--resume", "killed")
+    assert again.returncode == 0, again.stderr
+    said = events(again.stdout)
+    assert said[0]["event"] == "started"
+    with closing(sqlite3.connect(folder / "runs" / "clarinet.db")) as history:
+        rows, last = history.execute("SELECT count(*), max(iteration) FROM iterations").fetchone()
+    assert rows == last == said[0]["iterations_total"]
 
 
 def test_two_workers_of_one_run_are_refused(folder: Path) -> None:
