@@ -1,20 +1,15 @@
 """The axes of a chart: which values its edges have, where its ticks are, and how much room they take."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clarinet_tui.text import duration, number
 from clarinet_tui.ui.widgets.chart.field import AXIS, GRID, LABEL, POINTER, ZERO, Field
+from clarinet_tui.ui.widgets.chart.plan import Plan
 from clarinet_tui.ui.widgets.chart.scales import Scale, fit, limits
 from clarinet_tui.ui.widgets.chart.series import Floats, Line
 from clarinet_tui.ui.widgets.chart.ticks import Tick, linear_ticks, step_for, time_ticks, y_ticks
-
-if TYPE_CHECKING:
-    from clarinet_tui.ui.widgets.chart.picture import Plan
 
 
 @dataclass(frozen=True)

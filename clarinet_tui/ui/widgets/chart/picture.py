@@ -8,38 +8,13 @@ from numpy.typing import NDArray
 from clarinet_tui.text import printable
 from clarinet_tui.ui.widgets.chart import palette
 from clarinet_tui.ui.widgets.chart.axes import Axes, draw_axes, make_axes
-from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, Glyphs, ink
+from clarinet_tui.ui.widgets.chart.canvas import Glyphs, ink
 from clarinet_tui.ui.widgets.chart.columns import Columns, gather, smooth, spans, tail, to_heights
 from clarinet_tui.ui.widgets.chart.field import CROSSHAIR, MARK, Field, faint, solid
-from clarinet_tui.ui.widgets.chart.scales import ScaleName
-from clarinet_tui.ui.widgets.chart.series import Floats, Line, Mark
+from clarinet_tui.ui.widgets.chart.plan import Plan
+from clarinet_tui.ui.widgets.chart.series import Floats, Line
 
 Cells = NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """Everything that decides how a chart looks."""
-
-    width: int
-    height: int
-    lines: tuple[Line, ...] = ()
-    beside: tuple[Line, ...] = ()
-    """Lines that are not drawn here but count for the axes."""
-    marks: tuple[Mark, ...] = ()
-    window: tuple[float, float] = (0.0, 1.0)
-    scale: ScaleName = "linear"
-    y_range: tuple[float, float] | None = None
-    smoothing: float = 0.0
-    """How far back the smoothing reaches, as a share of the width."""
-    crosshair: float | None = None
-    glyphs: Glyphs = BRAILLE
-    x_name: str = ""
-    x_labels: bool = True
-    """Whether the x axis is drawn; a chart right above another one can do without."""
-    x_is_time: bool = False
-    gutter: int = 6
-    """The least width of the y labels, so that charts above each other line up."""
 
 
 @dataclass(frozen=True, eq=False)

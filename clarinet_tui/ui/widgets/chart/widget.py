@@ -17,7 +17,8 @@ from clarinet_tui.ui.widgets.chart.axes import Axes
 from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, Glyphs
 from clarinet_tui.ui.widgets.chart.field import LABEL, PLAIN
 from clarinet_tui.ui.widgets.chart.legend import Piece, entries, header
-from clarinet_tui.ui.widgets.chart.picture import Plan, draw
+from clarinet_tui.ui.widgets.chart.picture import draw
+from clarinet_tui.ui.widgets.chart.plan import Plan
 from clarinet_tui.ui.widgets.chart.scales import SCALES, ScaleName
 from clarinet_tui.ui.widgets.chart.series import Line, Mark, extent_of
 from clarinet_tui.ui.widgets.chart.styles import COMPONENTS, Styles, make_styles
