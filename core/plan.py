@@ -62,10 +62,6 @@ class Plan:
     def iterations_total(self) -> int:
         return sum(stage.iterations for stage in self.stages)
 
-    def stage_at(self, iteration: int) -> StagePlan:
-        """The stage in which the iteration after `iteration` completed ones belongs."""
-        return next((stage for stage in self.stages if iteration < stage.last_iteration), self.stages[-1])
-
 
 def make_plan(config: RunConfig, method: MethodSpec, source_size: int, target_size: int) -> Plan:
     stages: list[StagePlan] = []

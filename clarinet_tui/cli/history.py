@@ -77,6 +77,20 @@ def compare(
     _table(rows)
 
 
+def reindex(runs_dir: RunsDir = RUNS) -> None:
+    """Make the history anew from the runs' journals, which are the truth.
+
+    Example: clarinet reindex
+    """
+    from rich.progress import Progress
+
+    from clarinet_tui.history.ingest import reindex as make_anew
+
+    with Progress() as bar:
+        task = bar.add_task("Reading journals", total=None)
+        make_anew(runs_dir, lambda done, total, _: bar.update(task, completed=done, total=total))
+
+
 def _history(runs_dir: Path) -> "Database":
     """The history, with everything that the journals hold by now."""
     from clarinet_tui.history.database import Database

@@ -65,19 +65,6 @@ def test_source_only_never_sees_the_target() -> None:
     assert stage.iterations_per_epoch == 7291 // 128
 
 
-def test_the_stage_of_the_next_iteration() -> None:
-    plan = plan_of("gac+dan")
-    first, second = plan.stages
-    boundary = first.last_iteration
-    assert [plan.stage_at(done).index for done in (0, boundary - 1, boundary, plan.iterations_total - 1)] == [
-        1,
-        1,
-        2,
-        2,
-    ]
-    assert plan.stage_at(plan.iterations_total) is second
-
-
 @pytest.mark.parametrize(
     ("method", "sizes", "sentence"),
     [
@@ -125,7 +112,6 @@ def test_counts_agree_with_walking_through_the_run(plan: Plan) -> None:
             counts = adapting and not stage.spec.stage1
             assert stage.adaptation_epoch_of(epoch) == (number - stage.warmup_epochs if counts else None)
             for _ in range(stage.iterations_per_epoch):
-                assert plan.stage_at(iteration) is stage
                 iteration += 1
                 step += adapting
                 assert stage.epoch_of(iteration) == epoch
