@@ -2,15 +2,18 @@
 
 import os
 from collections.abc import Mapping
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from core.config import RunConfig, convert, merge, shown
+from core.config import RunConfig, convert, fields, merge, shown
 from core.errors import InputError
 from core.methods import find_method, methods
+from core.methods.registry import MethodSpec
 from core.presets import PRESETS
-from core.tasks import OFFLINE_TASK, parse_task
+from core.tasks import DOMAINS, OFFLINE_TASK, Domain, Task, parse_task
 
 
 def resolve(
@@ -37,6 +40,12 @@ def resolve(
             raise InputError(
                 f"{place}: {key}: {spec.name} is defined by {key} = {shown(value)}, got {shown(asked[key])}"
             )
+    return _complete(asked, preset, spec, task, place, cores)
+
+
+def _complete(
+    asked: Mapping[str, Any], preset: str, spec: MethodSpec, task: Task, place: str, cores: int | None
+) -> RunConfig:
     base = merge(PRESETS[preset].settings_for(spec.family, task), spec.defaults)
     config = convert(merge(merge(base, asked), {**spec.fixed, "method": spec.name}), place)
     return msgspec.structs.replace(
@@ -57,6 +66,24 @@ def _text(asked: Mapping[str, Any], name: str, default: str) -> str:
 def default_threads(cores: int | None = None) -> int:
     """All cores, at most eight: more rarely helps networks of this size."""
     return max(1, min(8, cores or os.cpu_count() or 1))
+
+
+def changed_settings(config: RunConfig) -> dict[str, tuple[Any, Any]]:
+    """What differs from the preset: name → (default, value), in the order of the settings.
+
+    How many threads a machine gave is no change. A method that is not installed here is an InputError.
+    """
+    asked = {name: getattr(config, name) for name in ("method", "task", "seed", "preset")}
+    spec, task = find_method(config.method), _task_of(config)
+    usual = _complete(asked, config.preset, spec, task, "settings", cores=config.threads)
+    pairs = {field.name: (attrgetter(field.name)(usual), attrgetter(field.name)(config)) for field in fields()}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _task_of(config: RunConfig) -> Task:
+    """The task of a run that may have been made elsewhere: its own folders need not be here."""
+    source, _, target = config.task.partition("->")
+    return Task(*(DOMAINS.get(side) or Domain(side, side, side, folder=Path(side)) for side in (source, target)))
 
 
 def data_seed(config: RunConfig) -> int:
