@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from clarinet_tui.cli import data, demo, history, run
+from clarinet_tui.cli import data, demo, devices, history, run
 from core.errors import InputError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app.command("ls")(history.list_)
 app.command("show")(history.show)
 app.command("compare")(history.compare)
 app.command("reindex")(history.reindex)
+app.command("devices")(devices.devices)
 app.command("demo")(demo.demo)
 app.command("tui", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(run.tui)
 app.add_typer(data.app, name="data")

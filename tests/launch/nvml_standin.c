@@ -1,0 +1,158 @@
+/* A stand-in for NVIDIA's management library: a machine with four GPUs, as far as Clarinet asks about them.
+
+   cuda:0 is free, on cuda:1 a foreign process computes, cuda:2 is short of memory, cuda:3 is free and has an older
+   driver's ways. Environment variables steer it; those that name a GPU give its number:
+     STANDIN_GPUS         how many there are (4)
+     STANDIN_INIT         the error that the driver begins with (0: none)
+     STANDIN_FOREIGN      pid of the process that computes on GPU 1 (1); gone from there when it has ended
+     STANDIN_DRAWS        pid of a process that draws on GPU 0 and on GPU 1 (none)
+     STANDIN_UNSUPPORTED  a GPU that tells its name and UUID only
+     STANDIN_LOST         a GPU that has fallen off the bus
+     STANDIN_FORBIDDEN    a GPU of another batch job */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6 };
+enum { INSUFFICIENT_SIZE = 7, FUNCTION_NOT_FOUND = 13, GPU_IS_LOST = 15 };
+enum { GPUS = 4, LARGEST_PID = 4194304 };
+#define GIB (1ULL << 30)
+
+typedef struct { int index, slice; const char *name, *uuid; unsigned long long total, used; unsigned use, degrees; } Gpu;
+typedef struct { unsigned long long total, free, used; } Memory;
+typedef struct { unsigned gpu, memory; } Use;
+typedef struct { unsigned version, sensor; int degrees; } Temperature;
+typedef struct { unsigned pid; unsigned long long memory; unsigned gpu_instance, compute_instance; } Process;
+
+static int users = 0;
+static Gpu gpus[GPUS] = {
+    {0, 0, "NVIDIA GeForce RTX 3090", "GPU-5a01c2d4-0000-4000-8000-000000000000", 24 * GIB, GIB / 2, 3, 38},
+    {1, 0, "NVIDIA GeForce RTX 3090", "GPU-5a7be9f0-1111-4000-8000-000000000001", 24 * GIB, 10 * GIB, 97, 71},
+    {2, 0, "NVIDIA GeForce RTX 3090", "GPU-c3d40000-2222-4000-8000-000000000002", 24 * GIB, 23 * GIB, 0, 40},
+    {3, 0, "NVIDIA A100-SXM4-80GB", "GPU-f00dfeed-3333-4000-8000-000000000003", 80 * GIB, GIB, 0, 33},
+};
+static Gpu slice = {0, 1, "NVIDIA A100-SXM4-80GB MIG 1g.10gb", "MIG-77aa0000-4444-4000-8000-000000000004", 10 * GIB, 0, 0, 0};
+
+static long number(const char *variable, long otherwise) {
+    const char *text = getenv(variable);
+    return text && *text ? strtol(text, NULL, 10) : otherwise;
+}
+
+static int asked(const Gpu *gpu, int always_told) {
+    if (!users) return UNINITIALIZED;
+    if (gpu->index == number("STANDIN_LOST", -1)) return GPU_IS_LOST;
+    if (!always_told && gpu->index == number("STANDIN_UNSUPPORTED", -1)) return NOT_SUPPORTED;
+    return SUCCESS;
+}
+
+static int copy(const char *text, char *to, unsigned size) {
+    if (strlen(text) >= size) return INSUFFICIENT_SIZE;
+    strcpy(to, text);
+    return SUCCESS;
+}
+
+int nvmlInitWithFlags(unsigned flags) {
+    (void)flags;
+    int error = (int)number("STANDIN_INIT", SUCCESS);
+    if (!error) users++;
+    return error;
+}
+
+int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
+
+int nvmlShutdown(void) {
+    if (!users) return UNINITIALIZED;
+    users--;
+    return SUCCESS;
+}
+
+const char *nvmlErrorString(int error) {
+    static char text[32];
+    snprintf(text, sizeof text, "Error %d", error);
+    return text;
+}
+
+int nvmlDeviceGetCount_v2(unsigned *count) {
+    long wanted = number("STANDIN_GPUS", GPUS);
+    *count = (unsigned)(wanted < 0 ? 0 : wanted > GPUS ? GPUS : wanted);
+    return users ? SUCCESS : UNINITIALIZED;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, Gpu **gpu) {
+    unsigned count;
+    int error = nvmlDeviceGetCount_v2(&count);
+    if (error) return error;
+    if (index >= count) return INVALID_ARGUMENT;
+    if (index == number("STANDIN_FORBIDDEN", -1)) return NO_PERMISSION;
+    *gpu = &gpus[index];
+    return asked(*gpu, 1);
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, Gpu **gpu) {
+    *gpu = &slice;
+    return strcmp(uuid, slice.uuid) ? NOT_FOUND : asked(&slice, 1);
+}
+
+int nvmlDeviceGetName(const Gpu *gpu, char *to, unsigned size) {
+    int error = asked(gpu, 1);
+    return error ? error : copy(gpu->name, to, size);
+}
+
+int nvmlDeviceGetUUID(const Gpu *gpu, char *to, unsigned size) {
+    int error = asked(gpu, 1);
+    return error ? error : copy(gpu->uuid, to, size);
+}
+
+int nvmlDeviceGetMemoryInfo(const Gpu *gpu, Memory *memory) {
+    int error = asked(gpu, 0);
+    *memory = (Memory){gpu->total, gpu->total - gpu->used, gpu->used};
+    return error;
+}
+
+int nvmlDeviceGetUtilizationRates(const Gpu *gpu, Use *use) {
+    int error = asked(gpu, 0);
+    if (!error && gpu->slice) error = NOT_SUPPORTED;
+    *use = (Use){gpu->use, 0};
+    return error;
+}
+
+int nvmlDeviceGetTemperature(const Gpu *gpu, unsigned sensor, unsigned *degrees) {
+    int error = asked(gpu, 0);
+    if (!error && (gpu->slice || sensor != 0)) error = INVALID_ARGUMENT;
+    *degrees = gpu->degrees;
+    return error;
+}
+
+int nvmlDeviceGetTemperatureV(const Gpu *gpu, Temperature *temperature) {
+    unsigned degrees = 0;
+    int error = gpu->index == 3 ? FUNCTION_NOT_FOUND : nvmlDeviceGetTemperature(gpu, temperature->sensor, &degrees);
+    temperature->degrees = (int)degrees;
+    return error;
+}
+
+/* A pid beyond the largest stands for a process in another container. */
+static int is_there(long pid) {
+    return pid > 0 && (pid > LARGEST_PID || kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
+static int tell(long pid, unsigned long long memory, unsigned *count, Process *to) {
+    unsigned room = *count, found = is_there(pid) ? 1 : 0;
+    *count = found;
+    if (room < found) return INSUFFICIENT_SIZE;
+    if (found) *to = (Process){(unsigned)pid, memory, ~0u, ~0u};
+    return SUCCESS;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(const Gpu *gpu, unsigned *count, Process *to) {
+    int error = asked(gpu, 0);
+    return error ? error : tell(gpu->index == 1 ? number("STANDIN_FOREIGN", 1) : 0, 9 * GIB, count, to);
+}
+
+int nvmlDeviceGetGraphicsRunningProcesses_v3(const Gpu *gpu, unsigned *count, Process *to) {
+    int error = asked(gpu, 0);
+    return error ? error : tell(gpu->index <= 1 ? number("STANDIN_DRAWS", 0) : 0, ~0ULL, count, to);
+}

@@ -1,0 +1,39 @@
+"""A machine with four GPUs, for processes that are started with its library."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).with_name("nvml_standin.c")
+UUIDS = (
+    "GPU-5a01c2d4-0000-4000-8000-000000000000",
+    "GPU-5a7be9f0-1111-4000-8000-000000000001",
+    "GPU-c3d40000-2222-4000-8000-000000000002",
+    "GPU-f00dfeed-3333-4000-8000-000000000003",
+)
+FREE, BUSY, FULL, LARGE = UUIDS
+SLICE = "MIG-77aa0000-4444-4000-8000-000000000004"
+ELSEWHERE = 4194305
+"""A pid that no process of this machine can have, as of one in another container."""
+
+
+def build(folder: Path) -> Path:
+    """The folder to give as LD_LIBRARY_PATH, with the stand-in compiled into it."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler (cc) to make the stand-in for NVIDIA's library with")
+    library = folder / "libnvidia-ml.so.1"
+    command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", str(library), str(SOURCE)]
+    subprocess.run(command, check=True, timeout=60)
+    return folder
+
+
+def environment(library: Path, steering: Mapping[str, object] | None = None) -> dict[str, str]:
+    """Of a process that finds these GPUs. `steering` adds variables: see nvml_standin.c."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CUDA_", "STANDIN_"))}
+    more = {name: str(value) for name, value in (steering or {}).items()}
+    return {**kept, "LD_LIBRARY_PATH": str(library), "NO_COLOR": "1", **more}
