@@ -1,0 +1,85 @@
+"""Which epoch each rule reports."""
+
+from typing import Any
+
+import pytest
+
+from clarinet_tui.evidence.selection import RULES, last_stage, select
+from core.errors import InputError
+
+NAN = float("nan")
+
+
+def rows(*numbers: tuple[float | None, float | None, float | None], stage: str = "clarinet") -> list[dict[str, Any]]:
+    """Target accuracy, complementary risk and target information of epochs 1, 2, …"""
+    names = ("target_accuracy", "complementary_risk", "target_information")
+    return [
+        {"stage": stage, "epoch": epoch, "adaptation_epoch": None, **dict(zip(names, values, strict=True))}
+        for epoch, values in enumerate(numbers, 1)
+    ]
+
+
+FOUR = rows((50.0, 1.9, 0.1), (70.0, 1.4, 0.3), (68.0, 1.2, 0.2), (66.0, 1.3, 0.25))
+
+
+@pytest.mark.parametrize(
+    ("rule", "epoch", "accuracy", "regret"),
+    [("last", 4, 66.0, 4.0), ("best", 2, 70.0, 0.0), ("risk", 3, 68.0, 2.0), ("information", 2, 70.0, 0.0)],
+)
+def test_each_rule_chooses_its_epoch_and_tells_the_oracles(
+    rule: Any, epoch: int, accuracy: float, regret: float
+) -> None:
+    choice = select(FOUR, rule)
+    assert choice is not None
+    assert (choice.epoch, choice.accuracy, choice.regret) == (epoch, accuracy, regret)
+    assert (choice.oracle_epoch, choice.oracle_accuracy) == (2, 70.0)
+
+
+def test_of_two_steps_only_the_last_stage_counts() -> None:
+    """GAC's better epoch belongs to a classifier that was thrown away."""
+    both = rows((90.0, 0.1, 9.0), stage="gac") + rows((60.0, 2.0, 0.1), (62.0, 2.0, 0.1), stage="cdan-e")
+    for rule in RULES:
+        choice = select(both, rule, stage=last_stage("gac+cdan-e"))
+        assert choice is not None
+        assert choice.accuracy <= 62.0
+    assert select(both[:1], stage=last_stage("gac+cdan-e")) is None, "stage 2 has not begun"
+
+
+def test_the_stage_of_an_unknown_method_is_the_last_one_that_spoke() -> None:
+    assert last_stage("somebodys") is None
+    assert last_stage(None) is None
+    both = rows((90.0, 0.1, 9.0), stage="one") + rows((60.0, 2.0, 0.1), stage="two")
+    choice = select(both, "best", stage=None)
+    assert choice is not None
+    assert choice.accuracy == 60.0
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_without_target_labels_there_is_nothing_to_report(rule: Any) -> None:
+    assert select(rows((None, 1.0, 1.0), (None, 0.5, 2.0)), rule) is None
+    assert select([], rule) is None
+
+
+def test_without_what_a_rule_needs_it_chooses_nothing() -> None:
+    without = rows((50.0, None, None), (60.0, NAN, NAN))
+    assert select(without, "risk") is None
+    assert select(without, "information") is None
+    assert select(rows((50.0, 1.0, 1.0), (NAN, 0.5, 0.5)), "last") is None
+
+
+def test_not_a_number_is_never_chosen_and_ties_go_to_the_earliest() -> None:
+    choice = select(rows((50.0, NAN, 1.0), (60.0, 0.5, 1.0), (60.0, 0.5, NAN)), "risk")
+    assert choice is not None
+    assert choice.epoch == 2
+    assert choice.oracle_epoch == 2
+
+
+def test_a_negative_risk_is_less() -> None:
+    choice = select(rows((50.0, 0.1, 1.0), (60.0, -0.4, 1.0)), "risk")
+    assert choice is not None
+    assert choice.epoch == 2
+
+
+def test_an_unknown_rule_is_named() -> None:
+    with pytest.raises(InputError, match="expected one of last, best, risk, information"):
+        select(FOUR, "luck")  # type: ignore[arg-type]
