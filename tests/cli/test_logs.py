@@ -1,0 +1,143 @@
+"""`clarinet logs` as people use it: alone, following, in pipes."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.writer import JournalWriter
+from core.events import Event, Finished
+from tests.cli.test_history import clarinet
+from tests.cli.test_run import CLARINET, environment
+from tests.history.made import make_run, say
+from tests.journal.said import evaluation, started, step
+
+FINISHED = Finished(iteration=300, epoch=3, target_accuracy=50.0, source_accuracy=None, seconds=9.0)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    (tmp_path / "runs").mkdir()
+    return make_run(tmp_path / "runs")
+
+
+@contextmanager
+def following(run: RunDirectory, *words: str) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [*CLARINET, "logs", run.id, "-f", *words],
+        cwd=run.runs_dir.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def line(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().rstrip("\n")
+
+
+def test_the_last_lines_with_a_text(tmp_path: Path, run: RunDirectory) -> None:
+    say(run, [started(), *(evaluation(n * 100) for n in range(30)), FINISHED])
+    done = clarinet(tmp_path, "logs", run.id[:8], "-n", "2", "--grep", "EPOCH")
+    assert done.stdout.splitlines() == ["epoch 28: target 50.00 %", "epoch 29: target 50.00 %"]
+    assert (done.returncode, done.stderr) == (0, "")
+    run.log.write_bytes(b"torn")
+    assert clarinet(tmp_path, "logs", run.id, "-n", "1").stdout == "torn\n"
+
+
+def test_nothing_to_tell_and_nobody_to_tell_it_of(tmp_path: Path, run: RunDirectory) -> None:
+    waiting = clarinet(tmp_path, "logs", run.id)
+    assert (waiting.returncode, waiting.stdout) == (0, "")
+    assert "has not begun" in waiting.stderr
+    assert clarinet(tmp_path, "logs", "zzz").returncode == 2
+
+
+def test_following_waits_for_the_run_survives_rotation_and_ends_with_it(run: RunDirectory) -> None:
+    with following(run) as process, run.hold(), JournalWriter(run.journal) as journal:
+
+        def speak(*events: Event) -> None:
+            for event in events:
+                journal.append(event)
+            journal.sync()
+
+        speak(started(), step(1))
+        assert line(process) == f"run {run.id}: clarinet on U->M, seed 1, cpu, " + (
+            "100 source and 100 target images, 50 to test on"
+        )
+        run.log.write_text("a warning\n")
+        assert line(process) == "a warning"
+        run.log.rename(run.log.with_suffix(".1"))
+        run.log.write_text("\x1b[31manother\n")
+        assert line(process) == "[31manother"
+        speak(FINISHED)
+        assert line(process) == "finished after 9 s: target 50.00 %"
+        assert process.poll() is None
+        with run.log.open("a") as log:
+            log.write("finished after 9 s: target 50.00 %\ntorn")
+        journal.close()
+        run.lock.unlink()
+        assert process.communicate(timeout=60) == ("torn\n", "")
+        assert process.returncode == 0
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from clarinet_tui.journal.directory import RunDirectory
+with RunDirectory(Path(sys.argv[1]), sys.argv[2]).hold():
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_lost_run_ends_the_following_and_is_named(run: RunDirectory) -> None:
+    say(run, [started(), evaluation(100)])
+    words = [sys.executable, "-c", WORKER, str(run.runs_dir), run.id]
+    path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=path) as worker:
+        assert worker.stdout is not None
+        worker.stdout.readline()
+        with following(run, "-n", "1") as process:
+            assert line(process) == "epoch 1: target 50.00 %"
+            worker.kill()
+            worker.wait()
+            rest, trouble = process.communicate(timeout=60)
+    assert rest == ""
+    assert f"run {run.id} ended without a last word" in trouble
+    assert process.returncode == 0
+
+
+def test_ctrl_c_leaves_without_a_word(run: RunDirectory) -> None:
+    say(run, [started(), evaluation(100)])
+    with following(run, "-n", "1") as process:
+        assert line(process) == "epoch 1: target 50.00 %"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == ("", "")
+        assert process.returncode == 130
+
+
+def test_a_reader_that_has_seen_enough(tmp_path: Path, run: RunDirectory) -> None:
+    run.log.write_bytes(b"0123456789" * 10 * 10 + b"\n" * 20_000 + b"line\n" * 20_000)
+    words = " ".join(f"'{word}'" for word in [*CLARINET, "logs", run.id, "-n", "40000"])
+    piped = subprocess.run(
+        ["bash", "-c", f"{words} | head -1; echo ${{PIPESTATUS[0]}}"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (piped.stdout.splitlines()[1:], piped.stderr) == (["0"], "")
