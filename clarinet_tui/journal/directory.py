@@ -73,10 +73,11 @@ class RunDirectory:
     annotations = _Inside(ANNOTATIONS)
     log = _Inside("worker.log")
     checkpoint = _Inside("checkpoint.pt")
-    checkpoint_previous = _Inside("checkpoint-previous.pt")
+    checkpoint_previous = _Inside("checkpoint.previous.pt")
     environment = _Inside("environment.json")
     lock = _Inside("lock")
     pseudo_labels = _Inside("pseudo_labels.npy")
+    stage1 = _Inside("stage1.json")
 
     def __repr__(self) -> str:
         return f"RunDirectory({self.id})"
