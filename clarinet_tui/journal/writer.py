@@ -25,6 +25,7 @@ class JournalWriter:
 
     While the disk is full, up to `kept` bytes wait in memory; then `append` waits, and training with it. `say` hears
     one sentence when that begins, one when training has to pause and one when all is well again, from either thread.
+    `patient` is asked meanwhile: once it says no, `append` waits no longer, and `close` tells what could not be kept.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class JournalWriter:
         *,
         now: Callable[[], float] = time.time,
         say: Callable[[str], None] | None = None,
+        patient: Callable[[], bool] = lambda: True,
         interval: float = INTERVAL,
         kept: int = KEPT,
         write: Callable[[int, memoryview], int] = os.write,
@@ -41,6 +43,7 @@ class JournalWriter:
     ) -> None:
         self.path = path
         self._clock, self._now, self._say = clock, now, say or (lambda sentence: None)
+        self._patient = patient
         self._interval, self._kept, self._write, self._fsync = interval, kept, write, fsync
         self._file = open_append(path)
         self._lines: deque[bytes] = deque()
@@ -155,7 +158,7 @@ class JournalWriter:
 
     def _wait_for_room(self) -> None:
         self._wake.set()
-        while self._appended - self._written > self._kept:
+        while self._appended - self._written > self._kept and self._patient():
             self._room.clear()
             self._room.wait(self._interval)
             if self._trouble and not self._paused:
