@@ -87,6 +87,10 @@ class PseudoLabelled(Event, frozen=True, kw_only=True, tag="pseudo-labels"):
     accuracy: float | None
     given: bool
     labels: list[int]
+    origin: str = ""
+    """The run whose stage 1 made them, if they were given."""
+    origin_seconds: float = 0.0
+    """What stage 1 cost there."""
 
 
 class Checkpointed(Event, frozen=True, kw_only=True, tag="checkpoint"):
@@ -114,6 +118,10 @@ class Failed(Event, frozen=True, kw_only=True, tag="failed"):
 
     iteration: int
     message: str
+    kind: str = ""
+    """The exception's class, "out of memory", "disk full", "not finite" or "wrong input"."""
+    frames: list[str] = []
+    """Where it happened, the innermost place first: "session.py:212 _step"."""
     terms: dict[str, float] = {}
     checkpoint: str | None = None
 

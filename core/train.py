@@ -11,6 +11,16 @@ from core.events import Event
 from core.session import Session, Surroundings
 
 
+def prepare(
+    config: RunConfig, data_dir: Path | str = "data", progress: Callable[[str, int, int], None] | None = None
+) -> tuple[str, TaskData]:
+    """The device and the data of a run, for those who must know them before it is trained."""
+    device = find_device(config.device)  # before data is read or made for nothing
+    from core.data.load import load_task
+
+    return str(device), load_task(config, Path(data_dir), progress)
+
+
 def train(
     config: RunConfig,
     *,

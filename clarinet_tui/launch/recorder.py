@@ -3,38 +3,52 @@
 import sqlite3
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.environment import write_environment
+from clarinet_tui.journal.environment import read_environment, write_environment
 from clarinet_tui.journal.files import replace_file
 from clarinet_tui.journal.writer import JournalWriter
+from clarinet_tui.launch.stage1 import encoded
 from core.config import RunConfig
 from core.errors import InputError
-from core.events import Event, PseudoLabelled, Resumed, Started
+from core.events import Event, PseudoLabelled
 
 INTERVAL = 1.0
+PATIENCE, LEAVING_PATIENCE = 60.0, 5.0
+"""Seconds to wait for room on a full disk at the end, and when the run was asked to stop."""
 
 
 class Recorder:
     """Opens the journal with the first event, so that a run that never began leaves nothing behind."""
 
-    def __init__(self, run: RunDirectory, config: RunConfig, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        run: RunDirectory,
+        config: RunConfig,
+        say: Callable[[str], None],
+        asked_to_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.device = config.device
+        """Where the run computes, as far as it is known."""
+        self.lost = 0
+        """Bytes that a full disk did not take."""
         self._run = run
         self._config = config
         self._say = say
+        self._asked_to_stop = asked_to_stop
         self._journal: JournalWriter | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._ingest_often, name="ingest", daemon=True)
 
     def record(self, event: Event) -> None:
         if self._journal is None:
-            self._open(event)
-        assert self._journal is not None
+            self._journal = self._open()
         self._journal.append(event)
         if isinstance(event, PseudoLabelled):
-            save_labels(self._run, event.labels)
+            replace_file(self._run.pseudo_labels, encoded(event.labels))  # the journal holds only their hash
 
     def sync(self) -> None:
         """Make what was recorded durable."""
@@ -44,16 +58,22 @@ class Recorder:
     def close(self) -> None:
         if self._journal is None:
             return
-        self._journal.close()
+        try:
+            self._journal.close(patience=LEAVING_PATIENCE if self._asked_to_stop() else PATIENCE)
+        except OSError as error:
+            self.lost = self._journal.behind
+            self._say(
+                f"{self._run.journal}: {error.strerror or error}: the last {self.lost} bytes of what the run said "
+                "are lost; make room and resume it, and it says again what came after its last checkpoint"
+            )
         self._closing.set()
         self._thread.join()
 
-    def _open(self, event: Event) -> None:
-        if not isinstance(event, Resumed):
-            device = event.device if isinstance(event, Started) else self._config.device
-            write_environment(self._run, self._config, device=device)
-        self._journal = JournalWriter(self._run.journal, say=self._say)
+    def _open(self) -> JournalWriter:
+        write_environment(self._run, self._config, device=self.device, extra=_sittings_before(self._run))
+        journal = JournalWriter(self._run.journal, say=self._say, patient=lambda: not self._asked_to_stop())
         self._thread.start()
+        return journal
 
     def _ingest_often(self) -> None:
         """The journal is the truth: a database that cannot be had is tried again, and costs the run nothing."""
@@ -74,12 +94,13 @@ class Recorder:
             database.close()
 
 
-def save_labels(run: RunDirectory, labels: list[int]) -> None:
-    """Stage 1's labels beside the journal, which holds only their hash."""
-    import io
-
-    import numpy as np
-
-    buffer = io.BytesIO()
-    np.save(buffer, np.asarray(labels, dtype=np.int64), allow_pickle=False)
-    replace_file(run.pseudo_labels, buffer.getvalue())
+def _sittings_before(run: RunDirectory) -> dict[str, Any]:
+    """When and where the run sat before: a resumed one may be on another machine, and has one environment.json."""
+    before = read_environment(run)
+    if not before:
+        return {}
+    git = before.get("git")
+    here = {name: before.get(name) for name in ("time", "host", "device")}
+    here["commit"] = git.get("commit") if isinstance(git, dict) else None
+    earlier = before.get("sittings")
+    return {"sittings": [*(earlier if isinstance(earlier, list) else []), here]}

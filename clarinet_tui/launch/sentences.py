@@ -40,13 +40,14 @@ def _said(event: Event, iterations_total: int, run_id: str) -> str | None:
             return f"epoch {event.epoch}: {accuracies(event.target_accuracy, event.source_accuracy)}"
         case PseudoLabelled():
             right = "" if event.accuracy is None else f", {event.accuracy:.2f} % of them right"
-            return f"pseudo-labels {event.label_hash}{' given' if event.given else ''}{right}"
+            source = f" of run {event.origin}" if event.origin else " given" if event.given else ""
+            return f"pseudo-labels {event.label_hash}{source}{right}"
         case Noticed():
             return event.message
         case Stopped():
             return f"stopped at iteration {event.iteration}; go on with: clarinet run --headless --resume {run_id}"
         case Failed():
-            return f"failed: {event.message}"
+            return f"failed: {event.message}" + "".join(f"\n  at {frame}" for frame in event.frames)
         case Finished():
             result = accuracies(event.target_accuracy, event.source_accuracy)
             return f"finished after {event.seconds:.0f} s: {result}"

@@ -5,20 +5,23 @@ import os
 import shutil
 import signal
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.launch.display import Display, choose_display
-from clarinet_tui.launch.recorder import Recorder
-from core.errors import InputError
-from core.events import Event, Failed, Finished
+import msgspec
 
-FRAMES = 5
-"""How many of an exception's last frames are kept with the run."""
+from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.files import size_of
+from clarinet_tui.journal.writer import JournalWriter
+from clarinet_tui.launch.display import Display, choose_display
+from clarinet_tui.launch.failure import failure
+from clarinet_tui.launch.recorder import Recorder
+from clarinet_tui.launch.sharing import Sharing
+from core.config import RunConfig
+from core.errors import InputError
+from core.events import Event, Failed, Finished, Noticed, Stopped
 
 
 class Signals:
@@ -44,7 +47,7 @@ def main() -> int:
     display = choose_display(arguments.id, json=arguments.json)
     run = RunDirectory(arguments.runs_dir, arguments.id)
     try:
-        with run.hold(), discarded_if_refused(run, arguments.fresh):
+        with run.hold(), discarded_if_refused(run, arguments.fresh), refusal_recorded(run, arguments.queued):
             return work(run, arguments, signals, display)
     except InputError as error:
         display.close()
@@ -57,9 +60,11 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("id")
     parser.add_argument("--runs-dir", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--device", help="compute here, whatever the run's settings say")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--fresh", action="store_true", help="the run was made for this worker: wrong input removes it")
+    parser.add_argument("--queued", action="store_true", help="nobody watches: wrong input is the run's failure")
     return parser.parse_args(words)
 
 
@@ -74,53 +79,85 @@ def discarded_if_refused(run: RunDirectory, fresh: bool) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def refusal_recorded(run: RunDirectory, queued: bool) -> Iterator[None]:
+    """Wrong input is told to whoever gave it; a run that has begun to speak, or that nobody watches, keeps it too."""
+    spoken = size_of(run.journal)
+    try:
+        yield
+    except InputError as error:
+        if queued or size_of(run.journal) > spoken:
+            with JournalWriter(run.journal) as journal:
+                journal.append(failure(error, None))
+        raise
+
+
 def work(run: RunDirectory, arguments: argparse.Namespace, signals: Signals, display: Display) -> int:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on GPUs
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve each other on a shared machine
-    from core.train import train
-
     config = run.read_config()
-    recorder = Recorder(run, config, say=display.notice)
-    last: Event | None = None
+    if arguments.device:
+        config = msgspec.structs.replace(config, device=arguments.device)
+    recorder = Recorder(run, config, display.notice, signals.asked_to_stop)
+    sitting = Sitting(run, config, recorder, display, signals)
     try:
-        for event in train(
-            config,
-            data_dir=arguments.data_dir,
-            checkpoint_dir=run.path,
-            resume=arguments.resume,
-            should_stop=signals.asked_to_stop,
-            before_checkpoint=recorder.sync,
-            progress=display.preparing,
-        ):
-            last = event
-            recorder.record(event)
-            display.show(event)
+        sitting.train(arguments.data_dir, arguments.resume)
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - failure is data: it is kept with the run, and told
-        last = failure(error, last)
-        recorder.record(last)
-        display.show(last)
+        sitting.tell(failure(error, sitting.last))
     finally:
         recorder.close()
         display.close()
-    return exit_code(last, signals)
+    return exit_code(sitting.last, recorder.lost, signals)
 
 
-def failure(error: Exception, last: Event | None) -> Failed:
-    """An exception as the run's last word, with the frames that led to it."""
-    frames = traceback.extract_tb(error.__traceback__)[-FRAMES:]
-    places = "; ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in reversed(frames))
-    return Failed(
-        iteration=getattr(last, "iteration", 0),
-        message=f"{type(error).__name__}: {error} (at {places})",
-        seconds=last.seconds if last else 0.0,
-    )
+class Sitting:
+    """From where the run stands to its end, or to the next stop; every word is recorded and shown."""
+
+    def __init__(
+        self, run: RunDirectory, config: RunConfig, recorder: Recorder, display: Display, signals: Signals
+    ) -> None:
+        self.last: Event | None = None
+        self._run, self._config = run, config
+        self._recorder, self._display, self._signals = recorder, display, signals
+
+    def tell(self, event: Event) -> None:
+        self.last = event
+        self._recorder.record(event)
+        self._display.show(event)
+
+    def train(self, data_dir: Path, resume: bool) -> None:
+        from core.train import prepare, train
+
+        asked_to_stop = self._signals.asked_to_stop
+        device, data = prepare(self._config, data_dir, self._display.preparing)
+        self._recorder.device = device
+        with Sharing(self._run, self._config, data, device, self._notice) as stage1:
+            if not resume and not stage1.settle(asked_to_stop):
+                self.tell(Stopped(iteration=0))
+                return
+            for event in train(
+                self._config,
+                data=data,
+                checkpoint_dir=self._run.path,
+                resume=resume,
+                pseudo_labels=stage1.labels,
+                should_stop=asked_to_stop,
+                before_checkpoint=self._recorder.sync,
+            ):
+                self.tell(stage1.pass_on(event))
+
+    def _notice(self, sentence: str) -> None:
+        last = self.last
+        self.tell(
+            Noticed(iteration=getattr(last, "iteration", 0), message=sentence, seconds=last.seconds if last else 0.0)
+        )
 
 
-def exit_code(last: Event | None, signals: Signals) -> int:
+def exit_code(last: Event | None, lost: int, signals: Signals) -> int:
     if isinstance(last, Finished):
-        return 0
+        return 1 if lost else 0
     if isinstance(last, Failed):
         return 1
     return 128 + signals.received
