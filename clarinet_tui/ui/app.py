@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
 
-from clarinet_tui.ui.feed import Feed
+from clarinet_tui.ui.feed import FPS, Feed
 from clarinet_tui.ui.screens.history import HistoryScreen
 from clarinet_tui.ui.screens.view import ViewScreen
 from clarinet_tui.ui.session import Session
@@ -50,11 +50,14 @@ class ClarinetApp(App[None]):
         *,
         runs: tuple[str, ...] = (),
         database: Path | None = None,
+        fps: float = FPS,
         now: Callable[[], float] = time.time,
         glyphs: str = "",
     ) -> None:
         super().__init__()
-        self.feed = Feed(runs_dir, self._hear, database=database)
+        if fps < FPS:
+            self.animation_level = "none"
+        self.feed = Feed(runs_dir, self._hear, database=database, interval=1 / fps)
         self.session = Session(runs_dir, self.feed.want, now, glyphs)
         self.session.watched = runs[0] if runs else None
         self.session.compared = runs[:2] if len(runs) > 1 else ()

@@ -1,7 +1,7 @@
 """The feed: threads that ingest and read the history, so that the screens never wait for a disk.
 
 One thread ingests what runs have written since, the other reads what the visible screen wants and posts a snapshot when
-something has changed: at most four a second, and at once for what the user asks.
+something has changed: at most so often as it was told, and at once for what the user asks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from clarinet_tui.ui.snapshot import Snapshot, Wanted
 if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
 
-INTERVAL = 0.25
+FPS = 4.0
+"""Snapshots a second, at most."""
 PATIENCE = 2.0
 """Seconds after a failure until the history is tried again."""
 LOOK_AFTER = 2.0
@@ -36,10 +37,10 @@ class Feed:
         post: Callable[[Snapshot], object],
         *,
         database: Path | None = None,
-        interval: float = INTERVAL,
+        interval: float = 1 / FPS,
     ) -> None:
         self.runs_dir, self.database = runs_dir, database
-        self._post, self._interval = post, interval
+        self._post, self.interval = post, interval
         self._wanted = Wanted()
         self._wake, self._stopped = threading.Event(), threading.Event()
         self._trouble = ""
@@ -87,7 +88,7 @@ class Feed:
                 said = snapshot.problem
                 self._post(snapshot)
             self._looked.set()
-            self._wake.wait(self._interval)
+            self._wake.wait(self.interval)
             self._wake.clear()
         reader.close()
 
@@ -107,7 +108,7 @@ class Feed:
                 self._opened.set()
                 self._stopped.wait(PATIENCE)
             self._caught_up.set()
-            self._stopped.wait(max(self._interval, LEISURE * (time.monotonic() - began)))
+            self._stopped.wait(max(self.interval, LEISURE * (time.monotonic() - began)))
         ingester.close()
 
 

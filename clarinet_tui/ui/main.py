@@ -6,14 +6,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from clarinet_tui.ui.feed import FPS
+
+SLOWEST, FASTEST = 0.2, 10.0
+"""Updates a second, at least and at most."""
+PAINTS = 15
+"""How often the screen may be painted for one update."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Opens the app; ends with 2 and a sentence if a run is not there."""
     asked = _parser().parse_args(arguments)
-    sys.exit(show(Path(asked.runs_dir), asked.runs, Path(asked.db) if asked.db else None))
+    sys.exit(show(Path(asked.runs_dir), asked.runs, Path(asked.db) if asked.db else None, asked.fps))
 
 
-def show(runs_dir: Path, runs: Sequence[str] = (), database: Path | None = None) -> int:
+def show(runs_dir: Path, runs: Sequence[str] = (), database: Path | None = None, fps: float = FPS) -> int:
     """The app on a runs directory: on its history, on one run, or on two beside each other."""
     from clarinet_tui.journal.directory import find_run
     from core.errors import InputError
@@ -28,9 +35,11 @@ def show(runs_dir: Path, runs: Sequence[str] = (), database: Path | None = None)
     if not sys.stdout.isatty():
         print("clarinet-tui: needs a terminal: `clarinet ls` lists the runs without one", file=sys.stderr)
         return 2
+    # Textual reads it once, when it is imported: so often keys and mouse may have the screen painted again.
+    os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS * fps)))))
     from clarinet_tui.ui.app import ClarinetApp
 
-    app = ClarinetApp(runs_dir, runs=found, database=database)
+    app = ClarinetApp(runs_dir, runs=found, database=database, fps=fps)
     app.run()
     return app.return_code or 0
 
@@ -47,8 +56,30 @@ def _parser() -> argparse.ArgumentParser:
         default=os.environ.get("CLARINET_RUNS") or "runs",
         help="where the runs are (default: CLARINET_RUNS, or ./runs)",
     )
-    parser.add_argument("--db", help="the history's database, if it is not in the runs directory")
+    parser.add_argument(
+        "--db",
+        default=os.environ.get("CLARINET_DB"),
+        help="the history's database, if it is not in the runs directory (default: CLARINET_DB)",
+    )
+    parser.add_argument(
+        "--fps",
+        type=rate,
+        default=FPS,
+        metavar="N",
+        help=f"updates a second, {SLOWEST:g} to {FASTEST:g}: fewer for a slow line (default: {FPS:g})",
+    )
     return parser
+
+
+def rate(text: str) -> float:
+    """Updates a second as they may be asked for."""
+    try:
+        asked = float(text)
+    except ValueError:
+        asked = 0.0
+    if not SLOWEST <= asked <= FASTEST:
+        raise argparse.ArgumentTypeError(f"expected a number from {SLOWEST:g} to {FASTEST:g}, got {text!a}")
+    return asked
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.main import main
 from tests.ui.runs import write_run
 
@@ -32,6 +33,31 @@ def test_three_runs_are_too_many(tmp_path: Path, capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit):
         main(["--runs-dir", str(tmp_path), "a", "b", "c"])
     assert "at most two runs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("asked", ["0", "0.1", "11", "nan", "fast"])
+def test_a_rate_that_cannot_be_is_refused(asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--runs-dir", str(tmp_path), "--fps", asked])
+    assert ended.value.code == 2
+    assert "expected a number from 0.2 to 10" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "database", "interval"), [((), "here.db", 0.25), (("--fps", "0.5"), "here.db", 2.0)])
+def test_the_database_of_the_environment_and_the_rate_reach_the_feed(
+    words: tuple[str, ...], database: str, interval: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[ClarinetApp] = []
+    monkeypatch.setattr(ClarinetApp, "run", lambda app: opened.append(app))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("CLARINET_DB", database)
+    monkeypatch.setenv("TEXTUAL_FPS", "60")
+    with pytest.raises(SystemExit) as ended:
+        main(["--runs-dir", str(tmp_path), *words])
+    assert ended.value.code == 0
+    assert opened[0].feed.database == Path(database)
+    assert opened[0].feed.interval == interval
+    assert (opened[0].animation_level == "none") == (interval > 1)
 
 
 def test_the_first_paint_needs_neither_torch_nor_numpy() -> None:

@@ -13,6 +13,7 @@ from clarinet_tui.ui import facts
 from clarinet_tui.ui.difference import differences
 from clarinet_tui.ui.screens.view import ViewScreen
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot import Curves
@@ -42,9 +43,9 @@ class CompareScreen(ViewScreen):
         with Horizontal(id="compare"):
             for side in ("left", "right"):
                 with Vertical(id=side, classes="side"):
-                    yield Static(classes="side-title", markup=False)
+                    yield Words(classes="side-title")
                     yield RunCharts(self.session.chart_glyphs(), id=f"{side}-charts")
-        yield Static(id="differences", markup=False)
+        yield Words(id="differences")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -78,12 +79,12 @@ class CompareScreen(ViewScreen):
         for side, charts, curves in zip(("#left", "#right"), sides, pair, strict=True):
             wide = self.size.width >= 2 * SIDE_WITH_RESULTS
             line = facts.brief(curves.run) if wide else facts.title(curves.run)
-            self.query_one(f"{side} .side-title", Static).update(line)
+            self.query_one(f"{side} .side-title", Words).say(line)
             charts.show(curves)
         sides[0].share_axes(sides[1])
         # Once more when the sides have their sizes: how many rows a legend needs depends on them.
         self.call_after_refresh(sides[0].share_axes, sides[1])
-        self.query_one("#differences", Static).update(differences(pair[0].run, pair[1].run, self.size.height >= 36))
+        self.query_one("#differences", Words).say(differences(pair[0].run, pair[1].run, self.size.height >= 36))
 
     def action_axis(self) -> None:
         first, second = self._sides()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Footer, Static
+from textual.widgets import Footer
 
 from clarinet_tui.ui.facts import about, said
 from clarinet_tui.ui.screens.view import ViewScreen
@@ -15,6 +15,7 @@ from clarinet_tui.ui.snapshot import CurvesWanted, Snapshot, Wanted
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.run_table import RunTable
 from clarinet_tui.ui.widgets.welcome import Welcome
+from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -41,9 +42,7 @@ class HistoryScreen(ViewScreen):
         with Horizontal(id="history"):
             yield RunTable(now=self.session.now, id="runs")
             with Vertical(id="detail"):
-                yield VerticalScroll(
-                    Static("Reading the history…", id="about", markup=False), id="about-scroll", can_focus=False
-                )
+                yield VerticalScroll(Words("Reading the history…", id="about"), id="about-scroll", can_focus=False)
         yield Welcome(str(self.session.runs_dir))
         yield Footer()
 
@@ -93,7 +92,7 @@ class HistoryScreen(ViewScreen):
     def _show_run(self, run: RunRow | None, snapshot: Snapshot) -> None:
         width = max(20, self.query_one("#detail").size.width - 2)
         trouble = said((snapshot.problem, "bad"))
-        self.query_one("#about", Static).update(about(run, self.session.now(), width) if run else trouble)
+        self.query_one("#about", Words).say(about(run, self.session.now(), width) if run else trouble)
         curves = snapshot.curves.get(run.id) if run else None
         if self._charts and (curves or run is None or self._charts.curves is None):
             self._charts.show(curves)

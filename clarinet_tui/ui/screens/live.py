@@ -8,11 +8,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Footer
 
 from clarinet_tui.ui import facts
 from clarinet_tui.ui.screens.view import ViewScreen
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -36,14 +37,14 @@ class LiveScreen(ViewScreen):
 
         yield self.top_bar()
         with Vertical(id="live-head"):
-            yield Static(id="live-title", markup=False)
-            yield Static(id="live-advance", markup=False)
-            yield Static(id="live-line", markup=False)
+            yield Words(id="live-title")
+            yield Words(id="live-advance")
+            yield Words(id="live-line")
         with Horizontal(id="live"):
             yield RunCharts(self.session.chart_glyphs(), id="live-charts")
             with Vertical(id="side"):
-                yield Static(id="live-about", markup=False)
-                yield Static(id="readings", markup=False)
+                yield Words(id="live-about")
+                yield Words(id="readings")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -84,20 +85,20 @@ class LiveScreen(ViewScreen):
             return
         self._charts.show(None)
         text = snapshot.problem or ("Reading…" if watched else "No run yet: start one, and it appears here by itself.")
-        self.query_one("#live-title", Static).update(facts.said((text, "muted")))
+        self.query_one("#live-title", Words).say(facts.said((text, "muted")))
         for name in ("#live-advance", "#live-line", "#live-about", "#readings"):
-            self.query_one(name, Static).update("")
+            self.query_one(name, Words).say(facts.said())
 
     def _say(self, curves: Curves) -> None:
         from clarinet_tui.ui import readings
 
         run, width = curves.run, self.size.width
         side = max(20, self.query_one("#side").size.width - 3)
-        self.query_one("#live-title", Static).update(facts.title(run))
-        self.query_one("#live-advance", Static).update(facts.advance(run, width - 2))
-        self.query_one("#live-line", Static).update(readings.line(curves))
-        self.query_one("#live-about", Static).update(_aside(run, self.session.now()))
-        self.query_one("#readings", Static).update(readings.table(curves, side))
+        self.query_one("#live-title", Words).say(facts.title(run))
+        self.query_one("#live-advance", Words).say(facts.advance(run, width - 2))
+        self.query_one("#live-line", Words).say(readings.line(curves))
+        self.query_one("#live-about", Words).say(_aside(run, self.session.now()))
+        self.query_one("#readings", Words).say(readings.table(curves, side))
 
     def action_axis(self) -> None:
         self._charts.next_axis()

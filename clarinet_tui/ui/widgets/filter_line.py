@@ -54,6 +54,7 @@ class FilterLine(Vertical):
 
     def on_mount(self) -> None:
         self.query_one(".problem").display = False
+        self.query_one(Input).cursor_blink = self.app.animation_level != "none"
 
     def open(self) -> None:
         self.display = True

@@ -55,6 +55,8 @@ class RunCharts(Vertical):
         return CurvesWanted(run, (*METRICS, *more), width, window)
 
     def show(self, curves: Curves | None) -> None:
+        if curves is not None and curves is self.curves:
+            return
         before = self.curves.run.id if self.curves else None
         self.curves = curves
         if (curves.run.id if curves else None) != before:

@@ -12,7 +12,7 @@ from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.color import Color
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -23,6 +23,9 @@ from clarinet_tui.ui.widgets.run_columns import cell, fit, useful
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
+
+AGEING = 30.0
+"""Seconds after which "now" may have become a minute ago."""
 
 
 class RunTable(ScrollView, can_focus=True):
@@ -100,6 +103,7 @@ class RunTable(ScrollView, can_focus=True):
 
     def show(self, listing: Listing) -> None:
         """Another page, or the same with news. The cursor follows its run."""
+        held, cursor = self._listing, self._cursor
         before, same_query = self.cursor_run, listing.query == self._listing.query
         self._listing, self._columns = listing, useful(listing.rows)
         self._cursor = min(self._cursor, max(listing.total - 1, 0)) if same_query else 0
@@ -110,9 +114,24 @@ class RunTable(ScrollView, can_focus=True):
             if shift:
                 self.scroll_to(y=self.scroll_offset.y + shift, animate=False)
         self.virtual_size = Size(self.scrollable_content_region.width, listing.total + 1)
-        self.refresh()
+        self._refresh_rows(held, cursor)
         self.post_message(self.RunHighlighted(self.cursor_run))
         self._ask_for_page()
+
+    def _refresh_rows(self, held: Listing, cursor: int) -> None:
+        """Only rows with news are painted again, if everything else has stayed where it was."""
+        listing = self._listing
+        shape = listing.offset, listing.total, len(listing.rows), self._columns, self._cursor
+        if shape != (held.offset, held.total, len(held.rows), useful(held.rows), cursor):
+            self.refresh()
+            return
+        for place, (old, new) in enumerate(zip(held.rows, listing.rows, strict=True)):
+            line = listing.offset + place - self.scroll_offset.y + 1
+            if old != new and 1 <= line < self.size.height:
+                self.refresh(Region(0, line, self.size.width, 1))
+
+    def on_mount(self) -> None:
+        self.set_interval(AGEING, self.refresh)
 
     def on_resize(self) -> None:
         self.virtual_size = Size(self.scrollable_content_region.width, self._listing.total + 1)

@@ -9,6 +9,7 @@ from textual.containers import Horizontal
 from textual.widgets import Static
 
 from clarinet_tui.ui.facts import said
+from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot import Snapshot
@@ -42,7 +43,7 @@ class TopBar(Horizontal):
         yield Static(" clarinet ", classes="name", markup=False)
         for number, view in enumerate(VIEWS, start=1):
             yield ViewTab(view, number, active=view == self._active)
-        yield Static(classes="counts", markup=False)
+        yield Words(classes="counts")
 
     def show(self, snapshot: Snapshot) -> None:
         listing = snapshot.listing
@@ -51,4 +52,4 @@ class TopBar(Horizontal):
         counts = [*running, (runs, "muted"), (" · ", "faint"), (f"{self._place} ", "muted")]
         if snapshot.problem:
             counts = [("! history trouble: see ?", "bad")]
-        self.query_one(".counts", Static).update(said(*counts))
+        self.query_one(".counts", Words).say(said(*counts))
