@@ -116,6 +116,7 @@ def _memory(device: "Device") -> str:
 
 
 def _who(process: "Process") -> str:
-    """ann: python 4242, 9.0 GiB"""
-    name = f"{process.owner or '?'}: {process.command or '?'} {process.pid}"
-    return name if process.memory is None else f"{name} ({process.memory / GIB:.1f} GiB)"
+    """ann: python 4242 (9.0 GiB), or: root: Xorg 900 draws."""
+    memory = "" if process.memory is None else f" ({process.memory / GIB:.1f} GiB)"
+    draws = "" if process.computes else " draws"
+    return f"{process.owner or '?'}: {process.command or '?'} {process.pid}{memory}{draws}"

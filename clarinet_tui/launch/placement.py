@@ -1,6 +1,7 @@
 """Where a run may compute: the devices that it asks for, whether one is free, and what its worker sees of it."""
 
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from clarinet_tui.launch.device import Device, Process
@@ -8,8 +9,9 @@ from clarinet_tui.launch.visible import BEGINNINGS, NAME
 from clarinet_tui.text import printable
 from core.errors import InputError
 
-NEEDED = 2 << 30
 GIB = 1 << 30
+NEEDED = 2 * GIB
+LABEL = re.compile("cpu|cuda:[0-9]+")
 
 
 def candidates(request: str, devices: Sequence[Device]) -> list[Device]:
@@ -18,11 +20,10 @@ def candidates(request: str, devices: Sequence[Device]) -> list[Device]:
     if request.strip() == "auto":
         return gpus or list(devices)
     found: dict[str, Device] = {}
-    counting = False
-    for word in request.split(","):
-        word = word.strip()
-        counting = word.startswith("cuda:") or (counting and word.isdecimal())
-        name = f"cuda:{word}" if counting and word.isdecimal() else word
+    name = ""
+    for word in map(str.strip, request.split(",")):
+        # In cuda:0,2 the second number is a GPU's as well.
+        name = f"cuda:{word}" if word.isdecimal() and name.startswith("cuda:") else word
         found |= {device.key: device for device in _named(name, devices, gpus)}
     return list(found.values())
 
@@ -34,7 +35,7 @@ def _named(name: str, devices: Sequence[Device], gpus: Sequence[Device]) -> list
         found = [device for device in gpus if device.key.startswith(name)]
         if len(found) > 1:
             raise InputError(f"device: {name} may be {_listed(found)}: give more of its UUID")
-    elif name == "cpu" or name.removeprefix("cuda:").isdecimal():
+    elif LABEL.fullmatch(name):
         found = [device for device in devices if device.label == name]
     else:
         raise InputError(f'device: expected auto, cpu, cuda:0 or a GPU\'s UUID, got "{name}"')

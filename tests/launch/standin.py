@@ -4,8 +4,10 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from ctypes import CDLL
 from pathlib import Path
 
+import pynvml
 import pytest
 
 SOURCE = Path(__file__).with_name("nvml_standin.c")
@@ -36,4 +38,11 @@ def environment(library: Path, steering: Mapping[str, object] | None = None) -> 
     """Of a process that finds these GPUs. `steering` adds variables: see nvml_standin.c."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CUDA_", "STANDIN_"))}
     more = {name: str(value) for name, value in (steering or {}).items()}
-    return {**kept, "LD_LIBRARY_PATH": str(library), "NO_COLOR": "1", **more}
+    folders = os.pathsep.join(filter(None, (str(library), kept.get("LD_LIBRARY_PATH"))))
+    return {**kept, "LD_LIBRARY_PATH": folders, "NO_COLOR": "1", **more}
+
+
+def plug_in(library: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let this very process find these GPUs until the test ends; `patch.setenv` steers them."""
+    patch.setattr(pynvml, "nvmlLib", CDLL(str(library / "libnvidia-ml.so.1")))
+    patch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})

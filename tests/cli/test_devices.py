@@ -1,0 +1,144 @@
+"""`clarinet devices` as a user types it, on a machine with four GPUs and on one whose library cannot be loaded."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from tests.cli.test_run import CLARINET
+from tests.launch.standin import ELSEWHERE, UUIDS, build, environment
+
+HOSTILE = "\x1b[31mred"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("nvml"))
+
+
+def devices(library: Path, *words: str, **steering: object) -> str:
+    done = subprocess.run(
+        [*CLARINET, "devices", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(library, steering),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@contextmanager
+def watching(library: Path, *words: str, stdout: int = subprocess.PIPE) -> Iterator["subprocess.Popen[str]"]:
+    command = [*CLARINET, "devices", "--watch", *words]
+    told = environment(library, {"TERM": "xterm"})
+    with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=told) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def interrupted(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    """How it ends when Ctrl+C is pressed, and what it complains about."""
+    process.send_signal(signal.SIGINT)
+    complaints = process.communicate(timeout=60)[1]
+    return process.returncode, complaints
+
+
+def test_json_has_every_device_with_the_same_keys(library: Path) -> None:
+    found: list[dict[str, Any]] = json.loads(devices(library, "--json", STANDIN_FOREIGN=ELSEWHERE))
+    assert [(device["label"], device["key"]) for device in found] == [
+        *((f"cuda:{index}", uuid) for index, uuid in enumerate(UUIDS)),
+        ("cpu", "cpu"),
+    ]
+    keys = "key label name cores memory_total memory_used use temperature processes trouble"
+    assert [" ".join(device) for device in found] == [keys] * 5
+    assert found[1]["processes"] == [
+        {"pid": ELSEWHERE, "owner": None, "command": None, "memory": 9 << 30, "computes": True}
+    ]
+
+
+def test_only_visible_gpus_are_listed(library: Path) -> None:
+    found = json.loads(devices(library, "--json", CUDA_VISIBLE_DEVICES="3,0"))
+    assert [(device["label"], device["key"]) for device in found] == [
+        ("cuda:0", UUIDS[3]), ("cuda:1", UUIDS[0]), ("cpu", "cpu")
+    ]  # fmt: skip
+
+
+def test_a_library_that_cannot_be_loaded_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "libnvidia-ml.so.1").write_text("no library")
+    (cpu,) = json.loads(devices(tmp_path, "--json"))
+    assert (cpu["key"], cpu["trouble"]) == ("cpu", None)
+
+
+def test_a_driver_that_fails_is_named_under_the_table(library: Path) -> None:
+    lines = devices(library, STANDIN_INIT=18).splitlines()
+    assert [line.split()[0] for line in lines[:2]] == ["device", "cpu"]
+    assert "version mismatch" in lines[2]
+
+
+def test_the_table_says_who_is_there_and_nobody_steers_the_terminal(library: Path, tmp_path: Path) -> None:
+    sleep = shutil.which("sleep")
+    assert sleep is not None
+    shutil.copy(sleep, tmp_path / HOSTILE)
+    with subprocess.Popen([tmp_path / HOSTILE, "60"]) as process:
+        try:
+            said = devices(library, STANDIN_FOREIGN=process.pid, STANDIN_DRAWS=process.pid, STANDIN_UNSUPPORTED=2)
+        finally:
+            process.kill()
+    rows = {line.split()[0]: line.rstrip() for line in said.splitlines()}
+    assert list(rows) == ["device", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cpu"]
+    assert rows["cuda:0"].endswith(f"[31mred {process.pid} draws")
+    assert re.search(r" 97 % +10\.0/24\.0 GiB +71 +\S+: \[31mred \d+ \(9\.0 GiB\)$", rows["cuda:1"])
+    assert rows["cuda:2"].split()[-3:] == ["?", "?", "?"]
+    assert "\x1b" not in said
+
+
+def test_watching_prints_again_and_again_until_ctrl_c(library: Path) -> None:
+    with watching(library) as process:
+        assert process.stdout is not None
+        for _ in range(2):
+            table = [process.stdout.readline().split()[0] for _ in range(6)]
+            assert table == ["device", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cpu"]
+        assert interrupted(process) == (0, "")
+
+
+def test_watching_as_json_is_a_list_a_line(library: Path) -> None:
+    with watching(library, "--json") as process:
+        assert process.stdout is not None
+        for _ in range(2):
+            assert [device["label"] for device in json.loads(process.stdout.readline())][-1] == "cpu"
+        assert interrupted(process) == (0, "")
+
+
+def test_a_terminal_is_redrawn_and_given_back(library: Path) -> None:
+    ours, theirs = pty.openpty()
+    with watching(library, stdout=theirs) as process, open(ours, "rb", buffering=0) as screen:  # noqa: PTH123 - a pty
+        os.close(theirs)
+        said = until(screen, rb"cpu.*\x1b\[\d*A.*cpu")
+        assert b"\x1b[?25l" in said, "the cursor is hidden while the table is drawn anew"
+        process.send_signal(signal.SIGINT)
+        assert b"\x1b[?25h" in until(screen, rb"\x1b\[\?25h"), "and shown again"
+        assert process.wait(60) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def until(screen: IO[bytes], pattern: bytes) -> bytes:
+    """What a terminal gets, up to the pattern."""
+    said = b""
+    while not re.search(pattern, said, re.DOTALL):
+        more = screen.read(4096)
+        assert more, said
+        said += more
+    return said
