@@ -22,7 +22,12 @@ enum { INSUFFICIENT_SIZE = 7, FUNCTION_NOT_FOUND = 13, GPU_IS_LOST = 15 };
 enum { GPUS = 4, LARGEST_PID = 4194304 };
 #define GIB (1ULL << 30)
 
-typedef struct { int index, slice; const char *name, *uuid; unsigned long long total, used; unsigned use, degrees; } Gpu;
+typedef struct {
+    int index, slice;
+    const char *name, *uuid;
+    unsigned long long total, used;
+    unsigned use, degrees;
+} Gpu;
 typedef struct { unsigned long long total, free, used; } Memory;
 typedef struct { unsigned gpu, memory; } Use;
 typedef struct { unsigned version, sensor; int degrees; } Temperature;
@@ -35,7 +40,9 @@ static Gpu gpus[GPUS] = {
     {2, 0, "NVIDIA GeForce RTX 3090", "GPU-c3d40000-2222-4000-8000-000000000002", 24 * GIB, 23 * GIB, 0, 40},
     {3, 0, "NVIDIA A100-SXM4-80GB", "GPU-f00dfeed-3333-4000-8000-000000000003", 80 * GIB, GIB, 0, 33},
 };
-static Gpu slice = {0, 1, "NVIDIA A100-SXM4-80GB MIG 1g.10gb", "MIG-77aa0000-4444-4000-8000-000000000004", 10 * GIB, 0, 0, 0};
+static Gpu slice = {
+    0, 1, "NVIDIA A100-SXM4-80GB MIG 1g.10gb", "MIG-77aa0000-4444-4000-8000-000000000004", 10 * GIB, 0, 0, 0,
+};
 
 static long number(const char *variable, long otherwise) {
     const char *text = getenv(variable);
