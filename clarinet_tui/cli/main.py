@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from clarinet_tui.cli import data, demo, devices, history, logs, run
+from clarinet_tui.cli import data, demo, devices, history, logs, metrics, run
 from core.errors import InputError
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app.command("run")(run.run)
 app.command("ls")(history.list_)
 app.command("show")(history.show)
 app.command("logs")(logs.logs)
+app.command("metrics")(metrics.metrics)
 app.command("compare")(history.compare)
 app.command("reindex")(history.reindex)
 app.command("devices")(devices.devices)

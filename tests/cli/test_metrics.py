@@ -1,0 +1,164 @@
+"""`clarinet metrics`: every number for other programs, and in short for people."""
+
+import csv
+import json
+import math
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clarinet_tui.cli import metrics, metrics_tables
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import ingest_run
+from core.errors import InputError
+from core.events import Event
+from tests.cli.test_history import clarinet
+from tests.cli.test_run import CLARINET, environment
+from tests.history.made import history, make_run, say
+from tests.journal.said import evaluation, started, step
+
+
+def said() -> Iterator[Event]:
+    """Two stages, with what is not a number, and a plug-in's metric whose name is markup."""
+    yield started()
+    for n in range(1, 201):
+        first = {"complementary_loss": math.nan if n == 2 else n / 8, "ascended": float(n % 2)}
+        yield step(n, first if n <= 100 else {"classification_loss": -math.inf if n == 200 else n / 4, "[red]": 1.5})
+        if n % 8 == 0:
+            yield evaluation(n, math.inf if n == 8 else n / 4, confusion=[[1, 0], [0, 1]])
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    runs = tmp_path / "runs"
+    with history(runs) as db:
+        run = make_run(runs, id="measured")
+        say(run, said())
+        ingest_run(db, run)
+        make_run(runs, id="empty")
+    return runs
+
+
+@pytest.fixture
+def db(runs: Path) -> Iterator[Database]:
+    with Database.open(runs) as opened:
+        yield opened
+
+
+def read_csv(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_csv_has_every_iteration_in_stable_columns(tmp_path: Path, runs: Path) -> None:
+    done = clarinet(tmp_path, "metrics", "meas", "--csv", "--level", "iteration")
+    header = done.stdout.splitlines()[0]
+    assert header == "run,iteration,epoch,adaptation_epoch,stage,seconds," + (
+        "complementary_loss,ascended,classification_loss,[red]"
+    )
+    rows = read_csv(done.stdout)
+    assert [int(row["iteration"]) for row in rows] == list(range(1, 201))
+    assert [row["complementary_loss"] for row in rows[:3]] == ["0.125", "nan", "0.375"]
+    assert (rows[0]["classification_loss"], rows[-1]["classification_loss"]) == ("", "-inf")
+
+
+def test_json_lines_of_evaluations(tmp_path: Path, runs: Path) -> None:
+    done = clarinet(tmp_path, "metrics", "measured", "--json", "--stop", "17")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {
+            "run": "measured",
+            "iteration": n,
+            "epoch": 0,
+            "stage": "clarinet",
+            "seconds": n / 64,
+            "time": 1000.0,
+            "target_accuracy": accuracy,
+            "confusion": [[1, 0], [0, 1]],
+        }
+        for n, accuracy in ((8, "inf"), (16, 4.0))
+    ]
+
+
+def output(capsys: pytest.CaptureFixture[str], runs: Path, **options: Any) -> str:
+    metrics.metrics("measured", runs_dir=runs, **options)
+    return capsys.readouterr().out
+
+
+def test_only_what_is_asked_for(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, runs, json=True, metric=["ascended", "complementary_loss"], start=2, stop=4)
+    place = {"run": "measured", "epoch": 0, "stage": "clarinet"}
+    assert [json.loads(line) for line in text.splitlines()] == [
+        {**place, "iteration": 2, "seconds": 2 / 64, "ascended": 0.0, "complementary_loss": "nan"},
+        {**place, "iteration": 3, "seconds": 3 / 64, "ascended": 1.0, "complementary_loss": 0.375},
+    ]
+    rows = read_csv(output(capsys, runs, csv=True, metric=["target_accuracy"], start=8))
+    assert [row["target_accuracy"] for row in rows[:2]] == ["inf", "4.0"]
+    assert len(rows) == 25
+
+
+@pytest.mark.parametrize(
+    ("level", "asked", "sentence"),
+    [
+        (
+            None,
+            ["loss"],
+            "run measured has no 'loss'; it has complementary_loss, ascended, classification_loss, [red], t",
+        ),
+        ("evaluation", ["ascended"], "ascended is measured at every iteration: say --level iteration"),
+        (None, ["ascended", "target_accuracy"], "one after the other"),
+    ],
+)
+def test_what_is_not_measured_is_refused(
+    db: Database, level: metrics.Level | None, asked: list[str], sentence: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        metrics.choose(db, "measured", level, asked)
+    assert sentence in str(error.value)
+
+
+def test_both_formats_at_once_are_wrong_use(tmp_path: Path, runs: Path) -> None:
+    assert clarinet(tmp_path, "metrics", "measured", "--json", "--csv").returncode == 2
+
+
+def test_a_run_that_has_said_nothing(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    metrics.metrics("empty", csv=True, runs_dir=runs)
+    metrics.metrics("empty", runs_dir=runs)
+    metrics.metrics("empty", level="iteration", runs_dir=runs)
+    assert capsys.readouterr().out.splitlines() == [
+        "run,iteration,epoch,adaptation_epoch,stage,seconds,time",
+        "No evaluations yet.",
+        "No iterations yet.",
+    ]
+
+
+def test_people_see_the_last_evaluations_and_each_metric_in_a_line(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = output(capsys, runs).splitlines()
+    assert lines[0].split() == ["epoch", "iteration", "stage", "target", "accuracy"]
+    assert lines[-2].split() == ["2", "200", "clarinet", "50.00"]
+    assert lines[-1] == "The last 20 of 25 evaluations; --csv and --json have all."
+    assert len(lines) == metrics_tables.LAST + 2
+    table = {line.split()[0]: line.split()[1:] for line in output(capsys, runs, level="iteration").splitlines()}
+    assert table["[red]"] == ["1.5", "1.5", "1.5", "1.5"]
+    assert table["ascended"] == ["0", "0.5", "0", "1"]
+    assert table["classification_loss"] == ["-inf", "-inf", "25.25", "49.75", "1"]
+
+
+def test_a_reader_that_has_seen_enough(tmp_path: Path, runs: Path) -> None:
+    run = make_run(runs, id="long")
+    say(run, (step(n) for n in range(1, 5001)))
+    words = " ".join(f"'{word}'" for word in [*CLARINET, "metrics", "long", "--json", "--level", "iteration"])
+    piped = subprocess.run(
+        ["bash", "-c", f"{words} | head -1; echo ${{PIPESTATUS[0]}}"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    first, code = piped.stdout.splitlines()
+    assert json.loads(first)["iteration"] == 1
+    assert (code, piped.stderr) == ("0", "")
