@@ -1,0 +1,139 @@
+"""Runs with all that decides whether their numbers may stand in one mean: settings, data and code."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clarinet_tui.evidence.course import Shared, shared_stage1
+from clarinet_tui.evidence.selection import RULES, Choice, Rule, last_stage, select
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.queries import RunRow, evaluations, events, list_runs
+from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.environment import read_environment
+from core.config import RunConfig, protocol
+from core.errors import InputError
+from core.methods import find_method
+
+ROUNDING_ONLY = frozenset({"seed", "threads", "compile", "channels_last"})
+"""Settings in which runs of one mean may differ: the seed itself, and how the same sums are computed."""
+OWN = "the run's own"
+"""stage1.seed of runs that did not share it."""
+EVERYTHING = 2**31
+SIZES = ("source_size", "target_size", "test_size")
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Data:
+    """What is known of the images once a run has begun: notes of made or incomplete data, and sizes."""
+
+    notes: tuple[str, ...]
+    sizes: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """With which program a run was made, as far as it is known."""
+
+    version: str | None = None
+    commit: str | None = None
+    """Of the folder where the run was started, with a + where it had changes."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run, its provenance, and the accuracy that each rule reports."""
+
+    row: RunRow
+    config: RunConfig | None
+    """None where it cannot be read."""
+    settings: Settings | None
+    """The protocol: what must be equal within a mean, flat, stage 1's as `stage1.epochs`."""
+    data: Data | None
+    """None before the run has begun."""
+    code: Code
+    choices: Mapping[Rule, Choice]
+    shared: Shared | None
+    """A stage 1 that was given to the run."""
+
+    @property
+    def finished(self) -> bool:
+        return self.row.state == "finished"
+
+    @property
+    def seconds(self) -> float | None:
+        """Device seconds, with those of a shared stage 1."""
+        if self.row.seconds is None:
+            return None
+        return self.row.seconds + (self.shared.seconds or 0.0 if self.shared else 0.0)
+
+
+class Archive:
+    """Reads records; what a run has said is read again only when the run has changed."""
+
+    def __init__(self, db: Database, runs_dir: Path) -> None:
+        self.db = db
+        self.runs_dir = runs_dir
+        self._known: dict[str, Record] = {}
+
+    def search(self, query: str = "") -> list[Record]:
+        """All runs that match, newest first."""
+        return [self.record(row) for row in list_runs(self.db, query, limit=EVERYTHING)]
+
+    def record(self, row: RunRow) -> Record:
+        known = self._known.get(row.id)
+        if known is None or known.row != row:
+            known = self._known[row.id] = self._read(row)
+        return known
+
+    def _read(self, row: RunRow) -> Record:
+        run = RunDirectory(self.runs_dir, row.id)
+        try:
+            config: RunConfig | None = run.read_config()
+        except InputError:
+            config = None
+        said = events(self.db, row.id)
+        evaluated, stage = evaluations(self.db, row.id), last_stage(row.method)
+        choices = {rule: select(evaluated, rule, stage=stage) for rule in RULES}
+        return Record(
+            row=row,
+            config=config,
+            settings=settings_of(config) if config else None,
+            data=_data(row, said),
+            code=code_of(read_environment(run)),
+            choices={rule: choice for rule, choice in choices.items() if choice},
+            shared=shared_stage1(said),
+        )
+
+
+def settings_of(config: RunConfig) -> dict[str, Any]:
+    """What decides the numbers, but for the seed; of a method without stage 1 not the settings of that."""
+    plain = {name: value for name, value in protocol(config).items() if name not in ROUNDING_ONLY}
+    stage1 = plain.pop("stage1")
+    if not _has_stage1(config.method):
+        return plain
+    stage1["seed"] = OWN if stage1["seed"] == config.seed else stage1["seed"]
+    return plain | {f"stage1.{name}": value for name, value in stage1.items()}
+
+
+def _has_stage1(method: str) -> bool:
+    try:
+        return find_method(method).has_stage1
+    except InputError:  # a plug-in that is not installed here may have one
+        return True
+
+
+def _data(row: RunRow, said: list[dict[str, Any]]) -> Data | None:
+    started = next((event for event in reversed(said) if event["event"] == "started"), None)
+    return None if started is None else Data(row.notes, tuple(started.get(name) for name in SIZES))
+
+
+def code_of(environment: Mapping[str, Any]) -> Code:
+    versions, git = environment.get("versions"), environment.get("git")
+    version = versions.get("clarinet-tui") if isinstance(versions, dict) else None
+    commit = git.get("commit") if isinstance(git, dict) else None
+    if not isinstance(commit, str):
+        return Code(version)
+    return Code(version, commit[:7] + ("+" if git and git.get("patch") else ""))
