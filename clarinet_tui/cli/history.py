@@ -1,41 +1,68 @@
-"""`clarinet ls`, `show` and `compare`: what was recorded."""
+"""`clarinet ls`, `show`, `compare` and `reindex`: what was recorded."""
 
 import json as json_
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from clarinet_tui.cli.options import RUNS, Json, RunsDir
+from clarinet_tui.cli.output import quiet_pipe
+from clarinet_tui.cli.recorded import database_path, find_row, open_history
 from clarinet_tui.text import duration, printable
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.database import Database
     from clarinet_tui.history.queries import RunRow
 
-COLUMNS = ("id", "state", "method", "task", "seed", "preset", "epoch", "target", "source", "pseudo", "time")
+COLUMNS = ("id", "state", "method", "task", "seed", "preset", "epoch", "target", "source", "pseudo", "time", "tags")
 ROOMY, WIDE = 90, 200
 """Columns of a terminal that has room for the preset, and of a file."""
+FIELDS = {
+    "acc": "target_accuracy",
+    "target": "target_accuracy",
+    "source": "source_accuracy",
+    "pseudo": "pseudo_label_accuracy",
+    "time": "seconds",
+    "labels": "label_hash",
+}
+"""What the table and the query language call fields of a run."""
+WORDS = frozenset(
+    {"id", "state", "method", "task", "preset", "name", "device", "host", "stage", "family", "label_hash"}
+)
+"""Fields that are sorted from a to z; numbers and times begin with the greatest."""
+EVERYTHING = 1 << 60
 
 
 def list_(
     query: Annotated[str, typer.Argument(help="Such as: method:clarinet acc>80 state:finished")] = "",
+    sort: Annotated[str, typer.Option(metavar="FIELD", help="Such as created, acc, seed, task or time.")] = "created",
+    reverse: Annotated[bool, typer.Option("--reverse", "-r", help="The other way round.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="At most so many runs.")] = 50,
+    all_: Annotated[bool, typer.Option("--all", "-a", help="However many there are.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Ids only, one a line.")] = False,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """List runs, newest first.
+    """List runs, newest first; others by --sort come from the greatest on, texts from a on.
 
-    Example: clarinet ls "method:clarinet task:M->U"
+    Example: clarinet ls "method:clarinet task:M->U" --sort acc
     """
-    from clarinet_tui.history.queries import list_runs
+    from clarinet_tui.history.queries import count_runs, list_runs
 
-    rows = list_runs(_history(runs_dir), query, limit=limit)
-    if json:
-        print(json_.dumps([_object(row) for row in rows], ensure_ascii=False, indent=2))
-        return
-    _table(rows)
+    field = FIELDS.get(sort, sort)
+    database = open_history(runs_dir)
+    rows = list_runs(
+        database, query, sort=field, descending=(field not in WORDS) != reverse, limit=EVERYTHING if all_ else limit
+    )
+    with quiet_pipe():
+        if json:
+            _print_json([_object(row) for row in rows])
+        elif quiet:
+            print("".join(f"{row.id}\n" for row in rows), end="")
+        else:
+            _table(rows, query)
+    if len(rows) == limit and not all_ and (total := count_runs(database, query)) > limit:
+        print(f"{limit} of {total} runs; --all lists them all", file=sys.stderr)
 
 
 def show(
@@ -43,21 +70,22 @@ def show(
     json: Json = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Show one run: its state, results and settings.
+    """Show one run: what it is, its progress, results, settings and surroundings, and why it failed.
 
     Example: clarinet show 6e3
     """
-    row = _find(_history(runs_dir), runs_dir, id)
-    if json:
-        print(json_.dumps(_object(row), ensure_ascii=False, indent=2))
-        return
-    from rich.console import Console
-    from rich.text import Text
+    from clarinet_tui.cli.show import as_object, describe, print_groups
+    from clarinet_tui.history.queries import events
+    from clarinet_tui.journal.directory import RunDirectory
 
-    console = Console(highlight=False)
-    for name, value in _object(row).items():
-        if value not in (None, "", [], ()):
-            console.print(Text.assemble((f"{name:<22}", "dim"), _shown(value)))
+    database = open_history(runs_dir)
+    row = find_row(database, runs_dir, id)
+    run, said = RunDirectory(runs_dir, row.id), events(database, row.id)
+    with quiet_pipe():
+        if json:
+            _print_json(_object(row) | as_object(run, said))
+        else:
+            print_groups(describe(row, run, said))
 
 
 def compare(
@@ -69,12 +97,13 @@ def compare(
 
     Example: clarinet compare 6e3 6e4
     """
-    database = _history(runs_dir)
-    rows = [_find(database, runs_dir, prefix) for prefix in ids]
-    if json:
-        print(json_.dumps([_object(row) for row in rows], ensure_ascii=False, indent=2))
-        return
-    _table(rows)
+    database = open_history(runs_dir)
+    rows = [find_row(database, runs_dir, prefix) for prefix in ids]
+    with quiet_pipe():
+        if json:
+            _print_json([_object(row) for row in rows])
+        else:
+            _table(rows)
 
 
 def reindex(runs_dir: RunsDir = RUNS) -> None:
@@ -88,26 +117,7 @@ def reindex(runs_dir: RunsDir = RUNS) -> None:
 
     with Progress() as bar:
         task = bar.add_task("Reading journals", total=None)
-        make_anew(runs_dir, lambda done, total, _: bar.update(task, completed=done, total=total))
-
-
-def _history(runs_dir: Path) -> "Database":
-    """The history, with everything that the journals hold by now."""
-    from clarinet_tui.history.database import Database
-    from clarinet_tui.history.ingest import ingest_all
-
-    database = Database.open(runs_dir)
-    ingest_all(database, runs_dir)
-    return database
-
-
-def _find(database: "Database", runs_dir: Path, prefix: str) -> "RunRow":
-    from clarinet_tui.history.queries import get_run
-    from clarinet_tui.journal.directory import find_run
-
-    row = get_run(database, find_run(runs_dir, prefix).id)
-    assert row is not None, "every run directory was just read"
-    return row
+        make_anew(runs_dir, lambda done, total, _: bar.update(task, completed=done, total=total), database_path())
 
 
 def _object(row: "RunRow") -> dict[str, Any]:
@@ -116,20 +126,28 @@ def _object(row: "RunRow") -> dict[str, Any]:
     return asdict(row)
 
 
-def _table(rows: "list[RunRow]") -> None:
+def _print_json(content: Any) -> None:
+    print(json_.dumps(content, ensure_ascii=False, indent=2))
+
+
+def _table(rows: "list[RunRow]", query: str = "") -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
     if not rows:
-        console.print(Text("No runs. The first one: clarinet run --headless"))
+        print("No run matches." if query else "No runs. The first one: clarinet run --headless")
         return
-    columns = [name for name in COLUMNS if name != "preset" or console.width >= ROOMY]
+    absent = {"preset"} if console.width < ROOMY else set()
+    absent |= set() if any(row.tags for row in rows) else {"tags"}
+    columns = [name for name in COLUMNS if name not in absent]
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for name in columns:
         right = name in ("epoch", "target", "source", "pseudo", "time")
-        table.add_column(name, justify="right" if right else "left", no_wrap=True, overflow="ellipsis")
+        width = max(len(row.id) for row in rows) if name == "id" else None  # what is typed again is never cut
+        justify: Any = "right" if right else "left"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", min_width=width)
     for row in rows:
         cells = dict(zip(COLUMNS, _cells(row), strict=True))
         table.add_row(*(Text(printable(cells[name])) for name in columns))
@@ -149,12 +167,9 @@ def _cells(row: "RunRow") -> tuple[str, ...]:
         _percent(row.source_accuracy),
         _percent(row.pseudo_label_accuracy),
         "" if row.seconds is None else duration(row.seconds),
+        " ".join(row.tags),
     )
 
 
 def _percent(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
-
-
-def _shown(value: Any) -> str:
-    return printable(", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value))

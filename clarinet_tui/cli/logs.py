@@ -2,6 +2,8 @@
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,7 +33,7 @@ def logs(
 
     run = find_run(runs_dir, id)
     text = grep.casefold()
-    with quiet_pipe(), Story(run, lambda line: text in line.casefold()) as story:
+    with quiet_pipe(), _left_by_ctrl_c(), Story(run, lambda line: text in line.casefold()) as story:
         told = story.last(lines)
         if not follow:
             told = [*told, *story.torn()][-lines:] if lines else []
@@ -45,21 +47,27 @@ def logs(
         _note(f"run {run.id} ended without a last word; go on with: clarinet run --headless --resume {run.id}")
 
 
-def _follow(story: "Story") -> None:
-    """Until the run is over, or Ctrl+C, which is how one leaves."""
+@contextmanager
+def _left_by_ctrl_c() -> Iterator[None]:
+    """It is how one stops following, and nothing is left undone."""
     try:
-        over = False
-        while not over:
-            over = story.over()  # asked first: what was said before its end is read now
-            for line in story.new():
-                print(line)
-            sys.stdout.flush()
-            if not over:
-                time.sleep(POLL)
-        for line in story.torn():
-            print(line)
+        yield
     except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+        raise typer.Exit(0) from None
+
+
+def _follow(story: "Story") -> None:
+    """Until the run is over."""
+    over = False
+    while not over:
+        over = story.over()  # asked first: what was said before its end is read now
+        for line in story.new():
+            print(line)
+        sys.stdout.flush()
+        if not over:
+            time.sleep(POLL)
+    for line in story.torn():
+        print(line)
 
 
 def _note(sentence: str) -> None:

@@ -1,12 +1,20 @@
 """`clarinet ls`, `show`, `compare` and `reindex` on real journals."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
+import pytest
+from typer.testing import CliRunner, Result
+
+from clarinet_tui.cli.main import app
+from clarinet_tui.journal.annotations import add_tag
+from core.events import Failed, Finished
 from tests.cli.test_run import CLARINET, environment
-from tests.history.made import make_run, say
-from tests.journal.said import resumed, started, step
+from tests.history.made import history, make_run, say
+from tests.history.test_states import hold_as
+from tests.journal.said import evaluation, resumed, started, step
 
 
 def clarinet(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -40,3 +48,111 @@ def test_show_and_compare_find_runs_by_the_beginning_of_their_ids(tmp_path: Path
     missing = clarinet(tmp_path, "show", "zzz")
     assert missing.returncode == 2
     assert "zzz" in missing.stderr
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A tagged run that finished, one that failed, and one that waits."""
+    runs = tmp_path / "runs"
+    history(runs).close()
+    good = make_run(runs, id="aaa111", seed=3)
+    say(good, [started(seed=3, notes=["[bold]made data[/x]"]), step(1), evaluation(100, 40.0)])
+    say(good, [Finished(iteration=100, epoch=1, target_accuracy=40.0, source_accuracy=None)])
+    add_tag(good, "icml")
+    bad = make_run(runs, id="bbb222", method="gac+cdan-e", epochs=7, stage1={"epochs": 5})
+    say(bad, [started(method="gac+cdan-e"), evaluation(100, 60.0)])
+    frames = ["session.py:212 _step", "\x1b[31mloss.py:3 loss"]
+    say(bad, [Failed(iteration=100, message="\x1b[2Jno memory", kind="out of memory", frames=frames)])
+    make_run(runs, id="ccc333", seed=2)
+    return runs
+
+
+def here(runs: Path, *words: str) -> Result:
+    """The same in this process, which is quicker."""
+    return CliRunner().invoke(app, [*words, "--runs-dir", str(runs)])
+
+
+def ids(runs: Path, *words: str) -> list[str]:
+    return here(runs, "ls", "-q", *words).stdout.splitlines()
+
+
+def test_ls_sorts_numbers_from_the_greatest_and_words_from_a(runs: Path) -> None:
+    assert ids(runs) == ["ccc333", "bbb222", "aaa111"]
+    assert ids(runs, "--sort", "acc") == ["bbb222", "aaa111", "ccc333"]
+    assert ids(runs, "--sort", "seed", "-r") == ["bbb222", "ccc333", "aaa111"]
+    assert ids(runs, "--sort", "state", "--limit", "1") == ["bbb222"]
+    assert "target_accuracy" in str(here(runs, "ls", "--sort", "colour").exception)
+
+
+def test_ls_shows_tags_where_there_are_any_and_says_when_there_are_more(runs: Path) -> None:
+    listed = here(runs, "ls", "--limit", "2", "state:finished OR state:failed")
+    assert listed.stdout.splitlines()[0].split()[-1] == "tags"
+    assert listed.stdout.splitlines()[-1].split()[-1] == "icml"
+    assert listed.stderr == ""
+    one = here(runs, "ls", "--limit", "1")
+    assert "tags" not in one.stdout
+    assert one.stderr == "1 of 3 runs; --all lists them all\n"
+    assert ids(runs, "--limit", "1", "--all") == ["ccc333", "bbb222", "aaa111"]
+    assert here(runs, "ls", "method:none").stdout == "No run matches.\n"
+
+
+def test_whoever_lists_sees_that_a_run_was_lost(runs: Path) -> None:
+    run = make_run(runs, id="ddd444")
+    say(run, [started()])
+    hold_as(run, start=-1.0)
+    assert ids(runs, "state:lost") == ["ddd444"]
+    shown = here(runs, "show", "ddd").stdout
+    assert "clarinet run --headless --resume ddd444" in shown
+
+
+def test_show_tells_settings_notes_and_failure_in_groups(runs: Path) -> None:
+    good = here(runs, "show", "aaa").stdout
+    assert re.search(r"^aaa111  clarinet  U->M  seed 3$", good, re.MULTILINE)
+    assert re.search(r"note +\[bold\]made data\[/x\]", good)
+    assert not re.search(r"differ|Failure", good)
+    bad = here(runs, "show", "bbb").stdout
+    assert re.search(r"differ from preset smoke\n  epochs +7  \(not 3\)\n  stage1.epochs +5  \(not 3\)\n", bad)
+    assert re.search(r"Other settings\n.*batch_size 32", bad)
+    end = bad.partition("\nFailure\n")[2].splitlines()
+    assert [line.rstrip().split(maxsplit=1) for line in end] == [
+        ["kind", "out of memory"],
+        ["error", "[2Jno memory"],
+        ["at", "session.py:212 _step"],
+        ["at", "[31mloss.py:3 loss"],
+    ]
+
+
+def test_show_as_an_object(runs: Path) -> None:
+    shown = json.loads(here(runs, "show", "bbb222", "--json").stdout)
+    stable = (
+        "id state method task seed preset device stage epoch epochs_total iteration target_accuracy source_accuracy"
+    )
+    assert {*stable.split(), "created", "started", "ended", "tags", "error"} <= shown.keys()
+    assert (shown["state"], shown["config"]["epochs"]) == ("failed", 7)
+    assert shown["changed"] == {
+        "epochs": {"default": 3, "value": 7},
+        "stage1.epochs": {"default": 3, "value": 5},
+    }
+    assert shown["events_tail"][-1]["frames"][0] == "session.py:212 _step"
+
+
+def test_show_of_settings_that_cannot_be_read_and_of_a_method_that_is_not_here(runs: Path) -> None:
+    (runs / "ccc333" / "config.toml").write_text("epochs = 'ten'")
+    (runs / "eee555").mkdir()
+    (runs / "eee555" / "config.toml").write_text("method = 'of-a-plug-in'")
+    hurt = here(runs, "show", "ccc")
+    assert (hurt.exit_code, "expected an integer" in hurt.stdout) == (0, True)
+    assert json.loads(here(runs, "show", "ccc", "--json").stdout)["config"] is None
+    strange = here(runs, "show", "eee").stdout
+    assert 'no method "of-a-plug-in"' in strange
+    assert "batch_size 128" in strange
+
+
+def test_the_database_may_be_elsewhere(tmp_path: Path, runs: Path) -> None:
+    (runs / "clarinet.db").unlink()
+    words = [*CLARINET, "ls", "-q"]
+    there = environment() | {"CLARINET_DB": "local/history.db"}
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=there)
+    assert done.stdout.splitlines() == ["ccc333", "bbb222", "aaa111"]
+    assert (tmp_path / "local" / "history.db").exists()
+    assert not (runs / "clarinet.db").exists()
