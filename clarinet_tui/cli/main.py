@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from clarinet_tui.cli import data, demo, devices, history, logs, metrics, run
+from clarinet_tui.cli import data, demo, devices, history, logs, metrics, run, table
 from core.errors import InputError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app.command("show")(history.show)
 app.command("logs")(logs.logs)
 app.command("metrics")(metrics.metrics)
 app.command("compare")(history.compare)
+app.command("table")(table.table)
 app.command("reindex")(history.reindex)
 app.command("devices")(devices.devices)
 app.command("demo")(demo.demo)

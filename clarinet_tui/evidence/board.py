@@ -68,17 +68,21 @@ class Board:
         return _greatest({method: average.mean for method, average in found.items()}) if alike else frozenset()
 
     @property
+    def conditions(self) -> tuple[str, ...]:
+        """Under which all numbers stand: how they were selected, and by which protocol they were made."""
+        selected = f"Accuracies are of the {SENTENCES['last']}."
+        if self.rule != "last":
+            selected = f"Selected by {SENTENCES[self.rule]}; the published numbers are of the last epoch."
+        if self.preset in PAPER_PRESETS:
+            return (selected, f"Preset {self.preset}.")
+        return (selected, f"Preset {self.preset or 'mixed'}: not the protocol of the published numbers.")
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What must be said with the numbers."""
-        found = [f"Accuracies are of the {SENTENCES['last']}."] if self.rule == "last" else []
-        if self.rule != "last":
-            found.append(f"Selected by {SENTENCES[self.rule]}; the published numbers are of the last epoch.")
-        if self.preset not in PAPER_PRESETS:
-            found.append(f"Preset {self.preset or 'mixed'}: not the protocol of the published numbers.")
         cells = [cell for cell in self.cells.values() if cell.figures]
-        if any(cell.published for cell in cells):
-            found.append(CAUTION)
-        return (*found, *_together(cells))
+        caution = (CAUTION,) if any(cell.published for cell in cells) else ()
+        return (*self.conditions, *caution, *_together(cells))
 
 
 def make_board(
