@@ -226,7 +226,9 @@ class Session:
     def _step(self, stage: StagePlan, batch: Any) -> None:
         assert self.algorithm is not None
         iteration = self.position.iteration + 1
-        measured = self.algorithm.step(batch, stage.adaptation_step_of(iteration))
+        adaptation_step = stage.adaptation_step_of(iteration)
+        self.algorithm.set_rates(adaptation_step)
+        measured = self.algorithm.step(batch, adaptation_step)
         self.meter.take(stage, iteration, self.seconds, measured)
         self.position.iteration = iteration
 
@@ -261,6 +263,7 @@ class Session:
         yield Failed(
             iteration=event.iteration,
             message=f"iteration {event.iteration}: {named}; lower the rates, or set on_nan = continue",
+            kind="not finite",
             terms={name: value for name, value in event.measured.items() if name not in NOT_LOSSES},
             checkpoint=self._saved_path,
             seconds=self.seconds,

@@ -73,6 +73,7 @@ class Algorithm(ABC):
         self.dropout.manual_seed(self.stream("dropout"))
         self.modules: dict[str, nn.Module] = {}
         self.optimizers: dict[str, Optimizer] = {}
+        self.rates: dict[str, float] = {}
         self.classifier = self._build_classifier()
 
     @abstractmethod
@@ -110,8 +111,19 @@ class Algorithm(ABC):
         stage1, config = self.config.stage1, self.config
         source = stage1 if self.problem.stage.spec.stage1 else config
         parameters = [parameter for module in modules for parameter in module.parameters()]
+        self.rates[name] = rate
         self.optimizers[name] = make_optimizer(kind, parameters, rate, source.momentum, source.weight_decay)
         return self.optimizers[name]
+
+    def set_rates(self, adaptation_step: int) -> None:
+        """The learning rates of an iteration, where they fall: a function of its number, so that resuming is exact."""
+        stage = self.problem.stage
+        if self.config.rate_decay == "none" or stage.spec.stage1 or adaptation_step == 0:
+            return
+        left = 1 - (adaptation_step - 1) / stage.adaptation_iterations
+        for name, optimizer in self.optimizers.items():
+            for group in optimizer.param_groups:
+                group["lr"] = self.rates[name] * left
 
     def see(self, source: Tensor, target: Tensor | None) -> tuple[Seen, Seen | None]:
         """G and F on both domains: together where batch-norm mixes them, apart where that saves a backward pass."""

@@ -35,15 +35,13 @@ class Supervised(Algorithm):
         source, target = self.see(batch.source, batch.target)
         loss = functional.cross_entropy(source.logits, batch.labels)
         measured = {"classification_loss": loss}
-        known = {"classifier_rate": self.config.classifier_rate}
+        known = {f"{name}_rate": optimizer.param_groups[0]["lr"] for name, optimizer in self.optimizers.items()}
         parameters, steps = self.fg, self.steps[:1]
         if target is not None and adaptation_step > 0 and (adaptation := self.adapt(source, target, adaptation_step)):
             term, more, known["lambda"] = adaptation
             loss = loss + term
             measured |= more
             parameters, steps = self.parameters, self.steps
-        if self.adversarial:
-            known["discriminator_rate"] = self.config.discriminator_rate
         gradients = torch.autograd.grad(loss, parameters)
         for optimizer, start in zip(steps, (0, len(self.fg)), strict=False):
             chosen = slice(start, start + len(optimizer.param_groups[0]["params"]))

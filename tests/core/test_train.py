@@ -89,6 +89,17 @@ def test_lambda_starts_with_the_first_adversarial_iteration() -> None:
     assert strengths == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("method", ["clarinet", "gac+cdan-e"])
+def test_rates_fall_linearly_during_adaptation_and_only_then(method: str) -> None:
+    config = tiny_config(method, rate_decay="linear")
+    rates: dict[bool, list[float]] = {True: [], False: []}
+    for step in steps(events_of(config)):
+        rates[step.adaptation_epoch is not None].append(step.measured["classifier_rate"])
+    count = len(rates[True])
+    assert set(rates[False]) <= {config.stage1.rate, config.classifier_rate}
+    assert rates[True] == pytest.approx([config.classifier_rate * (1 - i / count) for i in range(count)], abs=1e-15)
+
+
 @pytest.mark.parametrize("method", ["clarinet", "gac+dan"])
 def test_same_seed_same_numbers_whatever_the_world_does_to_torch(method: str) -> None:
     first = events_of(tiny_config(method))
