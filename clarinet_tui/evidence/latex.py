@@ -3,7 +3,7 @@
 import unicodedata
 
 from clarinet_tui.evidence.board import Board, Part
-from clarinet_tui.evidence.lines import AVERAGE, Entry, Line, lines
+from clarinet_tui.evidence.lines import AVERAGE, Entry, Line, lines, short_name
 from clarinet_tui.evidence.published import LATEX, title
 from clarinet_tui.text import printable
 from core.tasks import DOMAINS
@@ -67,7 +67,7 @@ def _part(board: Board, part: Part) -> str:
     return "\n".join(
         [
             r"\begin{table}[t]",
-            r"\centering",
+            r"\centering\small\setlength{\tabcolsep}{4pt}",
             rf"\caption{{{_caption(board, part)}}}",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
@@ -103,7 +103,7 @@ def _label(label: str) -> str:
     source, arrow, target = label.partition("->")
     if arrow and source in DOMAINS and target in DOMAINS:
         return rf"${source} \rightarrow {target}$"
-    return escaped(label.replace("->", "→"))
+    return escaped(short_name(label))
 
 
 def _entry(entry: Entry, measured: bool) -> str:

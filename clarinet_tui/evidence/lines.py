@@ -1,6 +1,7 @@
 """A table of the board line by line, as every format writes it."""
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal
 
 from clarinet_tui.evidence.board import Board, Part, published_average
@@ -57,6 +58,11 @@ def tasks_of(board: Board, part: Part) -> list[str]:
         for task in board.tasks
         if any(_told(board.cells[method, task]) for method in part.methods) or _published(part, task)
     ]
+
+
+def short_name(label: str) -> str:
+    """A task in one word, such as U→M; of own folders only their names."""
+    return "→".join(PurePath(side).name or side for side in label.split("->"))
 
 
 def _told(cell: Cell) -> bool:

@@ -3,7 +3,7 @@
 import re
 
 from clarinet_tui.evidence.board import Board, Part
-from clarinet_tui.evidence.lines import Entry, Line, lines
+from clarinet_tui.evidence.lines import Entry, Line, lines, short_name
 from clarinet_tui.evidence.published import title
 from clarinet_tui.text import printable
 
@@ -24,12 +24,9 @@ def _part(board: Board, part: Part) -> str:
 
 
 def _row(line: Line) -> list[str]:
-    label = _escaped(line.label.replace("->", "→"))
+    label = _escaped(short_name(line.label))
     if line.kind == "published":
-        return [
-            f"{label}, published",
-            *(f"*{text}*" if (text := entry.text(DECIMALS)) else "" for entry in line.entries),
-        ]
+        return [f"{label}, published", *(_published(entry) for entry in line.entries)]
     return [label, *(_entry(entry) for entry in line.entries)]
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from clarinet_tui.evidence.board import Board, Part
 from clarinet_tui.evidence.cells import Cell
 from clarinet_tui.evidence.groups import LeftOut
-from clarinet_tui.evidence.lines import AVERAGE, Entry, Line, lines
+from clarinet_tui.evidence.lines import AVERAGE, Entry, Line, lines, short_name
 from clarinet_tui.evidence.machine import STATES
 from clarinet_tui.evidence.published import title
 from clarinet_tui.evidence.statistics import Distance
@@ -64,7 +63,7 @@ def _row(line: Line, columns: slice, roomy: bool) -> "Iterator[Text]":
     from rich.text import Text
 
     measured = line.kind == "measured"
-    yield Text(printable(_short(line.label)), style="bold") if measured else Text("  paper", style="dim")
+    yield Text(printable(short_name(line.label)), style="bold") if measured else Text("  paper", style="dim")
     for entry in line.entries[columns]:
         style = ("bold green" if entry.best else "") if measured else "dim"
         count = entry.count if line.label == AVERAGE else ""  # seeds have a line of their own
@@ -95,11 +94,6 @@ def _distance(distance: Distance | None) -> str:
 def _interval(distance: Distance | None) -> str:
     interval = distance.interval if distance else None
     return "" if interval is None else f"{interval.low:+.1f}…{interval.high:+.1f}"
-
-
-def _short(label: str) -> str:
-    """A task in one word; of own folders only their names."""
-    return "→".join(PurePath(side).name or side for side in label.split("->"))
 
 
 def _left_out(board: Board) -> list[str]:

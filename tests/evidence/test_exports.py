@@ -1,0 +1,150 @@
+"""The board in every format: readable, escaped, marked, and traceable to runs."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from clarinet_tui.evidence.board import Board, make_board
+from clarinet_tui.evidence.latex import escaped, to_latex
+from clarinet_tui.evidence.machine import to_csv, to_json
+from clarinet_tui.evidence.markdown import to_markdown
+from clarinet_tui.evidence.terminal import board_view
+from tests.evidence.made import archive_of, finished
+from tests.history.made import make_run
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Any:
+    runs = tmp_path / "runs"
+    for seed, accuracy in ((1, 82.0), (2, 84.0)):
+        finished(runs, f"clar{seed}", accuracy, seed=seed)
+        finished(runs, f"cdan{seed}", accuracy - 10, seed=seed, method="gac+cdan-e")
+    finished(runs, "odd1", 20.0, seed=3, epochs=9)
+    finished(runs, "only1", 93.0, seed=1, task="M->U")
+    make_run(runs, "wait1", seed=4)
+    return archive_of(runs)
+
+
+def on_terminal(board: Board, width: int) -> str:
+    page = io.StringIO()
+    Console(file=page, width=width, highlight=False).print(board_view(board, width))
+    return page.getvalue()
+
+
+def test_markdown_is_like_the_papers_tables(archive: Any) -> None:
+    text = to_markdown(make_board(archive, seeds=2))
+    assert "| Task | GAC | GAC+DAN | GAC+DANN | GAC+CDAN\\_E | CLARINET |" in text
+    assert "| U→M | – | – | – | 73.000 ± 1.414 | **83.000 ± 1.414** |" in text
+    assert "| U→M, published | *51.860* | *60.692 ± 1.300* |" in text
+    assert "| M→U | – | – | – | – | 93.000 (1/2) |" in text
+    assert "| Average | – | – | – | 73.000 (1/6) | **83.000** (1/6) |" in text
+    assert "| Average, published | *60.585* | *65.968* | *74.483* | *71.498* (1/6) | *83.692* (1/6) |" in text
+    assert "U->M clarinet: clar1 clar2\n" in text
+
+
+def test_latex_has_equal_rows_balanced_braces_and_ids(archive: Any) -> None:
+    text = to_latex(make_board(archive, seeds=2))
+    assert r"$U \rightarrow M$ & -- & -- & -- & 73.000$\pm$1.414 & \textbf{83.000$\pm$1.414} \\" in text
+    assert "% runs: U->M clarinet: clar1 clar2\n" in text
+    assert "% left out: U->M clarinet: epochs is 9, not 3: odd1\n" in text
+    typeset = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("%"))
+    for columns, body in re.findall(r"\\begin\{tabular\}\{(l[r]*)\}(.*?)\\end\{tabular\}", typeset, re.DOTALL):
+        rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+        assert rows
+        assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {len(columns) - 1}
+    bare = re.sub(r"\\[{}]", "", typeset)
+    assert bare.count("{") == bare.count("}")
+    assert typeset.count(r"\begin") == typeset.count(r"\end{")
+
+
+def test_standalone_latex_is_a_whole_document(archive: Any) -> None:
+    text = to_latex(make_board(archive), standalone=True)
+    assert text.startswith(r"\documentclass")
+    assert r"\usepackage{booktabs}" in text
+    assert text.endswith("\\end{document}\n")
+
+
+def test_latex_escapes_what_it_would_act_upon_or_not_know() -> None:
+    assert escaped("50% & _x_ #1 {a} $b$") == r"50\% \& \_x\_ \#1 \{a\} \$b\$"
+    assert escaped("\\input{x}~^") == r"\textbackslash{}input\{x\}\textasciitilde{}\textasciicircum{}"
+    assert escaped("[1pt]*") == "{[}1pt{]}{*}", "after a line's end these would be its arguments"
+    assert escaped("é → 中\n%") == r"é $\rightarrow$ \texttt{U+4E2D} \%"
+
+
+def test_a_query_cannot_leave_its_comment(archive: Any) -> None:
+    board = make_board(archive, 'note!="a\n\\input{secret}"')
+    (line,) = [line for line in to_latex(board).splitlines() if "secret" in line]
+    assert line.startswith("%")
+
+
+def test_csv_has_a_line_for_each_cell_with_its_runs(archive: Any) -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(make_board(archive)))))
+    assert len(rows) == 7 * 6
+    (row,) = [row for row in rows if row["task"] == "U->M" and row["method"] == "clarinet"]
+    assert (float(row["mean"]), row["seeds"], row["queued"], row["best"]) == (83.0, "2", "1", "True")
+    assert (row["runs"], row["left_out"]) == ("clar1 clar2", "odd1")
+    assert float(row["distance_low"]) < float(row["distance"]) < float(row["distance_high"])
+
+
+def test_json_tells_everything_of_a_cell(archive: Any) -> None:
+    board = json.loads(to_json(make_board(archive)))
+    (cell,) = [cell for cell in board["cells"] if (cell["method"], cell["task"]) == ("clarinet", "U->M")]
+    assert [figure["run"] for figure in cell["figures"]] == cell["runs"] == ["clar1", "clar2"]
+    assert cell["summary"]["mean"] == 83.0
+    assert cell["published"] == {"mean": 83.692, "std": 0.928}
+    assert cell["left_out"] == [{"reason": "epochs is 9, not 3", "runs": ["odd1"]}]
+    assert (cell["missing"], cell["states"]) == ([3, 5], {"finished": 2, "queued": 1})
+    assert board["oracle"] is False
+
+
+@pytest.mark.parametrize("export", [to_markdown, to_latex, lambda board: on_terminal(board, 80)])
+def test_oracle_selection_is_marked_in_every_text(archive: Any, export: Any) -> None:
+    assert "oracle selection" in " ".join(export(make_board(archive, rule="best")).lower().split())
+    assert "oracle" not in export(make_board(archive)).lower()
+
+
+def test_oracle_selection_is_marked_for_programs(archive: Any) -> None:
+    board = make_board(archive, rule="best")
+    assert {row["oracle"] for row in csv.DictReader(io.StringIO(to_csv(board)))} == {"True"}
+    assert json.loads(to_json(board))["oracle"] is True
+
+
+@pytest.mark.parametrize("export", [to_markdown, to_latex, to_csv, to_json, lambda board: on_terminal(board, 80)])
+def test_mixed_cells_are_marked(archive: Any, export: Any) -> None:
+    marked = re.compile("†|dagger|2 protocols")
+    assert marked.search(export(make_board(archive, mix=True)))
+    assert not marked.search(export(make_board(archive)))
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_the_terminal_shows_all_methods_within_its_width(archive: Any, width: int) -> None:
+    text = on_terminal(make_board(archive), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert re.search(r"GAC +GAC\+DAN +GAC\+DANN +GAC\+CDAN_E +CLARINET", text)
+    assert re.search(r"U→M +– +– +– +73.00 ?± ?1.41 +83.00 ?± ?1.41", text)
+    assert re.search(r"queued +1", text)
+    assert re.search(r"seeds +2/5 +2/5", text)
+    assert "left out: U->M clarinet: epochs is 9, not 3 (odd1)" in " ".join(text.split())
+    assert "…" not in text.replace("…+", "").replace("…-", ""), "nothing is cut off"
+
+
+def test_a_narrow_terminal_gets_more_tables(archive: Any) -> None:
+    text = on_terminal(make_board(archive), 40)
+    assert max(map(len, text.splitlines())) <= 40
+    assert text.count("One step against two") == 3
+
+
+def test_own_folders_steer_neither_terminal_nor_markup(tmp_path: Path) -> None:
+    own = tmp_path / "a|b[red]\x1b[31m"
+    own.mkdir()
+    finished(tmp_path / "runs", "own1", 50.0, task=f"{own}->U", seed=1)
+    board = make_board(archive_of(tmp_path / "runs"))
+    assert "\x1b" not in on_terminal(board, 80)
+    assert "a|b[red]" in on_terminal(board, 80)
+    assert "| a\\|b\\[red\\]" in to_markdown(board)
