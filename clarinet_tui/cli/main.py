@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from clarinet_tui.cli import data, demo, devices, history, logs, metrics, run, table
+from clarinet_tui.cli import data, demo, devices, doctor, history, logs, metrics, run, table
 from core.errors import InputError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command("compare")(history.compare)
 app.command("table")(table.table)
 app.command("reindex")(history.reindex)
 app.command("devices")(devices.devices)
+app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("tui", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(run.tui)
 app.add_typer(data.app, name="data")
