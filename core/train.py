@@ -8,6 +8,8 @@ from core.config import RunConfig
 from core.data.sets import TaskData
 from core.device import TorchSettings, find_device
 from core.events import Event
+from core.methods import find_method
+from core.plan import make_plan
 from core.session import Session, Surroundings
 
 
@@ -18,7 +20,9 @@ def prepare(
     device = find_device(config.device)  # before data is read or made for nothing
     from core.data.load import load_task
 
-    return str(device), load_task(config, Path(data_dir), progress)
+    data = load_task(config, Path(data_dir), progress)
+    make_plan(config, find_method(config.method), len(data.source_train), len(data.target_train))  # or an InputError
+    return str(device), data
 
 
 def train(
