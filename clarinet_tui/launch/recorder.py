@@ -70,7 +70,10 @@ class Recorder:
         self._thread.join()
 
     def _open(self) -> JournalWriter:
-        write_environment(self._run, self._config, device=self.device, extra=_sittings_before(self._run))
+        try:
+            write_environment(self._run, self._config, device=self.device, extra=_sittings_before(self._run))
+        except OSError as error:  # the journal can wait for room, and matters more
+            self._say(f"{self._run.environment}: {error.strerror or error}")
         journal = JournalWriter(self._run.journal, say=self._say, patient=lambda: not self._asked_to_stop())
         self._thread.start()
         return journal
