@@ -57,8 +57,7 @@ def test_json_lines_from_start_to_finish(folder: Path) -> None:
     evaluation = next(event for event in said if event["event"] == "evaluation")
     assert evaluation["source_accuracy"] is None
     assert 0 <= evaluation["target_accuracy"] <= 100
-    assert (folder / "runs" / said[0]["id"]).is_dir()
-    (directory,) = (path for path in (folder / "runs").iterdir() if path.is_dir())
+    directory = folder / "runs" / said[0]["id"]
     assert {"config.toml", "journal.jsonl", "environment.json", "checkpoint.pt"} <= {
         path.name for path in directory.iterdir()
     }
