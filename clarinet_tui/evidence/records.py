@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from clarinet_tui.evidence.course import Shared, shared_stage1
-from clarinet_tui.evidence.selection import RULES, Choice, Rule, last_stage, select
+from clarinet_tui.evidence.selection import Choice, Rule, last_stage, select_all
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import RunRow, evaluations, events, list_runs
 from clarinet_tui.journal.directory import RunDirectory
@@ -95,15 +95,13 @@ class Archive:
         except InputError:
             config = None
         said = events(self.db, row.id)
-        evaluated, stage = evaluations(self.db, row.id), last_stage(row.method)
-        choices = {rule: select(evaluated, rule, stage=stage) for rule in RULES}
         return Record(
             row=row,
             config=config,
             settings=settings_of(config) if config else None,
             data=_data(row, said),
             code=code_of(read_environment(run)),
-            choices={rule: choice for rule, choice in choices.items() if choice},
+            choices=select_all(evaluations(self.db, row.id), stage=last_stage(row.method)),
             shared=shared_stage1(said),
         )
 

@@ -53,22 +53,29 @@ def select(evaluations: Sequence[Row], rule: Rule = "last", *, stage: str | None
     """Of the rows of `stage`, by default the last one's; None without target labels or without what the rule needs."""
     if rule not in RULES:
         raise InputError(f"selection: expected one of {', '.join(RULES)}, got {rule!a}")
+    return select_all(evaluations, stage=stage).get(rule)
+
+
+def select_all(evaluations: Sequence[Row], *, stage: str | None = None) -> dict[Rule, Choice]:
+    """What each rule reports, of those that have something to report."""
     stage = stage or (evaluations[-1]["stage"] if evaluations else None)
     rows = [row for row in evaluations if row["stage"] == stage and row["epoch"] is not None]
-    labelled = [row for row in rows if _finite(row["target_accuracy"])]
-    if not labelled:
-        return None
-    oracle, chosen = _chosen(labelled, ORACLE), _chosen(rows, rule)
-    if oracle is None or chosen is None or not _finite(chosen["target_accuracy"]):
-        return None
-    return Choice(
-        rule=rule,
-        accuracy=chosen["target_accuracy"],
-        epoch=chosen["epoch"],
-        adaptation_epoch=chosen["adaptation_epoch"],
-        oracle_accuracy=oracle["target_accuracy"],
-        oracle_epoch=oracle["epoch"],
-    )
+    oracle = _chosen(rows, ORACLE)
+    if oracle is None:
+        return {}
+    chosen = {rule: _chosen(rows, rule) for rule in RULES}
+    return {
+        rule: Choice(
+            rule=rule,
+            accuracy=row["target_accuracy"],
+            epoch=row["epoch"],
+            adaptation_epoch=row["adaptation_epoch"],
+            oracle_accuracy=oracle["target_accuracy"],
+            oracle_epoch=oracle["epoch"],
+        )
+        for rule, row in chosen.items()
+        if row is not None and _finite(row["target_accuracy"])
+    }
 
 
 def last_stage(method: str | None) -> str | None:
@@ -82,7 +89,7 @@ def last_stage(method: str | None) -> str | None:
 def _chosen(rows: Sequence[Row], rule: Rule) -> Row | None:
     """The earliest of equally good epochs."""
     if rule == "last":
-        return rows[-1]
+        return rows[-1] if rows else None
     score, sign = SCORES[rule]
     scored = [row for row in rows if _finite(row[score])]
     return max(scored, key=lambda row: sign * row[score], default=None)
