@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clarinet_tui.cli.completion import RunId, RunIds, queries, sort_fields
 from clarinet_tui.cli.options import RUNS, Json, RunsDir
 from clarinet_tui.cli.output import quiet_pipe
 from clarinet_tui.cli.recorded import database_path, find_row, open_history
@@ -34,8 +35,13 @@ EVERYTHING = 1 << 60
 
 
 def list_(
-    query: Annotated[str, typer.Argument(help="Such as: method:clarinet acc>80 state:finished")] = "",
-    sort: Annotated[str, typer.Option(metavar="FIELD", help="Such as created, acc, seed, task or time.")] = "created",
+    query: Annotated[
+        str, typer.Argument(help="Such as: method:clarinet acc>80 state:finished", autocompletion=queries)
+    ] = "",
+    sort: Annotated[
+        str,
+        typer.Option(metavar="FIELD", help="Such as created, acc, seed, task or time.", autocompletion=sort_fields),
+    ] = "created",
     reverse: Annotated[bool, typer.Option("--reverse", "-r", help="The other way round.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="At most so many runs.")] = 50,
     all_: Annotated[bool, typer.Option("--all", "-a", help="However many there are.")] = False,
@@ -66,7 +72,7 @@ def list_(
 
 
 def show(
-    id: Annotated[str, typer.Argument(help="A run's id, or its beginning.")],  # noqa: A002
+    id: RunId,  # noqa: A002
     json: Json = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
@@ -89,7 +95,7 @@ def show(
 
 
 def compare(
-    ids: Annotated[list[str], typer.Argument(help="Two runs or more.")],
+    ids: RunIds,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:

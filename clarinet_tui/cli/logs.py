@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clarinet_tui.cli.completion import RunId
 from clarinet_tui.cli.options import RUNS, RunsDir
 from clarinet_tui.cli.output import quiet_pipe
 
@@ -18,7 +19,7 @@ POLL = 0.25
 
 
 def logs(
-    id: Annotated[str, typer.Argument(help="A run's id, or its beginning.")],  # noqa: A002
+    id: RunId,  # noqa: A002
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run is over.")] = False,
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="The last lines so far.")] = 100,
     grep: Annotated[str, typer.Option(metavar="TEXT", help="Only lines with this text, whatever the case.")] = "",

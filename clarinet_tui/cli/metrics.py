@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from clarinet_tui.cli.completion import RunId, metric_names
 from clarinet_tui.cli.options import RUNS, RunsDir
 from clarinet_tui.cli.output import quiet_pipe
 from clarinet_tui.cli.recorded import find_row, open_history
@@ -20,13 +21,16 @@ PLACE = ("run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds")
 
 
 def metrics(
-    id: Annotated[str, typer.Argument(help="A run's id, or its beginning.")],  # noqa: A002
+    id: RunId,  # noqa: A002
     json: Annotated[bool, typer.Option("--json", help="JSON lines: one object a line, as jq reads them.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values under a header row.")] = False,
     level: Annotated[
         Level | None, typer.Option(help="Evaluations, unless a metric of iterations is asked for.")
     ] = None,
-    metric: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one; may be repeated.")] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this one; may be repeated.", autocompletion=metric_names),
+    ] = None,
     start: Annotated[int | None, typer.Option(min=0, help="From this iteration on.")] = None,
     stop: Annotated[int | None, typer.Option(min=0, help="Before this iteration.")] = None,
     runs_dir: RunsDir = RUNS,

@@ -1,0 +1,148 @@
+"""What shells complete: right, quick, harmless, and silent on any trouble."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.cli import completion
+from clarinet_tui.cli.run import parse_pair
+from clarinet_tui.history.database import NAME
+from clarinet_tui.history.glance import glance
+from clarinet_tui.history.ingest import ingest_all
+from core.resolve import resolve
+from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
+from tests.cli.test_imports import HEAVY
+from tests.history.made import history, make_run
+
+PROBE = """
+import sys
+sys.argv = ["clarinet"]
+from clarinet_tui.cli.main import main
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+def complete(folder: Path, line: str, shell: str = "bash", **environ: str) -> tuple[str, set[str]]:
+    """What the shell is given for a line, and which modules that took."""
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "_TYPER_COMPLETE_ARGS": line}
+    words |= {"_CLARINET_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("CLARINET_")}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROBE],
+        cwd=folder,
+        env=outside | words | environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, "nobody wants to read complaints while typing"
+    return done.stdout, set(lines[0].split())
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    runs = tmp_path / "runs"
+    with history(runs) as db:
+        make_run(runs, id="aaa111")
+        make_run(runs, id="aab222", method="gac+cdan-e")
+        ingest_all(db, runs)
+    make_run(runs, id="bbb333")
+    return runs
+
+
+def test_ids_newest_first_and_nothing_slow_is_loaded(tmp_path: Path, runs: Path) -> None:
+    given, loaded = complete(tmp_path, "clarinet show ")
+    assert given.split() == ["bbb333", "aab222", "aaa111"]
+    assert not loaded & (HEAVY | {"numpy", "rich"})
+    assert complete(tmp_path, "clarinet compare aaa111 a")[0].split() == ["aab222"]
+
+
+def test_ids_with_what_they_are(tmp_path: Path, runs: Path) -> None:
+    given, _ = complete(tmp_path, "clarinet logs aa", "fish")
+    assert given.splitlines() == ["aab222\tgac+cdan-e U→M queued", "aaa111\tclarinet U→M queued"]
+
+
+def test_other_places_and_no_place_at_all(tmp_path: Path, runs: Path) -> None:
+    (tmp_path / "runs").rename(tmp_path / "others")
+    assert complete(tmp_path, "clarinet show b", CLARINET_RUNS="others")[0].split() == ["bbb333"]
+    assert complete(tmp_path, "clarinet show --runs-dir others b")[0].split() == ["bbb333"]
+    assert complete(tmp_path, "clarinet show --runs-dir nowhere b")[0].split() == []
+    (tmp_path / "others" / NAME).write_bytes(b"garbage" * 1000)
+    assert complete(tmp_path, "clarinet show a", CLARINET_RUNS="others")[0].split() == ["aab222", "aaa111"]
+
+
+def test_zsh_evaluates_nothing_of_what_a_run_says(tmp_path: Path, runs: Path) -> None:
+    evil = "\\\\$(touch pwned)`touch pwned`'\\\"; touch pwned #[/bold]"
+    (runs / "ccc444").mkdir()
+    (runs / "ccc444" / "config.toml").write_text(f'method = "{evil}"\n')
+    with history(runs) as db:
+        ingest_all(db, runs)
+    assert "$(touch pwned)" in glance(runs / NAME, "ccc", 5)["ccc444"]
+    given, _ = complete(tmp_path, "clarinet show ccc", "zsh")
+    assert given.strip() == '_arguments \'*: :(("ccc444":"touch pwnedtouch pwned; touch pwned bold Y→D queued"))\''
+
+
+def test_a_locked_history_is_not_waited_for(runs: Path) -> None:
+    with closing(sqlite3.connect(runs / NAME)) as other:
+        other.execute("PRAGMA journal_mode = delete")
+        other.execute("BEGIN EXCLUSIVE")
+        assert glance(runs / NAME, "a", 5) == {}
+    assert list(glance(runs / NAME, "a", 1)) == ["aab222"]
+    assert list(glance(runs / NAME, "", 5)) == ["aab222", "aaa111"]
+    assert glance(runs / "none.db", "", 5) == {}
+    assert not (runs / "none.db").exists()
+
+
+def values(items: completion.Items) -> list[str]:
+    assert all(not set(told) & set("\"'`$\\[](){}<>|&!*?") for _, told in items)
+    return [value for value, _ in items]
+
+
+def test_methods_and_presets() -> None:
+    assert values(completion.method_names("gac+d")) == ["gac+dan", "gac+dann"]
+    assert values(completion.preset_names("")) == ["paper", "literal", "quick", "smoke"]
+
+
+def test_tasks_are_given_so_that_a_shell_does_not_redirect() -> None:
+    given = values(completion.task_names(""))
+    assert [parse_task(task).name for task in given] == [*PAPER_TASKS, OFFLINE_TASK]
+    assert not any(">" in task for task in given)
+    assert values(completion.task_names("U-")) == ["U->M"]
+
+
+def test_settings_and_what_can_be_chosen() -> None:
+    assert values(completion.setting_names("stage1.ep")) == ["stage1.epochs="]
+    assert values(completion.setting_names("compile=")) == ["compile=true", "compile=false"]
+    assert values(completion.setting_names("epochs=")) == values(completion.setting_names("none=")) == []
+    (choice,) = values(completion.setting_names("network=resnet5"))
+    assert resolve(parse_pair(choice)).network == "resnet50"
+
+
+def test_states_queries_metrics_and_fields() -> None:
+    assert values(completion.state_names("s")) == ["starting", "stopped", "silent"]
+    assert values(completion.queries("st")) == ["state:", "stage:"]
+    assert values(completion.queries("state:f")) == ["state:finished", "state:failed"]
+    assert values(completion.queries("task:U")) == ["task:U→M"]
+    assert values(completion.queries("seed:1")) == []
+    assert values(completion.metric_names("source")) == ["source_accuracy", "source_loss"]
+    assert values(completion.sort_fields("ac")) == ["acc"]
+
+
+def test_shells_can_be_taught(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROBE.replace('"clarinet"]', '"clarinet", "--help"]')],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "--install-completion" in done.stdout
