@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-from clarinet_tui.cli.options import RUNS
 from clarinet_tui.cli.recorded import database_path
 from core.errors import InputError
 
@@ -23,6 +22,7 @@ _HARMFUL = re.compile(r"[^\w .,:;+%→=-]")
 
 def run_ids(ctx: typer.Context, incomplete: str) -> Items:
     """The newest first, without those that are on the line already."""
+    from clarinet_tui.cli.options import RUNS
     from clarinet_tui.history.database import NAME
     from clarinet_tui.history.glance import glance
     from clarinet_tui.journal.directory import all_ids

@@ -24,7 +24,8 @@ FINAL = frozenset({"finished", "failed", "stopped"})
 LONGEST = 2000
 """Characters of a line."""
 LONGEST_BYTES, LONGEST_EVENT = 4 * LONGEST, 4 << 20
-MOST_CHARACTERS = 32 << 20
+MOST_BYTES, A_LINE = 64 << 20, 64
+"""What the last lines may take in memory, and what each takes beside its characters."""
 ECHOES = 1000
 """How far journal and log may be apart when they say the same."""
 
@@ -127,9 +128,9 @@ def _is_final(line: bytes) -> bool:
 def _most(lines: Iterator[str], count: int) -> list[str]:
     """At most `count`, and no more than memory should hold."""
     taken: list[str] = []
-    room = MOST_CHARACTERS
+    room = MOST_BYTES
     for line in islice(lines, count):
-        room -= len(line)
+        room -= len(line) + A_LINE
         if room < 0:
             break
         taken.append(line)

@@ -91,7 +91,7 @@ def test_hostile_lines_are_harmless_text_of_bounded_length(tmp_path: Path) -> No
 
 
 def test_memory_is_bounded_whatever_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(story, "MOST_CHARACTERS", 50)
+    monkeypatch.setattr(story, "MOST_BYTES", 5 * (10 + story.A_LINE))
     run = make_run(tmp_path)
     append(run.log, b"0123456789\n" * 100)
     assert last(run) == ["0123456789"] * 5
