@@ -87,13 +87,12 @@ def surroundings(run: RunRow, now: float) -> Content:
 
 
 def remarks(run: RunRow) -> list[Content]:
-    """What a person wrote, what a reader must know, and what went wrong."""
+    """What a person wrote, and what went wrong."""
     lines = []
     if run.tags:
         lines.append(said((" ".join(f"#{tag}" for tag in run.tags), "tag")))
     if run.note:
         lines.append(said(("note ", "muted"), (run.note, "")))
-    lines += [said(("· ", "muted"), (note, "muted")) for note in run.notes]
     if run.error:
         lines.append(said((run.error, "bad")))
     return lines
@@ -107,9 +106,3 @@ def _between(*parts: Part) -> list[Part]:
             spoken += [(" · ", "faint")] if spoken else []
             spoken.append((text, role or "muted"))
     return spoken
-
-
-def about(run: RunRow, now: float, width: int) -> Content:
-    """Everything, a line each."""
-    lines = [title(run), accuracies(run), advance(run, width), surroundings(run, now), *remarks(run)]
-    return Content("\n").join(lines)

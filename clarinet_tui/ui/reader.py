@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.history.database import NAME, Database
 from clarinet_tui.history.queries import RunRow, count_runs, evaluations, get_run, list_runs, series
 from clarinet_tui.history.query_language import QueryError
+from clarinet_tui.ui.detail_reader import DetailReader
 from clarinet_tui.ui.snapshot import Curves, CurvesWanted, Listing, QueryProblem, Snapshot, Wanted
 from clarinet_tui.ui.states import LIVE
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import Series
+    from clarinet_tui.ui.detail import Detail, DetailWanted
+
+MOST_TRENDS = 24
+"""Running runs of a page that get a sparkline."""
 
 
 @dataclass
@@ -27,6 +32,9 @@ class Reader:
     _seen: tuple[object, ...] | None = None
     _curves: dict[CurvesWanted, tuple[RunRow, Curves]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._papers = DetailReader(self.runs_dir)
+
     def look(self, wanted: Wanted, *, settled: bool = True, trouble: str = "") -> Snapshot | None:
         """A snapshot, or None if it would be the same as the last one."""
         db = self._open()
@@ -34,8 +42,10 @@ class Reader:
         seen = (wanted, version, id(db.connection) if db else None, settled, trouble)
         if seen == self._seen:
             return None
-        listing, curves = (_listing(db, wanted), self._all_curves(db, wanted)) if db else (Listing(), {})
-        snapshot = Snapshot(listing, curves, trouble, settled)
+        snapshot = Snapshot(problem=trouble, settled=settled)
+        if db:
+            found = _listing(db, wanted), self._all_curves(db, wanted), self._detail(db, wanted.detail)
+            snapshot = Snapshot(*found, trouble, settled)
         self._seen = seen
         return snapshot
 
@@ -67,6 +77,10 @@ class Reader:
         self._curves = kept
         return {one.run: curves for one, (_, curves) in kept.items()}
 
+    def _detail(self, db: Database, wanted: DetailWanted | None) -> Detail | None:
+        run = get_run(db, wanted.run) if wanted else None
+        return self._papers.read(db, run, wanted) if wanted and run else None
+
 
 def _listing(db: Database, wanted: Wanted) -> Listing:
     """The page that is wanted; live runs come first."""
@@ -86,7 +100,13 @@ def _listing(db: Database, wanted: Wanted) -> Listing:
         return Listing(all_runs=everything, running=running, query=wanted.query, problem=problem)
     if wanted.offset == 0:
         rows.sort(key=lambda run: run.state not in LIVE)
-    return Listing(tuple(rows), wanted.offset, total, everything, running, wanted.query)
+    listing = Listing(tuple(rows), wanted.offset, total, everything, running, wanted.query)
+    return replace(listing, trends=_trends(db, rows)) if wanted.trends else listing
+
+
+def _trends(db: Database, rows: list[RunRow]) -> dict[str, tuple[float, ...]]:
+    live = [run.id for run in rows if run.state in LIVE][:MOST_TRENDS]
+    return {run: tuple(series(db, run, "target_accuracy").mean.tolist()) for run in live}
 
 
 def _read_curves(db: Database, run: RunRow, wanted: CurvesWanted) -> Curves:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from textual.content import Content
 
 from clarinet_tui.text import number
 from clarinet_tui.ui.facts import Part, said
+from clarinet_tui.ui.sparks import mean, spark
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from clarinet_tui.ui.snapshot import Curves
 
-BARS = "▁▂▃▄▅▆▇█"
 READINGS = {
     "ascended": ("ascent steps", 100.0, "%"),
     "least_class_loss": ("least class loss", 1.0, ""),
@@ -31,30 +28,8 @@ RECENT = 0.1
 """The share of the run over which a reading's value is the mean: single steps jump."""
 
 
-def spark(values: NDArray[np.float64], width: int) -> str:
-    """The values as a row of bars from their least to their greatest; a dot where none is known."""
-    if not values.size or width < 1:
-        return " " * width
-    cuts = np.linspace(0, values.size, width + 1).astype(int)
-    means = np.array([_mean(values[a : max(b, a + 1)]) for a, b in itertools.pairwise(cuts)])
-    known = means[np.isfinite(means)]
-    if not known.size:
-        return "·" * width
-    low, high = float(known.min()), float(known.max())
-    span = high - low
-    places = np.full(width, 3.0) if span <= 1e-12 * max(abs(high), 1e-300) else (means - low) / span * 7
-    return "".join(
-        "·" if np.isnan(mean) else BARS[round(float(place))] for mean, place in zip(means, places, strict=True)
-    )
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if known.size else float("nan")
-
-
-def recent(values: NDArray[np.float64]) -> float:
-    return _mean(values[-max(1, int(values.size * RECENT)) :])
+def recent(values: Sequence[float]) -> float:
+    return mean(values[-max(1, int(len(values) * RECENT)) :])
 
 
 def table(curves: Curves, width: int) -> Content:
@@ -64,8 +39,9 @@ def table(curves: Curves, width: int) -> Content:
         series = curves.series.get(metric)
         if series is None or not len(series.x):
             continue
-        value = f"{number(recent(series.mean) * factor, 3)}{unit and ' ' + unit}"
-        drawn = spark(np.asarray(series.mean, dtype=np.float64), max(4, width - 17 - 9))
+        values = series.mean.tolist()
+        value = f"{number(recent(values) * factor, 3)}{unit and ' ' + unit}"
+        drawn = spark(values, max(4, width - 17 - 9))
         lines.append(said((f"{name:<17}", "muted"), (drawn, "live"), (f"{value:>9}", "")))
     return Content("\n").join(lines)
 
@@ -77,5 +53,8 @@ def line(curves: Curves) -> Content:
         series = curves.series.get(metric)
         if series is not None and len(series.x):
             name, factor, unit = READINGS[metric]
-            parts += [(f"{name} ", "muted"), (f"{number(recent(series.mean) * factor, 3)}{unit and ' ' + unit}   ", "")]
+            parts += [
+                (f"{name} ", "muted"),
+                (f"{number(recent(series.mean.tolist()) * factor, 3)}{unit and ' ' + unit}   ", ""),
+            ]
     return said(*parts)

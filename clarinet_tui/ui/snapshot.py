@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow, Series
+    from clarinet_tui.ui.detail import Detail, DetailWanted
     from clarinet_tui.ui.pace import Pace
 
 PAGE = 200
@@ -27,7 +28,7 @@ class CurvesWanted:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the visible screen needs: a page of the history and the curves of some runs."""
+    """What the visible screen needs: a page of the history, the curves of some runs, and the papers of one."""
 
     query: str = ""
     sort: str = "created"
@@ -35,6 +36,9 @@ class Wanted:
     offset: int = 0
     limit: int = PAGE
     curves: tuple[CurvesWanted, ...] = ()
+    detail: DetailWanted | None = None
+    trends: bool = False
+    """Whether running runs are shown with how their target accuracy went."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Listing:
     running: int = 0
     query: str = ""
     problem: QueryProblem | None = None
+    trends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Target accuracies of running runs, oldest first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +82,7 @@ class Snapshot:
 
     listing: Listing = field(default_factory=Listing)
     curves: Mapping[str, Curves] = field(default_factory=dict)
+    detail: Detail | None = None
     problem: str = ""
     """A sentence for the user, if something could not be read."""
     settled: bool = True

@@ -33,6 +33,7 @@ async def test_three_runs_with_charts(app: ClarinetApp, runs_dir: Path, size: tu
     three_runs(runs_dir)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "● target" in screen_text(app), "the chart")
+        await until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the whole history")
         text = screen_text(app)
         rows = [line[:79] for line in text.splitlines() if line[3:9] in ("aaa111", "bbb222", "ccc333")]
         assert "ccc333" in rows[0]

@@ -11,12 +11,12 @@ from rich.cells import cell_len
 
 from clarinet_tui.history.queries import RunRow, Series
 from clarinet_tui.text import ago, bar, percent, printable
-from clarinet_tui.ui import facts
+from clarinet_tui.ui import sheets
 from clarinet_tui.ui.curves import detailed
 from clarinet_tui.ui.pace import Pace, pace_of
-from clarinet_tui.ui.readings import spark
+from clarinet_tui.ui.sparks import spark
 from clarinet_tui.ui.states import progress, remaining
-from clarinet_tui.ui.widgets.run_columns import COLUMNS, cell, fit, useful
+from clarinet_tui.ui.widgets.run_columns import COLUMNS, Moment, cell, fit, useful
 
 
 def run_row(**changes: object) -> RunRow:
@@ -36,7 +36,7 @@ def test_printable_text_has_one_line_and_steers_nothing(text: str) -> None:
 def test_a_cell_has_exactly_its_width_whatever_is_in_it(method: str, name: str, width: int) -> None:
     run = run_row(method=method, name=name, tags=(name,), iteration=3, iterations_total=10, seconds=5.0)
     for column in COLUMNS:
-        assert sum(cell_len(text) for text, _ in cell(column, run, width, 100.0)) == width
+        assert sum(cell_len(text) for text, _ in cell(column, run, width, Moment(100.0, {run.id: (1.0, 2.0)}))) == width
 
 
 @given(st.integers(1, 300))
@@ -53,7 +53,7 @@ def test_columns_without_anything_to_say_are_left_out() -> None:
 
 def test_a_run_of_which_nothing_is_known_can_be_shown() -> None:
     run = run_row(state="queued")
-    assert "?" in facts.about(run, 0.0, 40).plain
+    assert "?" in sheets.about(run, None, 0.0, 40).plain
     assert progress(run) is None
     assert remaining(run) is None
 
@@ -71,11 +71,12 @@ def test_bars_percentages_and_times() -> None:
 
 
 def test_sparks() -> None:
-    assert spark(np.arange(8.0), 8) == "▁▂▃▄▅▆▇█"
-    assert spark(np.full(5, 3.0), 3) == "▄▄▄"
-    assert spark(np.array([1.0, math.nan, 2.0]), 3) == "▁·█"
-    assert spark(np.zeros(0), 3) == "   "
-    assert spark(np.full(4, math.nan), 2) == "··"
+    assert spark(range(8), 8) == "▁▂▃▄▅▆▇█"
+    assert spark([3.0] * 5, 3) == "▄▄▄"
+    assert spark([1.0, math.nan, 2.0], 3) == "▁·█"
+    assert spark([1.0, 2.0], 4) == "▁▁██"
+    assert spark([], 3) == "   "
+    assert spark([math.nan] * 4, 2) == "··"
 
 
 def pace() -> Pace:

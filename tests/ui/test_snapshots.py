@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.view import ViewScreen
+from clarinet_tui.ui.widgets.run_detail import PANES
 from tests.ui.conftest import SIZES, make_app, screen_text, until
 from tests.ui.runs import three_runs
 
@@ -22,16 +23,21 @@ def complete(app: ClarinetApp) -> bool:
     assert isinstance(screen, ViewScreen)
     if snapshot is None or not snapshot.settled:
         return False
-    wanted = screen.wanted().curves
-    return all(one.run in snapshot.curves and snapshot.curves[one.run].wanted == one for one in wanted)
+    wanted = screen.wanted()
+    if wanted.detail and not (snapshot.detail and snapshot.detail.wanted == wanted.detail):
+        return False
+    return all(one.run in snapshot.curves and snapshot.curves[one.run].wanted == one for one in wanted.curves)
 
 
-def still(words: str) -> Callable[[Pilot[None]], object]:
-    """Waits for the words, and then lets nothing more happen."""
+def still(words: str, *keys: str) -> Callable[[Pilot[None]], object]:
+    """Presses the keys when there are runs, waits for the words, and then lets nothing more happen."""
 
     async def wait(pilot: Pilot[None]) -> None:
         app = pilot.app
         assert isinstance(app, ClarinetApp)
+        if keys:
+            await until(pilot, lambda: "● target" in screen_text(app), "the first charts")
+            await pilot.press(*keys)
         await until(pilot, lambda: words in screen_text(app), words)
         await until(pilot, lambda: complete(app), "everything that the view wants")
         app.feed.stop()
@@ -71,3 +77,11 @@ def test_compare(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -
     three_runs(runs_dir)
     app = make_app(runs_dir, "aaa111", "bbb222")
     assert snap_compare(app, terminal_size=size, run_before=still("target accuracy"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("pane", "words"), [("about", "error"), ("settings", "Differs"), ("confusion", " 89 ")])
+def test_panes(runs_dir: Path, size: tuple[int, int], pane: str, words: str, snap_compare: Compare) -> None:
+    three_runs(runs_dir)
+    keys = "p" * list(PANES).index(pane)
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=still(words, "j", *keys))

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal
 from textual.widgets import Footer
 
-from clarinet_tui.ui.facts import about, said
 from clarinet_tui.ui.screens.view import ViewScreen
-from clarinet_tui.ui.snapshot import CurvesWanted, Snapshot, Wanted
+from clarinet_tui.ui.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.filter_line import FilterLine
+from clarinet_tui.ui.widgets.pane_tabs import PaneTabs
+from clarinet_tui.ui.widgets.run_detail import RunDetail
 from clarinet_tui.ui.widgets.run_table import RunTable
 from clarinet_tui.ui.widgets.welcome import Welcome
-from clarinet_tui.ui.widgets.words import Words
-
-if TYPE_CHECKING:
-    from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.ui.widgets.run_charts import RunCharts
 
 SORTS = (("created", True), ("target_accuracy", True), ("method", False), ("task", False), ("seconds", True))
 """What the runs can be ordered by, and whether the largest comes first."""
@@ -28,11 +24,16 @@ SORTS = (("created", True), ("target_accuracy", True), ("method", False), ("task
 class HistoryScreen(ViewScreen):
     """A table and, beside or below it, the run under the cursor."""
 
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (140, "-wide")]  # noqa: RUF012
     NAME = "history"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter", key_display="/", id="history.filter"),
         Binding("c", "compare", "Compare", id="history.compare", tooltip="Compare the two selected runs"),
         Binding("o", "sort", "Order", id="history.sort", tooltip="Order by date, accuracy, method, task or time"),
+        Binding("p,right_square_bracket", "pane(1)", "Pane", id="history.next_pane", tooltip="Next pane of the run"),
+        Binding("P,left_square_bracket", "pane(-1)", "Previous pane", id="history.previous_pane", show=False),
+        Binding("J", "scroll_pane(3)", "Scroll the pane down", id="history.pane_down", show=False),
+        Binding("K", "scroll_pane(-3)", "Scroll the pane up", id="history.pane_up", show=False),
         Binding("escape", "unfilter", "Clear filter and selection", id="history.unfilter", show=False),
     ]
 
@@ -41,8 +42,7 @@ class HistoryScreen(ViewScreen):
         yield FilterLine(id="filter")
         with Horizontal(id="history"):
             yield RunTable(now=self.session.now, id="runs")
-            with Vertical(id="detail"):
-                yield VerticalScroll(Words("Reading the history…", id="about"), id="about-scroll", can_focus=False)
+            yield RunDetail(self.session.chart_glyphs, self.session.now, id="detail")
         yield Welcome(str(self.session.runs_dir))
         yield Footer()
 
@@ -50,19 +50,22 @@ class HistoryScreen(ViewScreen):
         self._query = ""
         self._sort = 0
         self._offset = 0
-        self._charts: RunCharts | None = None
+        self._detail = self.query_one(RunDetail)
         self.query_one(Welcome).display = False
         self.query_one(RunTable).focus()
 
     def wanted(self) -> Wanted:
         sort, descending = SORTS[self._sort]
-        return Wanted(self._query, sort, descending, self._offset, curves=self._curves_wanted())
-
-    def _curves_wanted(self) -> tuple[CurvesWanted, ...]:
         run = self.query_one(RunTable).cursor_run
-        if run is None or self._charts is None:
-            return ()
-        return (self._charts.wanted(run.id),)
+        return Wanted(
+            self._query,
+            sort,
+            descending,
+            self._offset,
+            curves=self._detail.curves_wanted(run.id) if run else (),
+            detail=self._detail.detail_wanted(run.id) if run else None,
+            trends=True,
+        )
 
     def show(self, snapshot: Snapshot) -> None:
         listing = snapshot.listing
@@ -74,32 +77,16 @@ class HistoryScreen(ViewScreen):
         self.query_one(FilterLine).show(listing.total, listing.problem)
         if listing.query == self._query and not listing.problem:
             self.query_one(RunTable).show(listing)
-        run = self.query_one(RunTable).cursor_run
-        self._show_run(run, snapshot)
-        if listing.all_runs and self._charts is None:
-            self._mount_charts()
+        self._detail.show(self.query_one(RunTable).cursor_run, snapshot)
+        if listing.all_runs and self._detail.charts is None:
+            self._detail.begin()
+            self.call_after_refresh(self.ask)
         if self.focused is None and not empty:
             self.query_one(RunTable).focus()
 
-    def _mount_charts(self) -> None:
-        """Charts come after the first paint: numpy takes a while to import."""
-        from clarinet_tui.ui.widgets.run_charts import RunCharts
-
-        self._charts = RunCharts(self.session.chart_glyphs(), id="charts")
-        self.query_one("#detail").mount(self._charts)
-        self.call_after_refresh(self.ask)
-
-    def _show_run(self, run: RunRow | None, snapshot: Snapshot) -> None:
-        width = max(20, self.query_one("#detail").size.width - 2)
-        trouble = said((snapshot.problem, "bad"))
-        self.query_one("#about", Words).say(about(run, self.session.now(), width) if run else trouble)
-        curves = snapshot.curves.get(run.id) if run else None
-        if self._charts and (curves or run is None or self._charts.curves is None):
-            self._charts.show(curves)
-
     def on_run_table_run_highlighted(self, event: RunTable.RunHighlighted) -> None:
         if self.session.snapshot:
-            self._show_run(event.run, self.session.snapshot)
+            self._detail.show(event.run, self.session.snapshot)
         self.ask()
 
     def on_run_table_run_chosen(self, event: RunTable.RunChosen) -> None:
@@ -108,6 +95,10 @@ class HistoryScreen(ViewScreen):
 
     def on_run_table_page_wanted(self, event: RunTable.PageWanted) -> None:
         self._offset = event.offset
+        self.ask()
+
+    def on_pane_tabs_pane_chosen(self, event: PaneTabs.PaneChosen) -> None:
+        self._detail.pane = event.pane
         self.ask()
 
     def on_filter_line_filter_changed(self, event: FilterLine.FilterChanged) -> None:
@@ -119,7 +110,14 @@ class HistoryScreen(ViewScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What needs runs is not offered while there are none."""
-        return not (action in ("filter", "compare", "sort") and self.query_one(Welcome).display)
+        return not (action in ("filter", "compare", "sort", "pane", "scroll_pane") and self.query_one(Welcome).display)
+
+    def action_pane(self, step: int) -> None:
+        self._detail.step_pane(step)
+        self.ask()
+
+    def action_scroll_pane(self, lines: int) -> None:
+        self._detail.scroll_paper(lines)
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open()

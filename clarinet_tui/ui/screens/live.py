@@ -116,4 +116,5 @@ class LiveScreen(ViewScreen):
 
 def _aside(run: RunRow, now: float) -> Content:
     """What stands above the readings."""
-    return Content("\n").join([*facts.reached(run), facts.surroundings(run, now), *facts.remarks(run)])
+    notes = [facts.said(("· ", "muted"), (note, "muted")) for note in run.notes]
+    return Content("\n").join([*facts.reached(run), facts.surroundings(run, now), *notes, *facts.remarks(run)])

@@ -14,10 +14,14 @@ from clarinet_tui.ui.snapshot import Curves, CurvesWanted
 from clarinet_tui.ui.widgets.chart import Chart, Glyphs, View, extent_of
 
 METRICS = (*LOSSES, *ACCURACIES)
+WIDE, LOW = 100, 26
+"""Columns from which on, and rows up to which, two charts are better side by side."""
 
 
 class RunCharts(Vertical):
     """Shows the curves of one run at a time; another run starts with everything in view."""
+
+    DEFAULT_CSS = "RunCharts.-beside { layout: horizontal; }"
 
     @dataclass
     class RoomChanged(Message):
@@ -39,8 +43,10 @@ class RunCharts(Vertical):
         yield self.accuracy
 
     def on_resize(self) -> None:
-        """When there is little room, both charts share the labels of the lower one."""
-        self.loss.x_labels = self.size.height >= 30 or not self.accuracy.display
+        """Where it is wide and low the charts stand side by side; above each other they may share their labels."""
+        beside = self.size.width >= WIDE and self.size.height < LOW
+        self.set_class(beside, "-beside")
+        self.loss.x_labels = beside or self.size.height >= 30 or not self.accuracy.display
         self.post_message(self.RoomChanged())
 
     def wanted(self, run: str, *more: str) -> CurvesWanted:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 
 from clarinet_tui.text import ago, bar, duration, percent, printable
+from clarinet_tui.ui.sparks import spark
 from clarinet_tui.ui.states import LIVE, look, progress, remaining
 
 if TYPE_CHECKING:
@@ -16,8 +17,16 @@ if TYPE_CHECKING:
 
 Piece = tuple[str, str]
 """Text and its role ("" for the usual one); see `states.ROLES`."""
-Cell = Callable[["RunRow", int, float], list[Piece]]
-"""A cell's pieces for a run, a width and the time now."""
+Cell = Callable[["RunRow", int, "Moment"], list[Piece]]
+"""A cell's pieces for a run, a width and what is known now."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The time now, and how running runs have done so far."""
+
+    now: float
+    trends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,7 @@ class Column:
     """Of which runs the column says anything; if of none, it is left out."""
 
 
-def _progress(run: RunRow, width: int, now: float) -> list[Piece]:
+def _progress(run: RunRow, width: int, at: Moment) -> list[Piece]:
     """A bar with the time left while it runs, else what became of it."""
     share = progress(run)
     if run.state in LIVE and share is not None:
@@ -48,26 +57,30 @@ def _progress(run: RunRow, width: int, now: float) -> list[Piece]:
     return [(f"{run.state}{stopped_at}", look(run.state).role)]
 
 
-def _state(run: RunRow, width: int, now: float) -> list[Piece]:
+def _state(run: RunRow, width: int, at: Moment) -> list[Piece]:
     seen = look(run.state)
     return [(seen.sign, seen.role)]
 
 
-def _created(run: RunRow, width: int, now: float) -> list[Piece]:
-    return [(ago(max(now - run.created, 0.0)), "muted")]
+def _created(run: RunRow, width: int, at: Moment) -> list[Piece]:
+    return [(ago(max(at.now - run.created, 0.0)), "muted")]
 
 
-def _words(run: RunRow, width: int, now: float) -> list[Piece]:
+def _words(run: RunRow, width: int, at: Moment) -> list[Piece]:
     """Name and tags."""
     tags = " ".join(f"#{tag}" for tag in run.tags)
     return [(f"{run.name} " if run.name else "", ""), (tags, "tag")]
 
 
-def _pseudo(run: RunRow, width: int, now: float) -> list[Piece]:
+def _pseudo(run: RunRow, width: int, at: Moment) -> list[Piece]:
     return [(percent(run.pseudo_label_accuracy), "")]
 
 
-def _took(run: RunRow, width: int, now: float) -> list[Piece]:
+def _trend(run: RunRow, width: int, at: Moment) -> list[Piece]:
+    return [(spark(at.trends.get(run.id, ()), width), "live")]
+
+
+def _took(run: RunRow, width: int, at: Moment) -> list[Piece]:
     return [(duration(run.seconds) if run.seconds else "–", "")]
 
 
@@ -78,14 +91,15 @@ COLUMNS = (
     Column("task", lambda run, *_: [((run.task or "?").replace("->", "→"), "")], 5, 0, grows=2),
     Column("seed", lambda run, *_: [("–" if run.seed is None else str(run.seed), "")], 4, 2, right=True),
     Column("target", lambda run, *_: [(percent(run.target_accuracy), "strong")], 6, 0, right=True),
+    Column("trend", _trend, 10, 7, grows=1, useful=lambda run: run.state in LIVE and run.target_accuracy is not None),
     Column("source", lambda run, *_: [(percent(run.source_accuracy), "")], 6, 4, right=True),
     Column("progress", _progress, 12, 3, grows=4),
     Column("took", _took, 5, 5, right=True),
     Column("started", _created, 7, 6, right=True),
-    Column("preset", lambda run, *_: [(run.preset or "–", "muted")], 7, 7),
-    Column("device", lambda run, *_: [(run.device or "–", "muted")], 6, 9),
-    Column("pseudo", _pseudo, 6, 8, right=True, useful=lambda run: run.pseudo_label_accuracy is not None),
-    Column("name and tags", _words, 13, 10, grows=6, useful=lambda run: bool(run.name or run.tags)),
+    Column("preset", lambda run, *_: [(run.preset or "–", "muted")], 7, 10),
+    Column("device", lambda run, *_: [(run.device or "–", "muted")], 6, 11),
+    Column("pseudo", _pseudo, 6, 9, right=True, useful=lambda run: run.pseudo_label_accuracy is not None),
+    Column("name and tags", _words, 13, 8, grows=6, useful=lambda run: bool(run.name or run.tags)),
 )
 
 
@@ -108,9 +122,9 @@ def fit(columns: Iterable[Column], width: int) -> list[tuple[Column, int]]:
     return list(zip(kept, widths, strict=True))
 
 
-def cell(column: Column, run: RunRow, width: int, now: float) -> list[Piece]:
+def cell(column: Column, run: RunRow, width: int, at: Moment) -> list[Piece]:
     """The cell's pieces, exactly `width` cells long, and safe for the terminal."""
-    pieces = [(printable(text), style) for text, style in column.cell(run, width, now)]
+    pieces = [(printable(text), style) for text, style in column.cell(run, width, at)]
     length = sum(cell_len(text) for text, _ in pieces)
     if length < width:
         blank = (" " * (width - length), "")

@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from clarinet_tui.ui.snapshot import PAGE, Listing
 from clarinet_tui.ui.states import ROLES
-from clarinet_tui.ui.widgets.run_columns import cell, fit, useful
+from clarinet_tui.ui.widgets.run_columns import Moment, cell, fit, useful
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -160,9 +160,9 @@ class RunTable(ScrollView, can_focus=True):
     def _row(self, run: RunRow, width: int, style: Style) -> Strip:
         mark = self.get_component_rich_style("runs--selected", partial=True)
         segments = [Segment("┃", style + mark) if run.id in self._selected else Segment(" ", style)]
-        now = self._now()
+        moment = Moment(self._now(), self._listing.trends)
         for column, size in fit(self._columns, width - 1):
-            for text, role in cell(column, run, size, now):
+            for text, role in cell(column, run, size, moment):
                 segments.append(Segment(text, self._styled(style, role)))
             segments.append(Segment(" ", style))
         return Strip(segments).simplify().adjust_cell_length(width, style)

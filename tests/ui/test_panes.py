@@ -1,0 +1,158 @@
+"""The panes of the run under the cursor: what they say, and how one moves between them."""
+
+import math
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from clarinet_tui.journal.annotations import add_tag, set_note
+from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.environment import write_environment
+from clarinet_tui.ui import sheets
+from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.detail import Confusion, Detail, DetailWanted, Failure, Setting
+from clarinet_tui.ui.detail_reader import square
+from clarinet_tui.ui.heat import heat_map
+from clarinet_tui.ui.papers import plain, settings_of
+from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
+from core.config import RunConfig
+from core.resolve import resolve
+from tests.ui.conftest import SIZES, screen_text, until
+from tests.ui.runs import CONFUSION, three_runs, write_run
+from tests.ui.test_pieces import run_row
+
+
+async def pane(pilot: Pilot[None], name: str) -> None:
+    detail = pilot.app.screen.query_one(RunDetail)
+    while detail.pane != name:
+        await pilot.press("p")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_panes_say_what_is_known(app: ClarinetApp, runs_dir: Path, size: tuple[int, int]) -> None:
+    directory = write_run(runs_dir, "aaa111")
+    write_environment(directory, directory.read_config(), device="cuda:3", command=["clarinet", "run", "a b"])
+    add_tag(directory, "icml")
+    set_note(directory, "the [bold]best[/] one")
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "● target" in screen_text(app), "the charts")
+        await pane(pilot, "about")
+        await until(pilot, lambda: "cuda:3" in screen_text(app), "the environment")
+        for words in ("#icml", "the [bold]best[/] one", "6 000 source", "431 080 parameters", "source images are rend"):
+            assert words in screen_text(app)
+        await pane(pilot, "settings")
+        await until(pilot, lambda: "Differs from the preset smoke" in screen_text(app), "the settings")
+        assert "500  instead of 3" in screen_text(app).replace("500         ", "500")
+        await pane(pilot, "confusion")
+        await until(pilot, lambda: "89" in screen_text(app), "the heat map")
+        row = next(line for line in screen_text(app).splitlines() if "89" in line)
+        assert "11" in row
+
+
+async def test_keys_and_clicks_go_round_the_panes(app: ClarinetApp, runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: "● target" in screen_text(app))
+        detail = app.screen.query_one(RunDetail)
+        seen = []
+        for key in ("p", "right_square_bracket", "P", "left_square_bracket", "P"):
+            await pilot.press(key)
+            seen.append(detail.pane)
+        names = list(PANES)
+        assert seen == [names[1], names[2], names[1], names[0], names[-1]]
+        await pilot.click("PaneTab", offset=(2, 0))
+        assert detail.pane == "charts"
+        assert detail.charts is not None
+        assert detail.charts.display
+
+
+async def test_a_pane_of_text_scrolls_from_the_table(app: ClarinetApp, runs_dir: Path) -> None:
+    write_run(runs_dir, "aaa111")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "● target" in screen_text(app))
+        await pane(pilot, "settings")
+        await until(pilot, lambda: "Differs" in screen_text(app))
+        await pilot.press("J", "J", "J")
+        await until(pilot, lambda: "Differs" not in screen_text(app), "scrolling down")
+        await pilot.press("K", "K", "K")
+        await until(pilot, lambda: "Differs" in screen_text(app), "scrolling up")
+
+
+async def test_charts_are_not_read_for_a_pane_that_has_none(app: ClarinetApp, runs_dir: Path) -> None:
+    write_run(runs_dir, "aaa111")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: "● target" in screen_text(app))
+        await pane(pilot, "about")
+        await until(pilot, lambda: app.session.snapshot and app.session.snapshot.detail, "the papers")
+        assert app.session.snapshot is not None
+        assert not app.session.snapshot.curves
+
+
+async def test_settings_that_cannot_be_read_are_said(app: ClarinetApp, runs_dir: Path) -> None:
+    directory = write_run(runs_dir, "aaa111")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: "● target" in screen_text(app))
+        directory.config.write_text("method = [")
+        await pane(pilot, "settings")
+        await until(pilot, lambda: "config.toml:" in screen_text(app), "the sentence")
+
+
+def test_an_error_has_its_frames_and_terms() -> None:
+    run = run_row(state="failed", error="RuntimeError: no")
+    failure = Failure("RuntimeError: no", ("a.py:3 f", "b.py:9 g"), (("mmd", math.nan),))
+    text = sheets.about(run, Detail(DetailWanted("aaa111"), failure=failure), 0.0, 60).plain
+    assert "error      RuntimeError: no" in text
+    assert "at         a.py:3 f\n           b.py:9 g" in text
+    assert "last step  mmd NaN" in text
+
+
+def test_settings_that_differ_come_first() -> None:
+    listed = settings_of(resolve(preset="smoke", batch_size=64, epochs=7))
+    assert listed[:2] == (
+        Setting("epochs", "7", "3", listed[0].sentence),
+        Setting("batch_size", "64", "32", listed[1].sentence),
+    )
+    assert all(setting.usual is None for setting in listed[2:])
+    assert "Nothing differs" in settings_sheet(resolve(preset="smoke"))
+
+
+def settings_sheet(config: RunConfig) -> str:
+    return sheets.settings(run_row(preset="smoke"), Detail(DetailWanted("a"), settings_of(config)), 100).plain
+
+
+def test_values_are_written_as_in_toml() -> None:
+    assert [plain(value) for value in (True, 5e-5, 3, "", "adam")] == ["true", "5e-05", "3", '""', "adam"]
+
+
+def confusion(counts: list[list[int]]) -> Confusion:
+    return Confusion(tuple(map(tuple, counts)), tuple(map(str, range(len(counts)))), 5)
+
+
+def test_a_heat_map_has_numbers_where_there_is_room_and_shades_elsewhere() -> None:
+    roomy, narrow = heat_map(confusion(CONFUSION), 60).plain, heat_map(confusion(CONFUSION), 14).plain
+    assert "89" in roomy
+    assert "4 taken for 9  4 of 36, 11 %" in roomy
+    assert "█" in narrow
+    assert "░" in narrow
+    assert max(map(len, narrow.split("\n")[:11])) <= 14
+
+
+@pytest.mark.parametrize("hurt", [None, [], [3, 4], [[1, 2]], [[1, 2], [3]], [[1, -2], [3, 4]], [[1, "2"], [3, 4]]])
+def test_what_is_no_matrix_of_counts_is_not_drawn(hurt: object) -> None:
+    assert not square(hurt)
+    assert square(CONFUSION)
+
+
+def test_a_heat_map_of_many_classes_names_the_worst() -> None:
+    counts = [[8 if a == b else int(b == a + 1) for b in range(200)] for a in range(200)]
+    text = heat_map(confusion(counts), 80).plain
+    assert "200 classes are too many" in text
+    assert "0 taken for 1  1 of 9, 11 %" in text
+
+
+def test_a_run_of_an_empty_directory_has_papers_of_nothing(tmp_path: Path) -> None:
+    from clarinet_tui.ui.papers import surroundings_of
+
+    directory = RunDirectory.create(tmp_path, RunConfig(), id="aaa111")
+    assert surroundings_of(directory, {}) == (("directory", str(directory.path)),)
