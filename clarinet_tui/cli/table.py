@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clarinet_tui.cli.completion import preset_names, queries
 from clarinet_tui.cli.options import RUNS, RunsDir
+from clarinet_tui.cli.output import quiet_pipe
+from clarinet_tui.cli.recorded import open_history
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.board import Board
@@ -35,13 +38,16 @@ class Select(StrEnum):
 
 
 def table(
-    query: Annotated[str, typer.Argument(help="Such as: tag:icml -seed:6..")] = "",
+    query: Annotated[str, typer.Argument(help="Such as: tag:icml -seed:6..", autocompletion=queries)] = "",
     format: Annotated[Format, typer.Option(help="What to write.")] = Format.TERMINAL,  # noqa: A002
     select: Annotated[
         Select, typer.Option(help="Which epoch counts; best looks at target labels and is marked.")
     ] = Select.LAST,
     preset: Annotated[
-        str | None, typer.Option(help="Only runs of this preset; otherwise that of most finished runs.")
+        str | None,
+        typer.Option(
+            help="Only runs of this preset; otherwise that of most finished runs.", autocompletion=preset_names
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds make a cell complete.")] = 5,
     out: Annotated[Path | None, typer.Option(help="A file to write to.")] = None,
@@ -64,23 +70,18 @@ def table(
     board = make_board(
         archive(runs_dir), query, rule=select.value, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit
     )
-    if format is Format.TERMINAL:
-        _show(board, out)
-    else:
-        _write(_exported(board, format, standalone), out)
+    with quiet_pipe():
+        if format is Format.TERMINAL:
+            _show(board, out)
+        else:
+            _write(_exported(board, format, standalone), out)
 
 
 def archive(runs_dir: Path) -> "Archive":
-    """The runs, with everything that the journals hold by now."""
+    """All runs, with everything that the journals hold by now."""
     from clarinet_tui.evidence.records import Archive
-    from clarinet_tui.history.database import Database
-    from clarinet_tui.history.ingest import ingest_all
-    from clarinet_tui.history.states import refresh_states
 
-    database = Database.open(runs_dir)
-    ingest_all(database, runs_dir)
-    refresh_states(database, runs_dir)
-    return Archive(database, runs_dir)
+    return Archive(open_history(runs_dir), runs_dir)
 
 
 def _exported(board: "Board", format: Format, standalone: bool) -> str:  # noqa: A002

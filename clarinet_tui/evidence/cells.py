@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from clarinet_tui.evidence.groups import Group, LeftOut, grouped, why_apart
+from clarinet_tui.evidence.groups import Group, LeftOut, grouped, others, why_apart
 from clarinet_tui.evidence.published import Published, published
 from clarinet_tui.evidence.records import Record
 from clarinet_tui.evidence.selection import Choice, Rule
@@ -81,7 +81,7 @@ def make_cell(
     """The fullest group counts and the others are named; with `mix` all count, and what differs is named."""
     groups = grouped(records, by_commit=by_commit)
     counted = groups if mix else groups[:1]
-    left_out = [] if mix else _not_counted(groups)
+    left_out = [] if mix else others(groups)
     figures: list[Figure] = []
     for group in counted:
         chosen, rest = _figures(group, rule)
@@ -130,17 +130,6 @@ def _figures(group: Group, rule: Rule) -> tuple[list[Figure], list[LeftOut]]:
     if silent:
         left_out.append(LeftOut(f"no target accuracy to report by the rule {rule}", tuple(silent)))
     return list(figures.values()), left_out
-
-
-def _not_counted(groups: Sequence[Group]) -> list[LeftOut]:
-    """Runs of the other groups; one may be in two of them."""
-    counted = {record.row.id for group in groups[:1] for record in group.records}
-    found = []
-    for group in groups[1:]:
-        ids = tuple(record.row.id for record in group.records if record.row.id not in counted)
-        if ids:
-            found.append(LeftOut(why_apart(groups[0], group), ids))
-    return found
 
 
 def _mixed(groups: Sequence[Group]) -> tuple[str, ...]:

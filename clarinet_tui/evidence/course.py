@@ -90,10 +90,9 @@ def shared_stage1(events: Sequence[Row]) -> Shared | None:
             if not said.get("given"):
                 return None
             origin, seconds = said.get("origin"), said.get("origin_seconds")
-            return Shared(
-                origin if isinstance(origin, str) else None,
-                float(seconds) if isinstance(seconds, float | int) else None,
-            )
+            if isinstance(origin, str) and origin and isinstance(seconds, float | int):
+                return Shared(origin, float(seconds))
+            return Shared(None, None)  # given by hand: nobody knows what they cost
     return None
 
 

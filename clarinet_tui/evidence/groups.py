@@ -30,6 +30,10 @@ class Group:
     """Newest first."""
 
     @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(record.row.id for record in self.records)
+
+    @property
     def seeds(self) -> set[int | None]:
         """Those that are finished."""
         return {record.row.seed for record in self.records if record.finished}
@@ -64,6 +68,13 @@ def _by_settings(records: Sequence[Record]) -> list[tuple[Settings | None, list[
             members += [record for record in own if record.row.seed == settings["stage1.seed"]]
     ids = [{record.row.id for record in members} for _, members in found.values()]
     return [group for group, mine in zip(found.values(), ids, strict=True) if not any(mine < other for other in ids)]
+
+
+def others(groups: Sequence[Group]) -> list[LeftOut]:
+    """Why the runs of all groups but the first do not count; one may be in two of them."""
+    counted = {run for group in groups[:1] for run in group.ids}
+    apart = [(group, tuple(run for run in group.ids if run not in counted)) for group in groups[1:]]
+    return [LeftOut(why_apart(groups[0], group), runs) for group, runs in apart if runs]
 
 
 def _key(settings: Settings | None, record: Record) -> Any:

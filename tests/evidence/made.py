@@ -26,13 +26,13 @@ def finished(
     accuracy: float | None,
     *,
     said: dict[str, Any] | None = None,
-    labels: dict[str, Any] | None = None,
+    shared: tuple[str, float] | None = None,
     commit: str | None = None,
     version: str = "0.1.0",
     end: str = "finished",
     **settings: Any,
 ) -> RunDirectory:
-    """A run of one evaluation in each of its stages; those before the last say 99 %."""
+    """A run of one evaluation in each of its stages; those before the last say 99 %. `shared` is a stage 1's origin."""
     run = make_run(runs_dir, id, **settings)
     config = run.read_config()
     stages = [stage.name for stage in find_method(config.method).stages]
@@ -40,24 +40,30 @@ def finished(
     events: list[Event] = [started(**usual | {"label_hash": f"hash{config.seed}"} | (said or {}))]
     for place, stage in enumerate(stages):
         last = stage == stages[-1]
-        if place and labels is None:
-            events.append(labelled(100 * place, given=False))
-        elif place:
-            events.append(labelled(100 * place, **labels or {}))
+        if place:
+            events.append(_labelled(100 * place, shared))
         events.append(StageStarted(stage=stage, index=place + 1, iteration=100 * place, epoch=place))
         reached = accuracy if last else 99.0
         events.append(evaluation(100 * (place + 1), reached, stage=stage, epoch=place + 1, complementary_risk=1.0))
     events.append(_end(end, 100 * len(stages), accuracy))
-    say(run, [event for event in events if event is not None])
+    say(run, events)
     surroundings: dict[str, Any] = {"versions": {"clarinet-tui": version}}
     surroundings["git"] = {"commit": commit, "patch": ""} if commit else None
     run.environment.write_bytes(msgspec.json.encode(surroundings))
     return run
 
 
-def labelled(iteration: int, **fields: Any) -> PseudoLabelled:
-    usual: dict[str, Any] = {"label_hash": "pseudo", "accuracy": 90.0, "given": True, "labels": []}
-    return PseudoLabelled(iteration=iteration, **usual | fields)
+def _labelled(iteration: int, shared: tuple[str, float] | None) -> PseudoLabelled:
+    origin, seconds = shared or ("", 0.0)
+    return PseudoLabelled(
+        iteration=iteration,
+        label_hash="pseudo",
+        accuracy=90.0,
+        given=shared is not None,
+        labels=[],
+        origin=origin,
+        origin_seconds=seconds,
+    )
 
 
 def _end(end: str, iteration: int, accuracy: float | None) -> Event:

@@ -51,6 +51,7 @@ def test_a_stage_1_of_the_runs_own_is_not_counted_twice() -> None:
     assert course_of(TWO, [stage("gac"), labelled(given=False, origin="abc", origin_seconds=60)]).shared is None
     assert course_of(TWO, [labelled(superseded=True)]).shared is None
     assert course_of(TWO, [labelled()]).shared == Shared(None, None)
+    assert course_of(TWO, [labelled(origin="", origin_seconds=0.0)]).shared == Shared(None, None)
 
 
 def test_epochs_and_adaptation_epochs() -> None:
