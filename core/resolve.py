@@ -80,6 +80,15 @@ def changed_settings(config: RunConfig) -> dict[str, tuple[Any, Any]]:
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
+def settings_of(config: RunConfig) -> dict[str, Any]:
+    """What has to be said to get this run again, or one much like it."""
+    said: dict[str, Any] = {name: getattr(config, name) for name in ("preset", "method", "task", "seed")}
+    for name, (_, value) in changed_settings(config).items():
+        table, _, key = name.rpartition(".")
+        (said.setdefault(table, {}) if table else said)[key] = value
+    return said
+
+
 def _task_of(config: RunConfig) -> Task:
     """The task of a run that may have been made elsewhere: its own folders need not be here."""
     source, _, target = config.task.partition("->")

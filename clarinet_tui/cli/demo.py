@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunsDir
-from clarinet_tui.cli.run import configure, worker_words
+from clarinet_tui.cli.run import configure
 
 METHODS = ("clarinet", "gac+cdan-e")
 SETTINGS = [
@@ -31,6 +31,7 @@ def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
     """
     from clarinet_tui.cli.history import compare
     from clarinet_tui.journal.directory import RunDirectory
+    from clarinet_tui.launch.executor import worker_words
 
     print("From synthetic rendered digits (SYN-DIGITS' recipe) to UCI handwriting, from complementary labels only.\n")
     ids = []
@@ -38,7 +39,7 @@ def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
         pairs = SETTINGS if method == "clarinet" else [pair for pair in SETTINGS if "warmup" not in pair]
         config = configure(None, {"method": method, "preset": "quick"}, pairs)
         run = RunDirectory.create(runs_dir, config)
-        words = worker_words(run, data_dir, json=False, resume=False)
+        words = worker_words(run, data_dir, fresh=True)
         code = subprocess.call([sys.executable, "-P", *words])
         if code:
             raise typer.Exit(code)

@@ -1,10 +1,13 @@
 """`clarinet`: the commands, and the one place where wrong input becomes exit code 2."""
 
+import os
 import sys
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from clarinet_tui.cli import data, demo, devices, doctor, history, logs, metrics, run, table
+from clarinet_tui.cli import data, demo, devices, doctor, history, logs, manage, metrics, queue, run, sweep, table
 from core.errors import InputError
 
 app = typer.Typer(
@@ -14,7 +17,28 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def clarinet(
+    db: Annotated[
+        Path | None, typer.Option("--db", metavar="FILE", help="Keep the history's database elsewhere (CLARINET_DB).")
+    ] = None,
+) -> None:
+    """Train, record and compare CLARINET and its two-step baselines."""
+    if db is not None:
+        os.environ["CLARINET_DB"] = str(db.absolute())  # workers, supervisor and app inherit it
+
+
 app.command("run")(run.run)
+app.command("sweep")(sweep.sweep)
+app.add_typer(queue.app, name="queue")
+app.command("stop")(manage.stop)
+app.command("resume")(manage.resume)
+app.command("clone")(manage.clone)
+app.command("rm")(manage.remove)
+app.command("tag")(manage.tag)
+app.command("note")(manage.note)
 app.command("ls")(history.list_)
 app.command("show")(history.show)
 app.command("logs")(logs.logs)

@@ -1,10 +1,10 @@
 """`clarinet run`: one run, here and now."""
 
 import os
-import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -13,6 +13,7 @@ from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.journal.directory import RunDirectory
+    from clarinet_tui.launch.devices import Device
     from core.config import RunConfig
 
 
@@ -21,7 +22,7 @@ def run(
     method: Annotated[str | None, typer.Option(help="clarinet, gac+cdan-e, …")] = None,
     task: Annotated[str | None, typer.Option(help='"M->U", or "path/to/source->path/to/target".')] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of every random stream.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda:0.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda:0 or a GPU's UUID.")] = None,
     preset: Annotated[str | None, typer.Option(help="paper, literal, quick or smoke.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Adaptation epochs.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting.")] = None,
@@ -32,25 +33,37 @@ def run(
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
 ) -> None:
-    """Train one run, record it, and exit with 0 (done), 1 (failed), 2 (wrong use), 130 or 143 (stopped).
+    """Train one run. Without --headless it is queued, and the app opens on it: closing that is harmless.
+
+    With --headless it ends with exit code 0 (done), 1 (failed), 2 (wrong use), 130 or 143 (stopped).
 
     Example: clarinet run --headless --method clarinet --task "M->U" --preset quick --seed 1
     """
     from clarinet_tui.journal.directory import find_run
+    from clarinet_tui.launch.requests import Wishes, cores_for, enqueue
+    from clarinet_tui.launch.requests import resume as put_back
 
     flags = {"method": method, "task": task, "seed": seed, "device": device, "preset": preset, "epochs": epochs}
     given = {name: value for name, value in flags.items() if value is not None}
     if not headless and not sys.stdout.isatty():
         raise InputError("run: there is no terminal to open the app in; say --headless")
+    wishes = Wishes(data_dir, Path.cwd())
     if resume:
         if given or set_ or file or run_id:
             raise InputError("--resume: goes on with the run's own settings, so that no others can be given")
         found = find_run(runs_dir, resume)
-        start_worker(found, data_dir, headless, json, resume=found.has_checkpoint)  # without one, from the beginning
-        return
-    config = configure(file, given, set_ or [])
-    made, resuming = make_or_find(runs_dir, config, run_id)
-    start_worker(made, data_dir, headless, json, resume=resuming)
+        if headless:
+            become_worker(found, data_dir, json)
+        put_back([found], wishes)
+        open_app(found)
+    cores = None if headless else cores_for(runs_dir, device or "auto")
+    config = configure(file, given, set_ or [], cores)
+    if headless:
+        chosen = claim_device(config.device)
+        become_worker(make_or_find(runs_dir, config, run_id), data_dir, json, chosen)
+    made = make_or_find(runs_dir, config, run_id)
+    enqueue([made], wishes)
+    open_app(made)
 
 
 def tui(context: typer.Context) -> None:
@@ -58,10 +71,10 @@ def tui(context: typer.Context) -> None:
 
     Example: clarinet tui
     """
-    become("-m", "clarinet_tui.ui.main", *context.args)
+    become(["-m", "clarinet_tui.ui.main", *context.args])
 
 
-def configure(file: Path | None, flags: dict[str, Any], pairs: list[str]) -> "RunConfig":
+def configure(file: Path | None, flags: dict[str, Any], pairs: list[str], cores: int | None = None) -> "RunConfig":
     """The file's settings, then flags, then --set, each checked under its own name."""
     from core.config import merge
     from core.resolve import resolve
@@ -71,7 +84,7 @@ def configure(file: Path | None, flags: dict[str, Any], pairs: list[str]) -> "Ru
         resolve(settings, place=str(file))
     for pair in pairs:
         flags = merge(flags, parse_pair(pair))
-    return resolve(merge(settings, flags), place="command line")
+    return resolve(merge(settings, flags), place="command line", cores=cores)
 
 
 def read_toml(file: Path) -> dict[str, Any]:
@@ -87,23 +100,26 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def parse_pair(pair: str) -> dict[str, Any]:
-    """`stage1.epochs=3` as a table; a value that is no TOML is text."""
-    import tomli
+    """`stage1.epochs=3` as a table."""
+    from clarinet_tui.launch.sweep import nested
 
     key, equals, text = pair.partition("=")
     if not equals or not key.strip():
         raise InputError(f'--set: expected KEY=VALUE, got "{pair}"')
+    return nested(key.strip(), read_value(text))
+
+
+def read_value(text: str) -> Any:
+    """A value as TOML has it; what is no TOML is text."""
+    import tomli
+
     try:
-        value = tomli.loads(f"value = {text}")["value"]
+        return tomli.loads(f"value = {text}")["value"]
     except tomli.TOMLDecodeError:
-        value = text
-    for part in reversed(key.strip().split(".")):
-        value = {part: value}
-    settings: dict[str, Any] = value
-    return settings
+        return text
 
 
-def make_or_find(runs_dir: Path, config: "RunConfig", run_id: str | None) -> "tuple[RunDirectory, bool]":
+def make_or_find(runs_dir: Path, config: "RunConfig", run_id: str | None) -> "RunDirectory":
     """A new run; or, for a job that was requeued under the same id, the one that is there."""
     from clarinet_tui.journal.directory import RunDirectory
 
@@ -111,35 +127,44 @@ def make_or_find(runs_dir: Path, config: "RunConfig", run_id: str | None) -> "tu
         found = RunDirectory(runs_dir, run_id)
         if found.read_config() != config:
             raise InputError(f"--run-id: run {run_id} has other settings than those given here")
-        return found, found.has_checkpoint
-    return RunDirectory.create(runs_dir, config, id=run_id), False
+        return found
+    return RunDirectory.create(runs_dir, config, id=run_id)
 
 
-def start_worker(run: "RunDirectory", data_dir: Path, headless: bool, json: bool, resume: bool) -> None:
-    """Become the worker: same pid, signals and exit code. Without --headless, start it apart and open the app on it."""
-    words = worker_words(run, data_dir, json=json, resume=resume)
-    if headless:
-        become(*words)
-    with run.log.open("ab") as log:
-        subprocess.Popen(
-            [sys.executable, "-P", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    become("-m", "clarinet_tui.ui.main", "--runs-dir", str(run.runs_dir), run.id)
+def claim_device(request: str) -> "Device | None":
+    """Where a run of this terminal or batch job computes; None leaves it to torch."""
+    from clarinet_tui.launch.devices import candidates, list_devices, why_not_free
+
+    devices = list_devices(seconds=0)
+    if request == "cpu" or (request == "auto" and len(devices) == 1):
+        return None
+    reasons = []
+    possible = candidates(request, devices)
+    for device in possible:
+        if (why := why_not_free(device)) is None:
+            return device
+        reasons.append(why)
+    if request == "auto":
+        raise InputError(f"device: none is free ({'; '.join(reasons)}): wait, or say --device {possible[0].label}")
+    return possible[0]  # named by the user, who knows that others are there
 
 
-def worker_words(run: "RunDirectory", data_dir: Path, *, json: bool, resume: bool) -> list[str]:
-    """The worker of a run, as words for Python."""
-    words = ["-m", "clarinet_tui.launch.worker", run.id]
-    words += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir)]
-    flags = {"--json": json, "--resume": resume, "--fresh": not run.journal.exists()}
-    return words + [flag for flag, given in flags.items() if given]
+def become_worker(run: "RunDirectory", data_dir: Path, json: bool, device: "Device | None" = None) -> NoReturn:
+    """The same process: same pid, signals and exit code."""
+    from clarinet_tui.launch.devices import worker_device, worker_environment
+    from clarinet_tui.launch.executor import worker_words
+
+    words = worker_words(run, data_dir, json=json, fresh=not run.journal.exists())
+    if device is None:
+        become(words)
+    become([*words, "--device", worker_device(device)], worker_environment(device))
 
 
-def become(*words: str) -> None:
+def open_app(run: "RunDirectory") -> NoReturn:
+    become(["-m", "clarinet_tui.ui.main", "--runs-dir", str(run.runs_dir), run.id])
+
+
+def become(words: Sequence[str], environment: Mapping[str, str] | None = None) -> NoReturn:
     """Replace this process; -P keeps a folder called `core` where the user stands from being imported."""
     sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, "-P", *words])
+    os.execve(sys.executable, [sys.executable, "-P", *words], dict(environment or os.environ))

@@ -1,5 +1,6 @@
 """The history's database: derived from the journals, so that it may be lost, and never silently wrong."""
 
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,8 +13,15 @@ from clarinet_tui.journal.files import size_of
 from core.errors import InputError
 
 NAME = "clarinet.db"
+VARIABLE = "CLARINET_DB"
+"""The environment variable that puts the database elsewhere, such as on a local disk."""
 BUSY_SECONDS = 30.0
 Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+def database_path(runs_dir: Path) -> Path:
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else Path(runs_dir) / NAME
 
 
 class Database:
@@ -28,7 +36,7 @@ class Database:
     @classmethod
     def open(cls, runs_dir: Path, path: Path | None = None) -> Self:
         """For reading and writing; made or migrated where that is needed."""
-        path = path or Path(runs_dir) / NAME
+        path = path or database_path(runs_dir)
         _refuse_hollow(path)
         with explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +52,7 @@ class Database:
     @classmethod
     def open_read_only(cls, runs_dir: Path, path: Path | None = None) -> Self:
         """For those who only look. Whoever comes first opens it for writing: only that makes the file."""
-        path = path or Path(runs_dir) / NAME
+        path = path or database_path(runs_dir)
         if not path.exists():
             raise InputError(f"{path}: there is no history yet: start a run, or say `clarinet reindex`")
         _refuse_hollow(path)

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from clarinet_tui.history.database import NAME, DamagedHistory, Database, damaged
+from clarinet_tui.history.database import DamagedHistory, Database, damaged, database_path
 
 
 @contextmanager
 def emptied(runs_dir: Path, path: Path | None = None) -> Iterator[Database]:
     """A readable database is emptied in place, so that those who have it open stay with it; garbage is set aside."""
-    path = path or runs_dir / NAME
+    path = path or database_path(runs_dir)
     try:
         _empty(runs_dir, path)
     except DamagedHistory:

@@ -1,22 +1,27 @@
-"""What became of runs that have not said their last word: alive, lost, or silent."""
+"""What became of runs that have not said their last word: queued, alive, lost, or silent."""
 
 import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.holding import read_holder
 from clarinet_tui.journal.process import Holder, alive, myself
+from clarinet_tui.journal.queue import Queue, read_queue
 from core.errors import InputError
 
 SILENT_AFTER = 600.0
 """Seconds without a word until a run of another machine is called silent."""
-_OPEN = """SELECT id, state, said, heard,
+BRIEF = 30.0
+"""Seconds that a run may be there without a place in the queue and without a worker: it is just being made."""
+_OPEN = """SELECT id, state, said, heard, created,
     (SELECT max(time) FROM events WHERE run = id AND event IN ('started', 'resumed')) AS begun
-    FROM runs WHERE said IN ('queued', 'running')"""
+    FROM runs WHERE said IN ('queued', 'running') OR state != said OR id IN (SELECT value FROM json_each(?))"""
 
 
 def refresh_states(
@@ -26,19 +31,29 @@ def refresh_states(
     db.renew()
     here = here or myself()
     changed = 0
-    for row in db.rows(_OPEN):
+    queue = _queue(runs_dir)
+    queued = msgspec.json.encode([entry.id for entry in queue.entries]).decode()
+    for row in db.rows(_OPEN, (queued,)):
         try:
             run = RunDirectory(runs_dir, row["id"])
         except InputError:
             continue
-        changed += _refresh(db, run, row, now(), here)
+        changed += _refresh(db, run, row, queue, now(), here)
     return changed
 
 
-def _refresh(db: Database, run: RunDirectory, row: sqlite3.Row, now: float, here: Holder) -> bool:
+def _queue(runs_dir: Path) -> Queue:
+    """One that cannot be read is a matter for those who change it."""
+    try:
+        return read_queue(runs_dir)
+    except InputError:
+        return Queue()
+
+
+def _refresh(db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, now: float, here: Holder) -> bool:
     holder = read_holder(run.lock)
     lives = None if holder is None else alive(holder, here)
-    state = _state(row, holder, lives, now)
+    state = _in_queue(run, queue, holder, lives) or _state(row, holder, lives, now)
     if state == row["state"]:
         return False
     if state == "lost":
@@ -52,15 +67,34 @@ def _refresh(db: Database, run: RunDirectory, row: sqlite3.Row, now: float, here
     return done.rowcount > 0
 
 
+def _in_queue(run: RunDirectory, queue: Queue, holder: Holder | None, lives: bool | None) -> str | None:
+    """What the queue says of a run that no worker holds, or not yet."""
+    if lives or run.id not in queue:
+        return None
+    entry = queue[run.id]
+    if entry.waits:
+        return "queued"
+    return "starting" if holder is None or holder.since < entry.begun else None
+
+
 def _state(row: sqlite3.Row, holder: Holder | None, lives: bool | None, now: float) -> str:
+    said: str = row["said"]
     heard = row["heard"] or 0.0
+    if said not in ("queued", "running"):
+        return said
     if holder is not None and lives:
         # The file's time may be another machine's clock, so that either will do.
-        spoke = row["said"] == "running" and max(heard, row["begun"] or 0.0) >= holder.since
+        spoke = said == "running" and max(heard, row["begun"] or 0.0) >= holder.since
         return "running" if spoke else "starting"
-    if row["said"] == "queued":
-        # Given back in good order before the first word: it was refused, and waits as before.
-        return "lost" if lives is False and holder is not None and holder.released is None else "queued"
+    if said == "queued":
+        return _never_spoke(holder, lives, now - row["created"])
     if lives is False:
         return "lost"
     return "silent" if now - heard > SILENT_AFTER else "running"
+
+
+def _never_spoke(holder: Holder | None, lives: bool | None, age: float) -> str:
+    """Neither in the queue nor with a worker: it died, was cancelled, or is just being made."""
+    if lives is False and holder is not None and holder.released is None:
+        return "lost"
+    return "queued" if 0 <= age < BRIEF else "stopped"

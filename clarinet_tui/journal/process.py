@@ -1,6 +1,7 @@
 """Who holds a run: a process told apart from every other one, reused pids and other machines included."""
 
 import os
+import signal
 import socket
 import time
 from pathlib import Path
@@ -64,6 +65,29 @@ def alive(holder: Holder, here: Holder | None = None) -> bool | None:
     if holder.namespace != here.namespace:
         return None
     return process_start(holder.pid) == holder.start
+
+
+def send_signal(holder: Holder, number: signal.Signals) -> bool:
+    """Signal the very process that holds, never one that has got its pid since; whether it was there."""
+    if not alive(holder):
+        return False
+    try:
+        if not hasattr(os, "pidfd_open"):
+            os.kill(holder.pid, number)
+            return True
+        file = os.pidfd_open(holder.pid)
+    except ProcessLookupError:
+        return False
+    try:
+        # What the descriptor names cannot be exchanged any more; so it is asked again who that is.
+        if not alive(holder):
+            return False
+        signal.pidfd_send_signal(file, number)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(file)
+    return True
 
 
 def process_start(pid: int) -> float | None:

@@ -76,6 +76,17 @@ def read(path: Path, offset: int = 0, columns: Names | None = None) -> Iterator[
             yield torn
 
 
+def last_word(path: Path) -> dict[str, Any] | None:
+    """The last whole line, if it is an event that can be read; iterations are no words."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - CHUNK))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return None
+    return parse(lines[-2], None) if len(lines) > 1 else None
+
+
 def whole_lines(file: BinaryIO, offset: int = 0) -> Iterator[tuple[int, int, bytes | None]]:
     """Start, end and content of each line that has an end; the content of one too long for memory is None."""
     file.seek(offset)

@@ -1,0 +1,213 @@
+"""What users ask of runs: queue, pause, move, cancel, stop, resume. Requests are written; the supervisor acts."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.holding import read_holder
+from clarinet_tui.journal.process import Holder, alive, send_signal
+from clarinet_tui.journal.queue import Entry, Queue, change_queue, read_queue
+from clarinet_tui.journal.reader import last_word
+from clarinet_tui.launch.devices import candidates, list_devices
+from clarinet_tui.launch.presence import ensure_supervisor
+from core.config import RunConfig
+from core.errors import InputError
+
+GRACE = 60.0
+"""Seconds that a run gets to save itself before it is killed."""
+MOST_SLOTS = 64
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How queued runs are to be started."""
+
+    data_dir: Path
+    folder: Path
+    priority: int = 0
+    retries: int = 0
+    shares: bool = False
+    paused: bool = False
+
+
+def submit(runs_dir: Path, configs: Sequence[RunConfig], wishes: Wishes) -> list[RunDirectory]:
+    """New runs at the end of the queue, in this order."""
+    runs = [RunDirectory.create(runs_dir, config) for config in configs]
+    enqueue(runs, wishes)
+    return runs
+
+
+def enqueue(runs: Sequence[RunDirectory], wishes: Wishes, device: str | None = None) -> None:
+    """Runs that are there, at the end of the queue."""
+    if runs:
+        _enqueue(runs[0].runs_dir, [(run.id, device or run.read_config().device) for run in runs], wishes)
+
+
+def cores_for(runs_dir: Path, device: str) -> int | None:
+    """The cores of one slot, for a run that will compute on the CPU; None is all of them."""
+    slots = read_queue(runs_dir).slots_of("cpu")
+    if slots == 1 or candidates(device, list_devices(seconds=0))[0].key != "cpu":
+        return None
+    return max(1, len(os.sched_getaffinity(0)) // slots)
+
+
+def resume(runs: Sequence[RunDirectory], wishes: Wishes, device: str | None = None) -> None:
+    """Stopped, failed, lost and cancelled runs again, from their last checkpoint."""
+    if not runs:
+        return
+    queue = read_queue(runs[0].runs_dir)
+    for run in runs:
+        if run.id in queue:
+            raise InputError(f"run {run.id}: is {'queued' if queue[run.id].waits else 'running'} already")
+        if holder := holder_of(run):
+            raise InputError(f"run {run.id}: is running already, process {holder.pid} on {holder.host}")
+        if (word := last_word(run.journal)) and word["event"] == "finished":
+            raise InputError(f"run {run.id}: is finished: `clarinet clone {run.id}` makes another one like it")
+    enqueue(runs, wishes, device)
+
+
+def _enqueue(runs_dir: Path, asked: Sequence[tuple[str, str]], wishes: Wishes) -> None:
+    entries = [
+        Entry(
+            id=run_id,
+            device=device,
+            folder=str(wishes.folder.absolute()),
+            data_dir=str(wishes.data_dir.absolute()),
+            priority=wishes.priority,
+            retries=wishes.retries,
+            shares=wishes.shares,
+            paused=wishes.paused,
+            added=time.time(),
+        )
+        for run_id, device in asked
+    ]
+
+    def add(queue: Queue) -> Queue:
+        return queue.with_entries([*queue.entries, *(entry for entry in entries if entry.id not in queue)])
+
+    change_queue(runs_dir, add)
+    ensure_supervisor(runs_dir)
+
+
+def pause(runs_dir: Path, ids: Collection[str], paused: bool) -> None:
+    """Hold waiting runs back, or let them go; with no ids the whole queue."""
+
+    def edit(queue: Queue) -> Queue:
+        if not ids:
+            return queue.paused_as(paused)
+        _refuse_unless_waiting(queue, ids)
+        return queue.change(ids, paused=paused)
+
+    queue = change_queue(runs_dir, edit)
+    if not paused and queue.entries:
+        ensure_supervisor(runs_dir)
+
+
+def move(runs_dir: Path, ids: Sequence[str], place: int) -> None:
+    """Waiting runs to `place`, counted from 0 in the order of starting; they get the priority of whom they displace."""
+
+    def edit(queue: Queue) -> Queue:
+        _refuse_unless_waiting(queue, ids)
+        rest = [entry for entry in queue.waiting if entry.id not in ids]
+        at = max(0, min(place, len(rest)))
+        neighbour = rest[at] if at < len(rest) else rest[-1] if rest else queue[ids[0]]
+        moved = [queue.change(ids, priority=neighbour.priority)[one] for one in ids]
+        return queue.with_entries([*queue.started, *rest[:at], *moved, *rest[at:]])
+
+    change_queue(runs_dir, edit)
+
+
+def cancel(runs_dir: Path, ids: Collection[str]) -> None:
+    """Waiting runs leave the queue; what they recorded before stays."""
+
+    def edit(queue: Queue) -> Queue:
+        _refuse_unless_waiting(queue, ids)
+        return queue.without(ids)
+
+    change_queue(runs_dir, edit)
+
+
+def set_slots(runs_dir: Path, device: str, count: int) -> None:
+    if not 1 <= count <= MOST_SLOTS:
+        raise InputError(f"slots: {device}: expected 1 to {MOST_SLOTS}, got {count}")
+    change_queue(runs_dir, lambda queue: queue.with_slots({**queue.slots, device: count}))
+    ensure_supervisor_if_needed(runs_dir)
+
+
+def ensure_supervisor_if_needed(runs_dir: Path) -> None:
+    """For those who open the queue: what waits is started even if the supervisor was killed."""
+    queue = read_queue(runs_dir)
+    if queue.started or (queue.waiting and not queue.paused):
+        ensure_supervisor(runs_dir)
+
+
+def stop(run: RunDirectory, grace: float = GRACE) -> str:
+    """Ask a run to save and end; what was done, in words. One that waits in the queue just leaves it."""
+    done = ""
+
+    def edit(queue: Queue) -> Queue:
+        nonlocal done
+        if run.id not in queue:
+            return queue
+        if queue[run.id].waits:
+            done = "has left the queue"
+            return queue.without([run.id])
+        done = "was asked to stop"
+        return queue.change([run.id], stop_within=grace)
+
+    change_queue(run.runs_dir, edit)
+    if done == "was asked to stop":
+        ensure_supervisor(run.runs_dir)
+    return done or _stop_other(run)
+
+
+def _stop_other(run: RunDirectory) -> str:
+    """A run that the queue has not started, such as one of a batch job."""
+    holder = holder_of(run)
+    if holder is None:
+        raise InputError(f"run {run.id}: is not running")
+    if not send_signal(holder, signal.SIGTERM):
+        raise InputError(f"run {run.id}: runs on {holder.host} as process {holder.pid}: stop it there")
+    return "was asked to stop"
+
+
+def wait_until_stopped(
+    run: RunDirectory,
+    grace: float,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> bool:
+    """Until no worker holds the run; one that the queue has not started is killed here. Whether it saved itself."""
+    limit = clock() + grace
+    killed = False
+    while (holder := holder_of(run)) or _is_started(run):
+        if clock() > limit and holder and not killed and not _is_started(run):
+            killed = True
+            send_signal(holder, signal.SIGKILL)
+        sleep(0.1)
+    word = last_word(run.journal)
+    return word is None or word["event"] == "stopped" or word["event"] == "finished"
+
+
+def _is_started(run: RunDirectory) -> bool:
+    queue = read_queue(run.runs_dir)
+    return run.id in queue and not queue[run.id].waits
+
+
+def holder_of(run: RunDirectory) -> Holder | None:
+    """The live worker of a run, as far as can be seen from here."""
+    holder = read_holder(run.lock)
+    return holder if holder is not None and alive(holder) is not False else None
+
+
+def _refuse_unless_waiting(queue: Queue, ids: Collection[str]) -> None:
+    for one in ids:
+        if one not in queue:
+            raise InputError(f"run {one}: is not in the queue")
+        if not queue[one].waits:
+            raise InputError(f"run {one}: has started already: `clarinet stop {one}` ends it")

@@ -1,0 +1,157 @@
+"""A grid of runs: methods, tasks, seeds and any other settings, as configurations and as command lines."""
+
+import itertools
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.config import RunConfig, merge, shown
+from core.errors import InputError
+from core.resolve import resolve
+
+MOST = 10_000
+FLAGS = ("method", "task", "seed", "preset", "epochs", "device")
+"""Settings with a flag of their own on the command line."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Seeds vary slowest: every method has its first seed before any has its second."""
+
+    methods: Sequence[str]
+    tasks: Sequence[str]
+    seeds: Sequence[int]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """For every run."""
+    axes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Any other setting, with the values that it takes."""
+    place: str = "sweep"
+
+    def __len__(self) -> int:
+        sizes = [len(self.methods), len(self.tasks), len(self.seeds), *map(len, self.axes.values())]
+        count = 1
+        for size in sizes:
+            count *= size
+        return count
+
+    def points(self) -> Iterator[dict[str, Any]]:
+        """The settings of each run."""
+        for seed, task, *values, method in itertools.product(self.seeds, self.tasks, *self.axes.values(), self.methods):
+            point = dict(self.settings) | {"method": method, "task": task, "seed": seed}
+            for name, value in zip(self.axes, values, strict=True):
+                point = merge(point, nested(name, value))
+            yield point
+
+
+def expand(grid: Grid, cores: int | None = None) -> list[RunConfig]:
+    """Every run of the grid, all checked before any of them exists."""
+    for name, axis in (("methods", grid.methods), ("tasks", grid.tasks), ("seeds", grid.seeds), *grid.axes.items()):
+        if not axis:
+            raise InputError(f"{grid.place}: {name}: expected at least one")
+        if len(set(map(repr, axis))) < len(axis):
+            raise InputError(f"{grid.place}: {name}: a value is there twice")
+    if len(grid) > MOST:
+        raise InputError(f"{grid.place}: {len(grid)} runs are more than {MOST}: make several sweeps of it")
+    return [resolve(point, place=grid.place, cores=cores) for point in grid.points()]
+
+
+def parse_seeds(text: str, place: str = "--seeds") -> list[int]:
+    """`1..5`, `1,2,7` or both."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,10})(?:\.\.(\d{1,10}))?\s*", part, re.ASCII)
+        if not match or (match[2] and int(match[2]) < int(match[1])):
+            raise InputError(f"{place}: expected seeds such as 1..5 or 1,2,7, got {shown(text)}")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last - first > MOST:
+            raise InputError(f"{place}: {shown(text)} are more than {MOST} seeds")
+        seeds.extend(range(first, last + 1))
+    return seeds
+
+
+def read_grid(settings: Mapping[str, Any], place: str) -> Grid:
+    """A sweep's TOML file: methods, tasks and seeds, `[grid]` with lists, and settings for every run beside them."""
+    rest = dict(settings)
+    methods, tasks = (_texts(rest, name, place) for name in ("methods", "tasks"))
+    seeds = rest.pop("seeds", [1])
+    if isinstance(seeds, str):
+        seeds = parse_seeds(seeds, f"{place}: seeds")
+    if isinstance(seeds, int) or not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
+        raise InputError(f'{place}: seeds: expected a list of integers, or a text such as "1..5", got {shown(seeds)}')
+    axes = rest.pop("grid", {})
+    if not isinstance(axes, dict):
+        raise InputError(f"{place}: grid: expected a table of lists, got {shown(axes)}")
+    for name in ("method", "task", "seed"):
+        if name in rest:
+            raise InputError(f"{place}: {name}: a sweep has {name}s, a list")
+    return Grid(methods, tasks, seeds, rest, dict(_axes(axes, place)), place)
+
+
+def _texts(rest: dict[str, Any], name: str, place: str) -> list[str]:
+    default = {"methods": ["clarinet"], "tasks": []}[name]
+    found = rest.pop(name, default)
+    found = [found] if isinstance(found, str) else found
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise InputError(f"{place}: {name}: expected a list of texts, got {shown(found)}")
+    return found
+
+
+def _axes(table: Mapping[str, Any], place: str, prefix: str = "") -> Iterator[tuple[str, list[Any]]]:
+    for name, values in table.items():
+        if isinstance(values, Mapping):
+            yield from _axes(values, place, f"{prefix}{name}.")
+        elif isinstance(values, list):
+            yield prefix + name, values
+        else:
+            raise InputError(f"{place}: grid.{prefix}{name}: expected a list, got {shown(values)}")
+
+
+def nested(name: str, value: Any) -> dict[str, Any]:
+    """`stage1.epochs` as a table in a table."""
+    for part in reversed(name.split(".")):
+        value = {part: value}
+    settings: dict[str, Any] = value
+    return settings
+
+
+def run_command(settings: Mapping[str, Any]) -> str:
+    """The line that makes one run of a grid without the queue."""
+    return shlex.join(["clarinet", "run", "--headless", *_words(settings)])
+
+
+def sweep_command(grid: Grid) -> str:
+    """The line that makes the whole grid."""
+    words = ["clarinet", "sweep", "--methods", ",".join(grid.methods), "--tasks", ",".join(grid.tasks)]
+    words += ["--seeds", _seeds(grid.seeds), *_words(grid.settings)]
+    for name, values in grid.axes.items():
+        words += ["--grid", f"{name}={','.join(map(_toml, values))}"]
+    return shlex.join(words)
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    if len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]}..{seeds[-1]}"
+    return ",".join(map(str, seeds))
+
+
+def _words(settings: Mapping[str, Any]) -> Iterator[str]:
+    flat = dict(flattened(settings))
+    for name in FLAGS:
+        if name in flat:
+            yield from (f"--{name}", str(flat.pop(name)))
+    for name, value in flat.items():
+        yield from ("--set", f"{name}={_toml(value)}")
+
+
+def flattened(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from flattened(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _toml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,84 @@
+"""Runs that were removed lie in runs/.trash until it is emptied, and can be taken back."""
+
+import os
+import shutil
+from pathlib import Path
+
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import forget, ingest_run
+from clarinet_tui.journal.directory import RunDirectory, valid_id
+from clarinet_tui.journal.files import told
+from clarinet_tui.journal.queue import Queue, change_queue
+from core.errors import InputError
+
+TRASH = ".trash"
+
+
+def remove(run: RunDirectory) -> None:
+    """Out of the queue, the history and the listing; a run that is being trained is refused."""
+
+    def leave(queue: Queue) -> Queue:
+        if run.id in queue and not queue[run.id].waits:
+            raise InputError(f"run {run.id}: is running: `clarinet stop {run.id}` first")
+        return queue.without([run.id])
+
+    change_queue(run.runs_dir, leave)
+    trash = _trash(run.runs_dir)
+    with told(trash):
+        trash.mkdir(exist_ok=True)
+        # Held, so that no worker takes it on the way.
+        with run.hold():
+            run.path.rename(_free_place(trash, run.id))
+    with Database.open(run.runs_dir) as db:
+        forget(db, run.id)
+
+
+def restore(runs_dir: Path, run_id: str) -> RunDirectory:
+    """Take a removed run back: the one that was removed last, where several had this id."""
+    if not valid_id(run_id):
+        raise InputError(f"run id: expected 3 to 32 of 0-9 and a-z, got {run_id[:40]!a}")
+    found = [place for place in removed(runs_dir) if place.name.partition(".")[0] == run_id]
+    if not found:
+        raise InputError(f"run {run_id}: is not in {_trash(runs_dir)}")
+    run = RunDirectory(runs_dir, run_id)
+    if run.path.exists():
+        raise InputError(f"run {run_id}: {run.path} is there already")
+    with told(run.path):
+        found[-1].rename(run.path)
+    with Database.open(runs_dir) as db:
+        ingest_run(db, run)
+    return run
+
+
+def removed(runs_dir: Path) -> list[Path]:
+    """What lies in the trash, in the order of removal where ids are the same."""
+    try:
+        names = [entry.name for entry in os.scandir(_trash(runs_dir)) if entry.is_dir(follow_symlinks=False)]
+    except FileNotFoundError:
+        return []
+    ordered = sorted(names, key=lambda name: (name.partition(".")[0], int("0" + name.partition(".")[2])))
+    return [_trash(runs_dir) / name for name in ordered]
+
+
+def empty(runs_dir: Path) -> int:
+    """Delete for good; the number of runs."""
+    gone = removed(runs_dir)
+    for place in gone:
+        with told(place):
+            shutil.rmtree(place)
+    return len(gone)
+
+
+def _trash(runs_dir: Path) -> Path:
+    place = Path(runs_dir) / TRASH
+    if place.is_symlink():
+        raise InputError(f"{place} is a symbolic link: remove it first")
+    return place
+
+
+def _free_place(trash: Path, run_id: str) -> Path:
+    place, count = trash / run_id, 1
+    while place.exists():
+        count += 1
+        place = trash / f"{run_id}.{count}"
+    return place
