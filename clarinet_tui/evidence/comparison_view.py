@@ -156,6 +156,10 @@ def _unpaired(contrast: Contrast, left: str, right: str) -> list[str]:
     for name, seeds in ((left, contrast.paired.only_left), (right, contrast.paired.only_right)):
         if seeds:
             found.append(f"not paired: {name}, seed {', '.join(map(str, seeds))}")
+    unfinished = [fact for side in (contrast.left, contrast.right) for fact in side.runs if fact.state != "finished"]
+    for fact in unfinished:
+        so_far = f", {fact.choice.accuracy:.2f} so far" if fact.choice else ""
+        found.append(f"not counted: {fact.run} is {fact.state}{so_far}")
     return found
 
 

@@ -14,9 +14,15 @@ from clarinet_tui.journal.environment import read_environment
 from core.config import RunConfig, protocol
 from core.errors import InputError
 from core.methods import find_method
+from core.methods.registry import GAC
+from core.stage1 import SOURCE_SETTINGS, TRAINING_SETTINGS
 
 ROUNDING_ONLY = frozenset({"seed", "threads", "compile", "channels_last"})
 """Settings in which runs of one mean may differ: the seed itself, and how the same sums are computed."""
+GAC_SETTINGS = frozenset({"method", "task", "preset", "target_size", "test_size", "evaluate_every"}) | frozenset(
+    SOURCE_SETTINGS + TRAINING_SETTINGS
+)
+"""GAC alone never adapts, so that settings of the adaptation do not matter to it."""
 OWN = "the run's own"
 """stage1.seed of runs that did not share it."""
 EVERYTHING = 2**31
@@ -107,20 +113,19 @@ class Archive:
 
 
 def settings_of(config: RunConfig) -> dict[str, Any]:
-    """What decides the numbers, but for the seed; of a method without stage 1 not the settings of that."""
+    """What decides the numbers, but for the seed, and but for stages that the method has not."""
     plain = {name: value for name, value in protocol(config).items() if name not in ROUNDING_ONLY}
+    try:
+        stages = find_method(config.method).stages
+    except InputError:  # a plug-in that is not installed here may use anything
+        stages = ()
+    if stages == (GAC,):
+        plain = {name: value for name, value in plain.items() if name in GAC_SETTINGS}
     stage1 = plain.pop("stage1")
-    if not _has_stage1(config.method):
+    if stages and not any(stage.stage1 for stage in stages):
         return plain
     stage1["seed"] = OWN if stage1["seed"] == config.seed else stage1["seed"]
     return plain | {f"stage1.{name}": value for name, value in stage1.items()}
-
-
-def _has_stage1(method: str) -> bool:
-    try:
-        return find_method(method).has_stage1
-    except InputError:  # a plug-in that is not installed here may have one
-        return True
 
 
 def _data(row: RunRow, said: list[dict[str, Any]]) -> Data | None:

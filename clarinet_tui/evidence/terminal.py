@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from clarinet_tui.evidence.board import Board, Part
@@ -10,6 +11,7 @@ from clarinet_tui.evidence.groups import LeftOut
 from clarinet_tui.evidence.lines import AVERAGE, Entry, Line, lines, short_name
 from clarinet_tui.evidence.machine import STATES
 from clarinet_tui.evidence.published import title
+from clarinet_tui.evidence.selection import ORACLE
 from clarinet_tui.evidence.statistics import Distance
 from clarinet_tui.text import printable
 
@@ -81,6 +83,7 @@ def _details(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
     found: dict[str, list[str]] = {
         "distance": [_distance(cell.distance) for cell in cells],
         "95 %": [_interval(cell.distance) for cell in cells],
+        "to oracle": [_to_oracle(cell) for cell in cells],
         "seeds": [f"{len(cell.figures)}/{cell.wanted}" if cell.states else "" for cell in cells],
     }
     found |= {state: [str(cell.states.get(state, "")) for cell in cells] for state in STATES}
@@ -94,6 +97,12 @@ def _distance(distance: Distance | None) -> str:
 def _interval(distance: Distance | None) -> str:
     interval = distance.interval if distance else None
     return "" if interval is None else f"{interval.low:+.1f}…{interval.high:+.1f}"
+
+
+def _to_oracle(cell: Cell) -> str:
+    """How many points a rule loses that does not look at target labels; of the last epoch nobody asks."""
+    losses = [figure.choice.regret for figure in cell.figures if figure.choice.rule not in ("last", ORACLE)]
+    return f"{0.0 - fmean(losses):.{DECIMALS}f}" if losses else ""
 
 
 def _left_out(board: Board) -> list[str]:

@@ -135,7 +135,9 @@ def test_runs_that_go_on_make_it_interim(tmp_path: Path) -> None:
 def test_a_running_run_counts_for_nothing_yet(tmp_path: Path) -> None:
     finished(tmp_path, "clar1", 20.0, seed=1, end="running")
     finished(tmp_path, "dan1", 71.0, seed=1, method="gac+dan")
-    (contrast,) = compared(tmp_path).contrasts
+    comparison = compared(tmp_path)
+    (contrast,) = comparison.contrasts
+    assert "not counted: clar1 is running, 20.00 so far" in on_terminal(comparison)
     assert contrast.left.accuracy.n == 0
     assert contrast.paired.pairs == ()
     assert contrast.paired.only_right == (1,)

@@ -134,6 +134,11 @@ def test_the_terminal_shows_all_methods_within_its_width(archive: Any, width: in
     assert "…" not in text.replace("…+", "").replace("…-", ""), "nothing is cut off"
 
 
+def test_a_rule_tells_what_it_loses_to_the_oracle(archive: Any) -> None:
+    assert re.search(r"to oracle +0.00 +0.00", on_terminal(make_board(archive, rule="risk"), 80))
+    assert "to oracle" not in on_terminal(make_board(archive), 80)
+
+
 def test_a_narrow_terminal_gets_more_tables(archive: Any) -> None:
     text = on_terminal(make_board(archive), 40)
     assert max(map(len, text.splitlines())) <= 40

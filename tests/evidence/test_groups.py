@@ -41,6 +41,9 @@ def test_settings_of_a_stage_that_a_method_has_not_do_not_matter() -> None:
     two = resolve(method="gac+dan", preset="smoke", stage1={"epochs": 1})
     assert settings_of(two) != settings_of(resolve(method="gac+dan", preset="smoke"))
     assert settings_of(two)["stage1.seed"] == OWN
+    gac = resolve(method="gac", preset="smoke", epochs=7, classifier_rate=0.1)
+    assert settings_of(gac) == settings_of(resolve(method="gac", preset="smoke", seed=2))
+    assert settings_of(gac) != settings_of(resolve(method="gac", preset="smoke", stage1={"rate": 0.1}))
 
 
 def test_a_stage_1_shared_by_all_seeds_is_another_protocol(tmp_path: Path) -> None:
