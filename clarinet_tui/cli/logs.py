@@ -45,7 +45,7 @@ def logs(
     if not follow and not run.journal.exists() and not run.log.exists():
         _note(f"run {run.id} has not begun; -f waits for it")
     if follow and not story.said_last_word:
-        _note(f"run {run.id} ended without a last word; go on with: clarinet run --headless --resume {run.id}")
+        _note(f"run {run.id} ended without a last word; go on with: clarinet resume {run.id}")
 
 
 @contextmanager

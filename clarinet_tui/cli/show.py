@@ -81,7 +81,7 @@ def _progress(row: "RunRow") -> Group:
     group.add("began", row.started and _moment(row.started))
     group.add("ended", row.ended and _moment(row.ended))
     if row.state in ("stopped", "lost"):
-        group.add("go on with", f"clarinet run --headless --resume {row.id}")
+        group.add("go on with", f"clarinet resume {row.id}")
     return group
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from clarinet_tui.history.database import explained
 from clarinet_tui.history.migrate import check_schema
 from clarinet_tui.history.schema import MIGRATIONS
-from clarinet_tui.journal.holding import read_holder
-from clarinet_tui.journal.process import alive
 from clarinet_tui.launch.checks import Check
+from clarinet_tui.launch.presence import supervisor
 from core.errors import InputError
 
 ENOUGH, TOO_LITTLE = 5 * 10**9, 200 * 10**6
@@ -26,7 +25,6 @@ SHARED = frozenset(
 )
 """File systems that other machines write to as well, where SQLite's locks and shared memory do not hold."""
 CLOCK_SECONDS = 5.0
-SUPERVISOR_LOCK = "supervisor.lock"
 
 
 def nearest(path: Path) -> Path:
@@ -143,7 +141,7 @@ def check_database(path: Path) -> Check:
 
 def check_supervisor(runs_dir: Path) -> Check:
     """For information: it comes when runs are queued and goes when none is left."""
-    holder = read_holder(runs_dir / SUPERVISOR_LOCK)
-    if holder is None or alive(holder) is False:
+    holder = supervisor(runs_dir)
+    if holder is None:
         return Check("supervisor", "good", "not running: it comes with the first run in the queue")
     return Check("supervisor", "good", f"process {holder.pid} on {holder.host}")

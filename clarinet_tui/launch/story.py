@@ -14,9 +14,12 @@ from clarinet_tui.journal.files import modified
 from clarinet_tui.journal.growing import Growing
 from clarinet_tui.journal.holding import read_holder
 from clarinet_tui.journal.process import alive
+from clarinet_tui.journal.queue import read_queue
 from clarinet_tui.journal.reader import parse
+from clarinet_tui.launch.presence import supervisor
 from clarinet_tui.launch.sentences import sentence
 from clarinet_tui.text import printable
+from core.errors import InputError
 from core.events import Event
 
 ANY_EVENT: Any = reduce(or_, Event.__subclasses__())
@@ -77,11 +80,21 @@ class Story:
         """Whether nothing more is to come. A run that has not begun is not over, one that is gone is."""
         if not self._run.config.exists():
             return True
+        if self._is_queued():
+            return False
         holder = read_holder(self._run.lock)
         if holder is None or (lives := alive(holder)) is None:
             return self.said_last_word
         began = self._run.journal.exists() or holder.released is None
         return began and not lives
+
+    def _is_queued(self) -> bool:
+        """Whether it is to start, or to be tried again: the supervisor takes out what has ended."""
+        try:
+            queue = read_queue(self._run.runs_dir)
+        except InputError:
+            return False
+        return self._run.id in queue and (queue[self._run.id].waits or supervisor(self._run.runs_dir) is not None)
 
     def _said_before(self) -> Iterator[str]:
         """Sentences of the journal, last first."""

@@ -102,7 +102,7 @@ def test_whoever_lists_sees_that_a_run_was_lost(runs: Path) -> None:
     hold_as(run, start=-1.0)
     assert ids(runs, "state:lost") == ["ddd444"]
     shown = here(runs, "show", "ddd").stdout
-    assert "clarinet run --headless --resume ddd444" in shown
+    assert "clarinet resume ddd444" in shown
 
 
 def test_show_tells_settings_notes_and_failure_in_groups(runs: Path) -> None:

@@ -9,9 +9,12 @@ import msgspec
 import pytest
 
 from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.holding import hold
 from clarinet_tui.journal.process import myself
+from clarinet_tui.journal.queue import Entry, change_queue
 from clarinet_tui.launch import story
 from clarinet_tui.launch.display import PlainLines
+from clarinet_tui.launch.presence import SUPERVISOR_LOCK
 from clarinet_tui.launch.story import LONGEST, Story
 from core.events import Event, Failed, Finished, Noticed, PseudoLabelled, StageStarted, Stopped
 from tests.history.made import make_run, say
@@ -164,6 +167,24 @@ def test_when_a_run_is_over(tmp_path: Path) -> None:
     assert not over(), "its worker still lives"
     hold_as(run, released=1.0)
     assert over()
+
+
+def test_a_run_that_is_to_begin_again_is_not_over(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    say(run, [started(), Stopped(iteration=1)])
+    hold_as(run, released=1.0)
+    entry = Entry(id=run.id, folder=".", data_dir="data")
+    with Story(run) as told:
+        told.last(0)
+        assert told.over()
+        change_queue(tmp_path, lambda queue: queue.with_entries([entry]))
+        assert not told.over()
+        change_queue(tmp_path, lambda queue: queue.change([run.id], on="cpu"))
+        assert told.over(), "nobody is there to begin it again"
+        with hold(tmp_path / SUPERVISOR_LOCK, "the supervisor"):
+            assert not told.over()
+        (tmp_path / "queue.json").write_text("garbage")
+        assert told.over()
 
 
 def test_a_run_that_was_removed_is_over(tmp_path: Path) -> None:
