@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ class Code:
 
     version: str | None = None
     commit: str | None = None
-    """Of the folder where the run was started, with a + where it had changes."""
+    """Of the folder where the run was started; after a + four digits that tell uncommitted changes from others."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ def _data(row: RunRow, said: list[dict[str, Any]]) -> Data | None:
 def code_of(environment: Mapping[str, Any]) -> Code:
     versions, git = environment.get("versions"), environment.get("git")
     version = versions.get("clarinet-tui") if isinstance(versions, dict) else None
-    commit = git.get("commit") if isinstance(git, dict) else None
-    if not isinstance(commit, str):
+    if not isinstance(git, dict) or not isinstance(git.get("commit"), str):
         return Code(version)
-    return Code(version, commit[:7] + ("+" if git and git.get("patch") else ""))
+    patch = str(git.get("patch") or "").encode(errors="replace")
+    changed = f"+{blake2b(patch, digest_size=2).hexdigest()}" if patch else ""
+    return Code(version, git["commit"][:7] + changed)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from clarinet_tui.evidence.groups import grouped, why_apart
-from clarinet_tui.evidence.records import OWN, settings_of
+from clarinet_tui.evidence.records import OWN, Code, code_of, settings_of
 from core.resolve import resolve
 from tests.evidence.made import archive_of, finished
 from tests.history.made import make_run
@@ -101,3 +101,15 @@ def test_unreadable_settings_are_a_group_alone(tmp_path: Path) -> None:
     first, second = grouped(archive.search())
     assert {record.row.id for record in first.records} == {"aaa", "ccc"}
     assert why_apart(first, second) == "its settings cannot be read"
+
+
+def test_uncommitted_changes_are_told_from_each_other() -> None:
+    def code(**git: object) -> Code:
+        return code_of({"versions": {"clarinet-tui": "0.1.0"}, "git": {"commit": "abcdef0123", **git}})
+
+    assert code(patch="") == Code("0.1.0", "abcdef0")
+    one, two = code(patch="+1").commit, code(patch="+2").commit
+    assert one != two
+    assert one is not None
+    assert one.startswith("abcdef0+")
+    assert code_of({}) == code_of({"git": None, "versions": 3}) == Code()
