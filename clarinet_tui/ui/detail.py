@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Part = Literal["about", "settings", "confusion", "log", "memory"]
 """What of a run's papers is wanted: each costs a look at a file or a table."""
+
+KEPT = 500
+"""Lines of a run's log that are shown."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,14 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Lines:
+    """The last lines of a log; `first` is the number of the first one that is kept."""
+
+    first: int = 0
+    text: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Detail:
     """The parts that were wanted; the others are empty."""
 
@@ -53,7 +64,7 @@ class Detail:
     """Name and text, in the order in which they are read."""
     confusion: Confusion | None = None
     failure: Failure | None = None
-    log: tuple[str, ...] = ()
+    log: Lines = field(default_factory=Lines)
     memory: int | None = None
     """Bytes that the run's process holds, if it lives on this machine."""
     problem: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,8 @@ from clarinet_tui.history.queries import evaluations, events
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.files import modified
 from clarinet_tui.journal.reader import number
-from clarinet_tui.ui.detail import Confusion, Detail, DetailWanted, Failure
+from clarinet_tui.ui.detail import Confusion, Detail, DetailWanted, Failure, Lines
+from clarinet_tui.ui.log_reader import LogReader
 from clarinet_tui.ui.papers import settings_of, surroundings_of
 from core.errors import InputError
 
@@ -24,16 +26,31 @@ class DetailReader:
     def __init__(self, runs_dir: Path) -> None:
         self._runs_dir = runs_dir
         self._last: tuple[object, Detail] | None = None
+        self._log = LogReader()
 
-    def read(self, db: Database, run: RunRow, wanted: DetailWanted) -> Detail:
+    def glance(self, wanted: DetailWanted | None) -> tuple[object, ...]:
+        """What is wanted of the run's files, without the database; equal to the last glance if nothing came since."""
+        if wanted is None:
+            return ()
         try:
-            directory = RunDirectory(self._runs_dir, run.id)
+            directory = RunDirectory(self._runs_dir, wanted.run)
         except InputError as error:
-            return Detail(wanted, problem=str(error))
-        seen = (wanted, run, modified(directory.config), modified(directory.environment))
+            return (str(error),)
+        lines = self._log.read(directory) if "log" in wanted.parts else Lines()
+        return lines, modified(directory.config), modified(directory.environment)
+
+    def read(self, db: Database, run: RunRow, wanted: DetailWanted, glance: tuple[object, ...]) -> Detail:
+        lines, *stamps = glance
+        if not isinstance(lines, Lines):
+            return Detail(wanted, problem=str(lines))
+        seen = (wanted, run, stamps)
         if self._last is None or self._last[0] != seen:
-            self._last = seen, _read(db, directory, wanted)
-        return self._last[1]
+            self._last = seen, _read(db, RunDirectory(self._runs_dir, run.id), wanted)
+        return replace(self._last[1], log=lines)
+
+    def close(self) -> None:
+        self._log.close()
+        self._last = None
 
 
 def _read(db: Database, directory: RunDirectory, wanted: DetailWanted) -> Detail:

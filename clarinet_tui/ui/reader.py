@@ -39,12 +39,13 @@ class Reader:
         """A snapshot, or None if it would be the same as the last one."""
         db = self._open()
         version = db.rows("PRAGMA data_version")[0][0] if db else None
-        seen = (wanted, version, id(db.connection) if db else None, settled, trouble)
+        glance = self._papers.glance(wanted.detail) if db else ()
+        seen = (wanted, version, id(db.connection) if db else None, settled, trouble, glance)
         if seen == self._seen:
             return None
         snapshot = Snapshot(problem=trouble, settled=settled)
         if db:
-            found = _listing(db, wanted), self._all_curves(db, wanted), self._detail(db, wanted.detail)
+            found = _listing(db, wanted), self._all_curves(db, wanted), self._detail(db, wanted.detail, glance)
             snapshot = Snapshot(*found, trouble, settled)
         self._seen = seen
         return snapshot
@@ -54,6 +55,7 @@ class Reader:
             self._db.close()
         self._db = self._seen = None
         self._curves.clear()
+        self._papers.close()
 
     def _open(self) -> Database | None:
         path = self.database or self.runs_dir / NAME
@@ -77,9 +79,9 @@ class Reader:
         self._curves = kept
         return {one.run: curves for one, (_, curves) in kept.items()}
 
-    def _detail(self, db: Database, wanted: DetailWanted | None) -> Detail | None:
+    def _detail(self, db: Database, wanted: DetailWanted | None, glance: tuple[object, ...]) -> Detail | None:
         run = get_run(db, wanted.run) if wanted else None
-        return self._papers.read(db, run, wanted) if wanted and run else None
+        return self._papers.read(db, run, wanted, glance) if wanted and run else None
 
 
 def _listing(db: Database, wanted: Wanted) -> Listing:

@@ -80,7 +80,9 @@ def test_compare(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(("pane", "words"), [("about", "error"), ("settings", "Differs"), ("confusion", " 89 ")])
+@pytest.mark.parametrize(
+    ("pane", "words"), [("about", "error"), ("settings", "Differs"), ("confusion", " 89 "), ("log", "failed: ")]
+)
 def test_panes(runs_dir: Path, size: tuple[int, int], pane: str, words: str, snap_compare: Compare) -> None:
     three_runs(runs_dir)
     keys = "p" * list(PANES).index(pane)

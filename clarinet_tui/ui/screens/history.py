@@ -117,7 +117,7 @@ class HistoryScreen(ViewScreen):
         self.ask()
 
     def action_scroll_pane(self, lines: int) -> None:
-        self._detail.scroll_paper(lines)
+        self._detail.scroll_pane(lines)
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open()

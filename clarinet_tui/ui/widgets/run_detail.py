@@ -12,6 +12,7 @@ from textual.reactive import reactive
 
 from clarinet_tui.ui import facts, sheets
 from clarinet_tui.ui.detail import DetailWanted, Part
+from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.pane_tabs import PaneTabs
 from clarinet_tui.ui.widgets.words import Words
 
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.widgets.chart import Glyphs
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
-PANES = {"charts": "Charts", "about": "About", "settings": "Settings", "confusion": "Confusion"}
+PANES = {"charts": "Charts", "about": "About", "settings": "Settings", "confusion": "Confusion", "log": "Log"}
 """The panes and their titles, in order."""
-PARTS: dict[str, Part] = {"about": "about", "settings": "settings", "confusion": "confusion"}
-"""What the panes of text need to be read."""
+PARTS: dict[str, Part] = {"about": "about", "settings": "settings", "confusion": "confusion", "log": "log"}
+"""What of a run's papers the panes need."""
 
 
 class RunDetail(Vertical):
@@ -51,10 +52,11 @@ class RunDetail(Vertical):
         yield PaneTabs(PANES, self.pane)
         with VerticalScroll(id="papers"):
             yield Words(id="paper")
+        yield LogTail(id="log")
 
     def on_mount(self) -> None:
         self.query_one(PaneTabs).display = False
-        self.query_one("#papers").display = False
+        self._arrange()
 
     def curves_wanted(self, run: str) -> tuple[CurvesWanted, ...]:
         return (self.charts.wanted(run),) if self.charts and self.pane == "charts" else ()
@@ -95,7 +97,8 @@ class RunDetail(Vertical):
             self._write(True)
 
     def _arrange(self) -> None:
-        self.query_one("#papers").display = self.pane != "charts"
+        self.query_one("#papers").display = self.pane not in ("charts", "log")
+        self.query_one(LogTail).display = self.pane == "log"
         if self.charts:
             self.charts.display = self.pane == "charts"
 
@@ -111,8 +114,12 @@ class RunDetail(Vertical):
         return max(20, self.size.width - 3)
 
     def _write(self, from_the_top: bool) -> None:
-        """The pane of text; until its paper is read it keeps the place of the old one empty."""
+        """The pane of text; empty until its paper is read."""
         if self._run is None or self.pane == "charts":
+            return
+        if self.pane == "log":
+            if self._detail:
+                self.query_one(LogTail).show(self._run.id, self._detail.log)
             return
         self.query_one("#paper", Words).say(self._paper(self._run))
         if from_the_top:
@@ -130,8 +137,9 @@ class RunDetail(Vertical):
 
         return heat_map(self._detail.confusion, self._room)
 
-    def scroll_paper(self, lines: int) -> None:
-        self.query_one("#papers", VerticalScroll).scroll_relative(y=lines, animate=False)
+    def scroll_pane(self, lines: int) -> None:
+        pane = self.query_one(LogTail).lines if self.pane == "log" else self.query_one("#papers", VerticalScroll)
+        pane.scroll_relative(y=lines, animate=False)
 
     def on_resize(self) -> None:
         self._write(False)

@@ -1,0 +1,161 @@
+"""The last lines of a run, and a search in them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widgets import Input, Log, Static
+
+from clarinet_tui.ui.detail import KEPT
+from clarinet_tui.ui.facts import said
+from clarinet_tui.ui.widgets.words import Words
+
+if TYPE_CHECKING:
+    from clarinet_tui.ui.detail import Lines
+
+
+class LogLines(Log):
+    """Lines, with what is searched for in another colour."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"log--match", "log--found"}
+    DEFAULT_CSS = """
+    LogLines { background: transparent; scrollbar-size: 0 1; }
+    LogLines > .log--match { background: $warning 40%; color: $foreground; text-style: bold; }
+    LogLines > .log--found { background: $warning; color: $background; text-style: bold; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "scroll_down", "Down", id="log.down", show=False),
+        Binding("k", "scroll_up", "Up", id="log.up", show=False),
+        Binding("g", "scroll_home", "First line", id="log.first", show=False),
+        Binding("G", "scroll_end", "Last line", id="log.last", show=False),
+    ]
+
+    needle: reactive[str] = reactive("")
+    found: reactive[int | None] = reactive[int | None](None)
+    """The line that the search stands at."""
+
+    def matches(self) -> list[int]:
+        pattern = self._pattern()
+        return [number for number, line in enumerate(self.lines) if pattern and pattern.search(line)]
+
+    def _pattern(self) -> re.Pattern[str] | None:
+        """Capitals count only if there are any."""
+        flags = re.IGNORECASE if self.needle.islower() else 0
+        return re.compile(re.escape(self.needle), flags) if self.needle else None
+
+    def _render_line_strip(self, y: int, rich_style: Style) -> Strip:
+        pattern = self._pattern()
+        if pattern is None or not pattern.search(self.lines[y]):
+            return super()._render_line_strip(y, rich_style)
+        text = Text(self._process_line(self.lines[y]), style=rich_style, no_wrap=True)
+        name = "log--found" if y == self.found else "log--match"
+        text.highlight_regex(pattern, self.get_component_rich_style(name))
+        return Strip(text.render(self.app.console), text.cell_len)
+
+    def watch_needle(self) -> None:
+        self.refresh()
+
+    def watch_found(self, found: int | None) -> None:
+        if found is not None:
+            self.scroll_to(y=max(0, found - self.size.height // 2), animate=False)
+        self.refresh()
+
+
+class LogTail(Vertical):
+    """Follows the newest line unless one has scrolled away from it."""
+
+    DEFAULT_CSS = """
+    LogTail .search { height: 1; display: none; background: $surface; }
+    LogTail .search.-open { display: block; }
+    LogTail .prompt { width: 3; color: $text-accent; text-style: bold; }
+    LogTail Input { width: 1fr; background: $surface; }
+    LogTail .count { width: auto; }
+    LogTail LogLines { height: 1fr; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "search", "Search", key_display="/", id="log.search", tooltip="Search in the log"),
+        Binding("up", "find(-1)", "Match before", id="log.before", show=False),
+        Binding("down", "find(1)", "Match after", id="log.after", show=False),
+        Binding("escape", "close", "Close", id="log.close", tooltip="Close the search"),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._run = ""
+        self._end = 0
+
+    def compose(self) -> ComposeResult:
+        yield LogLines(max_lines=KEPT)
+        with Horizontal(classes="search"):
+            yield Static(" / ", classes="prompt", markup=False)
+            yield Input(placeholder="search; enter and arrows go from match to match", compact=True)
+            yield Words(classes="count")
+
+    @property
+    def lines(self) -> LogLines:
+        return self.query_one(LogLines)
+
+    @property
+    def searching(self) -> bool:
+        return self.query_one(".search").has_class("-open")
+
+    def show(self, run: str, lines: Lines) -> None:
+        """Writes what is new of the run, or everything of another one."""
+        end = lines.first + len(lines.text)
+        if run != self._run or end < self._end:
+            self.lines.clear()
+            self.lines.found = None
+            self._run, self._end = run, lines.first
+        new = lines.text[max(0, self._end - lines.first) :]
+        self._end = end
+        if new:
+            self.lines.write_lines(new)
+
+    def action_search(self) -> None:
+        self.query_one(".search").add_class("-open")
+        self.query_one(Input).focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self.searching if action in ("find", "close") else True
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """From the newest match on."""
+        event.stop()
+        self.lines.needle, self.lines.found = event.value, None
+        self.action_find(-1)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_find(-1)
+
+    def action_find(self, step: int) -> None:
+        """To the match before or after; at the end it begins at the other one."""
+        places = self.lines.matches()
+        at = self.lines.found
+        if not places:
+            self.lines.found = None
+        elif at is None:
+            self.lines.found = places[-1]
+        else:
+            beyond = [place for place in places if (place > at if step > 0 else place < at)]
+            self.lines.found = (beyond or places)[0 if step > 0 else -1]
+        self.query_one(".count", Words).say(said((self._count(places), "muted")))
+
+    def _count(self, places: list[int]) -> str:
+        if not self.lines.needle:
+            return ""
+        return f" {places.index(self.lines.found) + 1} of {len(places)} " if self.lines.found in places else " none "
+
+    def action_close(self) -> None:
+        self.query_one(".search").remove_class("-open")
+        self.lines.needle, self.lines.found = "", None
+        self.query_one(Input).value = ""
+        self.lines.focus()

@@ -1,0 +1,100 @@
+"""The log of a run: read on as it grows, and searched."""
+
+from pathlib import Path
+
+from textual.app import App, ComposeResult
+
+from clarinet_tui.ui.detail import KEPT, Lines
+from clarinet_tui.ui.log_reader import LogReader
+from clarinet_tui.ui.widgets.log_tail import LogTail
+from tests.ui.conftest import screen_text
+from tests.ui.runs import go_on, write_run
+
+
+def test_the_reader_goes_on_where_it_was_and_says_so_if_nothing_came(tmp_path: Path) -> None:
+    run, other = write_run(tmp_path, "aaa111", until=2, end="running"), write_run(tmp_path, "bbb222")
+    reader = LogReader()
+    first = reader.read(run)
+    assert first.text[-1].startswith("epoch 2: target")
+    assert reader.read(run) is first
+    go_on(run, 3, 8)
+    run.log.write_text("a warning\x1b[31m of torch\n")
+    grown = reader.read(run)
+    assert set(grown.text[len(first.text) :]) == {"a warning[31m of torch", "epoch 3: target 66.61 %, source 88.68 %"}
+    assert reader.read(other).text[-1].startswith("finished")
+    assert sorted(reader.read(run).text) == sorted(grown.text)
+    reader.close()
+
+
+def test_only_the_last_lines_are_kept_and_numbered(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "aaa111")
+    run.log.write_text("old\n")
+    reader = LogReader()
+    reader.read(run)
+    with run.log.open("a") as log:
+        log.writelines(f"line {number}\n" for number in range(KEPT + 40))
+    lines = reader.read(run)
+    assert len(lines.text) == KEPT
+    assert lines.text[-1] == f"line {KEPT + 39}"
+    assert lines.first > 40
+    reader.close()
+
+
+class LogApp(App[None]):
+    def compose(self) -> ComposeResult:
+        yield LogTail()
+
+
+async def test_new_lines_are_added_and_another_run_replaces_them() -> None:
+    app = LogApp()
+    async with app.run_test(size=(60, 12)) as pilot:
+        tail = app.query_one(LogTail)
+        tail.show("a", Lines(0, ("one", "two")))
+        tail.show("a", Lines(1, ("two", "three")))
+        assert list(tail.lines.lines) == ["one", "two", "three"]
+        tail.show("a", Lines(40, ("far", "away")))
+        assert list(tail.lines.lines)[-2:] == ["far", "away"]
+        tail.show("b", Lines(0, ("other",)))
+        await pilot.pause()
+        assert list(tail.lines.lines) == ["other"]
+        assert "other" in screen_text(app)
+
+
+async def test_the_search_goes_from_match_to_match_and_closes() -> None:
+    app = LogApp()
+    async with app.run_test(size=(60, 12)) as pilot:
+        tail = app.query_one(LogTail)
+        tail.show("a", Lines(0, tuple(f"{'Even' if number % 2 == 0 else 'odd'} {number}" for number in range(40))))
+        tail.lines.focus()
+        await pilot.press("slash", *"even 1")
+        assert tail.lines.matches() == [10, 12, 14, 16, 18]
+        assert "5 of 5" in screen_text(app)
+        await pilot.press("enter")
+        assert tail.lines.found == 16
+        await pilot.press("up", "up", "up")
+        assert tail.lines.found == 10
+        await pilot.press("up")
+        assert tail.lines.found == 18
+        await pilot.press("down")
+        assert tail.lines.found == 10
+        await pilot.pause()
+        assert "Even 10" in screen_text(app)
+        await pilot.press(*"xyz")
+        await pilot.pause()
+        assert "none" in screen_text(app)
+        await pilot.press("escape")
+        assert not tail.searching
+        assert app.focused is tail.lines
+
+
+async def test_capitals_count_if_there_are_any() -> None:
+    app = LogApp()
+    async with app.run_test(size=(60, 12)) as pilot:
+        tail = app.query_one(LogTail)
+        tail.show("a", Lines(0, ("Loss", "loss", "[bold](loss")))
+        tail.lines.needle = "Loss"
+        assert tail.lines.matches() == [0]
+        tail.lines.needle = "](l"
+        await pilot.pause()
+        assert tail.lines.matches() == [2]
+        assert "[bold](loss" in screen_text(app)
