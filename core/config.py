@@ -125,7 +125,8 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = "same"
     warmup_rate: Annotated[float, Meta(ge=0, description="Learning rate in warm-up; 0 is classifier_rate.")] = 0.0
     rate_decay: Annotated[
-        Literal["none", "linear"], Meta(description="Rates during adaptation: constant, or falling linearly to zero.")
+        Literal["none", "linear"],
+        Meta(description="Rates within warm-up, adaptation and stage 1: constant, or falling linearly to zero."),
     ] = "none"
 
     stage1: Annotated[Stage1, Meta(description="Stage 1 of the two-step methods, and gac.")] = Stage1()

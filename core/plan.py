@@ -45,6 +45,12 @@ class StagePlan:
         count = epoch - self.epochs_before - self.warmup_epochs
         return count if count > 0 else None
 
+    def phase_of(self, iteration: int) -> tuple[int, int]:
+        """How many iterations of its phase, warm-up or the rest of the stage, came before, and how many it has."""
+        done = iteration - self.iterations_before - 1
+        warmup = self.warmup_epochs * self.iterations_per_epoch
+        return (done, warmup) if done < warmup else (done - warmup, self.iterations - warmup)
+
     def adaptation_step_of(self, iteration: int) -> int:
         """i of λ: adaptation iterations so far, this one included; 0 in warm-up."""
         return max(0, iteration - self.iterations_before - self.warmup_epochs * self.iterations_per_epoch)

@@ -226,9 +226,8 @@ class Session:
     def _step(self, stage: StagePlan, batch: Any) -> None:
         assert self.algorithm is not None
         iteration = self.position.iteration + 1
-        adaptation_step = stage.adaptation_step_of(iteration)
-        self.algorithm.set_rates(adaptation_step)
-        measured = self.algorithm.step(batch, adaptation_step)
+        self.algorithm.set_rates(iteration)
+        measured = self.algorithm.step(batch, stage.adaptation_step_of(iteration))
         self.meter.take(stage, iteration, self.seconds, measured)
         self.position.iteration = iteration
 

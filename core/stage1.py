@@ -15,6 +15,7 @@ TRAINING_SETTINGS = (
     "complementary_loss",
     "ascent_by_counts",
     "class_priors",
+    "rate_decay",
     "precision",
     "compile",
     "channels_last",

@@ -115,15 +115,14 @@ class Algorithm(ABC):
         self.optimizers[name] = make_optimizer(kind, parameters, rate, source.momentum, source.weight_decay)
         return self.optimizers[name]
 
-    def set_rates(self, adaptation_step: int) -> None:
+    def set_rates(self, iteration: int) -> None:
         """The learning rates of an iteration, where they fall: a function of its number, so that resuming is exact."""
-        stage = self.problem.stage
-        if self.config.rate_decay == "none" or stage.spec.stage1 or adaptation_step == 0:
+        if self.config.rate_decay == "none":
             return
-        left = 1 - (adaptation_step - 1) / stage.adaptation_iterations
+        done, length = self.problem.stage.phase_of(iteration)
         for name, optimizer in self.optimizers.items():
             for group in optimizer.param_groups:
-                group["lr"] = self.rates[name] * left
+                group["lr"] = self.rates[name] * (1 - done / length)
 
     def see(self, source: Tensor, target: Tensor | None) -> tuple[Seen, Seen | None]:
         """G and F on both domains: together where batch-norm mixes them, apart where that saves a backward pass."""

@@ -18,4 +18,4 @@ class GAC(Algorithm):
         source, _ = self.see(batch.source, None)
         loss, measured = learn(self.config, source.logits, batch.weights, self.problem.priors)
         descend(self.fg_step, self.fg, torch.autograd.grad(loss, self.fg))
-        return Measured(measured, {"classifier_rate": self.config.stage1.rate})
+        return Measured(measured, {"classifier_rate": self.fg_step.param_groups[0]["lr"]})
