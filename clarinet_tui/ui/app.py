@@ -88,6 +88,8 @@ class ClarinetApp(App[None]):
         self.post_message(self.HistoryRead(snapshot))
 
     def on_clarinet_app_history_read(self, event: HistoryRead) -> None:
+        if not self.is_running:  # the screens are being taken down
+            return
         previous = self.session.snapshot
         self.session.snapshot = event.snapshot
         if event.snapshot.problem and (previous is None or previous.problem != event.snapshot.problem):

@@ -13,6 +13,7 @@ from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.ui.detail_reader import DetailReader
 from clarinet_tui.ui.snapshot import Curves, CurvesWanted, Listing, QueryProblem, Snapshot, Wanted
 from clarinet_tui.ui.states import LIVE
+from clarinet_tui.ui.vocabulary import words_of
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import Series
@@ -45,8 +46,14 @@ class Reader:
             return None
         snapshot = Snapshot(problem=trouble, settled=settled)
         if db:
-            found = _listing(db, wanted), self._all_curves(db, wanted), self._detail(db, wanted.detail, glance)
-            snapshot = Snapshot(*found, trouble, settled)
+            snapshot = Snapshot(
+                _listing(db, wanted),
+                self._all_curves(db, wanted),
+                self._detail(db, wanted.detail, glance),
+                words_of(db) if wanted.words else {},
+                trouble,
+                settled,
+            )
         self._seen = seen
         return snapshot
 

@@ -39,6 +39,8 @@ class Wanted:
     detail: DetailWanted | None = None
     trends: bool = False
     """Whether running runs are shown with how their target accuracy went."""
+    words: bool = False
+    """Whether a query is being typed, for which the history's words are offered."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Snapshot:
     listing: Listing = field(default_factory=Listing)
     curves: Mapping[str, Curves] = field(default_factory=dict)
     detail: Detail | None = None
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     problem: str = ""
     """A sentence for the user, if something could not be read."""
     settled: bool = True

@@ -18,6 +18,7 @@ ROLES = {
     "warn": "$text-warning",
     "tag": "$text-secondary",
     "strong": "bold",
+    "chosen": "bold reverse",
 }
 """What a piece of text is about, and its colour in the theme."""
 

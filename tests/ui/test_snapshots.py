@@ -87,3 +87,10 @@ def test_panes(runs_dir: Path, size: tuple[int, int], pane: str, words: str, sna
     three_runs(runs_dir)
     keys = "p" * list(PANES).index(pane)
     assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=still(words, "j", *keys))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_filter(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    three_runs(runs_dir)
+    keys = ("slash", *"state:fa", "tab", "space", *"method:g", "tab", "tab")
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=still("0 match", *keys))

@@ -65,6 +65,7 @@ class HistoryScreen(ViewScreen):
             curves=self._detail.curves_wanted(run.id) if run else (),
             detail=self._detail.detail_wanted(run.id) if run else None,
             trends=True,
+            words=self.query_one(FilterLine).typing,
         )
 
     def show(self, snapshot: Snapshot) -> None:
@@ -74,7 +75,7 @@ class HistoryScreen(ViewScreen):
             self.query_one(Welcome).display = empty
             self.query_one("#history").display = not empty
             self.refresh_bindings()
-        self.query_one(FilterLine).show(listing.total, listing.problem)
+        self.query_one(FilterLine).show(listing.total, listing.problem, snapshot.words)
         if listing.query == self._query and not listing.problem:
             self.query_one(RunTable).show(listing)
         self._detail.show(self.query_one(RunTable).cursor_run, snapshot)
@@ -121,6 +122,7 @@ class HistoryScreen(ViewScreen):
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open()
+        self.ask()
 
     def action_unfilter(self) -> None:
         self.query_one(FilterLine).action_clear()

@@ -1,30 +1,38 @@
-"""The filter line: a query, applied while it is typed, with what is wrong under the place where it is."""
+"""The filter line: a query, applied and completed while it is typed, with what is wrong under its place."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from clarinet_tui.ui.facts import said
+from clarinet_tui.ui.completion import Completion, complete
+from clarinet_tui.ui.facts import Part, said
+from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot import QueryProblem
 
 PAUSE = 0.15
 """Seconds without a key after which the query is tried."""
+PROMPT = " / "
 
 
 class FilterLine(Vertical):
-    """Hidden until it is needed; enter keeps the filter, esc takes it away."""
+    """Hidden until it is needed; tab completes, enter keeps the filter, esc takes it away."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "complete(1)", "Complete", id="filter.complete", tooltip="The next that fits here"),
+        Binding("shift+tab", "complete(-1)", "Complete backwards", id="filter.complete_back", show=False),
         Binding("escape", "clear", "Clear filter", id="filter.clear"),
         Binding("down", "done", "To the runs", id="filter.done", show=False),
     ]
@@ -43,41 +51,98 @@ class FilterLine(Vertical):
         super().__init__(id=id)
         self._pause: Timer | None = None
         self._applied = ""
+        self._known: Mapping[str, tuple[str, ...]] = {}
+        self._completion = Completion()
+        self._chosen: int | None = None
+        """The candidate that stands in the line, once tab was pressed."""
+        self._problem: QueryProblem | None = None
         self.display = False
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="line"):
-            yield Static(" / ", classes="prompt", markup=False)
+            yield Static(PROMPT, classes="prompt", markup=False)
             yield Input(placeholder="method:clarinet task:U->M acc>80 state:finished tag:icml", compact=True)
-            yield Static(classes="matches", markup=False)
-        yield Static(classes="problem", markup=False)
+            yield Words(classes="matches")
+        yield Words(classes="candidates")
+        yield Words(classes="problem")
 
     def on_mount(self) -> None:
-        self.query_one(".problem").display = False
-        self.query_one(Input).cursor_blink = self.app.animation_level != "none"
+        self.query_one(".problem").display = self.query_one(".candidates").display = False
+        self._input.cursor_blink = self.app.animation_level != "none"
+
+    @property
+    def _input(self) -> Input:
+        return self.query_one(Input)
+
+    @property
+    def typing(self) -> bool:
+        return self.display and self._input.has_focus
 
     def open(self) -> None:
         self.display = True
-        self.query_one(Input).focus()
+        self._input.focus()
+        self._look_ahead()
 
-    def show(self, total: int, problem: QueryProblem | None) -> None:
+    def show(self, total: int, problem: QueryProblem | None, known: Mapping[str, tuple[str, ...]]) -> None:
         """How many runs match, or what is wrong and where."""
         matches = "" if problem else f" {total} {'match' if total != 1 else 'matches'} "
-        self.query_one(".matches", Static).update(said((matches, "muted")))
-        trouble = self.query_one(".problem", Static)
-        trouble.display = problem is not None
-        if problem:
-            trouble.update(said((" " * (3 + problem.position) + "^ ", "bad"), (problem.message, "bad")))
+        self.query_one(".matches", Words).say(said((matches, "muted")))
+        self._problem = problem
+        if known and known != self._known:
+            self._known = known
+            self._look_ahead()
+        self._tell()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         if self._pause:
             self._pause.stop()
         self._pause = self.set_timer(PAUSE, self._apply)
+        if self._chosen is None or event.value != self._with(self._completion.candidates[self._chosen])[0]:
+            self._look_ahead()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.action_done()
+
+    def _look_ahead(self) -> None:
+        self._completion = complete(self._input.value, self._input.cursor_position, self._known)
+        self._chosen = None
+        self._tell()
+
+    def action_complete(self, step: int) -> None:
+        """Puts the next candidate in; what was the only one opens what comes after it."""
+        candidates = self._completion.candidates
+        if not candidates:
+            return
+        first = 0 if step > 0 else len(candidates) - 1
+        self._chosen = first if self._chosen is None else (self._chosen + step) % len(candidates)
+        self._input.value, self._input.cursor_position = self._with(candidates[self._chosen])
+        if len(candidates) == 1:
+            self._look_ahead()
+        self._tell()
+
+    def _with(self, candidate: str) -> tuple[str, int]:
+        """The line with the candidate in its place, and where the caret then is."""
+        value, caret = self._input.value, self._input.cursor_position
+        start = self._completion.start
+        return f"{value[:start]}{candidate}{value[caret:]}", start + len(candidate)
+
+    def _tell(self) -> None:
+        """The candidates; what is wrong is said only where the user has gone on from."""
+        offered = self.query_one(".candidates", Words)
+        offered.display = bool(self._completion.candidates) and self.typing
+        offered.say(listed(self._completion.candidates, self._chosen, max(self.size.width - 4, 20)))
+        problem = self._problem
+        unfinished = offered.display and problem is not None and problem.position >= self._completion.start
+        trouble = self.query_one(".problem", Words)
+        trouble.display = problem is not None and not unfinished
+        if problem:
+            place = cell_len(self._input.value[: problem.position]) - round(self._input.scroll_offset.x)
+            trouble.say(said((" " * (len(PROMPT) + max(place, 0)) + "^ ", "bad"), (problem.message, "bad")))
+
+    def on_descendant_blur(self) -> None:
+        self.query_one(".candidates").display = False
 
     def action_done(self) -> None:
         self._apply()
@@ -85,11 +150,25 @@ class FilterLine(Vertical):
         self.post_message(self.FilterLeft())
 
     def action_clear(self) -> None:
-        self.query_one(Input).value = ""
+        self._input.value = ""
         self.action_done()
 
     def _apply(self) -> None:
-        query = self.query_one(Input).value.strip()
+        query = self._input.value.rstrip()
         if query != self._applied:
             self._applied = query
             self.post_message(self.FilterChanged(query))
+
+
+def listed(candidates: tuple[str, ...], chosen: int | None, width: int) -> Content:
+    """As many candidates as fit on the line, the chosen one among them."""
+    first = 0
+    while chosen is not None and first < chosen and sum(len(one) + 2 for one in candidates[first : chosen + 1]) > width:
+        first += 1
+    parts: list[Part] = [("   ", "")]
+    for place, candidate in enumerate(candidates[first:], first):
+        if sum(len(text) for text, _ in parts) + len(candidate) > width:
+            parts.append(("…", "faint"))
+            break
+        parts += [(candidate, "chosen" if place == chosen else "muted"), ("  ", "")]
+    return said(*parts)

@@ -21,7 +21,10 @@ WIDE, LOW = 100, 26
 class RunCharts(Vertical):
     """Shows the curves of one run at a time; another run starts with everything in view."""
 
-    DEFAULT_CSS = "RunCharts.-beside { layout: horizontal; }"
+    DEFAULT_CSS = """
+    RunCharts.-beside { layout: horizontal; }
+    RunCharts.-beside .accuracy { margin-left: 1; }
+    """
 
     @dataclass
     class RoomChanged(Message):

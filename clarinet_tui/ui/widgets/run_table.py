@@ -43,7 +43,7 @@ class RunTable(ScrollView, can_focus=True):
     RunTable:focus > .runs--cursor { background: $primary 35%; }
     RunTable > .runs--selected { color: $text-accent; text-style: bold; }
     """ + "".join(
-        f"RunTable > .runs--{role} {{ color: {colour}; }}\n" for role, colour in ROLES.items() if role != "strong"
+        f"RunTable > .runs--{role} {{ color: {colour}; }}\n" for role, colour in ROLES.items() if colour[0] == "$"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "move(1)", "Down", id="runs.down", show=False),

@@ -1,0 +1,126 @@
+"""What is offered while a query is typed."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import ingest_all
+from clarinet_tui.history.query_language import compile_query
+from clarinet_tui.journal.annotations import add_tag
+from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.completion import complete, quoted
+from clarinet_tui.ui.vocabulary import words_of
+from clarinet_tui.ui.widgets.filter_line import listed
+from tests.ui.conftest import screen_text, until
+from tests.ui.runs import three_runs, write_run
+
+KNOWN = {"method": ("clarinet", "gac", "gac+dan"), "tag": ("icml", "final run"), "task": ("U->M",)}
+
+
+def offered(text: str) -> tuple[str, ...]:
+    return complete(text, len(text), KNOWN).candidates
+
+
+@pytest.mark.parametrize(
+    ("text", "candidates"),
+    [
+        ("me", ("method:",)),
+        ("ac", ("acc>",)),
+        ("method:", ("clarinet", "gac", "gac+dan")),
+        ("method:GAC", ("gac", "gac+dan")),
+        ("method:gac+d", ("gac+dan",)),
+        ("method:gac+dan", ()),
+        ("method:dan", ("gac+dan",)),
+        ("method:clarinet,g", ("gac", "gac+dan")),
+        ("acc>80 -(tag:i", ("icml", '"final run"')),
+        ('tag:"final r', ('"final run"',)),
+        ("task:U->", ("U->M",)),
+        ("state:fi", ("finished",)),
+        ("state:run", ("running",)),
+        ("-st", ("state:", "stage:")),
+        ("since:y", ("yesterday", "today")),
+        ("colour:", ()),
+        ("acc>8", ()),
+        ("zzz", ()),
+    ],
+)
+def test_fields_and_values(text: str, candidates: tuple[str, ...]) -> None:
+    assert set(offered(text)) == set(candidates)
+
+
+def test_before_any_letter_the_usual_fields_are_offered() -> None:
+    assert offered("")[:2] == offered("acc>80 ")[:2] == ("method:", "task:")
+
+
+def test_a_candidate_stands_in_the_place_of_the_word_before_the_caret() -> None:
+    text = "acc>80 method:g seed:1"
+    found = complete(text, text.index(" seed"), KNOWN)
+    assert text[found.start : text.index(" seed")] == "g"
+
+
+@given(st.text(), st.integers(0, 50))
+def test_any_text_can_be_completed(text: str, caret: int) -> None:
+    found = complete(text, min(caret, len(text)), KNOWN)
+    assert 0 <= found.start <= len(text)
+
+
+@given(st.text(min_size=1).filter(lambda text: text.isprintable()))
+def test_a_quoted_value_is_one_value_of_a_query(value: str) -> None:
+    _, parameters = compile_query(f"name:{quoted(value)}", 0.0)
+    assert len(parameters) == 1
+
+
+def test_the_words_of_a_history(tmp_path: Path) -> None:
+    add_tag(write_run(tmp_path, "aaa111", method="my-own", name="a name"), "icml")
+    with Database.open(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        words = words_of(db)
+    assert words["method"][0] == "clarinet"
+    assert words["method"][-1] == "my-own"
+    assert words["tag"] == ("icml",)
+    assert words["name"] == ("a name",)
+    assert "U->M" in words["task"]
+
+
+def test_the_chosen_candidate_is_always_in_sight() -> None:
+    candidates = tuple(f"candidate{number}" for number in range(20))
+    for chosen in (0, 7, 19):
+        assert f"candidate{chosen}  " in listed(candidates, chosen, 40).plain
+        assert len(listed(candidates, chosen, 40).plain) <= 44
+
+
+async def test_tab_goes_through_the_candidates(app: ClarinetApp, runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await pilot.press("slash")
+        await until(pilot, lambda: "method:  task:  state:" in screen_text(app), "the fields")
+        await pilot.press(*"me", "tab")
+        await until(pilot, lambda: "/ method:" in screen_text(app), "the field")
+        await until(pilot, lambda: "clarinet-no-t" in screen_text(app), "the methods")
+        assert "^" not in screen_text(app).replace("^p", "")
+        await pilot.press(*"gac+c", "tab")
+        await until(pilot, lambda: "1 matches" in screen_text(app), "the match")
+        assert "/ method:gac+cdan-e" in screen_text(app)
+        await pilot.press("space", *"st", "tab")
+        assert "/ method:gac+cdan-e state:" in screen_text(app)
+        await pilot.press("tab")
+        assert "/ method:gac+cdan-e stage:" in screen_text(app)
+        await pilot.press("shift+tab", *"fa", "tab", "enter")
+        await until(pilot, lambda: "/ method:gac+cdan-e state:failed" in screen_text(app))
+        await until(pilot, lambda: "bbb222" in screen_text(app), "the run")
+        assert "starting" not in screen_text(app)
+
+
+async def test_what_is_wrong_stands_under_its_place_also_after_spaces(app: ClarinetApp, runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await pilot.press("slash", "space", "space", *"colour:x")
+        await until(pilot, lambda: "^ expected one of" in screen_text(app), "the problem")
+        lines = screen_text(app).splitlines()
+        place = next(number for number, line in enumerate(lines) if "^ " in line)
+        assert lines[place].index("^") == lines[place - 1].index("colour")
