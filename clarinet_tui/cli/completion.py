@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-from clarinet_tui.cli.recorded import database_path
 from core.errors import InputError
 
 Items = list[tuple[str, str]]
@@ -23,7 +22,7 @@ _HARMFUL = re.compile(r"[^\w .,:;+%→=-]")
 def run_ids(ctx: typer.Context, incomplete: str) -> Items:
     """The newest first, without those that are on the line already."""
     from clarinet_tui.cli.options import RUNS
-    from clarinet_tui.history.database import NAME
+    from clarinet_tui.history.database import database_path
     from clarinet_tui.history.glance import glance
     from clarinet_tui.journal.directory import all_ids
 
@@ -33,7 +32,7 @@ def run_ids(ctx: typer.Context, incomplete: str) -> Items:
         found = [name for name in all_ids(runs_dir) if name.startswith(incomplete) and name not in given][:MOST]
     except OSError:
         return []
-    known = glance(database_path() or runs_dir / NAME, incomplete, MOST + len(given)) if found else {}
+    known = glance(database_path(runs_dir), incomplete, MOST + len(given)) if found else {}
     return [(name, _harmless(known.get(name, ""))) for name in found]
 
 

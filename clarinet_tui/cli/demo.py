@@ -29,7 +29,7 @@ def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
 
     Example: clarinet demo
     """
-    from clarinet_tui.cli.history import compare
+    from clarinet_tui.cli.compare import compare
     from clarinet_tui.journal.directory import RunDirectory
     from clarinet_tui.launch.executor import worker_words
 

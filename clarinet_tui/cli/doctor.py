@@ -12,7 +12,6 @@ import typer
 
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunsDir
 from clarinet_tui.cli.output import quiet_pipe
-from clarinet_tui.cli.recorded import database_path
 from clarinet_tui.text import printable
 
 if TYPE_CHECKING:
@@ -52,12 +51,12 @@ def doctor(
 
 def examine(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[Check]":
     """One after the other, so that each is told at once."""
-    from clarinet_tui.history.database import NAME
+    from clarinet_tui.history.database import database_path
     from clarinet_tui.launch import checks, storage_checks
     from clarinet_tui.launch.devices import list_devices
 
     devices = list_devices(seconds=0)
-    database = database_path() or runs_dir / NAME
+    database = database_path(runs_dir)
     yield checks.check_python()
     yield checks.check_torch(checks.torch_folder(), sum(device.is_gpu for device in devices))
     if deep:

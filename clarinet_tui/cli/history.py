@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clarinet_tui.cli.completion import RunId, RunIds, queries, sort_fields
+from clarinet_tui.cli.completion import RunId, queries, sort_fields
 from clarinet_tui.cli.options import RUNS, Json, RunsDir
 from clarinet_tui.cli.output import quiet_pipe
-from clarinet_tui.cli.recorded import database_path, find_row, open_history
+from clarinet_tui.cli.recorded import find_row, open_history
 from clarinet_tui.text import duration, printable
 
 if TYPE_CHECKING:
@@ -94,24 +94,6 @@ def show(
             print_groups(describe(row, run, said))
 
 
-def compare(
-    ids: RunIds,
-    json: Json = False,
-    runs_dir: RunsDir = RUNS,
-) -> None:
-    """Compare runs side by side.
-
-    Example: clarinet compare 6e3 6e4
-    """
-    database = open_history(runs_dir)
-    rows = [find_row(database, runs_dir, prefix) for prefix in ids]
-    with quiet_pipe():
-        if json:
-            _print_json([_object(row) for row in rows])
-        else:
-            _table(rows)
-
-
 def reindex(runs_dir: RunsDir = RUNS) -> None:
     """Make the history anew from the runs' journals, which are the truth.
 
@@ -123,7 +105,7 @@ def reindex(runs_dir: RunsDir = RUNS) -> None:
 
     with Progress() as bar:
         task = bar.add_task("Reading journals", total=None)
-        make_anew(runs_dir, lambda done, total, _: bar.update(task, completed=done, total=total), database_path())
+        make_anew(runs_dir, lambda done, total, _: bar.update(task, completed=done, total=total))
 
 
 def _object(row: "RunRow") -> dict[str, Any]:

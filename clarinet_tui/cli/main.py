@@ -7,7 +7,21 @@ from typing import Annotated
 
 import typer
 
-from clarinet_tui.cli import data, demo, devices, doctor, history, logs, manage, metrics, queue, run, sweep, table
+from clarinet_tui.cli import (
+    compare,
+    data,
+    demo,
+    devices,
+    doctor,
+    history,
+    logs,
+    manage,
+    metrics,
+    queue,
+    run,
+    sweep,
+    table,
+)
 from core.errors import InputError
 
 app = typer.Typer(
@@ -43,7 +57,7 @@ app.command("ls")(history.list_)
 app.command("show")(history.show)
 app.command("logs")(logs.logs)
 app.command("metrics")(metrics.metrics)
-app.command("compare")(history.compare)
+app.command("compare")(compare.compare)
 app.command("table")(table.table)
 app.command("reindex")(history.reindex)
 app.command("devices")(devices.devices)

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Ids, Query, RunsDir, chosen_runs
+from clarinet_tui.cli.completion import RunId
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Ids, Query, RunsDir, Settings, chosen_runs
 from core.errors import InputError
 
 
@@ -55,9 +56,9 @@ def resume(
 
 
 def clone(
-    id: Annotated[str, typer.Argument(help="A run's id, or its beginning.")],  # noqa: A002
+    id: RunId,  # noqa: A002
     seed: Annotated[int | None, typer.Option(help="Another seed.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting.")] = None,
+    set_: Settings = None,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
 ) -> None:
@@ -138,7 +139,7 @@ def tag(
 
 
 def note(
-    id: Annotated[str, typer.Argument(help="A run's id, or its beginning.")],  # noqa: A002
+    id: RunId,  # noqa: A002
     text: Annotated[str, typer.Argument(help='What to remember; "" takes the note away.')],
     runs_dir: RunsDir = RUNS,
 ) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clarinet_tui.cli.completion import queries, run_ids, setting_names
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -13,8 +14,17 @@ if TYPE_CHECKING:
 RunsDir = Annotated[Path, typer.Option("--runs-dir", envvar="CLARINET_RUNS", help="Where runs are kept.")]
 DataDir = Annotated[Path, typer.Option("--data-dir", envvar="CLARINET_DATA", help="Where data sets are kept.")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Runs' ids, or their beginnings.")]
-Query = Annotated[str | None, typer.Option("--query", "-q", help="All runs that match, such as: tag:old acc<50")]
+Ids = Annotated[
+    list[str] | None, typer.Argument(metavar="[ID…]", help="Runs' ids, or their beginnings.", autocompletion=run_ids)
+]
+Query = Annotated[
+    str | None,
+    typer.Option("--query", "-q", help="All runs that match, such as: tag:old acc<50", autocompletion=queries),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any other setting.", autocompletion=setting_names),
+]
 
 RUNS = Path("runs")
 DATA = Path("data")

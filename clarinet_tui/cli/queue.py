@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clarinet_tui.cli.completion import RunIds
 from clarinet_tui.cli.options import RUNS, Ids, Json, RunsDir, find_runs
 from core.errors import InputError
 
@@ -70,7 +71,7 @@ def continue_(ids: Ids = None, runs_dir: RunsDir = RUNS) -> None:
 
 @app.command()
 def move(
-    ids: Annotated[list[str], typer.Argument(metavar="ID…", help="Waiting runs.")],
+    ids: RunIds,
     to: Annotated[int, typer.Option(min=1, help="Their place in the queue; 1 starts next.")] = 1,
     runs_dir: RunsDir = RUNS,
 ) -> None:

@@ -1,20 +1,11 @@
-"""The history as commands open it: up to date, and wherever its database is kept."""
+"""The history as commands open it: up to date."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
     from clarinet_tui.history.queries import RunRow
-
-DATABASE = "CLARINET_DB"
-
-
-def database_path() -> Path | None:
-    """Where `--db` or the environment puts the database; None is the runs directory."""
-    named = os.environ.get(DATABASE)
-    return Path(named) if named else None
 
 
 def open_history(runs_dir: Path) -> "Database":
@@ -23,7 +14,7 @@ def open_history(runs_dir: Path) -> "Database":
     from clarinet_tui.history.ingest import ingest_all
     from clarinet_tui.history.states import refresh_states
 
-    database = Database.open(runs_dir, database_path())
+    database = Database.open(runs_dir)
     ingest_all(database, runs_dir)
     refresh_states(database, runs_dir)
     return database

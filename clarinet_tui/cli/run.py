@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunsDir
+from clarinet_tui.cli.completion import method_names, preset_names, run_ids, task_names
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunsDir, Settings
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,15 +20,21 @@ if TYPE_CHECKING:
 
 def run(
     file: Annotated[Path | None, typer.Argument(help="A TOML file of settings.")] = None,
-    method: Annotated[str | None, typer.Option(help="clarinet, gac+cdan-e, …")] = None,
-    task: Annotated[str | None, typer.Option(help='"M->U", or "path/to/source->path/to/target".')] = None,
+    method: Annotated[str | None, typer.Option(help="clarinet, gac+cdan-e, …", autocompletion=method_names)] = None,
+    task: Annotated[
+        str | None, typer.Option(help='"M->U", or "path/to/source->path/to/target".', autocompletion=task_names)
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of every random stream.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda:0 or a GPU's UUID.")] = None,
-    preset: Annotated[str | None, typer.Option(help="paper, literal, quick or smoke.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="paper, literal, quick or smoke.", autocompletion=preset_names)
+    ] = None,
     epochs: Annotated[int | None, typer.Option(help="Adaptation epochs.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting.")] = None,
+    set_: Settings = None,
     headless: Annotated[bool, typer.Option("--headless", help="Train in this terminal or batch job.")] = False,
-    resume: Annotated[str | None, typer.Option(metavar="ID", help="Go on with a stopped run.")] = None,
+    resume: Annotated[
+        str | None, typer.Option(metavar="ID", help="Go on with a stopped run.", autocompletion=run_ids)
+    ] = None,
     run_id: Annotated[str | None, typer.Option(metavar="ID", help="Use this id; go on if the run is there.")] = None,
     json: Json = False,
     runs_dir: RunsDir = RUNS,

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunsDir
+from clarinet_tui.cli.completion import method_names, preset_names, task_names
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunsDir, Settings
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,14 +15,16 @@ if TYPE_CHECKING:
 
 def sweep(
     file: Annotated[Path | None, typer.Argument(help="A TOML file: methods, tasks, seeds, [grid], settings.")] = None,
-    methods: Annotated[str | None, typer.Option(help="clarinet,gac+cdan-e")] = None,
-    tasks: Annotated[str | None, typer.Option(help='"M->U,U->M"')] = None,
+    methods: Annotated[str | None, typer.Option(help="clarinet,gac+cdan-e", autocompletion=method_names)] = None,
+    tasks: Annotated[str | None, typer.Option(help='"M->U,U->M"', autocompletion=task_names)] = None,
     seeds: Annotated[str | None, typer.Option(help="1..5 or 1,2,7")] = None,
     grid: Annotated[list[str] | None, typer.Option(metavar="KEY=A,B", help="Another setting's values.")] = None,
-    preset: Annotated[str | None, typer.Option(help="paper, literal, quick or smoke.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="paper, literal, quick or smoke.", autocompletion=preset_names)
+    ] = None,
     epochs: Annotated[int | None, typer.Option(help="Adaptation epochs.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda:0,2 or GPUs' UUIDs.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting.")] = None,
+    set_: Settings = None,
     priority: Annotated[int, typer.Option(help="Higher starts first.")] = 0,
     retries: Annotated[int, typer.Option(min=0, help="Begin a run again so often if it is lost or fails.")] = 0,
     share: Annotated[bool, typer.Option("--share", help="Start where others compute too.")] = False,

@@ -44,7 +44,7 @@ def test_show_and_compare_find_runs_by_the_beginning_of_their_ids(tmp_path: Path
     first, second = make_run(runs), make_run(runs)
     assert json.loads(clarinet(tmp_path, "show", first.id, "--json").stdout)["id"] == first.id
     both = json.loads(clarinet(tmp_path, "compare", first.id, second.id, "--json").stdout)
-    assert [row["id"] for row in both] == [first.id, second.id]
+    assert [row["id"] for row in both["runs"]] == [first.id, second.id]
     missing = clarinet(tmp_path, "show", "zzz")
     assert missing.returncode == 2
     assert "zzz" in missing.stderr
