@@ -14,7 +14,7 @@ from core.errors import InputError
 TRASH = ".trash"
 
 
-def remove(run: RunDirectory) -> None:
+def remove(run: RunDirectory, database: Path | None = None) -> None:
     """Out of the queue, the history and the listing; a run that is being trained is refused."""
 
     def leave(queue: Queue) -> Queue:
@@ -29,11 +29,11 @@ def remove(run: RunDirectory) -> None:
         # Held, so that no worker takes it on the way.
         with run.hold():
             run.path.rename(_free_place(trash, run.id))
-    with Database.open(run.runs_dir) as db:
+    with Database.open(run.runs_dir, database) as db:
         forget(db, run.id)
 
 
-def restore(runs_dir: Path, run_id: str) -> RunDirectory:
+def restore(runs_dir: Path, run_id: str, database: Path | None = None) -> RunDirectory:
     """Take a removed run back: the one that was removed last, where several had this id."""
     if not valid_id(run_id):
         raise InputError(f"run id: expected 3 to 32 of 0-9 and a-z, got {run_id[:40]!a}")
@@ -45,7 +45,7 @@ def restore(runs_dir: Path, run_id: str) -> RunDirectory:
         raise InputError(f"run {run_id}: {run.path} is there already")
     with told(run.path):
         found[-1].rename(run.path)
-    with Database.open(runs_dir) as db:
+    with Database.open(runs_dir, database) as db:
         ingest_run(db, run)
     return run
 

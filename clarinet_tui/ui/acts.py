@@ -1,0 +1,168 @@
+"""What the app does to runs when it is asked to. Each act writes to disk and may wait: not for the UI's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clarinet_tui.journal import annotations
+from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.queue import read_queue
+from clarinet_tui.launch import requests
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from clarinet_tui.launch.sweep import Grid
+    from clarinet_tui.ui.launch_form import Form
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an act, for people: what was done, and what could not be."""
+
+    sentence: str = ""
+    problems: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    """The runs that it was done to."""
+
+
+@dataclass(frozen=True)
+class Acts:
+    """On the runs of one directory; new work reads its data from `data_dir`."""
+
+    runs_dir: Path
+    data_dir: Path
+    database: Path | None = None
+
+    def stop(self, ids: Iterable[str]) -> Outcome:
+        """Each saves itself and can be resumed; one that waits leaves the queue."""
+        told = {}
+
+        def one(run: RunDirectory) -> None:
+            told[run.id] = requests.stop(run)
+
+        done = self._each(ids, one)
+        if len(done.runs) == 1:
+            return _said(done, f"{done.runs[0]} {told[done.runs[0]]}; r goes on with it")
+        return _said(done, f"{len(done.runs)} runs were asked to stop; r goes on with them")
+
+    def resume(self, ids: Iterable[str]) -> Outcome:
+        done = self._each(ids, lambda run: requests.resume([run], self._wishes()))
+        return _said(done, f"{_counted(done.runs)} in the queue again")
+
+    def remove(self, ids: Iterable[str]) -> Outcome:
+        """Into the trash, from where `restore` takes them back."""
+        from clarinet_tui.launch import trash
+
+        done = self._each(ids, lambda run: trash.remove(run, self.database))
+        return _said(done, f"{_counted(done.runs)} removed; u takes {'it' if len(done.runs) == 1 else 'them'} back")
+
+    def restore(self, ids: Iterable[str]) -> Outcome:
+        from clarinet_tui.launch import trash
+
+        done = self._each(ids, lambda run: trash.restore(self.runs_dir, run.id, self.database))
+        return _said(done, f"{_counted(done.runs)} back")
+
+    def tag(self, ids: Iterable[str], words: str) -> Outcome:
+        """`icml -old` gives one tag and takes another away."""
+        wanted = [(word.removeprefix("-"), not word.startswith("-")) for word in words.split()]
+        for name, _ in wanted:
+            annotations.checked_tag(name)
+
+        def one(run: RunDirectory) -> None:
+            for name, add in wanted:
+                (annotations.add_tag if add else annotations.remove_tag)(run, name)
+
+        done = self._each(ids, one)
+        return _said(done, f"{_counted(done.runs)} tagged {words.strip()}")
+
+    def note(self, ids: Iterable[str], text: str) -> Outcome:
+        done = self._each(ids, lambda run: annotations.set_note(run, text))
+        return _said(done, f"{_counted(done.runs)} noted" if text else f"{_counted(done.runs)} without a note")
+
+    def command(self, run: str) -> str:
+        """The line that makes this run again."""
+        from clarinet_tui.launch.sweep import run_command
+        from core.resolve import settings_of
+
+        return run_command(settings_of(RunDirectory(self.runs_dir, run).read_config()))
+
+    def form(self, run: str) -> Form:
+        """The launch form that makes this run again."""
+        from clarinet_tui.ui.launch_form import form_of
+
+        return form_of(RunDirectory(self.runs_dir, run).read_config())
+
+    def submit(self, grid: Grid, *, paused: bool) -> Outcome:
+        """Every run of the grid into the queue: paused at its end, or at its front."""
+        from clarinet_tui.launch.sweep import expand
+
+        configs = expand(grid, requests.cores_for(self.runs_dir, str(grid.settings.get("device", "auto"))))
+        others = bool(read_queue(self.runs_dir).waiting)
+        made = requests.submit(self.runs_dir, configs, self._wishes(paused))
+        ids = tuple(run.id for run in made)
+        if others and not paused:
+            _to_the_front(self.runs_dir, ids)
+        return Outcome(f"{_counted(ids)} queued{', paused' if paused else ''}", runs=ids)
+
+    def shift(self, run: str, step: int) -> Outcome:
+        """A waiting run sooner or later; counted from where it is when this is done."""
+        waiting = [entry.id for entry in read_queue(self.runs_dir).waiting]
+        if run in waiting:
+            requests.move(self.runs_dir, [run], waiting.index(run) + step)
+        return Outcome(runs=(run,))
+
+    def pause(self, run: str) -> Outcome:
+        """Hold a waiting run back, or let it go."""
+        queue = read_queue(self.runs_dir)
+        paused = run in queue and not queue[run].paused
+        requests.pause(self.runs_dir, [run], paused)
+        return Outcome(f"{run} {'is held back; p lets it go' if paused else 'may start'}", runs=(run,))
+
+    def pause_all(self) -> Outcome:
+        paused = not read_queue(self.runs_dir).paused
+        requests.pause(self.runs_dir, [], paused)
+        return Outcome("The queue is paused: what runs goes on, P continues" if paused else "The queue goes on")
+
+    def cancel(self, run: str) -> Outcome:
+        requests.cancel(self.runs_dir, [run])
+        return Outcome(f"{run} has left the queue; r in History puts it back", runs=(run,))
+
+    def slots(self, device: str, step: int) -> Outcome:
+        """So many more runs, or fewer, at once on a device."""
+        count = read_queue(self.runs_dir).slots_of(device) + step
+        requests.set_slots(self.runs_dir, device, count)
+        return Outcome()
+
+    def _wishes(self, paused: bool = False) -> requests.Wishes:
+        return requests.Wishes(self.data_dir, Path.cwd(), paused=paused)
+
+    def _each(self, ids: Iterable[str], act: Callable[[RunDirectory], object]) -> Outcome:
+        """One after the other: what cannot be done to one is done to the others all the same."""
+        done, problems = [], []
+        for run in ids:
+            try:
+                act(RunDirectory(self.runs_dir, run))
+                done.append(run)
+            except InputError as error:
+                problems.append(str(error))
+        return Outcome(problems=tuple(problems), runs=tuple(done))
+
+
+def _to_the_front(runs_dir: Path, ids: Sequence[str]) -> None:
+    """Those that have not started meanwhile."""
+    waiting = {entry.id for entry in read_queue(runs_dir).waiting}
+    rest = [run for run in ids if run in waiting]
+    with suppress(InputError):  # one has started just now, and is before all others anyway
+        requests.move(runs_dir, rest, 0)
+
+
+def _said(done: Outcome, sentence: str) -> Outcome:
+    return Outcome(sentence if done.runs else "", done.problems, done.runs)
+
+
+def _counted(ids: Sequence[str]) -> str:
+    return f"{ids[0]} is" if len(ids) == 1 else f"{len(ids)} runs are"
