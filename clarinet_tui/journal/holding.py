@@ -10,9 +10,10 @@ from pathlib import Path
 import msgspec
 
 from clarinet_tui.journal.files import told
-from clarinet_tui.journal.process import Holder, myself
+from clarinet_tui.journal.process import Holder, alive, myself
 from core.errors import InputError
 
+TRIES, MOMENT = 20, 0.01
 _held: set[int] = set()
 
 
@@ -32,13 +33,25 @@ def hold(path: Path, what: str) -> Iterator[Holder]:
     with told(path):
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{what} is in the hands of {_described(path)}: stop that one first") from None
+        if not _taken(file, path):
+            raise InputError(f"{what} is in the hands of {_described(path)}: stop that one first")
         yield from _held_by_me(file, path)
     finally:
         os.close(file)
+
+
+def _taken(file: int, path: Path) -> bool:
+    """Who only asks whether a lock is held takes it for a moment, and is no holder: so it is tried for a moment."""
+    with told(path):
+        for _ in range(TRIES):
+            with suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            holder = read_holder(path)
+            if holder is not None and alive(holder) is not False:
+                return False
+            time.sleep(MOMENT)
+    return False
 
 
 def _held_by_me(file: int, path: Path) -> Iterator[Holder]:
@@ -62,17 +75,40 @@ def _write(file: int, holder: Holder) -> None:
 
 
 def read_holder(path: Path) -> Holder | None:
-    """Who holds the lock or held it last; None if nobody did, or if it cannot be read."""
+    """Who holds the lock or held it last; None if nobody did, or if it cannot be read.
+
+    The first line only: while a shorter name is written over a longer one, the longer one's end stands behind it.
+    """
     try:
-        return msgspec.json.decode(path.read_bytes()[:65536], type=Holder)
+        return msgspec.json.decode(path.read_bytes()[:65536].partition(b"\n")[0], type=Holder)
     except (OSError, msgspec.DecodeError):
         return None
 
 
+def is_held(path: Path) -> bool:
+    """Whether anybody holds the lock, on whichever machine, as far as the file system knows."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+
+
+def still_mine(path: Path) -> bool:
+    """Whether the file of this name is one that this process holds: a directory may be deleted and made anew."""
+    try:
+        now = path.stat()
+    except OSError:
+        return False
+    return any(os.path.samestat(os.fstat(file), now) for file in _held)
+
+
 def _described(path: Path) -> str:
-    """The holder takes the lock before it writes its name: give it a moment."""
-    for _ in range(20):
-        if holder := read_holder(path):
-            return f"process {holder.pid} on {holder.host}"
-        time.sleep(0.01)
-    return "another process"
+    holder = read_holder(path)
+    return f"process {holder.pid} on {holder.host}" if holder else "another process"

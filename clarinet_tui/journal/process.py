@@ -4,9 +4,12 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+
+from core.errors import InputError
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,24 +72,50 @@ def alive(holder: Holder, here: Holder | None = None) -> bool | None:
 
 def send_signal(holder: Holder, number: signal.Signals) -> bool:
     """Signal the very process that holds, never one that has got its pid since; whether it was there."""
+    return _signal(holder, number, lambda: True)
+
+
+def ask_to_stop(holder: Holder) -> bool:
+    """SIGTERM, once: a second one would end a worker while it saves itself. Whether it was sent now.
+
+    A worker stops listening for it when it has heard it, and one that has just begun does not listen yet: so whoever
+    has not been heard asks again, be it another process than the one that asked before.
+    """
+    return _signal(holder, signal.SIGTERM, lambda: listens(holder.pid, signal.SIGTERM))
+
+
+def listens(pid: int, number: signal.Signals) -> bool:
+    """Whether the process has a handler for the signal; taken for granted where that cannot be seen."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
+    except OSError:
+        return True
+    caught = next((line for line in status.splitlines() if line.startswith("SigCgt:")), None)
+    return caught is None or bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
+def _signal(holder: Holder, number: signal.Signals, wanted: Callable[[], bool]) -> bool:
     if not alive(holder):
         return False
     try:
-        if not hasattr(os, "pidfd_open"):
-            os.kill(holder.pid, number)
-            return True
-        file = os.pidfd_open(holder.pid)
+        file = os.pidfd_open(holder.pid) if hasattr(os, "pidfd_open") else None
     except ProcessLookupError:
         return False
     try:
         # What the descriptor names cannot be exchanged any more; so it is asked again who that is.
-        if not alive(holder):
+        if not alive(holder) or not wanted():
             return False
-        signal.pidfd_send_signal(file, number)
+        if file is None:
+            os.kill(holder.pid, number)
+        else:
+            signal.pidfd_send_signal(file, number)
     except ProcessLookupError:
         return False
+    except PermissionError:
+        raise InputError(f"process {holder.pid} on {holder.host} belongs to somebody else, who may stop it") from None
     finally:
-        os.close(file)
+        if file is not None:
+            os.close(file)
     return True
 
 
