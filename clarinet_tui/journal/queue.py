@@ -35,6 +35,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The device that it was started on; empty while it waits."""
     begun: float = 0.0
     """When that was."""
+    spoken: int = 0
+    """How many bytes its journal had then: whether its worker has said a word since is told without a clock."""
     stop_within: float | None = None
     """Asked to stop, and to be killed after so many seconds."""
 

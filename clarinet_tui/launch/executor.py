@@ -4,15 +4,17 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.files import open_append
 from clarinet_tui.journal.holding import read_holder
-from clarinet_tui.journal.process import alive, send_signal
+from clarinet_tui.journal.process import Holder, alive, ask_to_stop, listens, send_signal
 from clarinet_tui.journal.queue import Entry
 from clarinet_tui.launch.devices import Device, worker_device, worker_environment
+from clarinet_tui.launch.presence import holder_of
 
 
 class Executor(Protocol):
@@ -24,13 +26,13 @@ class Executor(Protocol):
     def exit_code(self, run: RunDirectory) -> int | None:
         """How a worker that we have started ended; None for others."""
 
-    def stop(self, run: RunDirectory) -> None:
-        """Ask it to save and end."""
+    def stop(self, run: RunDirectory) -> bool:
+        """Ask it to save and end; False if it does not listen, because it was asked before or has just begun."""
 
     def kill(self, run: RunDirectory) -> None: ...
 
-    def pids(self) -> set[int]:
-        """The workers that we have started and that still live."""
+    def pids(self, runs: Iterable[RunDirectory]) -> set[int]:
+        """The live workers of these runs, whoever has started them."""
 
 
 class LocalExecutor:
@@ -40,12 +42,11 @@ class LocalExecutor:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, run: RunDirectory, entry: Entry, device: Device) -> None:
-        command = [sys.executable, "-P", *worker_words(run, Path(entry.data_dir), queued=True)]
-        command += ["--device", worker_device(device)]
+        self._children.pop(run.id, None)  # how a sitting before came to its end no longer counts
         log = open_append(run.log, 0o600)
         try:
             self._children[run.id] = subprocess.Popen(
-                command,
+                self.command(run, entry, device),
                 cwd=entry.folder if Path(entry.folder).is_dir() else run.path,
                 env=worker_environment(device),
                 stdin=subprocess.DEVNULL,
@@ -56,32 +57,45 @@ class LocalExecutor:
         finally:
             os.close(log)
 
+    def command(self, run: RunDirectory, entry: Entry, device: Device) -> list[str]:
+        words = worker_words(run, Path(entry.data_dir), queued=True)
+        return [sys.executable, "-P", *words, "--device", worker_device(device)]
+
     def lives(self, run: RunDirectory) -> bool:
-        child = self._children.get(run.id)
-        if child is not None and child.poll() is None:
-            return True
-        holder = read_holder(run.lock)
-        return holder is not None and alive(holder) is not False
+        return self._child(run) is not None or holder_of(run) is not None
 
     def exit_code(self, run: RunDirectory) -> int | None:
         child = self._children.get(run.id)
         return None if child is None else child.poll()
 
-    def stop(self, run: RunDirectory) -> None:
-        self._signal(run, signal.SIGTERM)
+    def stop(self, run: RunDirectory) -> bool:
+        if child := self._child(run):
+            if heard := listens(child.pid, signal.SIGTERM):
+                child.terminate()
+            return heard
+        holder = holder_of(run)
+        return holder is not None and ask_to_stop(holder)
 
     def kill(self, run: RunDirectory) -> None:
-        self._signal(run, signal.SIGKILL)
+        if child := self._child(run):
+            child.kill()
+        elif holder := holder_of(run):
+            send_signal(holder, signal.SIGKILL)
 
-    def pids(self) -> set[int]:
-        return {child.pid for child in self._children.values() if child.poll() is None}
+    def pids(self, runs: Iterable[RunDirectory]) -> set[int]:
+        found: list[subprocess.Popen[bytes] | Holder | None] = [self._child(run) or _holder_here(run) for run in runs]
+        return {one.pid for one in found if one is not None}
 
-    def _signal(self, run: RunDirectory, number: signal.Signals) -> None:
+    def _child(self, run: RunDirectory) -> "subprocess.Popen[bytes] | None":
+        """The worker that we have started ourselves, while it lives."""
         child = self._children.get(run.id)
-        if child is not None and child.poll() is None:
-            child.send_signal(number)
-        elif holder := read_holder(run.lock):
-            send_signal(holder, number)
+        return child if child is not None and child.poll() is None else None
+
+
+def _holder_here(run: RunDirectory) -> Holder | None:
+    """Another machine's pids mean nothing here."""
+    holder = read_holder(run.lock)
+    return holder if holder is not None and alive(holder) else None
 
 
 def worker_words(

@@ -3,6 +3,7 @@
 import signal
 
 from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.files import size_of
 from clarinet_tui.journal.holding import read_holder
 from clarinet_tui.journal.queue import Entry
 from clarinet_tui.journal.reader import last_word
@@ -10,40 +11,48 @@ from clarinet_tui.journal.writer import JournalWriter
 from clarinet_tui.text import printable
 from core.events import Failed
 
-FINISHED, FAILED = 0, 1
 STOPPED = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 FINAL = frozenset({"finished", "failed", "stopped"})
 HOPELESS = frozenset({"wrong input", "not finite"})
 """Failures that would come again."""
 LOG_TAIL = 4096
+PATIENCE = 2.0
+"""Seconds that a failure waits for room on a full disk: other runs wait meanwhile."""
 
 
-def came_to_an_end(run: RunDirectory, code: int | None) -> bool:
-    """Whether the run itself said its last word: by its exit code where we know it, else by its journal."""
-    if code is not None:
-        return code in (FINISHED, FAILED, 2) or code in STOPPED
-    word = last_word(run.journal)
-    return word is not None and word["event"] in FINAL
+def spoke(run: RunDirectory, entry: Entry) -> bool:
+    """Whether the run has said anything since it was to be started."""
+    return size_of(run.journal) > entry.spoken
 
 
-def tries_again(run: RunDirectory, code: int | None) -> bool:
-    """A run that was lost or has failed may, unless it would only fail again."""
-    if not came_to_an_end(run, code):
-        return True
-    word = last_word(run.journal)
-    return word is not None and word["event"] == "failed" and word.get("kind") not in HOPELESS
+def died_silently(run: RunDirectory, entry: Entry, code: int | None) -> bool:
+    """Whether a worker of ours ended without a word that it had no reason to keep back."""
+    asked = entry.stop_within is not None or code in STOPPED
+    return code is not None and not asked and not spoke(run, entry)
 
 
 def never_began(run: RunDirectory, entry: Entry) -> bool:
     """Whether no worker has held the run since it was to be started: the supervisor died in between."""
     holder = read_holder(run.lock)
-    return holder is None or holder.since < entry.begun
+    return not spoke(run, entry) and (holder is None or holder.since < entry.begun)
+
+
+def tries_again(run: RunDirectory, entry: Entry) -> bool:
+    """A run that was lost or has failed may, unless it would only fail again; a word from before does not count."""
+    word = last_word(run.journal) if spoke(run, entry) else None
+    if word is None or word["event"] not in FINAL:
+        return True
+    return word["event"] == "failed" and word.get("kind") not in HOPELESS
 
 
 def record_failure(run: RunDirectory, why: str) -> None:
     """For a run whose worker could not say it itself."""
-    with run.hold(), JournalWriter(run.journal) as journal:
-        journal.append(Failed(iteration=0, message=why, kind="not started"))
+    with run.hold():
+        journal = JournalWriter(run.journal)
+        try:
+            journal.append(Failed(iteration=0, message=why, kind="not started"))
+        finally:
+            journal.close(PATIENCE)
 
 
 def died(run: RunDirectory, code: int | None) -> str:

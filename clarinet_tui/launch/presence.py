@@ -1,16 +1,27 @@
-"""Whether a supervisor is there, and one where there is none."""
+"""Whether a worker or a supervisor is there, and a supervisor where there is none."""
 
-import fcntl
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-from clarinet_tui.journal.files import open_append
-from clarinet_tui.journal.holding import read_holder
+from clarinet_tui.history.states import SILENT_AFTER
+from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.files import modified, open_append
+from clarinet_tui.journal.holding import is_held, read_holder
 from clarinet_tui.journal.process import Holder, alive
 
 SUPERVISOR_LOCK, SUPERVISOR_LOG = "supervisor.lock", "supervisor.log"
+
+
+def holder_of(run: RunDirectory) -> Holder | None:
+    """The live worker of a run. One on another machine is gone when its lock is free and it has long been silent."""
+    holder = read_holder(run.lock)
+    if holder is None or (lives := alive(holder)) is False:
+        return None
+    silent = time.time() - modified(run.journal) > SILENT_AFTER
+    return holder if lives or not silent or is_held(run.lock) else None
 
 
 def supervisor(runs_dir: Path) -> Holder | None:
@@ -22,7 +33,7 @@ def supervisor(runs_dir: Path) -> Holder | None:
 def ensure_supervisor(runs_dir: Path) -> None:
     """Start one unless the lock is held. Of two that are started at once, the second goes away by itself."""
     runs_dir = Path(runs_dir).absolute()
-    if _is_held(runs_dir / SUPERVISOR_LOCK):
+    if is_held(runs_dir / SUPERVISOR_LOCK):
         return
     log = open_append(runs_dir / SUPERVISOR_LOG, 0o600)
     try:
@@ -36,18 +47,3 @@ def ensure_supervisor(runs_dir: Path) -> None:
         )
     finally:
         os.close(log)
-
-
-def _is_held(path: Path) -> bool:
-    """Whoever asks takes the lock for a moment, which may turn a starting supervisor away; so it starts one then."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(file)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.holding import read_holder
-from clarinet_tui.journal.process import Holder, alive, send_signal
+from clarinet_tui.journal.process import alive, ask_to_stop, send_signal
 from clarinet_tui.journal.queue import Entry, Queue, change_queue, read_queue
 from clarinet_tui.journal.reader import last_word
 from clarinet_tui.launch.devices import candidates, list_devices
 from clarinet_tui.launch.presence import ensure_supervisor
+from clarinet_tui.launch.presence import holder_of as holder_of
 from core.config import RunConfig
 from core.errors import InputError
 
@@ -170,8 +170,9 @@ def _stop_other(run: RunDirectory) -> str:
     holder = holder_of(run)
     if holder is None:
         raise InputError(f"run {run.id}: is not running")
-    if not send_signal(holder, signal.SIGTERM):
+    if alive(holder) is None:
         raise InputError(f"run {run.id}: runs on {holder.host} as process {holder.pid}: stop it there")
+    ask_to_stop(holder)
     return "was asked to stop"
 
 
@@ -184,11 +185,12 @@ def wait_until_stopped(
 ) -> bool:
     """Until no worker holds the run; one that the queue has not started is killed here. Whether it saved itself."""
     limit = clock() + grace
-    killed = False
     while (holder := holder_of(run)) or _is_started(run):
-        if clock() > limit and holder and not killed and not _is_started(run):
-            killed = True
-            send_signal(holder, signal.SIGKILL)
+        if holder and not _is_started(run):
+            if clock() > limit:
+                send_signal(holder, signal.SIGKILL)
+            else:
+                ask_to_stop(holder)  # one that had just begun was not listening yet
         sleep(0.1)
     word = last_word(run.journal)
     return word is None or word["event"] == "stopped" or word["event"] == "finished"
@@ -197,12 +199,6 @@ def wait_until_stopped(
 def _is_started(run: RunDirectory) -> bool:
     queue = read_queue(run.runs_dir)
     return run.id in queue and not queue[run.id].waits
-
-
-def holder_of(run: RunDirectory) -> Holder | None:
-    """The live worker of a run, as far as can be seen from here."""
-    holder = read_holder(run.lock)
-    return holder if holder is not None and alive(holder) is not False else None
 
 
 def _refuse_unless_waiting(queue: Queue, ids: Collection[str]) -> None:

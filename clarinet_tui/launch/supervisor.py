@@ -5,19 +5,21 @@ Runs do not depend on it: if it dies they go on, and the next one finds them in 
 
 import argparse
 import contextlib
+import errno
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.files import size_of
-from clarinet_tui.journal.holding import hold
+from clarinet_tui.journal.holding import hold, still_mine
 from clarinet_tui.journal.queue import Entry, Queue, change_queue, locked, read_queue
 from clarinet_tui.launch.devices import Device, list_devices
 from clarinet_tui.launch.executor import Executor, LocalExecutor
-from clarinet_tui.launch.outcome import came_to_an_end, died, never_began, record_failure, tries_again
+from clarinet_tui.launch.outcome import died, died_silently, never_began, record_failure, tries_again
 from clarinet_tui.launch.presence import SUPERVISOR_LOCK
 from clarinet_tui.launch.slots import decide
 from clarinet_tui.launch.stage1 import signature
@@ -27,6 +29,10 @@ POLL = 0.5
 LINGER = 60.0
 """Seconds that it stays when there is nothing left to do."""
 LOOK_AT_DEVICES = 2.0
+SETTLE = 10.0
+"""Seconds that a worker has to take its run's lock after the supervisor that started it was killed."""
+PASSING = frozenset({errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
+"""What keeps a worker from being started now, and not for ever."""
 
 
 class Supervisor:
@@ -43,22 +49,36 @@ class Supervisor:
         self._executor = executor
         self._devices, self._clock, self._say = devices, clock, say
         self._asked: dict[str, float] = {}
-        """When a run was asked to stop, by our own clock: the other one may jump."""
+        """When a run was first to be stopped, by our own clock: the other one may jump."""
+        self._heard: set[str] = set()
+        """Runs that have our signal to stop."""
         self._killed: set[str] = set()
-        self._spoke: dict[str, int] = {}
-        """How long a journal was when its worker was started."""
+        self._missed: dict[str, float] = {}
+        """Since when a run that another supervisor has started is without a worker."""
+        self._troubles: dict[str, str] = {}
         self._looked = float("-inf")
         self._idle_since = clock()
         self._signatures: dict[str, str | None] = {}
 
     def tend(self) -> None:
         """One look at everything: who has ended, who is to stop, who can start."""
-        queue = read_queue(self._runs_dir)
-        for entry in queue.started:
-            self._look_after(entry)
+        for entry in read_queue(self._runs_dir).started:
+            with self._minding(entry):
+                self._look_after(entry)
         self._start(read_queue(self._runs_dir))
         if self._work_left(read_queue(self._runs_dir)):
             self._idle_since = self._clock()
+
+    @contextlib.contextmanager
+    def _minding(self, entry: Entry) -> Iterator[None]:
+        """Trouble with one run is told once, and keeps none of the others waiting."""
+        try:
+            yield
+            self._troubles.pop(entry.id, None)
+        except (OSError, InputError) as error:
+            if self._troubles.get(entry.id) != str(error):
+                self._say(f"run {entry.id}: {error}")
+            self._troubles[entry.id] = str(error)
 
     def may_leave(self) -> bool:
         return self._clock() - self._idle_since >= LINGER
@@ -82,39 +102,50 @@ class Supervisor:
         if run is None:
             return
         if self._executor.lives(run):
+            self._missed.pop(entry.id, None)
             if entry.stop_within is not None:
                 self._stop(run, entry.stop_within)
-            return
-        self._asked.pop(entry.id, None)
-        self._killed.discard(entry.id)
-        self._looked = float("-inf")  # a slot is free now
-        self._ended(run, entry)
+        elif not self._may_yet_come(run, entry):
+            self._asked.pop(entry.id, None)
+            self._heard.discard(entry.id)
+            self._killed.discard(entry.id)
+            self._looked = float("-inf")  # a slot is free now
+            self._ended(run, entry)
+
+    def _may_yet_come(self, run: RunDirectory, entry: Entry) -> bool:
+        """A worker whose supervisor was killed at once may be there, and not have the lock yet."""
+        if self._executor.exit_code(run) is not None or not never_began(run, entry):
+            return False
+        return self._clock() - self._missed.setdefault(run.id, self._clock()) < SETTLE
 
     def _stop(self, run: RunDirectory, patience: float) -> None:
-        now = self._clock()
-        if run.id not in self._asked:
-            self._asked[run.id] = now
-            self._executor.stop(run)
-        elif now - self._asked[run.id] >= patience and run.id not in self._killed:
+        asked = self._asked.setdefault(run.id, self._clock())
+        if run.id not in self._heard and self._executor.stop(run):
+            self._heard.add(run.id)
+        if self._clock() - asked >= patience and run.id not in self._killed:
             self._killed.add(run.id)
             self._say(f"run {run.id}: has not stopped within {patience:g} s, so that it is killed")
             self._executor.kill(run)
 
     def _ended(self, run: RunDirectory, entry: Entry) -> None:
+        self._missed.pop(run.id, None)
         code = self._executor.exit_code(run)
-        if run.id not in self._spoke:
-            if never_began(run, entry):
-                change_queue(self._runs_dir, lambda queue: queue.change([run.id], on=""))
-                return
-        elif size_of(run.journal) <= self._spoke.pop(run.id) and not came_to_an_end(run, code):
+        if died_silently(run, entry, code):
             self._fail(run, died(run, code))
-        if entry.stop_within is None and entry.retries > 0 and tries_again(run, code):
-            self._say(f"run {run.id}: has not come to its end; it is tried again, and then {entry.retries - 1} times")
-            fields = {"on": "", "retries": entry.retries - 1}
-            change_queue(self._runs_dir, lambda queue: queue.change([run.id], **fields))
-            return
-        self._say(f"run {run.id}: has ended")
-        change_queue(self._runs_dir, lambda queue: queue.without([run.id]))
+        waits = code is None and never_began(run, entry)
+        again = not waits and tries_again(run, entry)
+
+        def leave(queue: Queue) -> Queue:
+            """Whoever was asked to stop meanwhile goes for good."""
+            if run.id not in queue or queue[run.id].stop_within is not None:
+                return queue.without([run.id])
+            left = queue[run.id].retries
+            if waits or (again and left > 0):
+                return queue.change([run.id], on="", retries=left - again)
+            return queue.without([run.id])
+
+        queue = change_queue(self._runs_dir, leave)
+        self._say(f"run {run.id}: {'waits again' if run.id in queue else 'has ended'}")
 
     # -- runs that wait ------------------------------------------------------------------------------------------
 
@@ -126,35 +157,41 @@ class Supervisor:
         decisions = decide(
             queue,
             self._devices(),
-            workers=self._executor.pids(),
+            workers=self._executor.pids([RunDirectory(self._runs_dir, entry.id) for entry in queue.started]),
             stage1_of={entry.id: self._signature(entry) for entry in queue.waiting},
             making=[one for one in making if one],
         )
         for decision in decisions:
-            if decision.refused:
-                self._refuse(decision.entry, decision.why)
-            elif decision.device is not None:
-                self._start_on(decision.entry, decision.device)
+            with self._minding(decision.entry):
+                if decision.refused:
+                    self._refuse(decision.entry, decision.why)
+                elif decision.device is not None:
+                    self._start_on(decision.entry, decision.device)
 
     def _start_on(self, entry: Entry, device: Device) -> None:
         run = self._find(entry)
-        if run is None or not self._take(entry, device):
+        if run is None or not self._take(run, entry, device):
             return
-        self._spoke[run.id] = size_of(run.journal)
         self._say(f"run {run.id}: starts on {device.label}")
         try:
             self._executor.start(run, entry, device)
         except (OSError, InputError) as error:
-            self._refuse(entry, f"the worker could not be started: {error}")
+            cause = error.__cause__ if isinstance(error, InputError) else error
+            if not isinstance(cause, OSError) or cause.errno not in PASSING:
+                self._refuse(entry, f"the worker could not be started: {error}")
+                return
+            change_queue(self._runs_dir, lambda queue: queue.change([run.id], on=""))
+            raise
 
-    def _take(self, entry: Entry, device: Device) -> bool:
+    def _take(self, run: RunDirectory, entry: Entry, device: Device) -> bool:
         """Compare and set: the entry may have been moved, paused or cancelled since it was read."""
         taken = False
+        fields = {"on": device.key, "begun": time.time(), "spoken": size_of(run.journal)}
 
         def take(queue: Queue) -> Queue:
             nonlocal taken
-            taken = entry.id in queue and queue[entry.id] == entry
-            return queue.change([entry.id], on=device.key, begun=time.time()) if taken else queue
+            taken = not queue.paused and entry.id in queue and queue[entry.id] == entry
+            return queue.change([entry.id], **fields) if taken else queue
 
         change_queue(self._runs_dir, take)
         return taken
@@ -208,13 +245,15 @@ def main() -> int:
             stack.enter_context(hold(runs_dir / SUPERVISOR_LOCK, "the supervisor's lock"))
         except InputError:
             return 0  # somebody else was quicker, and does the same
-        supervise(Supervisor(runs_dir, LocalExecutor(), say=say), stack.close)
+        mine = partial(still_mine, runs_dir / SUPERVISOR_LOCK)
+        supervise(Supervisor(runs_dir, LocalExecutor(), say=say), stack.close, mine)
     return 0
 
 
-def supervise(supervisor: Supervisor, release: Callable[[], None]) -> None:
+def supervise(supervisor: Supervisor, release: Callable[[], None], mine: Callable[[], bool] = lambda: True) -> None:
+    """Until nothing is left to do, or until the runs' directory is no longer `mine`: it was deleted or exchanged."""
     trouble = ""
-    while True:
+    while mine():
         try:
             supervisor.tend()
             if supervisor.may_leave() and supervisor.leave_if_idle(release):
