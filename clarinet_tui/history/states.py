@@ -10,6 +10,8 @@ import msgspec
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.environment import read_environment
+from clarinet_tui.journal.files import size_of
 from clarinet_tui.journal.holding import read_holder
 from clarinet_tui.journal.process import Holder, alive, myself
 from clarinet_tui.journal.queue import Queue, read_queue
@@ -53,7 +55,7 @@ def _queue(runs_dir: Path) -> Queue:
 def _refresh(db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, now: float, here: Holder) -> bool:
     holder = read_holder(run.lock)
     lives = None if holder is None else alive(holder, here)
-    state = _in_queue(run, queue, holder, lives) or _state(row, holder, lives, now)
+    state = _in_queue(run, queue, holder, lives) or _state(run, row, holder, lives, now)
     if state == row["state"]:
         return False
     if state == "lost":
@@ -74,23 +76,30 @@ def _in_queue(run: RunDirectory, queue: Queue, holder: Holder | None, lives: boo
     entry = queue[run.id]
     if entry.waits:
         return "queued"
-    return "starting" if holder is None or holder.since < entry.begun else None
+    began = size_of(run.journal) > entry.spoken or (holder is not None and holder.since >= entry.begun)
+    return None if began else "starting"
 
 
-def _state(row: sqlite3.Row, holder: Holder | None, lives: bool | None, now: float) -> str:
+def _state(run: RunDirectory, row: sqlite3.Row, holder: Holder | None, lives: bool | None, now: float) -> str:
     said: str = row["said"]
     heard = row["heard"] or 0.0
     if said not in ("queued", "running"):
         return said
     if holder is not None and lives:
         # The file's time may be another machine's clock, so that either will do.
-        spoke = said == "running" and max(heard, row["begun"] or 0.0) >= holder.since
-        return "running" if spoke else "starting"
+        spoke = max(heard, row["begun"] or 0.0) >= holder.since or _began_as(run, holder)
+        return "running" if said == "running" and spoke else "starting"
     if said == "queued":
         return _never_spoke(holder, lives, now - row["created"])
     if lives is False:
         return "lost"
     return "silent" if now - heard > SILENT_AFTER else "running"
+
+
+def _began_as(run: RunDirectory, holder: Holder) -> bool:
+    """Whether this very process has spoken: its first word leaves its number there, even if the clock was set back."""
+    told = read_environment(run)
+    return (told.get("pid"), told.get("boot")) == (holder.pid, holder.boot)
 
 
 def _never_spoke(holder: Holder | None, lives: bool | None, age: float) -> str:
