@@ -96,6 +96,16 @@ class JournalWriter:
             self._flush()
             self._sync()
 
+    def secure(self) -> None:
+        """Like `sync`, but waits for room. If that may not be waited for any longer, the disk's OSError is raised."""
+        self.sync()
+        while self.behind and self._patient():
+            self._tell_pause()
+            time.sleep(self._interval)
+            self.sync()
+        if self.behind and self._trouble:
+            raise self._trouble
+
     def close(self, patience: float = 60.0) -> None:
         """Write what is left. A disk that stays full for `patience` seconds raises its OSError."""
         if self._closing:
@@ -161,9 +171,12 @@ class JournalWriter:
         while self._appended - self._written > self._kept and self._patient():
             self._room.clear()
             self._room.wait(self._interval)
-            if self._trouble and not self._paused:
-                self._paused = True
-                self._tell(f"still no room after {self._kept >> 20} MB: training pauses until there is")
+            self._tell_pause()
+
+    def _tell_pause(self) -> None:
+        if self._trouble and not self._paused:
+            self._paused = True
+            self._tell("still no room: training pauses until there is")
 
     def _tell_trouble(self, error: OSError) -> None:
         if not self._trouble:

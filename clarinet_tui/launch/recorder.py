@@ -51,9 +51,9 @@ class Recorder:
             replace_file(self._run.pseudo_labels, encoded(event.labels))  # the journal holds only their hash
 
     def sync(self) -> None:
-        """Make what was recorded durable."""
+        """Make what was recorded durable: a run that goes on from a checkpoint never says again what came before."""
         if self._journal is not None:
-            self._journal.sync()
+            self._journal.secure()
 
     def close(self) -> None:
         if self._journal is None:
