@@ -48,8 +48,8 @@ def test_an_edit_that_fails_changes_nothing(tmp_path: Path) -> None:
 
 
 def add_many(folder: Path, name: str) -> None:
-    for number in range(25):
-        change_queue(folder, lambda queue: queue.with_entries([*queue.entries, entry(f"{name}{number:02}")]))
+    for one in [entry(f"{name}{number:02}") for number in range(25)]:
+        change_queue(folder, lambda queue, one=one: queue.with_entries([*queue.entries, one]))  # type: ignore[misc]
 
 
 def test_several_processes_add_at_once_and_none_is_lost(tmp_path: Path) -> None:
