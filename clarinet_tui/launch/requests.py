@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.files import size_of
 from clarinet_tui.journal.process import alive, ask_to_stop, send_signal
 from clarinet_tui.journal.queue import Entry, Queue, change_queue, read_queue
 from clarinet_tui.journal.reader import last_word
@@ -192,8 +193,8 @@ def wait_until_stopped(
             else:
                 ask_to_stop(holder)  # one that had just begun was not listening yet
         sleep(0.1)
-    word = last_word(run.journal)
-    return word is None or word["event"] == "stopped" or word["event"] == "finished"
+    word = last_word(run.journal)  # an iteration is none
+    return size_of(run.journal) == 0 if word is None else word["event"] in ("stopped", "finished")
 
 
 def _is_started(run: RunDirectory) -> bool:
