@@ -1,4 +1,4 @@
-"""What the app does to runs when it is asked to. Each act writes to disk and may wait: not for the UI's thread."""
+"""What the app does to runs when it is asked to. Each act writes to disk and may wait: not for the UI thread."""
 
 from __future__ import annotations
 
@@ -8,25 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.journal import annotations
+from clarinet_tui.journal.annotations import add_tag, checked_tag, remove_tag, set_note
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.queue import read_queue
 from clarinet_tui.launch import requests
+from clarinet_tui.ui.outcome import Outcome
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.launch.sweep import Grid
     from clarinet_tui.ui.launch_form import Form
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of an act, for people: what was done, and what could not be."""
-
-    sentence: str = ""
-    problems: tuple[str, ...] = ()
-    runs: tuple[str, ...] = ()
-    """The runs that it was done to."""
 
 
 @dataclass(frozen=True)
@@ -70,25 +61,25 @@ class Acts:
         """`icml -old` gives one tag and takes another away."""
         wanted = [(word.removeprefix("-"), not word.startswith("-")) for word in words.split()]
         for name, _ in wanted:
-            annotations.checked_tag(name)
+            checked_tag(name)
 
         def one(run: RunDirectory) -> None:
             for name, add in wanted:
-                (annotations.add_tag if add else annotations.remove_tag)(run, name)
+                (add_tag if add else remove_tag)(run, name)
 
         done = self._each(ids, one)
         return _said(done, f"{_counted(done.runs)} tagged {words.strip()}")
 
     def note(self, ids: Iterable[str], text: str) -> Outcome:
-        done = self._each(ids, lambda run: annotations.set_note(run, text))
+        done = self._each(ids, lambda run: set_note(run, text))
         return _said(done, f"{_counted(done.runs)} noted" if text else f"{_counted(done.runs)} without a note")
 
-    def command(self, run: str) -> str:
+    def command(self, run: str) -> Outcome:
         """The line that makes this run again."""
         from clarinet_tui.launch.sweep import run_command
         from core.resolve import settings_of
 
-        return run_command(settings_of(RunDirectory(self.runs_dir, run).read_config()))
+        return Outcome(text=run_command(settings_of(RunDirectory(self.runs_dir, run).read_config())), runs=(run,))
 
     def form(self, run: str) -> Form:
         """The launch form that makes this run again."""

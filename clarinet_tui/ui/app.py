@@ -1,4 +1,4 @@
-"""The terminal app: three views over one feed."""
+"""The terminal app: its views, over two feeds: one of the history, one of the machine."""
 
 from __future__ import annotations
 
@@ -6,31 +6,37 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
 
-from clarinet_tui.ui.feed import FPS, Feed
+from clarinet_tui.ui.feed import FPS, Feed, sentence
+from clarinet_tui.ui.machine_feed import MachineFeed
 from clarinet_tui.ui.screens.history import HistoryScreen
+from clarinet_tui.ui.screens.machine_screen import MachineScreen
 from clarinet_tui.ui.screens.view import ViewScreen
 from clarinet_tui.ui.session import Session
 from clarinet_tui.ui.snapshot import Snapshot
-from clarinet_tui.ui.widgets.top_bar import VIEWS
+from clarinet_tui.ui.widgets.top_bar import NUMBERS, VIEWS
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from clarinet_tui.ui.machine import Machine
 
 
 class ClarinetApp(App[None]):
-    """Looks at a runs directory. It never changes a run, and closing it ends none."""
+    """Looks at a runs directory, and asks of its runs what the user asks for. Closing it ends none of them."""
 
     TITLE = "clarinet"
     CSS_PATH = "clarinet.tcss"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
-            Binding(str(number), f"view('{view}')", title, id=f"app.{view}", show=False)
-            for number, (view, title) in enumerate(VIEWS.items(), start=1)
+            Binding(str(NUMBERS[view]), f"view('{view}')", title, id=f"app.{view}", show=False)
+            for view, title in VIEWS.items()
         ),
         Binding("question_mark", "help", "Help", key_display="?", id="app.help"),
         Binding("q", "leave", "Quit", id="app.quit", tooltip="Quit; runs go on"),
@@ -44,12 +50,19 @@ class ClarinetApp(App[None]):
 
         snapshot: Snapshot
 
+    @dataclass
+    class MachineSeen(Message):
+        """Devices, queue or data are not as they were."""
+
+        machine: Machine
+
     def __init__(
         self,
         runs_dir: Path,
         *,
         runs: tuple[str, ...] = (),
         database: Path | None = None,
+        data_dir: Path = Path("data"),
         fps: float = FPS,
         now: Callable[[], float] = time.time,
         glyphs: str = "",
@@ -58,17 +71,41 @@ class ClarinetApp(App[None]):
         if fps < FPS:
             self.animation_level = "none"
         self.feed = Feed(runs_dir, self._hear, database=database, interval=1 / fps)
-        self.session = Session(runs_dir, self.feed.want, now, glyphs)
+        self.session = Session(runs_dir, self.feed.want, now, glyphs, data_dir=data_dir, database=database)
+        self.machine_feed = MachineFeed(runs_dir, data_dir, self._perceive, database=database)
+        self.session.watch, self.session.look_again = self.machine_feed.want, self.machine_feed.again
         self.session.watched = runs[0] if runs else None
         self.session.compared = runs[:2] if len(runs) > 1 else ()
         self._first_view = ("history", "live", "compare")[min(len(runs), 2)]
 
     def on_mount(self) -> None:
         self.add_mode("history", lambda: HistoryScreen(self.session))
+        self.add_mode("launch", self._launch)
         self.add_mode("live", self._live)
         self.add_mode("compare", self._compare)
+        self.add_mode("devices", self._devices)
         self.switch_mode(self._first_view)
         self.call_after_refresh(self.feed.start)
+        self.run_worker(self._feed_the_queue, thread=True, exit_on_error=False)
+
+    def _feed_the_queue(self) -> None:
+        """A queue whose supervisor was killed goes on when somebody looks."""
+        from clarinet_tui.launch.requests import ensure_supervisor_if_needed
+
+        try:
+            ensure_supervisor_if_needed(self.session.runs_dir)
+        except (InputError, OSError) as error:
+            self.call_from_thread(self.notify, sentence(error), title="Queue", severity="error", markup=False)
+
+    def _launch(self) -> Screen[None]:
+        from clarinet_tui.ui.screens.launch import LaunchScreen
+
+        return LaunchScreen(self.session)
+
+    def _devices(self) -> Screen[None]:
+        from clarinet_tui.ui.screens.devices import DevicesScreen
+
+        return DevicesScreen(self.session)
 
     def _live(self) -> Screen[None]:
         from clarinet_tui.ui.screens.live import LiveScreen
@@ -81,7 +118,20 @@ class ClarinetApp(App[None]):
         return CompareScreen(self.session)
 
     def on_unmount(self) -> None:
+        self.machine_feed.stop()
         self.feed.stop()
+
+    def _perceive(self, machine: Machine) -> None:
+        """Called by the machine feed's thread."""
+        self.post_message(self.MachineSeen(machine))
+
+    def on_clarinet_app_machine_seen(self, event: MachineSeen) -> None:
+        if not self.is_running:
+            return
+        self.session.machine = event.machine
+        for screen in self.screen_stack:
+            if isinstance(screen, MachineScreen):
+                screen.perceive(event.machine)
 
     def _hear(self, snapshot: Snapshot) -> None:
         """Called by the feed's thread."""

@@ -1,4 +1,4 @@
-"""What is wrong with a launch form, field by field, and what it comes to. It looks at files: keep it off the UI thread."""
+"""What is wrong with a launch form, field by field, and what it comes to. It reads files: not for the UI thread."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from clarinet_tui.launch.sweep import MOST, Grid, expand, nested, parse_seeds, s
 from clarinet_tui.ui.launch_form import Form, settings_offered, typed, values_of
 from core.config import Field, RunConfig, merge
 from core.errors import InputError
+from core.methods import methods
+from core.methods.registry import MethodSpec
 from core.resolve import resolve
 from core.tasks import OFFLINE_TASK, Task, parse_task
 
@@ -30,6 +32,8 @@ class Checked:
     tasks: tuple[Task, ...] = ()
     usual: Mapping[str, str] = field(default_factory=dict)
     """What each setting is where nothing else is said."""
+    methods: tuple[MethodSpec, ...] = ()
+    """All that can be picked."""
 
     @property
     def command(self) -> str:
@@ -38,6 +42,10 @@ class Checked:
 
 def check(form: Form) -> Checked:
     """Everything that can be known without starting anything."""
+    try:
+        known = tuple(methods().values())
+    except InputError as error:  # a plug-in that cannot be used
+        return Checked(form, problems={"methods": str(error)})
     problems: dict[str, str] = {}
     tasks = _tasks(form, problems)
     seeds = _seeds(form, problems)
@@ -45,7 +53,7 @@ def check(form: Form) -> Checked:
         problems["methods"] = "methods: pick at least one"
     bases = list(_bases(form, tasks))
     settings, axes = _settings(form, bases, problems)
-    checked = Checked(form, problems=problems, tasks=tuple(tasks), usual=_usual(bases))
+    checked = Checked(form, problems=problems, tasks=tuple(tasks), usual=_usual(bases), methods=known)
     if problems:
         return checked
     common = {"preset": form.preset} | ({"device": form.device} if form.device != "auto" else {})

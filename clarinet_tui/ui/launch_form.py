@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from core.config import Field, RunConfig, fields
 from core.tasks import OFFLINE_TASK, PAPER_TASKS
-
-if TYPE_CHECKING:
-    from core.methods.registry import MethodSpec
 
 OFFERED_TASKS = (*PAPER_TASKS, OFFLINE_TASK)
 """The tasks that are to be picked; any other one is typed."""
@@ -103,9 +100,3 @@ def _value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-
-
-def known_methods() -> Mapping[str, MethodSpec]:
-    from core.methods import methods
-
-    return methods()

@@ -6,9 +6,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clarinet_tui.ui.feed import sentence
-from clarinet_tui.ui.machine import Machine
+
+if TYPE_CHECKING:
+    from clarinet_tui.ui.machine import Machine
 
 SECONDS = 2.0
 """Between two looks."""
@@ -28,12 +31,14 @@ class MachineFeed:
     ) -> None:
         self._places = runs_dir, data_dir, database
         self._post, self.interval = post, interval
+        self._views: frozenset[str] = frozenset()
         self._wanted, self._wake, self._stopped = threading.Event(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._look_often, name="machine", daemon=True)
 
-    def want(self, wanted: bool) -> None:
-        """Whether a view shows the machine now."""
-        if not wanted:
+    def want(self, view: str, wanted: bool) -> None:
+        """Whether this view shows the machine now; of two that change places, either may say so first."""
+        self._views = self._views | {view} if wanted else self._views - {view}
+        if not self._views:
             self._wanted.clear()
             return
         self._wanted.set()
@@ -53,6 +58,7 @@ class MachineFeed:
             self._thread.join(timeout=1.0)
 
     def _look_often(self) -> None:
+        from clarinet_tui.ui.machine import Machine
         from clarinet_tui.ui.machine_reader import MachineReader
 
         reader = MachineReader(*self._places)

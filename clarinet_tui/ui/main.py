@@ -17,10 +17,17 @@ PAINTS = 15
 def main(arguments: Sequence[str] | None = None) -> None:
     """Opens the app; ends with 2 and a sentence if a run is not there."""
     asked = _parser().parse_args(arguments)
-    sys.exit(show(Path(asked.runs_dir), asked.runs, Path(asked.db) if asked.db else None, asked.fps))
+    database = Path(asked.db) if asked.db else None
+    sys.exit(show(Path(asked.runs_dir), asked.runs, database, asked.fps, Path(asked.data_dir)))
 
 
-def show(runs_dir: Path, runs: Sequence[str] = (), database: Path | None = None, fps: float = FPS) -> int:
+def show(
+    runs_dir: Path,
+    runs: Sequence[str] = (),
+    database: Path | None = None,
+    fps: float = FPS,
+    data_dir: Path = Path("data"),
+) -> int:
     """The app on a runs directory: on its history, on one run, or on two beside each other."""
     from clarinet_tui.journal.directory import find_run
     from core.errors import InputError
@@ -39,7 +46,7 @@ def show(runs_dir: Path, runs: Sequence[str] = (), database: Path | None = None,
     os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS * fps)))))
     from clarinet_tui.ui.app import ClarinetApp
 
-    app = ClarinetApp(runs_dir, runs=found, database=database, fps=fps)
+    app = ClarinetApp(runs_dir, runs=found, database=database, data_dir=data_dir, fps=fps)
     app.run()
     return app.return_code or 0
 
@@ -55,6 +62,11 @@ def _parser() -> argparse.ArgumentParser:
         "--runs-dir",
         default=os.environ.get("CLARINET_RUNS") or "runs",
         help="where the runs are (default: CLARINET_RUNS, or ./runs)",
+    )
+    parser.add_argument(
+        "--data-dir",
+        default=os.environ.get("CLARINET_DATA") or "data",
+        help="where the data of new runs is (default: CLARINET_DATA, or ./data)",
     )
     parser.add_argument(
         "--db",

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
 
 if TYPE_CHECKING:
+    from clarinet_tui.ui.acts import Acts
+    from clarinet_tui.ui.launch_form import Form
+    from clarinet_tui.ui.machine import Machine
     from clarinet_tui.ui.widgets.chart import Glyphs
 
 
@@ -27,6 +31,26 @@ class Session:
     """The run in the Live view; None is the newest."""
     compared: tuple[str, ...] = field(default_factory=tuple)
     """The runs in the Compare view."""
+    data_dir: Path = Path("data")
+    database: Path | None = None
+    watch: Callable[[str, bool], None] = lambda view, wanted: None
+    """Whether a view shows the machine."""
+    look_again: Callable[[], None] = lambda: None
+    """Something was changed on the machine."""
+    machine: Machine | None = None
+    removed: list[tuple[str, ...]] = field(default_factory=list)
+    """Runs that were deleted together, in order."""
+    arrived: tuple[str, ...] = ()
+    """Runs that were started in the Launch view and are to be looked at."""
+    cloned: Form | None = None
+    """What the Launch view is to be filled with."""
+
+    @cached_property
+    def acts(self) -> Acts:
+        """Made when it is needed: what it imports is not for the first paint."""
+        from clarinet_tui.ui.acts import Acts
+
+        return Acts(self.runs_dir, self.data_dir, self.database)
 
     def chart_glyphs(self) -> Glyphs:
         import os

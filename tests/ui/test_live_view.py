@@ -30,9 +30,9 @@ async def test_live_shows_both_charts_and_moves(runs_dir: Path, size: tuple[int,
 async def test_live_and_compare_without_runs(app: ClarinetApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "No runs yet" in screen_text(app))
-        await pilot.press("2")
-        await until(pilot, lambda: "No run yet" in screen_text(app))
         await pilot.press("3")
+        await until(pilot, lambda: "No run yet" in screen_text(app))
+        await pilot.press("4")
         await until(pilot, lambda: "Nothing to compare yet" in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.current_mode == "history")

@@ -16,10 +16,16 @@ from clarinet_tui.ui.facts import said
 
 GROUPS = {
     "history": "History",
+    "launch": "Launch",
     "live": "Live",
     "compare": "Compare",
+    "queue": "Devices and queue",
+    "act": "Runs",
+    "form": "In choices",
+    "settings": "In the settings",
     "runs": "In the table of runs",
     "filter": "In the filter line",
+    "list": "In lists",
     "chart": "In charts",
     "app": "Everywhere",
 }

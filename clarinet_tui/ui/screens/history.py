@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Footer
 
-from clarinet_tui.ui.screens.view import ViewScreen
+from clarinet_tui.ui.screens.acting import ActingScreen
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.pane_tabs import PaneTabs
@@ -19,9 +19,12 @@ from clarinet_tui.ui.widgets.welcome import Welcome
 
 SORTS = (("created", True), ("target_accuracy", True), ("method", False), ("task", False), ("seconds", True))
 """What the runs can be ordered by, and whether the largest comes first."""
+NEED_RUNS = frozenset(
+    "filter compare sort pane scroll_pane stop resume clone tag note remove copy_command".split()  # noqa: SIM905
+)
 
 
-class HistoryScreen(ViewScreen):
+class HistoryScreen(ActingScreen):
     """A table and, beside or below it, the run under the cursor."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (140, "-wide")]  # noqa: RUF012
@@ -53,6 +56,30 @@ class HistoryScreen(ViewScreen):
         self._detail = self.query_one(RunDetail)
         self.query_one(Welcome).display = False
         self.query_one(RunTable).focus()
+
+    def on_screen_resume(self) -> None:
+        if self.session.arrived:
+            self.call_after_refresh(self._look_at_arrivals)
+
+    def _look_at_arrivals(self) -> None:
+        """New runs are on top; nothing may hide them."""
+        self.session.arrived = ()
+        self._sort, self._offset = 0, 0
+        self.action_unfilter()
+        self.query_one(RunTable).action_end(False)
+        self.ask()
+
+    def runs_meant(self) -> tuple[str, ...]:
+        under = self.run_in_view()
+        return self.query_one(RunTable).selected or ((under,) if under else ())
+
+    def run_in_view(self) -> str | None:
+        run = self.query_one(RunTable).cursor_run
+        return run.id if run else None
+
+    def note_of(self, run: str) -> str:
+        under = self.query_one(RunTable).cursor_run
+        return under.note if under and under.id == run else ""
 
     def wanted(self) -> Wanted:
         sort, descending = SORTS[self._sort]
@@ -111,7 +138,7 @@ class HistoryScreen(ViewScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What needs runs is not offered while there are none."""
-        return not (action in ("filter", "compare", "sort", "pane", "scroll_pane") and self.query_one(Welcome).display)
+        return not (action in NEED_RUNS and self.query_one(Welcome).display)
 
     def action_pane(self, step: int) -> None:
         self._detail.step_pane(step)

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Footer
 
 from clarinet_tui.ui import facts
-from clarinet_tui.ui.screens.view import ViewScreen
+from clarinet_tui.ui.screens.acting import ActingScreen
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.words import Words
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
 
-class LiveScreen(ViewScreen):
+class LiveScreen(ActingScreen):
     """Loss above, accuracy below; on a wide terminal the readings stand beside them."""
 
     NAME = "live"
@@ -62,6 +62,17 @@ class LiveScreen(ViewScreen):
         if self.session.watched is None and self.session.snapshot and self.session.snapshot.listing.rows:
             self.session.watched = self.session.snapshot.listing.rows[0].id
         return self.session.watched
+
+    def runs_meant(self) -> tuple[str, ...]:
+        run = self.run_in_view()
+        return (run,) if run else ()
+
+    def run_in_view(self) -> str | None:
+        return self._watched()
+
+    def note_of(self, run: str) -> str:
+        shown = self._charts.curves
+        return shown.run.note if shown and shown.run.id == run else ""
 
     def wanted(self) -> Wanted:
         from clarinet_tui.ui.readings import READINGS

@@ -14,8 +14,10 @@ from clarinet_tui.ui.widgets.words import Words
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot import Snapshot
 
-VIEWS = {"history": "History", "live": "Live", "compare": "Compare"}
-"""The views in the order of their number keys."""
+VIEWS = {"history": "History", "launch": "Launch", "live": "Live", "compare": "Compare", "devices": "Devices"}
+"""The views in their order."""
+NUMBERS = {"history": 1, "launch": 2, "live": 3, "compare": 4, "board": 5, "devices": 6}
+"""The number keys: a view keeps its own, whichever others there are."""
 LONGEST = 24
 """How much of the runs directory's path is shown."""
 
@@ -23,8 +25,8 @@ LONGEST = 24
 class ViewTab(Static):
     """A view's name; a click goes there."""
 
-    def __init__(self, view: str, number: int, *, active: bool) -> None:
-        super().__init__(said((f" {number} ", "muted"), (f"{VIEWS[view]} ", "strong" if active else "")))
+    def __init__(self, view: str, *, active: bool) -> None:
+        super().__init__(said((f" {NUMBERS[view]} ", "muted"), (f"{VIEWS[view]} ", "strong" if active else "")))
         self.view = view
         self.set_class(active, "-active")
 
@@ -41,8 +43,8 @@ class TopBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static(" clarinet ", classes="name", markup=False)
-        for number, view in enumerate(VIEWS, start=1):
-            yield ViewTab(view, number, active=view == self._active)
+        for view in VIEWS:
+            yield ViewTab(view, active=view == self._active)
         yield Words(classes="counts")
 
     def show(self, snapshot: Snapshot) -> None:

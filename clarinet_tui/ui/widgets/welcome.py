@@ -24,7 +24,8 @@ class Welcome(Middle):
 
     def compose(self) -> ComposeResult:
         lines = [said(("No runs yet", "strong")), said((f"in {self._place}", "muted")), said()]
-        lines.append(said(("Start one in another terminal, and it appears here by itself:", "")))
+        lines.append(said(("Press ", ""), ("n", "live"), (" to start one here.", "")))
+        lines.append(said(("Or start one in another terminal, and it appears here by itself:", "")))
         for command, meaning in FIRST_STEPS:
             lines += [said(), said((command, "live")), said((meaning, "muted"))]
         with Center():

@@ -1,0 +1,172 @@
+"""A few choices in rows, of which one or several are picked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from clarinet_tui.ui.facts import Part, said
+
+GAP = 3
+"""Columns between two choices."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value and how it looks; `sentence` tells more of it."""
+
+    value: str
+    label: str
+    sentence: str = ""
+    role: str = ""
+    more: tuple[Part, ...] = ()
+    """What follows the label, where each choice has a line of its own."""
+
+
+class Choices(Widget, can_focus=True):
+    """Arrows go from choice to choice, space picks. Beyond the first and last row they leave for the next field."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    Choices { height: auto; width: 1fr; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space,enter", "pick", "Pick", key_display="space", id="form.pick", tooltip="Pick this one, or not"),
+        Binding("right,l", "step(1)", "Next choice", id="form.right", show=False),
+        Binding("left,h", "step(-1)", "Choice before", id="form.left", show=False),
+        Binding("down,j", "row(1)", "Down", id="form.down", show=False),
+        Binding("up,k", "row(-1)", "Up", id="form.up", show=False),
+    ]
+
+    @dataclass
+    class Picked(Message):
+        """Other choices are picked."""
+
+        choices: Choices
+        values: tuple[str, ...]
+
+        @property
+        def control(self) -> Choices:
+            return self.choices
+
+    @dataclass
+    class Pointed(Message):
+        """The cursor is on another choice."""
+
+        choice: Choice | None
+
+    choices: reactive[tuple[Choice, ...]] = reactive(())
+    picked: reactive[tuple[str, ...]] = reactive(())
+    cursor: reactive[int] = reactive(0)
+
+    def __init__(self, *, several: bool = False, lines: bool = False, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.several, self.lines = several, lines
+
+    @property
+    def pointed(self) -> Choice | None:
+        return self.choices[self.cursor] if self.cursor < len(self.choices) else None
+
+    def show(self, choices: Iterable[Choice], picked: Sequence[str]) -> None:
+        """Other choices, or the same with news."""
+        given = tuple(choices)
+        if given != self.choices:
+            labels = [choice.label for choice in self.choices]
+            self.choices = given
+            self.refresh(layout=labels != [choice.label for choice in given])
+        self.picked = tuple(picked)
+        self.cursor = min(self.cursor, max(len(given) - 1, 0))
+
+    def _label(self, choice: Choice) -> str:
+        on, off = ("■", "□") if self.several else ("●", "○")
+        return f"{on if choice.value in self.picked else off} {choice.label}"
+
+    def _columns(self, width: int) -> list[int]:
+        """The widths of as many columns as fit, as `ls` has them."""
+        sizes = [cell_len(choice.label) + 2 for choice in self.choices]
+        for count in range(1 if self.lines else len(sizes), 1, -1):
+            widths = [max(sizes[column::count]) for column in range(count)]
+            if sum(widths) + GAP * (count - 1) <= width:
+                return widths
+        return [max(sizes, default=0)]
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(1, -(-len(self.choices) // len(self._columns(width))))
+
+    def render(self) -> Content:
+        widths = self._columns(self.size.width)
+        rows = []
+        for start in range(0, len(self.choices), len(widths)):
+            row = zip(self.choices[start : start + len(widths)], widths, strict=False)
+            cells = [self._cell(start + place, choice, width) for place, (choice, width) in enumerate(row)]
+            rows.append(Content(" " * GAP).join(cells).truncate(self.size.width, ellipsis=True))
+        return Content("\n").join(rows)
+
+    def _cell(self, place: int, choice: Choice, width: int) -> Content:
+        picked = choice.value in self.picked
+        role = "chosen" if place == self.cursor and self.has_focus else "strong" if picked else choice.role
+        label = self._label(choice)
+        cell = said((label[:2], "live" if picked and role != "chosen" else role), (label[2:], role))
+        return (
+            (cell + " " * (width - cell_len(label) + GAP) + said(*choice.more)) if self.lines else _filled(cell, width)
+        )
+
+    def watch_cursor(self) -> None:
+        self.post_message(self.Pointed(self.pointed))
+
+    def on_focus(self) -> None:
+        self.post_message(self.Pointed(self.pointed))
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def action_step(self, step: int) -> None:
+        self.cursor = min(max(self.cursor + step, 0), max(len(self.choices) - 1, 0))
+
+    def action_row(self, step: int) -> None:
+        place = self.cursor + step * len(self._columns(self.size.width))
+        if 0 <= place < len(self.choices):
+            self.cursor = place
+        elif step > 0:
+            self.screen.focus_next()
+        else:
+            self.screen.focus_previous()
+
+    def action_pick(self) -> None:
+        choice = self.pointed
+        if choice is None:
+            return
+        if not self.several:
+            self.picked = (choice.value,)
+        elif choice.value in self.picked:
+            self.picked = tuple(value for value in self.picked if value != choice.value)
+        else:
+            values = {*self.picked, choice.value}
+            self.picked = tuple(one.value for one in self.choices if one.value in values)
+        self.post_message(self.Picked(self, self.picked))
+
+    def on_click(self, event: events.Click) -> None:
+        widths = self._columns(self.size.width)
+        column, edge = 0, widths[0] + GAP
+        while event.x >= edge and column < len(widths) - 1:
+            column += 1
+            edge += widths[column] + GAP
+        place = event.y * len(widths) + column
+        if place < len(self.choices):
+            self.cursor = place
+            self.action_pick()
+
+
+def _filled(cell: Content, width: int) -> Content:
+    return cell.pad_right(max(width - cell.cell_length, 0))

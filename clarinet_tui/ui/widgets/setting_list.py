@@ -1,0 +1,184 @@
+"""Every setting with its sentence, to be looked for and changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import Input, OptionList, Static
+
+from clarinet_tui.ui import setting_lines
+from clarinet_tui.ui.facts import said
+from clarinet_tui.ui.launch_form import settings_offered, words_of
+from clarinet_tui.ui.widgets.pick_list import PickList
+from clarinet_tui.ui.widgets.words import Words
+
+if TYPE_CHECKING:
+    from clarinet_tui.ui.launch_check import Checked
+
+
+class SettingList(Vertical):
+    """Enter edits the setting under the cursor: it counts while it is typed, esc takes it back."""
+
+    DEFAULT_CSS = """
+    SettingList .line { height: 1; }
+    SettingList Input { width: 1fr; background: $surface; }
+    SettingList #finding, SettingList #editing { display: none; background: $surface; }
+    SettingList #finding.-open, SettingList #editing.-open { display: block; }
+    SettingList .prompt { width: auto; color: $text-accent; text-style: bold; }
+    SettingList #edited-name { width: auto; }
+    SettingList #expected { height: auto; background: $surface; padding: 0 1; display: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "find", "Find", key_display="/", id="settings.find", tooltip="Find a setting"),
+        Binding("right,l", "turn(1)", "Next value", id="settings.next", show=False),
+        Binding("left,h", "turn(-1)", "Value before", id="settings.before", show=False),
+        Binding("backspace,delete", "forget", "Forget", id="settings.forget", tooltip="As the preset has it"),
+        Binding("escape", "leave", "Leave", id="settings.leave", show=False),
+    ]
+
+    @dataclass
+    class SettingTyped(Message):
+        """A setting has another text; an empty one leaves it to the preset."""
+
+        name: str
+        text: str
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._settings = tuple(settings_offered())
+        self._checked: Checked | None = None
+        self._find = ""
+        self._before: tuple[str, str] | None = None
+        """The setting that is being edited, and its text before that."""
+
+    def compose(self) -> ComposeResult:
+        yield Words(id="settings-title", classes="line")
+        with Horizontal(id="finding", classes="line"):
+            yield Static(" / ", classes="prompt", markup=False)
+            yield Input(placeholder="a word of its name or sentence", compact=True, id="find")
+        yield PickList(id="setting-lines")
+        with Horizontal(id="editing", classes="line"):
+            yield Words(id="edited-name", classes="prompt")
+            yield Input(compact=True, id="edit")
+        yield Words(id="expected")
+
+    @property
+    def _list(self) -> PickList:
+        return self.query_one(PickList)
+
+    def on_mount(self) -> None:
+        for field in self.query(Input):
+            field.cursor_blink = self.app.animation_level != "none"
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def show(self, checked: Checked) -> None:
+        self._checked = checked
+        self._draw()
+
+    def _draw(self) -> None:
+        checked = self._checked
+        if checked is None:
+            return
+        changed = len(checked.form.settings)
+        words = f"{changed} changed" if changed else "enter changes one, / finds one"
+        self.query_one("#settings-title", Words).say(said(("Settings", "strong"), (f"  {words}", "muted")))
+        width = max(20, self.size.width - 2)
+        found = setting_lines.matching(self._settings, self._find)
+        self._list.show([(one.name, setting_lines.line(one, checked, width)) for one in found])
+        if self._before:
+            edited = next(one for one in self._settings if one.name == self._before[0])
+            problem = checked.problems.get(edited.name)
+            expected = said((problem, "bad")) if problem else setting_lines.expectation(edited, checked)
+            self.query_one("#expected", Words).say(expected)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        name = event.option.id
+        if name is None or self._checked is None:
+            return
+        text = self._checked.form.settings.get(name, "")
+        self._before = (name, text)
+        self.query_one("#edited-name", Words).say(said((f" {name} = ", "")))
+        field = self.query_one("#edit", Input)
+        with self.prevent(Input.Changed):
+            field.value = text
+        field.cursor_position = len(text)
+        self._open("#editing", True)
+        field.focus()
+        self._draw()
+
+    def _open(self, part: str, opened: bool) -> None:
+        self.query_one(part).set_class(opened, "-open")
+        if part == "#editing":
+            self.query_one("#expected").display = opened
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.input.id == "find":
+            self._find = event.value
+            self._draw()
+        elif self._before:
+            self.post_message(self.SettingTyped(self._before[0], event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.input.id == "edit":
+            self._end_edit()
+        self._list.focus()
+
+    def on_descendant_blur(self, event: object) -> None:
+        """Whoever goes elsewhere is done with editing."""
+        self.call_after_refresh(self._close_what_was_left)
+
+    def _close_what_was_left(self) -> None:
+        if self._before and not self.query_one("#edit").has_focus:
+            self._end_edit()
+        if not self._find and not self.query_one("#find").has_focus:
+            self._open("#finding", False)
+
+    def _end_edit(self) -> None:
+        self._before = None
+        self._open("#editing", False)
+
+    def action_find(self) -> None:
+        self._open("#finding", True)
+        self.query_one("#find").focus()
+
+    def action_leave(self) -> None:
+        """Takes back what is being typed; then what was looked for."""
+        if self._before:
+            self.post_message(self.SettingTyped(*self._before))
+            self._end_edit()
+        else:
+            self.query_one("#find", Input).value = ""
+            self._open("#finding", False)
+        self._list.focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of the list are letters while one types; esc is for whoever comes after, once nothing is left here."""
+        typing = isinstance(self.screen.focused, Input)
+        if action == "leave":
+            return typing or bool(self._find)
+        return not typing
+
+    def action_turn(self, step: int) -> None:
+        """The next of a few values."""
+        name = self._list.pointed
+        setting = next((one for one in self._settings if one.name == name), None)
+        if setting is None or self._checked is None or not (words := words_of(setting)):
+            return
+        now = self._checked.form.settings.get(setting.name) or self._checked.usual.get(setting.name, "")
+        place = (words.index(now) + step) % len(words) if now in words else 0
+        usual = words[place] == self._checked.usual.get(setting.name)
+        self.post_message(self.SettingTyped(setting.name, "" if usual else words[place]))
+
+    def action_forget(self) -> None:
+        if self._list.pointed:
+            self.post_message(self.SettingTyped(self._list.pointed, ""))
