@@ -234,7 +234,7 @@ class Supervisor:
         return self._signature(entry) is not None and not run.pseudo_labels.exists()
 
 
-def main() -> int:
+def main(executor: Executor | None = None) -> int:
     parser = argparse.ArgumentParser(prog="clarinet-supervisor", description=__doc__)
     parser.add_argument("runs_dir", type=Path)
     runs_dir: Path = parser.parse_args().runs_dir
@@ -246,7 +246,7 @@ def main() -> int:
         except InputError:
             return 0  # somebody else was quicker, and does the same
         mine = partial(still_mine, runs_dir / SUPERVISOR_LOCK)
-        supervise(Supervisor(runs_dir, LocalExecutor(), say=say), stack.close, mine)
+        supervise(Supervisor(runs_dir, executor or LocalExecutor(), say=say), stack.close, mine)
     return 0
 
 
