@@ -94,6 +94,6 @@ PRESETS: dict[str, Protocol] = {
             "classifier_rate": 1e-3,
             "discriminator_rate": 1e-2,
         },
-        {**TWO_STEP, "classifier_rate": 1e-2, "discriminator_rate": 1e-2},
+        {**TWO_STEP, "classifier_rate": 3e-3, "discriminator_rate": 3e-3},
     ),
 }
