@@ -36,7 +36,7 @@ def still(words: str, *keys: str) -> Callable[[Pilot[None]], object]:
         app = pilot.app
         assert isinstance(app, ClarinetApp)
         if keys:
-            await until(pilot, lambda: "● target" in screen_text(app), "the first charts")
+            await until(pilot, lambda: "● target" in screen_text(app) and complete(app), "the first charts")
             await pilot.press(*keys)
         await until(pilot, lambda: words in screen_text(app), words)
         await until(pilot, lambda: complete(app), "everything that the view wants")

@@ -56,8 +56,8 @@ class ViewScreen(Screen[None]):
             self.receive(self.session.snapshot)
         self.ask()
 
-    def on_run_charts_room_changed(self) -> None:
-        self.call_after_refresh(self.ask)
+    def on_chart_room_changed(self) -> None:
+        self.ask()
 
     def receive(self, snapshot: Snapshot) -> None:
         if self._ready:

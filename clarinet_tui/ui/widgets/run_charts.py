@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.message import Message
 
 from clarinet_tui.ui.curves import ACCURACIES, LOSSES, lines_of, marks_of
 from clarinet_tui.ui.pace import AXES, AxisName
@@ -26,10 +23,6 @@ class RunCharts(Vertical):
     RunCharts.-beside .accuracy { margin-left: 1; }
     """
 
-    @dataclass
-    class RoomChanged(Message):
-        """The charts have another size: they need curves of another width."""
-
     def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.accuracy = Chart("Accuracy %", glyphs=glyphs, classes="accuracy")
@@ -46,11 +39,16 @@ class RunCharts(Vertical):
         yield self.accuracy
 
     def on_resize(self) -> None:
+        self._arrange()
+
+    def on_chart_room_changed(self) -> None:
+        self._arrange()
+
+    def _arrange(self) -> None:
         """Where it is wide and low the charts stand side by side; above each other they may share their labels."""
         beside = self.size.width >= WIDE and self.size.height < LOW
         self.set_class(beside, "-beside")
         self.loss.x_labels = beside or self.size.height >= 30 or not self.accuracy.display
-        self.post_message(self.RoomChanged())
 
     def wanted(self, run: str, *more: str) -> CurvesWanted:
         """What these charts need to know of a run; zoomed, the window in detail."""

@@ -23,7 +23,7 @@ The widget knows nothing of where numbers come from. Everything it shows is a re
 Keys: + - zoom, h l pan, 0 everything, f follow, L next scale, m smoothing, left and right move the crosshair (shift: by
 ten cells), esc hides it. Mouse: the wheel zooms, dragging pans, the crosshair is under the pointer.
 Messages: `Chart.ViewChanged` and `Chart.CrosshairMoved`, posted only for what the user does; to keep charts in step,
-copy `view` and `crosshair` from one to the other in their handlers.
+copy `view` and `crosshair` from one to the other in their handlers. `Chart.RoomChanged` says that it has another size.
 
 Colours are Okabe and Ito's, for dark and light themes; markers tell lines apart without colour. `glyphs` chooses the
 dots: `BRAILLE`, `QUADRANTS` for terminals without Braille, `HALVES` for the Linux console; `glyphs_for` guesses.

@@ -84,6 +84,16 @@ class Chart(Widget, can_focus=True):
         def control(self) -> "Chart":
             return self.chart
 
+    @dataclass
+    class RoomChanged(Message):
+        """The chart has another size: it can show more detail, or less."""
+
+        chart: "Chart"
+
+        @property
+        def control(self) -> "Chart":
+            return self.chart
+
     title: reactive[str] = reactive("")
     lines: reactive[tuple[Line, ...]] = reactive(())
     beside: reactive[tuple[Line, ...]] = reactive(())
@@ -153,6 +163,9 @@ class Chart(Widget, can_focus=True):
         )
         if state == self._drawn:
             return
+        if self._drawn is None or self._drawn[0] != self.size:
+            # Said here, because a widget that is new on the screen does not always get a Resize event.
+            self.post_message(self.RoomChanged(self))
         self._drawn = state
         width, height = self.size
         rows = self._header()
