@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from clarinet_tui.launch.devices import why_not_free
 from clarinet_tui.text import bar, duration
 from clarinet_tui.ui.facts import GAP, Part, said
 from clarinet_tui.ui.states import progress, remaining
@@ -37,8 +38,8 @@ def load(device: Device, bars: int) -> list[Part]:
     if device.memory_total and device.memory_used is not None:
         share = device.memory_used / device.memory_total
     parts += [*_bar(share, bars, FULL), (f"{memory(device):>15}", "")]
-    heat = "" if device.temperature is None else f"{device.temperature} °C"
-    return [*parts, (f"{heat:>7}", "warn" if (device.temperature or 0) >= HOT else "muted")]
+    heat = "" if device.temperature is None else f"{device.temperature}"
+    return [*parts, (f"{heat:>5}", "warn" if (device.temperature or 0) >= HOT else "muted")]
 
 
 def _bar(share: float | None, width: int, limit: float = 2.0) -> list[Part]:
@@ -81,12 +82,11 @@ def _owned(process: Process) -> str:
 
 def card(device: Device, machine: Machine, running: Mapping[str, RunRow], width: int) -> Content:
     """A device with a line for each run and process on it."""
+    names, bars = _columns(width)
+    title = said((f" {device.label:<7} ", "strong"), (f"{name_of(device)[:names]:<{names}} ", "muted"))
     slots = machine.queue.slots_of(device.key)
-    bars = 6 if width < 100 else min(24, (width - 76) // 2)
-    name = name_of(device)[: NAME if width >= 100 else 15]
-    head = said((f" {device.label:<7} ", "strong"), (f"{name:<{NAME if width >= 100 else 15}} ", "muted"))
-    room = f"{slots} slot{'' if slots == 1 else 's'}"
-    lines = [(head + said(*load(device, bars), GAP, (room, "muted"))).truncate(width, ellipsis=True)]
+    state = said(*load(device, bars), (f"{slots:>6}  ", "muted"), *_freedom(device, machine, width >= 100))
+    lines = [(title + state).truncate(width, ellipsis=True)]
     lines += [_run(place, running.get(place.id), width) for place in machine.places if place.on == device.key]
     if not device.is_gpu:
         queued = {place.id for place in machine.places}
@@ -97,6 +97,31 @@ def card(device: Device, machine: Machine, running: Mapping[str, RunRow], width:
     elif device.processes is None:
         lines.append(said((f"{MARGIN}who computes there is not told", "muted")))
     return Content("\n").join(lines)
+
+
+def head(width: int) -> Content:
+    names, bars = _columns(width)
+    titles = f" {'device':<7} {'':<{names}} {'use':<{bars + 8}}{'memory':<{bars + 17}}{'°C':>5}{'slots':>6}"
+    return said((titles, "muted"))
+
+
+def _columns(width: int) -> tuple[int, int]:
+    """Of a device's name, and of a bar."""
+    return (15, 6) if width < 100 else (NAME, min(30, (width - 90) // 2))
+
+
+def _freedom(device: Device, machine: Machine, roomy: bool) -> list[Part]:
+    """Whether a run could start there now."""
+    taken = any(place.on == device.key for place in machine.places)
+    if taken or not device.is_gpu or device.processes is None:
+        return []
+    why = why_not_free(device, ours=machine.workers)
+    if why is None:
+        return [("free", "good")]
+    if any(process.computes for process in foreign(device, machine)):
+        return [("busy", "warn")]
+    words = why.removeprefix(f"{device.label}: ") if roomy else ""
+    return [] if device.trouble else [("full  ", "warn"), (words, "muted")]
 
 
 def _outside(running: Iterable[RunRow], queued: set[str], host: str) -> list[RunRow]:

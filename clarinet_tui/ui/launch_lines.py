@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MADE_WHEN_NEEDED = frozenset({"synth"})
 """Domains that a run makes by itself if they are not here."""
 BARS = 6
+ROOMY = 120
+"""Columns from which on an estimate says where it is from."""
 
 
 def missing(letters: Iterable[str], machine: Machine | None) -> list[DomainEntry]:
@@ -56,7 +58,7 @@ def device_choices(device: str, machine: Machine | None, width: int) -> Iterator
         "auto", "auto", "A GPU that is free, or the CPU where there is none.", more=(("what is free", "muted"),)
     )
     devices = machine.devices if machine else ()
-    room = max(0, width - 60)
+    room = max(0, width - 70)
     for one in devices:
         name = f"{device_lines.name_of(one)[:room]:<{min(room, device_lines.NAME)}} " if room >= 8 else ""
         parts = [(name, "muted"), *device_lines.load(one, BARS), GAP, *device_lines.who(one, machine or _nothing())]
@@ -83,7 +85,7 @@ def _plural(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 or '.' in word or '_' in word else 's'}"
 
 
-def estimate(checked: Checked, machine: Machine | None) -> Content:
+def estimate(checked: Checked, machine: Machine | None, width: int) -> Content:
     """How long it takes if runs take as long as finished ones of their kind did."""
     grid = checked.grid
     if grid is None or machine is None:
@@ -92,8 +94,8 @@ def estimate(checked: Checked, machine: Machine | None) -> Content:
     unknown = [kind for kind in kinds if kind not in machine.durations]
     if unknown:
         method, task, preset = unknown[0]
-        of = f"no {preset} run of {method} on {task.replace('->', '→')} has finished yet"
-        return said(("time unknown", ""), (f"  {of}", "muted"))
+        why = f": no {preset} run of {method} on {task.replace('->', '→')} has finished yet" if width >= ROOMY else ""
+        return said((f"time unknown{why}", "muted"))
     each = [machine.durations[kind].seconds for kind in kinds]
     slots = _slots(checked.form.device, machine)
     total = sum(each) * len(grid) / len(kinds) / max(1, min(slots, len(grid)))
@@ -101,8 +103,9 @@ def estimate(checked: Checked, machine: Machine | None) -> Content:
     parts: list[Part] = [("about ", "muted"), (duration(max(total, max(each))), "strong")]
     if len(grid) > 1:
         span = duration(min(each)) if min(each) == max(each) else f"{duration(min(each))} to {duration(max(each))}"
-        parts.append((f", each {span}, {_plural(slots, 'slot')}", "muted"))
-    return said(*parts, (f" (median of {_plural(known, 'run')})", "muted"))
+        parts.append((f", each {span}", "muted"))
+    more = f", on {_plural(slots, 'slot')}, as {_plural(known, 'finished run')} took" if width >= ROOMY else ""
+    return said(*parts, (more, "muted"))
 
 
 def _slots(device: str, machine: Machine) -> int:

@@ -47,6 +47,11 @@ def line(place: Place, machine: Machine, run: RunRow | None, width: int) -> Cont
     return shown.truncate(width, ellipsis=True)
 
 
+def fits(place: Place, width: int) -> bool:
+    """Whether a line has room for all that a run waits for."""
+    return sum(widths(width)) + len(COLUMNS) + 1 + len(place.why) <= width
+
+
 def _cut(text: str, role: str, size: int) -> Content:
     cell = said((text, role)).truncate(size, ellipsis=True)
     return cell.pad_right(max(size - cell.cell_length, 0))

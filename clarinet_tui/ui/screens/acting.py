@@ -29,11 +29,11 @@ class ActingScreen(WorkingScreen):
         Binding("s", "stop", "Stop", id="act.stop", tooltip="Stop: it saves itself and can be resumed"),
         Binding("r", "resume", "Resume", id="act.resume", tooltip="Go on with a stopped, failed or lost run"),
         Binding("e", "clone", "Clone", id="act.clone", tooltip="Clone and edit: the launch form with its settings"),
-        Binding("t", "tag", "Tag", id="act.tag", show=False, tooltip="Give tags, or take them away with -name"),
-        Binding("N", "note", "Note", id="act.note", show=False, tooltip="Write a note"),
-        Binding("d", "remove", "Delete", id="act.remove", show=False, tooltip="Delete; u takes it back"),
+        Binding("t", "tag", "Tag", id="act.tag", tooltip="Give tags, or take them away with -name"),
+        Binding("N", "note", "Note", id="act.note", tooltip="Write a note"),
+        Binding("d", "remove", "Delete", id="act.remove", tooltip="Delete; u takes it back"),
         Binding("u", "restore", "Undo delete", id="act.restore", show=False, tooltip="Take back what was deleted last"),
-        Binding("y", "copy_command", "Copy", id="act.copy", show=False, tooltip="Copy the run's command line"),
+        Binding("y", "copy_command", "Copy", id="act.copy", tooltip="Copy the run's command line"),
     ]
 
     @dataclass
@@ -91,6 +91,13 @@ class ActingScreen(WorkingScreen):
 
     def _remember(self, outcome: Outcome) -> None:
         self.session.removed.append(outcome.runs)
+        if self.session.watched in outcome.runs:
+            self.session.watched = None
+        self.session.compared = tuple(run for run in self.session.compared if run not in outcome.runs)
+        self.runs_left(outcome.runs)
+
+    def runs_left(self, runs: tuple[str, ...]) -> None:
+        """These runs are gone."""
 
     def action_restore(self) -> None:
         if not self.session.removed:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from clarinet_tui.ui import facts
 from clarinet_tui.ui.difference import differences
 from clarinet_tui.ui.screens.view import ViewScreen
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class CompareScreen(ViewScreen):
                     yield Words(classes="side-title")
                     yield RunCharts(self.session.chart_glyphs(), id=f"{side}-charts")
         yield Words(id="differences")
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         for charts in self._sides():

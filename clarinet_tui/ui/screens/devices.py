@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Footer, OptionList
+from textual.widgets import OptionList
 
 from clarinet_tui.ui import device_lines, queue_lines
 from clarinet_tui.ui.facts import Part, said
@@ -16,6 +16,7 @@ from clarinet_tui.ui.machine import Machine, Place
 from clarinet_tui.ui.outcome import Outcome
 from clarinet_tui.ui.screens.machine_screen import MachineScreen
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pick_list import PickList
 from clarinet_tui.ui.widgets.words import Words
 
@@ -47,12 +48,13 @@ class DevicesScreen(MachineScreen):
 
     def compose(self) -> ComposeResult:
         yield self.top_bar()
+        yield Words(id="device-head")
         yield PickList(id="devices")
         yield Words(id="queue-title")
         yield Words(id="queue-head")
         yield PickList(id="queue")
         yield Words(id="why")
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         self._queue.focus()
@@ -75,6 +77,10 @@ class DevicesScreen(MachineScreen):
     def _queue(self) -> PickList:
         return self.query_one("#queue", PickList)
 
+    @property
+    def _room(self) -> int:
+        return max(40, self.size.width - 2)
+
     def wanted(self) -> Wanted:
         return Wanted(RUNNING)
 
@@ -88,7 +94,8 @@ class DevicesScreen(MachineScreen):
         return {run.id: run for run in listing.rows} if listing and listing.query == RUNNING else {}
 
     def see(self, machine: Machine) -> None:
-        running, width = self._under_way(), max(40, self.size.width - 2)
+        running, width = self._under_way(), self._room
+        self.query_one("#device-head", Words).say(device_lines.head(width))
         self._devices.show(
             [(device.key, device_lines.card(device, machine, running, width)) for device in machine.devices]
         )
@@ -116,7 +123,9 @@ class DevicesScreen(MachineScreen):
     def _tell_why(self) -> None:
         """The whole sentence: on its line there may be no room for it."""
         place = self._pointed()
-        self.query_one("#why", Words).say(said((f"{place.id}: {place.why}" if place and place.why else "", "muted")))
+        hidden = place is not None and not queue_lines.fits(place, self._room)
+        self.query_one("#why").display = hidden
+        self.query_one("#why", Words).say(said((f"{place.id}: {place.why}" if place and hidden else "", "muted")))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         if event.option_list is self._queue and event.option.id:

@@ -7,11 +7,11 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Footer
 
 from clarinet_tui.ui.screens.acting import ActingScreen
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.filter_line import FilterLine
+from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pane_tabs import PaneTabs
 from clarinet_tui.ui.widgets.run_detail import RunDetail
 from clarinet_tui.ui.widgets.run_table import RunTable
@@ -47,7 +47,7 @@ class HistoryScreen(ActingScreen):
             yield RunTable(now=self.session.now, id="runs")
             yield RunDetail(self.session.chart_glyphs, self.session.now, id="detail")
         yield Welcome(str(self.session.runs_dir))
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         self._query = ""
@@ -80,6 +80,9 @@ class HistoryScreen(ActingScreen):
     def note_of(self, run: str) -> str:
         under = self.query_one(RunTable).cursor_run
         return under.note if under and under.id == run else ""
+
+    def runs_left(self, runs: tuple[str, ...]) -> None:
+        self.query_one(RunTable).clear_selection()
 
     def wanted(self) -> Wanted:
         sort, descending = SORTS[self._sort]

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.message import Message
-from textual.widgets import Button, Footer, Input, OptionList, Static
+from textual.widgets import Button, Input, OptionList, Static
 
 from clarinet_tui.ui import launch_lines
 from clarinet_tui.ui.facts import said
@@ -22,6 +22,7 @@ from clarinet_tui.ui.screens.ask import Ask
 from clarinet_tui.ui.screens.machine_screen import MachineScreen
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.choices import Choice, Choices
+from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.setting_list import SettingList
 from clarinet_tui.ui.widgets.words import Words
 from core.presets import PRESETS
@@ -30,6 +31,8 @@ HINTS = {
     "seeds": "Seeds: 1..5 is five of them, 1,2,7 are three.",
     "other-tasks": 'Any other pair of M, U, S, m, Y and D, such as M->D, or two folders: "photos->scans".',
 }
+CHECKED = ("Methods", "Tasks", "Seeds")
+"""Fields under which it is said what is wrong with them; of settings their list says it."""
 PRESET_CHOICES = tuple(Choice(name, name, preset.sentence) for name, preset in PRESETS.items())
 
 
@@ -75,14 +78,15 @@ class LaunchScreen(MachineScreen):
                 yield Button("Start now", id="start", variant="primary", compact=True)
                 yield Button("Queue paused", id="paused", compact=True)
                 yield Button("Copy command", id="copy", compact=True)
-        yield Footer()
+        yield KeyFooter()
 
     def _field(self, label: str, *parts: Choices | Input | Words) -> ComposeResult:
         with Horizontal(classes="field"):
             yield Static(label, classes="label", markup=False)
             with Vertical(classes="body"):
                 yield from parts
-                yield Words(id=f"{label.lower()}-problem", classes="problem")
+                if label in CHECKED:
+                    yield Words(id=f"{label.lower()}-problem", classes="problem")
 
     def on_mount(self) -> None:
         self._form = Form()
@@ -170,7 +174,7 @@ class LaunchScreen(MachineScreen):
     def _draw(self) -> None:
         checked, machine = self._checked, self.session.machine
         self._draw_choices()
-        for name in ("methods", "tasks", "seeds"):
+        for name in map(str.lower, CHECKED):
             line = self.query_one(f"#{name}-problem", Words)
             line.say(said((checked.problems.get(name, ""), "bad")))
             line.display = name in checked.problems
@@ -178,6 +182,8 @@ class LaunchScreen(MachineScreen):
         self.query_one("#absence", Words).say(absent)
         self.query_one("#absence").display = bool(absent)
         self.query_one(SettingList).show(checked)
+        if isinstance(self.focused, Choices):
+            self.on_choices_pointed(Choices.Pointed(self.focused.pointed))
         self._draw_sum()
 
     def _draw_sum(self) -> None:
@@ -185,7 +191,7 @@ class LaunchScreen(MachineScreen):
         if checked.grid is None:
             count = launch_lines.problem(checked) if checked.problems else said()
         else:
-            count = launch_lines.count(checked.grid) + "   " + launch_lines.estimate(checked, machine)
+            count = launch_lines.count(checked.grid) + "  " + launch_lines.estimate(checked, machine, self.size.width)
         self.query_one("#count", Words).say(count)
         self.query_one("#command", Words).say(
             said(("$ " if checked.command else "", "faint"), (checked.command, "live"))

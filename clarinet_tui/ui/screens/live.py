@@ -8,11 +8,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Footer
 
 from clarinet_tui.ui import facts
 from clarinet_tui.ui.screens.acting import ActingScreen
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class LiveScreen(ActingScreen):
             with Vertical(id="side"):
                 yield Words(id="live-about")
                 yield Words(id="readings")
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         self._charts.loss.scale = "symlog"
@@ -73,6 +73,9 @@ class LiveScreen(ActingScreen):
     def note_of(self, run: str) -> str:
         shown = self._charts.curves
         return shown.run.note if shown and shown.run.id == run else ""
+
+    def runs_left(self, runs: tuple[str, ...]) -> None:
+        self.app.switch_mode("history")
 
     def wanted(self) -> Wanted:
         from clarinet_tui.ui.readings import READINGS

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
-from clarinet_tui.ui.facts import said
+from clarinet_tui.ui.facts import Part, said
 from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
@@ -49,9 +49,21 @@ class TopBar(Horizontal):
 
     def show(self, snapshot: Snapshot) -> None:
         listing = snapshot.listing
-        running = [(f"▸ {listing.running} running", "live"), (" · ", "faint")] if listing.running else []
         runs = "1 run" if listing.all_runs == 1 else f"{listing.all_runs} runs"
-        counts = [*running, (runs, "muted"), (" · ", "faint"), (f"{self._place} ", "muted")]
+        counts = [(runs, "muted"), (self._place, "muted")]
+        if listing.running:
+            counts.insert(0, (f"▸ {listing.running} running", "live"))
         if snapshot.problem:
-            counts = [("! history trouble: see ?", "bad")]
-        self.query_one(".counts", Words).say(said(*counts))
+            counts = [("! trouble: see ?", "bad")]
+        words = self.query_one(".counts", Words)
+        words.say(said(*fitting(counts, self.size.width - words.region.x)))
+
+
+def fitting(counts: list[Part], width: int) -> list[Part]:
+    """As many of the counts as there is room for, with dots between them."""
+    parts: list[Part] = []
+    for text, role in counts:
+        if sum(len(part) for part, _ in parts) + len(text) + 4 > width and parts:
+            break
+        parts += [*([(" · ", "faint")] if parts else []), (text, role)]
+    return [*parts, (" ", "")]
