@@ -127,7 +127,8 @@ def until(found: Callable[[], object], runs_dir: Path, patience: float = PATIENC
 
 def logs(runs_dir: Path) -> str:
     """What supervisor and workers printed, for whoever reads why a test failed."""
-    return "\n".join(f"{path}:\n{path.read_text()}" for path in sorted(runs_dir.rglob("*.log")))
+    files = [path for path in sorted(runs_dir.rglob("*.log")) if path.is_file()]
+    return "\n".join(f"{path}:\n{path.read_text()}" for path in files)
 
 
 if __name__ == "__main__":

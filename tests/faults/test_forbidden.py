@@ -1,0 +1,130 @@
+"""What may not be written, and processes that are not ours: told in a sentence, and never touched."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clarinet_tui.journal.annotations import add_tag
+from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.process import Holder, alive, ask_to_stop, myself, process_start, send_signal
+from clarinet_tui.journal.queue import read_queue
+from clarinet_tui.launch import requests
+from core.errors import InputError
+from tests.faults.disks import read_only
+from tests.faults.feeding import begun, fed, logs, make, put, state, until, word
+from tests.history.made import say
+from tests.journal.said import started, step
+
+
+@contextmanager
+def mounted_read_only(run: RunDirectory) -> Iterator[None]:
+    with read_only(run.path):
+        yield
+
+
+@contextmanager
+def folders_for_files(run: RunDirectory) -> Iterator[None]:
+    """Where nothing can be mounted: a directory stands where the run's files should be."""
+    for path in (run.lock, run.log, run.journal):
+        path.mkdir()
+    yield
+
+
+@pytest.mark.parametrize("spoil", [mounted_read_only, folders_for_files])
+def test_a_run_that_cannot_be_written_is_told_and_keeps_nobody_waiting(
+    runs: Path, spoil: Callable[[RunDirectory], AbstractContextManager[None]]
+) -> None:
+    spoilt, sound = make(runs, "spoilt", "steps=3"), make(runs, "sound", "steps=3")
+    with spoil(spoilt):
+        put(spoilt, sound, retries=1)
+        with fed(runs):
+            until(lambda: not read_queue(runs).entries, runs)
+        assert (begun(spoilt), word(sound)) == ([], "finished")
+        assert "run spoilt: the worker could not be started" in logs(runs)
+        words = ["spoilt", "--runs-dir", str(runs), "--data-dir", str(runs)]
+        command = [sys.executable, "-P", "-m", "clarinet_tui.launch.worker", *words]
+        worker = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert (worker.returncode, len(worker.stderr.splitlines())) == (2, 1)
+        assert "spoilt/lock: cannot be written" in worker.stderr
+        assert state(spoilt) == "queued"  # and, half a minute after it was made, stopped
+
+
+def test_a_read_only_run_cannot_be_tagged(runs: Path) -> None:
+    run = make(runs, "one")
+    with read_only(run.path), pytest.raises(InputError, match=r"annotations\.jsonl: cannot be written: Read-only file"):
+        add_tag(run, "mine")
+    assert state(run) == "queued"
+
+
+@contextmanager
+def stranger() -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that has nothing to do with any run."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def forge(run: RunDirectory, pid: int) -> Holder:
+    """As if the run's worker had had this pid before."""
+    start = process_start(pid)
+    assert start is not None
+    holder = msgspec.structs.replace(myself(), pid=pid, start=start - 1)
+    run.lock.write_bytes(msgspec.json.encode(holder) + b"\n")
+    return holder
+
+
+def test_a_reused_pid_is_never_taken_for_the_worker_nor_signalled(runs: Path) -> None:
+    run = make(runs, "one")
+    say(run, [started(), step(1)])
+    with stranger() as process:
+        holder = forge(run, process.pid)
+        assert alive(holder) is False
+        assert not send_signal(holder, signal.SIGKILL)
+        assert not ask_to_stop(holder)
+        assert state(run) == "lost"
+        with pytest.raises(InputError, match="run one: is not running"):
+            requests.stop(run)
+        put(run, on="cpu", stop_within=0.0)
+        with fed(runs):
+            until(lambda: not read_queue(runs).entries, runs)
+            requests.resume([run], requests.Wishes(runs, runs))
+        assert process.poll() is None
+        assert state(run) == "queued" or begun(run)
+
+
+def test_a_lock_of_another_machine_is_believed_while_it_is_held_or_the_run_speaks(runs: Path) -> None:
+    run = make(runs, "one")
+    say(run, [started(), step(1)])
+    run.lock.write_bytes(msgspec.json.encode(msgspec.structs.replace(myself(), host="elsewhere")) + b"\n")
+    wishes = requests.Wishes(runs, runs, paused=True)
+    with pytest.raises(InputError, match=r"is running already, process [0-9]+ on elsewhere"):
+        requests.resume([run], wishes)
+    with pytest.raises(InputError, match=r"runs on elsewhere as process [0-9]+: stop it there"):
+        requests.stop(run)
+    os.utime(run.journal, (1.0, 1.0))
+    with fed(runs):
+        requests.resume([run], wishes)
+    assert run.id in read_queue(runs)
+
+
+def test_a_worker_that_saves_itself_is_asked_once_by_whoever_asks(runs: Path) -> None:
+    """Not from the queue: `clarinet stop` speaks to the worker itself."""
+    run = make(runs, "one", "steps=100000 saves=0.5")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-P", "-m", "tests.faults.standin", "one", "--runs-dir", str(runs), "--device", "cpu"]
+    with subprocess.Popen(command, env=environment) as worker:
+        until(lambda: begun(run) and run.journal.exists(), runs)
+        for _ in range(3):
+            assert requests.stop(run) == "was asked to stop"
+        assert requests.wait_until_stopped(run, 30.0)
+        assert worker.wait(timeout=60) == 128 + signal.SIGTERM
+    assert word(run) == "stopped"
