@@ -69,7 +69,7 @@ def who(device: Device, machine: Machine) -> list[Part]:
         return [(device.trouble, "bad")]
     if device.processes is None:
         return [*parts, ("who computes there is not told", "muted")]
-    return parts or ([("free", "good")] if device.is_gpu else [])
+    return parts or _freedom(device, machine, roomy=False)
 
 
 def foreign(device: Device, machine: Machine) -> list[Process]:

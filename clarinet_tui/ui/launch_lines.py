@@ -55,7 +55,10 @@ def absence(checked: Checked, machine: Machine | None) -> Content:
 def device_choices(device: str, machine: Machine | None, width: int) -> Iterator[Choice]:
     """Where runs may compute, with who does now."""
     yield Choice(
-        "auto", "auto", "A GPU that is free, or the CPU where there is none.", more=(("what is free", "muted"),)
+        "auto",
+        "auto",
+        "A GPU that is free, or the CPU where there is none.",
+        more=(("whatever is free first", "muted"),),
     )
     devices = machine.devices if machine else ()
     room = max(0, width - 70)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -17,10 +16,11 @@ NAME, VALUE = 22, 17
 """Columns of a setting's name and value."""
 
 
-def matching(settings: tuple[Field, ...], find: str) -> Iterator[Field]:
-    """Those in whose name or sentence all the words are."""
+def matching(settings: tuple[Field, ...], find: str) -> list[Field]:
+    """Those in whose name or sentence all the words are; those that are named so come first."""
     words = find.lower().split()
-    return (one for one in settings if all(word in f"{one.name} {one.sentence}".lower() for word in words))
+    found = [one for one in settings if all(word in f"{one.name} {one.sentence}".lower() for word in words)]
+    return sorted(found, key=lambda one: not all(word in one.name for word in words))
 
 
 def line(setting: Field, checked: Checked, width: int) -> Content:

@@ -44,6 +44,7 @@ class LaunchScreen(MachineScreen):
         Binding("ctrl+s", "start(False)", "Start", id="launch.start", tooltip="Start these runs before all that wait"),
         Binding("ctrl+l", "start(True)", "Queue paused", id="launch.paused", tooltip="Queue them, and start none yet"),
         Binding("y,ctrl+y", "copy_command", "Copy", id="launch.copy", tooltip="Copy the command line"),
+        Binding("tab", "app.focus_next", "Next", id="launch.tab", tooltip="Next field"),
         Binding("down", "app.focus_next", "Next field", id="launch.next", show=False),
         Binding("up", "app.focus_previous", "Field before", id="launch.before", show=False),
         Binding("escape", "app.view('history')", "Back", id="launch.back"),

@@ -61,11 +61,11 @@ class SettingList(Vertical):
         with Horizontal(id="finding", classes="line"):
             yield Static(" / ", classes="prompt", markup=False)
             yield Input(placeholder="a word of its name or sentence", compact=True, id="find")
-        yield PickList(id="setting-lines")
         with Horizontal(id="editing", classes="line"):
             yield Words(id="edited-name", classes="prompt")
             yield Input(compact=True, id="edit")
         yield Words(id="expected")
+        yield PickList(id="setting-lines")
 
     @property
     def _list(self) -> PickList:
