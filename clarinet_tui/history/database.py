@@ -135,14 +135,27 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def _in_words(path: Path, error: sqlite3.DatabaseError) -> HistoryError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    exactly = getattr(error, "sqlite_errorcode", 0)
+    code = exactly & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return HistoryError(f"{path}: locked by another program for more than {BUSY_SECONDS:.0f} s: try again")
-    if code == sqlite3.SQLITE_FULL:
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _disk_is_full(path)):
         return HistoryError(f"{path}: the disk is full: the runs go on, and the history catches up when there is room")
+    if code == sqlite3.SQLITE_IOERR and exactly != sqlite3.SQLITE_IOERR_SHORT_READ:
+        return HistoryError(
+            f"{path}: its disk fails ({error}): the runs go on; try again, or keep it elsewhere with --db"
+        )
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return HistoryError(f"{path}: cannot be opened for writing: give --db a path on a disk of your own")
     return damaged(path, str(error))
+
+
+def _disk_is_full(path: Path) -> bool:
+    """SQLite tells the one file that it writes by memory as any other error."""
+    try:
+        return os.statvfs(path.parent).f_bavail == 0
+    except OSError:
+        return False
 
 
 def damaged(path: Path, why: str) -> DamagedHistory:
