@@ -243,8 +243,11 @@ def main(executor: Executor | None = None) -> int:
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(hold(runs_dir / SUPERVISOR_LOCK, "the supervisor's lock"))
-        except InputError:
-            return 0  # somebody else was quicker, and does the same
+        except InputError as error:
+            if error.__cause__ is None:
+                return 0  # somebody else was quicker, and does the same
+            say(str(error))
+            return 1
         mine = partial(still_mine, runs_dir / SUPERVISOR_LOCK)
         supervise(Supervisor(runs_dir, executor or LocalExecutor(), say=say), stack.close, mine)
     return 0
@@ -267,7 +270,9 @@ def supervise(supervisor: Supervisor, release: Callable[[], None], mine: Callabl
 
 
 def say(sentence: str) -> None:
-    print(time.strftime("%F %T"), sentence, flush=True)
+    """To our log; what a full disk does not take is kept until there is room."""
+    with contextlib.suppress(OSError):
+        print(time.strftime("%F %T"), sentence, flush=True)
 
 
 if __name__ == "__main__":
