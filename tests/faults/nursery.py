@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import sys
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 from clarinet_tui.journal.directory import RunDirectory
 
@@ -11,16 +12,16 @@ _nursery = multiprocessing.get_context("forkserver")
 _nursery.set_forkserver_preload(["core.train", "core.data.load", "clarinet_tui.launch.worker"])
 
 
-def born(run: RunDirectory, *words: str) -> BaseProcess:
+def born(run: RunDirectory, log: Path | None = None) -> BaseProcess:
     """A worker of the run; it goes on from a checkpoint where there is one."""
-    resume = ("--resume",) if run.has_checkpoint else ()
-    words = (run.id, "--runs-dir", str(run.runs_dir), "--data-dir", str(run.runs_dir), *resume, *words)
-    process = _nursery.Process(target=_work, args=(words, str(run.log)), daemon=True)
+    words = [run.id, "--runs-dir", str(run.runs_dir), "--data-dir", str(run.runs_dir)]
+    words += ["--resume"] if run.has_checkpoint else []
+    process = _nursery.Process(target=_work, args=(words, str(log or run.log)), daemon=True)
     process.start()
     return process
 
 
-def _work(words: tuple[str, ...], log: str) -> None:
+def _work(words: list[str], log: str) -> None:
     from clarinet_tui.launch.worker import main
 
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
