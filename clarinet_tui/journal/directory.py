@@ -96,11 +96,14 @@ class RunDirectory:
         import tomli_w
 
         now = now or datetime.now(UTC)
+        settings = tomli_w.dumps(msgspec.to_builtins(config)).encode()
+        if len(settings) > LARGEST_CONFIG:
+            raise InputError("settings: expected less than 1 MB of them: one is far too long")
         with told(Path(runs_dir)):
             Path(runs_dir).mkdir(parents=True, exist_ok=True)
             run = cls._reserve(runs_dir, id, now, random)
             write_created(run.annotations, now.timestamp())
-            replace_file(run.config, tomli_w.dumps(msgspec.to_builtins(config)).encode())
+            replace_file(run.config, settings)
         return run
 
     @classmethod
@@ -132,6 +135,8 @@ class RunDirectory:
             settings = tomllib.loads(content.decode())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"{self.config}: {error}") from None
+        except RecursionError:
+            raise InputError(f"{self.config}: nested deeper than any run's settings are") from None
         return convert(settings, str(self.config))
 
     def hold(self) -> AbstractContextManager[Holder]:
