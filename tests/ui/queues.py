@@ -52,7 +52,7 @@ def still_machine(library: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setenv("STANDIN_FOREIGN", str(ELSEWHERE))
     patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     patch.setattr("clarinet_tui.launch.devices.read_cpu", lambda seconds, trouble=None: CPU)
-    patch.setattr("core.resolve.default_threads", lambda cores=None: 8)
+    patch.setattr(os, "cpu_count", lambda: 8)
 
 
 def dismissed(runs_dir: Path) -> Iterator[Path]:

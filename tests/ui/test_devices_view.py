@@ -1,0 +1,152 @@
+"""Devices and queue: what is on them, what waits, and what the keys do to queue.json."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from clarinet_tui.journal.queue import change_queue
+from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.widgets.pick_list import PickList
+from tests.launch.standin import BUSY, FREE, build
+from tests.ui.conftest import SIZES, make_app, screen_text, until
+from tests.ui.queues import dismissed, fill_queue, hold_queue, queue_of, still_machine, waiting
+from tests.ui.runs import three_runs
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture
+def held(runs_dir: Path) -> Iterator[Path]:
+    runs_dir.mkdir()
+    hold_queue(runs_dir)
+    yield from dismissed(runs_dir)
+
+
+async def opened(pilot: Pilot[None]) -> PickList:
+    await pilot.press("6")
+    await until(pilot, lambda: " cpu " in screen_text(pilot.app), "the devices")
+    return pilot.app.screen.query_one("#queue", PickList)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_devices_with_load_and_strangers(
+    app: ClarinetApp, library: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    still_machine(library, monkeypatch)
+    async with app.run_test(size=size) as pilot:
+        await opened(pilot)
+        lines = screen_text(app).splitlines()
+        assert "cuda:0  RTX 3090" in lines[2]
+        assert "0.5/24.0 GiB" in lines[2]
+        assert "free" in lines[2]
+        assert "97 %" in lines[3]
+        assert "71" in lines[3]
+        assert "?: ? 4194305 computes, 9.0 GiB" in lines[4]
+        assert "full" in lines[5]
+        assert "The queue is empty" in screen_text(app)
+
+
+async def test_a_driver_that_fails_is_told(app: ClarinetApp, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    still_machine(library, monkeypatch)
+    monkeypatch.setenv("STANDIN_LOST", "1")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await opened(pilot)
+        assert "cuda:1: NVIDIA's driver says" in screen_text(app)
+
+
+async def test_a_run_stands_on_its_device(held: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    still_machine(library, monkeypatch)
+    monkeypatch.setenv("STANDIN_FOREIGN", str(os.getpid()))
+    run = fill_queue(held, "aaa111", "bbb222")[0]
+    change_queue(held, lambda queue: queue.change([run.id], on=BUSY, begun=1.0))
+    app = make_app(held)
+    with run.hold():
+        async with app.run_test(size=(160, 48)) as pilot:
+            await opened(pilot)
+            await until(pilot, lambda: "1 started, 1 waiting" in screen_text(app))
+            lines = screen_text(app).splitlines()
+            place = next(number for number, line in enumerate(lines) if "cuda:1" in line)
+            assert "▸ aaa111  clarinet  Y→D  seed 1" in lines[place + 1]
+            assert "computes" not in lines[place + 2]
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_order_hold_and_cancel(held: Path, size: tuple[int, int]) -> None:
+    fill_queue(held, "aaa111", "bbb222", "ccc333")
+    app = make_app(held)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        lines = await opened(pilot)
+        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await pilot.press("J", "J")
+        await until(pilot, lambda: waiting(held) == ["bbb222", "ccc333", "aaa111"], "two steps down")
+        await until(pilot, lambda: lines.highlighted == 2, "the cursor's move with its run")
+        assert lines.pointed == "aaa111"
+        await pilot.press("shift+up")
+        await until(pilot, lambda: waiting(held) == ["bbb222", "aaa111", "ccc333"], "one step up")
+        await pilot.press("p")
+        await until(pilot, lambda: queue_of(held)["aaa111"].paused, "the pause")
+        await until(pilot, lambda: "‖ aaa111" in screen_text(app), "its sign")
+        await pilot.press("p")
+        await until(pilot, lambda: not queue_of(held)["aaa111"].paused, "the end of the pause")
+        await pilot.press("d")
+        await until(pilot, lambda: waiting(held) == ["bbb222", "ccc333"], "the cancelling")
+        await until(pilot, lambda: "aaa111 has left the queue" in screen_text(app), "the notice")
+
+
+async def test_the_whole_queue_pauses_and_goes_on(held: Path) -> None:
+    run = fill_queue(held, "aaa111")[0]
+    change_queue(held, lambda queue: queue.change([run.id], paused=True))
+    app = make_app(held)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await until(pilot, lambda: "paused: P continues it" in screen_text(app))
+        await pilot.press("P")
+        await until(pilot, lambda: not queue_of(held).paused, "the queue's going on")
+        await until(pilot, lambda: "P continues it" not in screen_text(app))
+        await pilot.press("P")
+        await until(pilot, lambda: queue_of(held).paused, "the pause")
+
+
+async def test_slots_of_the_device_under_the_cursor(held: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    still_machine(library, monkeypatch)
+    app = make_app(held)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await opened(pilot)
+        app.screen.query_one("#devices").focus()
+        await pilot.press("plus")
+        await until(pilot, lambda: queue_of(held).slots_of(FREE) == 2, "two slots")
+        await pilot.press("minus", "minus")
+        await until(pilot, lambda: "expected 1 to 64, got 0" in screen_text(app), "the refusal")
+        assert queue_of(held).slots_of(FREE) == 1
+
+
+async def test_what_a_run_waits_for_is_told_in_full(held: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    still_machine(library, monkeypatch)
+    fill_queue(held, "aaa111", device="cuda:9")
+    app = make_app(held)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await until(pilot, lambda: "aaa111: device: there is no cuda:9 here, but cuda:0" in screen_text(app))
+
+
+async def test_enter_opens_a_run_and_keys_without_one_say_so(held: Path) -> None:
+    three_runs(held)
+    fill_queue(held, "ddd444")
+    app = make_app(held)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await opened(pilot)
+        await until(pilot, lambda: "ddd444" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.current_mode == "live", "Live")
+        assert app.session.watched == "ddd444"
+        await pilot.press("6", "d")
+        await until(pilot, lambda: not waiting(held), "the cancelling")
+        await until(pilot, lambda: "The queue is empty" in screen_text(app))
+        await pilot.press("d")
+        await until(pilot, lambda: screen_text(app).count("The queue is empty") == 2, "the notice")
