@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -101,14 +102,22 @@ def estimate(checked: Checked, machine: Machine | None, width: int) -> Content:
         return said((f"time unknown{why}", "muted"))
     each = [machine.durations[kind].seconds for kind in kinds]
     slots = _slots(checked.form.device, machine)
-    total = sum(each) * len(grid) / len(kinds) / max(1, min(slots, len(grid)))
+    total = _together(each * (len(grid) // len(kinds)), slots)
     known = sum(machine.durations[kind].runs for kind in kinds)
-    parts: list[Part] = [("about ", "muted"), (duration(max(total, max(each))), "strong")]
+    parts: list[Part] = [("about ", "muted"), (duration(total), "strong")]
     if len(grid) > 1:
         span = duration(min(each)) if min(each) == max(each) else f"{duration(min(each))} to {duration(max(each))}"
         parts.append((f", each {span}", "muted"))
     more = f", on {_plural(slots, 'slot')}, as {_plural(known, 'finished run')} took" if width >= ROOMY else ""
     return said(*parts, (more, "muted"))
+
+
+def _together(seconds: list[float], slots: int) -> float:
+    """Until the last one ends, if each starts where a slot is free first."""
+    busy = [0.0] * max(1, slots)
+    for one in seconds:
+        heapq.heapreplace(busy, busy[0] + one)
+    return max(busy)
 
 
 def _slots(device: str, machine: Machine) -> int:
