@@ -1,14 +1,10 @@
-"""Trains the paper's methods on real digits and writes what was measured to docs/results.md.
+"""Writes what was measured on real digits to docs/results.md: the finished runs of a runs directory, as a table.
 
-python -m benchmarks.results --data-dir DATA --runs-dir runs/results --jobs 2 "M->U" "U->M"
-Runs that are finished are not repeated; stopped ones go on. Only what is in the runs directory is reported.
+clarinet sweep --methods clarinet,gac --tasks "M->U,U->M" --preset quick --runs-dir runs/results --data-dir DATA
+python -m benchmarks.results runs/results
 """
 
 import argparse
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,47 +14,15 @@ from clarinet_tui.history.queries import RunRow, list_runs
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.environment import read_environment
 
-PAPER = ("clarinet", "clarinet-no-t", "clarinet-ce", "gac", "gac+dan", "gac+dann", "gac+cdan-e")
+PAPER = ("gac", "gac+dan", "gac+dann", "gac+cdan-e", "clarinet", "clarinet-no-t", "clarinet-ce")
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 RESULTS = Path("docs/results.md")
 
 
 def main() -> None:
-    arguments = parse()
-    jobs = [(method, task) for task in arguments.tasks for method in arguments.methods]
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        codes = list(pool.map(lambda job: run(arguments, *job), jobs))
-    write(arguments.runs_dir)
-    sys.exit(max(codes, default=0))
-
-
-def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tasks", nargs="*")
-    parser.add_argument("--methods", nargs="+", default=PAPER)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--preset", default="quick")
-    parser.add_argument("--runs-dir", type=Path, default=Path("runs/results"))
-    parser.add_argument("--data-dir", type=Path, default=Path("data"))
-    parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
-    parser.add_argument("--threads", type=int, default=max(1, (os.cpu_count() or 2) // 2), help="of each run")
-    return parser.parse_args()
-
-
-def run(arguments: argparse.Namespace, method: str, task: str) -> int:
-    name = "".join(letter for letter in f"{method}{task}" if letter.isalnum())
-    number = "".join("u" if letter.isupper() else "l" for letter in task if letter.isalpha())
-    words = ["--method", method, "--task", task, "--seed", str(arguments.seed), "--preset", arguments.preset]
-    words += ["--set", f"threads={arguments.threads}", "--run-id", f"{name.lower()}{number}{arguments.seed}"]
-    words += ["--runs-dir", str(arguments.runs_dir), "--data-dir", str(arguments.data_dir)]
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()", "run", "--headless", *words],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    print(f"{method} {task}: {(done.stdout.splitlines() or ['nothing said'])[-1]}", flush=True)
-    return done.returncode
+    parser.add_argument("runs_dir", type=Path)
+    write(parser.parse_args().runs_dir)
 
 
 def write(runs_dir: Path) -> None:
