@@ -5,7 +5,7 @@ READY := .venv/.ready
 export PYTHONSAFEPATH := 1
 export CLARINET_TEST_DATA ?= $(wildcard ../shared/data)
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test lint bench soak clean
 
 setup: $(READY)
 
@@ -31,6 +31,10 @@ lint: setup
 bench: setup
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.loop
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.memory
+
+soak: setup
+	@CLARINET_SOAK=1 $(BIN)/python -m pytest --durations 10 tests/faults
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.soak
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
