@@ -13,7 +13,7 @@ from clarinet_tui.journal.process import alive, ask_to_stop, send_signal
 from clarinet_tui.journal.queue import Entry, Queue, change_queue, read_queue
 from clarinet_tui.journal.reader import last_word
 from clarinet_tui.launch.devices import candidates, list_devices
-from clarinet_tui.launch.presence import ensure_supervisor
+from clarinet_tui.launch.presence import ensure_supervisor, supervisor
 from clarinet_tui.launch.presence import holder_of as holder_of
 from core.config import RunConfig
 from core.errors import InputError
@@ -62,13 +62,18 @@ def resume(runs: Sequence[RunDirectory], wishes: Wishes, device: str | None = No
         return
     queue = read_queue(runs[0].runs_dir)
     for run in runs:
-        if run.id in queue:
+        if run.id in queue and not _abandoned(run, queue[run.id]):
             raise InputError(f"run {run.id}: is {'queued' if queue[run.id].waits else 'running'} already")
         if holder := holder_of(run):
             raise InputError(f"run {run.id}: is running already, process {holder.pid} on {holder.host}")
         if (word := last_word(run.journal)) and word["event"] == "finished":
             raise InputError(f"run {run.id}: is finished: `clarinet clone {run.id}` makes another one like it")
     enqueue(runs, wishes, device)
+
+
+def _abandoned(run: RunDirectory, entry: Entry) -> bool:
+    """Whether its worker was killed and the supervisor with it, so that nobody has taken it out of the queue."""
+    return not entry.waits and holder_of(run) is None and supervisor(run.runs_dir) is None
 
 
 def _enqueue(runs_dir: Path, asked: Sequence[tuple[str, str]], wishes: Wishes) -> None:
@@ -88,7 +93,9 @@ def _enqueue(runs_dir: Path, asked: Sequence[tuple[str, str]], wishes: Wishes) -
     ]
 
     def add(queue: Queue) -> Queue:
-        return queue.with_entries([*queue.entries, *(entry for entry in entries if entry.id not in queue)])
+        old = [entry.id for entry in entries if entry.id in queue]
+        kept = queue.without([one for one in old if _abandoned(RunDirectory(runs_dir, one), queue[one])])
+        return queue.with_entries([*kept.entries, *(entry for entry in entries if entry.id not in kept)])
 
     change_queue(runs_dir, add)
     ensure_supervisor(runs_dir)
