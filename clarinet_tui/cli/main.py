@@ -17,6 +17,7 @@ from clarinet_tui.cli import (
     logs,
     manage,
     metrics,
+    plot,
     queue,
     run,
     sweep,
@@ -59,6 +60,7 @@ app.command("logs")(logs.logs)
 app.command("metrics")(metrics.metrics)
 app.command("compare")(compare.compare)
 app.command("table")(table.table)
+app.command("plot")(plot.plot)
 app.command("reindex")(history.reindex)
 app.command("devices")(devices.devices)
 app.command("doctor")(doctor.doctor)

@@ -1,0 +1,66 @@
+"""`clarinet plot` from the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.cli.plot import AXES, BandName, BudgetName
+from clarinet_tui.evidence.course import AXES as KNOWN_AXES
+from clarinet_tui.evidence.figures import BANDS
+from clarinet_tui.evidence.figures_budget import BUDGETS
+from tests.cli.test_history import clarinet, here
+from tests.evidence.trained import trained
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    for seed in (1, 2):
+        trained(tmp_path / "runs", f"run{seed}", [20, 60 + seed], seed=seed)
+    return tmp_path / "runs"
+
+
+def test_a_figure_in_the_terminal_and_as_a_file(tmp_path: Path, runs: Path) -> None:
+    shown = clarinet(tmp_path, "plot")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "● CLARINET  61.5  (60.79 to 62.21)  published 83.69" in shown.stdout
+    written = clarinet(tmp_path, "plot", "accuracy", "--x", "time", "--out", "figure.PDF", "--width", "3.3")
+    assert (written.returncode, written.stderr) == (0, "")
+    assert written.stdout.startswith("Written: figure.PDF\n· Line: mean over seeds")
+    assert (tmp_path / "figure.PDF").read_bytes().startswith(b"%PDF")
+
+
+def test_the_numbers_of_a_figure(runs: Path) -> None:
+    drawn = json.loads(here(runs, "plot", "losses", "--metric", "adversarial_loss", "--json").stdout)
+    assert drawn["panels"][0]["title"] == "U→M: adversarial loss"
+    assert set(drawn["panels"][0]["lines"][0]["y"]) == {0.5}
+    matrix = json.loads(here(runs, "plot", "confusion", "seed:1", "--json").stdout)["panels"][0]
+    assert matrix["counts"] == [[61, 39], [39, 61]]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["accuracy", "--out", "figure.gif"], "expected a name that ends with .png, .svg, .pdf"),
+        (["accuracy", "--out", "nowhere/figure.png"], "nowhere: cannot be written"),
+        (["accuracy", "--out", "figure.png", "--json"], "say one of them"),
+        (["losses", "--x", "time"], "--x: only for `clarinet plot accuracy`"),
+        (["accuracy", "--metric", "mmd"], "--metric: only for `clarinet plot losses`"),
+        (["losses", "--along", "source_fraction"], "--along: only for `clarinet plot budget`"),
+        (["accuracy", "method:none"], "no run matches 'method:none'"),
+        (["budget"], "no two finished runs differ"),
+    ],
+)
+def test_wrong_input_is_a_sentence(runs: Path, words: list[str], sentence: str) -> None:
+    assert sentence in str(here(runs, "plot", *words).exception)
+
+
+def test_a_run_that_waits_has_nothing_to_draw(tmp_path: Path) -> None:
+    trained(tmp_path, "aaa", [], end="running")
+    assert "none of these runs has anything to draw yet" in str(here(tmp_path, "plot").exception)
+
+
+def test_everything_can_be_asked_for() -> None:
+    assert tuple(AXES.values()) == KNOWN_AXES
+    assert tuple(BandName) == BANDS
+    assert tuple(BudgetName) == BUDGETS

@@ -1,0 +1,225 @@
+"""Figures: which runs are in them, what is drawn, and that files are the same every time."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from clarinet_tui.evidence.figures import Drawing, Line, Matrix, Panel, as_object, slots
+from clarinet_tui.evidence.figures_accuracy import accuracy
+from clarinet_tui.evidence.figures_budget import budget
+from clarinet_tui.evidence.figures_confusion import confusion
+from clarinet_tui.evidence.figures_losses import losses
+from clarinet_tui.evidence.figures_paint import FORMATS, Format, paint
+from clarinet_tui.evidence.figures_sides import choose
+from clarinet_tui.evidence.figures_style import DARK, MARKERS, PRINT
+from clarinet_tui.evidence.terminal_dots import BRAILLE, SIGNS, Dots, dots_for
+from clarinet_tui.evidence.terminal_plot import MARKS, terminal_view
+from clarinet_tui.evidence.terminal_ticks import ticks
+from core.errors import InputError
+from tests.cli.test_imports import HEAVY, loaded_by
+from tests.evidence.made import archive_of, finished
+from tests.evidence.trained import trained
+
+
+def lines_of(drawing: Drawing) -> list[tuple[Panel, Line]]:
+    return [(panel, line) for panel in drawing.panels if isinstance(panel, Panel) for line in panel.lines]
+
+
+def said(drawing: Drawing, *, width: int = 80, dots: Dots = BRAILLE) -> list[str]:
+    page = io.StringIO()
+    Console(file=page, width=width, highlight=False).print(terminal_view(drawing, width, dots=dots))
+    return page.getvalue().splitlines()
+
+
+def test_accuracy_is_a_mean_over_seeds_with_a_band_runs_behind_it_and_the_published_level(tmp_path: Path) -> None:
+    trained(tmp_path, "aaa", [20, 60], seed=1)
+    trained(tmp_path, "bbb", [40, 80], seed=2)
+    trained(tmp_path, "ccc", [90, 90, 90], seed=3, end="running")
+    trained(tmp_path, "ddd", [99, 99], seed=4, epochs=9)
+    archive = archive_of(tmp_path)
+    drawing = accuracy(archive, choose(archive))
+    ((panel, line),) = lines_of(drawing)
+    assert (panel.title, line.label, line.level) == ("U→M", "CLARINET", 83.692)
+    np.testing.assert_allclose(line.y, [30, 70])  # neither the one that goes on nor that of another protocol
+    assert line.low is not None
+    np.testing.assert_allclose(line.low, np.array([30, 70]) - np.sqrt(200))
+    assert sorted(len(y) for _, y in line.members) == [2, 2, 3]
+    assert any("epochs is 9, not 3" in note for note in drawing.notes)
+    assert any("Dashed" in note for note in drawing.notes)
+
+
+def test_a_two_step_line_begins_where_stage_1_is_paid_for(tmp_path: Path) -> None:
+    trained(tmp_path, "aaa", [50, 60], method="gac+dann", task="Y->D")
+    archive = archive_of(tmp_path)
+    chosen = choose(archive)
+    places = {}
+    for axis in ("epoch", "adaptation epoch", "samples", "device time"):
+        ((panel, line),) = lines_of(accuracy(archive, chosen, axis=axis))
+        np.testing.assert_array_equal(line.y, [50, 60])
+        assert line.level is None
+        places[panel.x_name] = line.x.tolist()
+    batch = chosen.sides[0].settings
+    assert batch is not None
+    stage1 = 20 * batch["stage1.batch_size"]
+    seconds = [30 / 64, 40 / 64]
+    images = [stage1 + 20 * batch["batch_size"], stage1 + 40 * batch["batch_size"]]
+    assert places["epoch"] == [3, 4]
+    assert places["adaptation epoch"] == [1, 2]
+    assert next(values for name, values in places.items() if "time" in name) == seconds
+    unit = 1e3 if "images trained on (thousands)" in places else 1
+    assert next(values for name, values in places.items() if "images" in name) == [count / unit for count in images]
+
+
+def test_what_has_no_place_on_the_axis_is_said(tmp_path: Path) -> None:
+    trained(tmp_path, "aaa", [50], method="gac")
+    archive = archive_of(tmp_path)
+    drawing = accuracy(archive, choose(archive), axis="adaptation epoch")
+    assert drawing.panels == ()
+    assert "U→M GAC: nothing to draw against adaptation epoch" in drawing.notes
+
+
+def test_one_preset_is_drawn_and_the_others_are_named(tmp_path: Path) -> None:
+    trained(tmp_path, "aaa", [50], seed=1)
+    trained(tmp_path, "bbb", [60], seed=2)
+    trained(tmp_path, "ccc", [70], preset="quick")
+    archive = archive_of(tmp_path)
+    assert choose(archive).notes == ("left out: preset quick (1 run)",)
+    ((_, line),) = lines_of(accuracy(archive, choose(archive, preset="quick"), band="range"))
+    assert line.y.tolist() == [70]
+    with pytest.raises(InputError, match="no run matches 'seed:9'"):
+        choose(archive, "seed:9")
+
+
+def test_losses_are_bounded_and_a_single_run_has_its_own_envelope(tmp_path: Path) -> None:
+    trained(tmp_path, "aaa", [50] * 30)
+    trained(tmp_path, "bbb", [50] * 30, method="gac+dann")
+    trained(tmp_path, "ccc", [50] * 30, method="gac+dann", seed=2)
+    archive = archive_of(tmp_path)
+    drawing = losses(archive, choose(archive), points=20)
+    found = {(panel.title, line.label): line for panel, line in lines_of(drawing)}
+    assert set(found) == {
+        ("U→M: complementary loss", "CLARINET"),
+        ("U→M: complementary loss", "GAC+DANN"),
+        ("U→M: adversarial loss", "CLARINET"),
+        ("U→M: adversarial loss", "GAC+DANN"),
+    }
+    alone = found["U→M: complementary loss", "CLARINET"]
+    assert len(alone.x) == 20
+    assert alone.low is not None
+    assert alone.high is not None
+    assert alone.low[0] < alone.y[0] < alone.high[0]
+    with pytest.raises(InputError, match="no run has 'mmd'"):
+        losses(archive, choose(archive), metrics=["mmd"])
+
+
+def test_confusion_is_summed_over_the_runs_that_count(tmp_path: Path) -> None:
+    trained(tmp_path, "aaa", [50, 80], seed=1)
+    trained(tmp_path, "bbb", [50, 60], seed=2)
+    trained(tmp_path, "ccc", [10], seed=3, end="failed")
+    archive = archive_of(tmp_path)
+    drawing = confusion(archive, choose(archive))
+    assert drawing.panels == (Matrix("U→M CLARINET (2 runs)", ("cat", "dog"), ((140, 60), (60, 140))),)
+    assert any("cat   70  30" in line for line in said(drawing))
+
+
+def test_budget_takes_runs_that_differ_in_it_alone(tmp_path: Path) -> None:
+    for place, (share, reached) in enumerate(((0.1, 40.0), (0.1, 44.0), (1.0, 80.0))):
+        finished(tmp_path, f"run{place}", reached, seed=place + 1, source_fraction=share)
+    finished(tmp_path, "other", 99.0, source_fraction=0.5, epochs=9)
+    archive = archive_of(tmp_path)
+    drawing = budget(archive)
+    ((panel, line),) = lines_of(drawing)
+    assert panel.bars
+    assert (line.x.tolist(), line.y.tolist()) == ([0.1, 1.0], [42.0, 80.0])
+    assert line.low is not None
+    np.testing.assert_allclose(line.low, [42 - np.sqrt(8), np.nan])
+    assert "left out: U→M CLARINET: differs in more than source_fraction (1 protocols)" in drawing.notes
+    with pytest.raises(InputError, match="no two finished runs differ"):
+        budget(archive, "seed:3")
+
+
+def strange() -> Drawing:
+    """Hostile names, gaps, a single point."""
+    x, y = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, np.nan, 3.0, 2.0])
+    nasty = "$\\frac{ <b>&\x1b[2J [red]数"
+    lines = (Line(nasty, 0, x, y, y - 1, y + 1, ((x, y),), 2.5), Line("one point", 9, x[:1], y[:1]))
+    return Drawing(
+        "strange", nasty, (Panel(nasty, "epoch", "%", lines), Matrix(nasty, ("a", nasty), ((1, 0), (0, 0)))), (nasty,)
+    )
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_files_are_the_same_every_time_and_say_nothing_of_when(format: Format) -> None:  # noqa: A002
+    painted = paint(strange(), format, width=3.3)
+    assert painted == paint(strange(), format, width=3.3)
+    assert painted.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[format])
+    assert b"Date" not in painted
+    if format == "pdf":
+        assert b"/FontFile2" in painted  # the fonts are in it
+    if format == "svg":
+        assert b"<text" not in painted  # letters are outlines
+        assert b"<b>" not in painted
+
+
+def test_an_svg_with_real_text_escapes_it() -> None:
+    painted = paint(strange(), "svg", real_text=True).decode()
+    assert "$\\frac{ &lt;b&gt;&amp;[2J [red]数" in painted
+    assert "<b>" not in painted
+
+
+def test_a_terminal_draws_ticks_marks_gaps_and_levels() -> None:
+    x = np.arange(101.0)
+    drawing = Drawing(
+        "d", "t", (Panel("p", "epoch", "%", (Line("up", 0, x, x, level=50.0), Line("down", 1, x, 100 - x))),)
+    )
+    shown = said(drawing, width=60)
+    assert shown[0] == "p"
+    rows = shown[1:15]
+    assert rows[0].startswith("    100 ┤⠑⠢⢄")
+    assert rows[0].rstrip().endswith("⠔●")
+    assert rows[-1].rstrip().endswith("■")
+    dotted = [sum("⠀" < sign <= "⣿" for sign in row) for row in rows]
+    assert [place for place, count in enumerate(dotted) if count > 20] == [7]  # the level, all the way
+    assert shown[16].split() == ["0", "25", "50", "75", "100"]
+    assert shown[18:20] == ["  ● up  100  published 50", "  ■ down  0"]
+    plain = said(drawing, width=60, dots=SIGNS)
+    assert not any("⠀" <= sign <= "⣿" for row in plain for sign in row)
+
+
+def test_hostile_names_steer_no_terminal() -> None:
+    assert not any("\x1b" in line for line in said(strange()))
+    assert any("[red]" in line for line in said(strange()))
+
+
+def test_ticks_are_round() -> None:
+    assert [tick.label for tick in ticks(0, 97, 5)] == ["0", "20", "40", "60", "80"]
+    assert [tick.label for tick in ticks(0.45, 0.76, 4)] == ["0.5", "0.6", "0.7"]
+    assert ticks(1, 1, 4) == []
+
+
+def test_braille_is_drawn_where_it_can_be_seen() -> None:
+    assert dots_for({"TERM": "xterm"}, "utf-8") is BRAILLE
+    assert dots_for({"TERM": "linux"}, "utf-8") is SIGNS
+    assert dots_for({}, "latin-1") is SIGNS
+
+
+def test_a_method_looks_the_same_in_every_figure_and_no_two_look_alike() -> None:
+    assert slots(["gac", "mine", "clarinet", "yours"]) == {"gac": 7, "mine": 8, "clarinet": 0, "yours": 9}
+    for theme in (PRINT, DARK):
+        assert len({(theme.line(slot), MARKERS[slot % len(MARKERS)]) for slot in range(70)}) == 70
+    assert len(MARKS) == len(MARKERS)
+
+
+def test_numbers_for_programs_have_gaps() -> None:
+    panel = as_object(strange())["panels"][0]
+    assert panel["lines"][0]["y"] == [1.0, None, 3.0, 2.0]
+    assert panel["lines"][0]["runs"][0]["x"] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_figures_load_nothing_heavy_before_they_are_drawn() -> None:
+    rooms = ("figures_accuracy", "figures_budget", "figures_confusion", "figures_losses", "figures_paint")
+    code = "\n".join(f"import clarinet_tui.evidence.{room}" for room in (*rooms, "terminal_plot"))
+    assert not loaded_by(code) & (HEAVY | {"numpy", "rich"})
