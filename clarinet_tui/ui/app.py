@@ -75,8 +75,12 @@ class ClarinetApp(App[None]):
         self.machine_feed = MachineFeed(runs_dir, data_dir, self._perceive, database=database)
         self.session.watch, self.session.look_again = self.machine_feed.want, self.machine_feed.again
         self.session.watched = runs[0] if runs else None
-        self.session.compared = runs[:2] if len(runs) > 1 else ()
-        self._first_view = ("history", "live", "compare")[min(len(runs), 2)]
+        self.session.overlaid = runs if len(runs) > 1 else ()
+        self._first_view = "live" if runs else "history"
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """For themes of the terminal's own colours, which have no shades."""
+        return {"foreground-disabled": "ansi_default 50%"}
 
     def on_mount(self) -> None:
         self.add_mode("history", lambda: HistoryScreen(self.session))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from clarinet_tui.ui.widgets.chart import Line, Mark
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clarinet_tui.history.queries import Series
+    from clarinet_tui.history.queries import RunRow, Series
     from clarinet_tui.ui.snapshot import Curves
 
 LOSSES = {
@@ -35,6 +36,22 @@ def lines_of(curves: Curves, names: dict[str, str], axis: AxisName = "iteration"
         x = curves.pace.along(axis, np.asarray(series.x, dtype=np.float64))
         lines.append(Line.envelope(name, x, series.low, series.high, series.mean, series.missing, slot=slot))
     return tuple(lines)
+
+
+def overlaid(runs: Sequence[Curves], metric: str, axis: AxisName, front: str) -> tuple[Line, ...]:
+    """One metric of several runs: a colour and a marker for each; the run in front lies on top."""
+    lines = []
+    for slot, curves in enumerate(runs):
+        series = curves.series.get(metric)
+        if series is not None and len(series.x):
+            x = curves.pace.along(axis, np.asarray(series.x, dtype=np.float64))
+            lines.append((curves.run.id != front, Line.of(label(curves.run), x, series.mean, slot=slot)))
+    return tuple(line for _, line in sorted(lines, key=lambda pair: pair[0]))
+
+
+def label(run: RunRow) -> str:
+    """A run among others: id, method and seed."""
+    return f"{run.id} {run.method or '?'} {'?' if run.seed is None else run.seed}"
 
 
 def marks_of(curves: Curves, axis: AxisName = "iteration") -> tuple[Mark, ...]:

@@ -12,6 +12,7 @@ from clarinet_tui.journal.files import modified
 from clarinet_tui.journal.reader import number
 from clarinet_tui.ui.detail import Confusion, Detail, DetailWanted, Failure, Lines
 from clarinet_tui.ui.log_reader import LogReader
+from clarinet_tui.ui.memory import Memory
 from clarinet_tui.ui.papers import settings_of, surroundings_of
 from core.errors import InputError
 
@@ -26,9 +27,9 @@ class DetailReader:
     def __init__(self, runs_dir: Path) -> None:
         self._runs_dir = runs_dir
         self._last: tuple[object, Detail] | None = None
-        self._log = LogReader()
+        self._log, self._memory = LogReader(), Memory()
 
-    def glance(self, wanted: DetailWanted | None) -> tuple[object, ...]:
+    def glance(self, wanted: DetailWanted | None) -> tuple[Any, ...]:
         """What is wanted of the run's files, without the database; equal to the last glance if nothing came since."""
         if wanted is None:
             return ()
@@ -37,16 +38,17 @@ class DetailReader:
         except InputError as error:
             return (str(error),)
         lines = self._log.read(directory) if "log" in wanted.parts else Lines()
-        return lines, modified(directory.config), modified(directory.environment)
+        memory = self._memory.of(directory) if "memory" in wanted.parts else None
+        return lines, memory, modified(directory.config), modified(directory.environment)
 
-    def read(self, db: Database, run: RunRow, wanted: DetailWanted, glance: tuple[object, ...]) -> Detail:
-        lines, *stamps = glance
-        if not isinstance(lines, Lines):
-            return Detail(wanted, problem=str(lines))
+    def read(self, db: Database, run: RunRow, wanted: DetailWanted, glance: tuple[Any, ...]) -> Detail:
+        if len(glance) == 1:
+            return Detail(wanted, problem=str(glance[0]))
+        lines, memory, *stamps = glance
         seen = (wanted, run, stamps)
         if self._last is None or self._last[0] != seen:
             self._last = seen, _read(db, RunDirectory(self._runs_dir, run.id), wanted)
-        return replace(self._last[1], log=lines)
+        return replace(self._last[1], log=lines, memory=memory)
 
     def close(self) -> None:
         self._log.close()

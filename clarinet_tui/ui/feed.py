@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ PATIENCE = 2.0
 """Seconds after a failure until the history is tried again."""
 LOOK_AFTER = 2.0
 """Seconds between two looks at which processes live."""
+FIRST = 1.0
+"""Seconds that a run in view may take before the others get their turn."""
 LEISURE = 4.0
 """Ingesting rests this many times as long as it worked, so that it never takes a core for itself."""
 
@@ -101,7 +104,7 @@ class Feed:
                 ingester.open()
                 self._opened.set()
                 self._looked.wait(PATIENCE)
-                ingester.ingest(began)
+                ingester.ingest(began, [wanted.run for wanted in self._wanted.curves])
                 self._trouble = ""
             except Exception as error:  # noqa: BLE001  reading may still work
                 self._trouble = sentence(error)
@@ -130,12 +133,17 @@ class Ingester:
         elif self.runs_dir.is_dir():
             self._db = Database.open(self.runs_dir, self.database)
 
-    def ingest(self, now: float) -> None:
-        from clarinet_tui.history.ingest import ingest_all
+    def ingest(self, now: float, first: Sequence[str] = ()) -> None:
+        """What somebody looks at comes first: the others may take long."""
+        from clarinet_tui.history.ingest import ingest_all, ingest_run
         from clarinet_tui.history.states import refresh_states
+        from clarinet_tui.journal.directory import RunDirectory
 
         if not self._db:
             return
+        for run in first:
+            with suppress(OSError):
+                ingest_run(self._db, RunDirectory(self.runs_dir, run), limit_seconds=FIRST)
         ingest_all(self._db, self.runs_dir)
         if now - self._looked_after >= LOOK_AFTER:
             refresh_states(self._db, self.runs_dir)

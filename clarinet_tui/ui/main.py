@@ -28,14 +28,15 @@ def show(
     fps: float = FPS,
     data_dir: Path = Path("data"),
 ) -> int:
-    """The app on a runs directory: on its history, on one run, or on two beside each other."""
+    """The app on a runs directory: on its history, on one run, or on several over each other."""
     from clarinet_tui.journal.directory import find_run
+    from clarinet_tui.ui.session import MOST_OVERLAID
     from core.errors import InputError
 
     try:
-        if len(runs) > 2:
-            raise InputError(f"expected at most two runs to look at, got {len(runs)}")
-        found = tuple(find_run(runs_dir, run).id for run in runs)
+        found = tuple(dict.fromkeys(find_run(runs_dir, run).id for run in runs))
+        if len(found) > MOST_OVERLAID:
+            raise InputError(f"expected at most {MOST_OVERLAID} runs to show over each other, got {len(found)}")
     except InputError as error:
         print(f"clarinet-tui: {error}", file=sys.stderr)
         return 2
@@ -57,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Look at runs in the terminal. Closing it never ends a run.",
         epilog="example: clarinet-tui --runs-dir runs 3f7",
     )
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="show this run live, or two runs beside each other")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="show this run live, or several over each other")
     parser.add_argument(
         "--runs-dir",
         default=os.environ.get("CLARINET_RUNS") or "runs",

@@ -86,7 +86,7 @@ class Reader:
         self._curves = kept
         return {one.run: curves for one, (_, curves) in kept.items()}
 
-    def _detail(self, db: Database, wanted: DetailWanted | None, glance: tuple[object, ...]) -> Detail | None:
+    def _detail(self, db: Database, wanted: DetailWanted | None, glance: tuple[Any, ...]) -> Detail | None:
         run = get_run(db, wanted.run) if wanted else None
         return self._papers.read(db, run, wanted, glance) if wanted and run else None
 
@@ -134,6 +134,11 @@ def _read_curves(db: Database, run: RunRow, wanted: CurvesWanted) -> Curves:
 
 
 def _stages(evaluated: list[dict[str, Any]]) -> tuple[tuple[int, str], ...]:
-    """Where a later stage begins: at the last evaluation of the one before it."""
-    pairs = itertools.pairwise(evaluated)
-    return tuple((before["iteration"], after["stage"]) for before, after in pairs if before["stage"] != after["stage"])
+    """Where a later stage, or adaptation after the warm-up, begins: at the last evaluation before it."""
+    found = []
+    for before, after in itertools.pairwise(evaluated):
+        if before["stage"] != after["stage"]:
+            found.append((before["iteration"], after["stage"]))
+        elif before["adaptation_epoch"] is None and after["adaptation_epoch"] is not None:
+            found.append((before["iteration"], "adaptation"))
+    return tuple(found)

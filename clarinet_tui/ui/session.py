@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.machine import Machine
     from clarinet_tui.ui.widgets.chart import Glyphs
 
+MOST_OVERLAID = 8
+"""Runs over each other: so many colours there are."""
+
 
 @dataclass
 class Session:
@@ -29,6 +32,8 @@ class Session:
     snapshot: Snapshot | None = None
     watched: str | None = None
     """The run in the Live view; None is the newest."""
+    overlaid: tuple[str, ...] = ()
+    """Runs that the Live view shows over each other; with fewer than two, it shows the watched one."""
     compared: tuple[str, ...] = field(default_factory=tuple)
     """The runs in the Compare view."""
     data_dir: Path = Path("data")

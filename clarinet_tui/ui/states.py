@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 ROLES = {
-    "muted": "$foreground 60%",
-    "faint": "$foreground 30%",
+    "muted": "$foreground-muted",
+    "faint": "$foreground-disabled",
     "live": "$text-primary",
     "good": "$text-success",
     "bad": "$text-error",

@@ -133,3 +133,6 @@ def test_glyphs_are_guessed_from_the_terminal() -> None:
     assert glyphs_for({"TERM": "xterm-256color"}) is BRAILLE
     assert glyphs_for({"TERM": "linux"}) is HALVES
     assert glyphs_for({"TERM": "linux", "CLARINET_GLYPHS": "quadrants"}) is QUADRANTS
+    assert glyphs_for({"TERM": "xterm", "LANG": "C"}) is QUADRANTS
+    assert glyphs_for({"TERM": "xterm", "LANG": "C", "LC_ALL": "en_US.UTF-8"}) is BRAILLE
+    assert glyphs_for({"TERM": "screen", "LANG": "C.utf8"}) is BRAILLE

@@ -19,7 +19,7 @@ async def test_live_shows_both_charts_and_moves(runs_dir: Path, size: tuple[int,
         text = screen_text(app)
         assert "● target" in text
         assert "epoch 5/8" in text
-        assert "ascent steps" in text
+        assert "ascent" in text
         before = app.screen.query(Chart).first().lines[0].x[-1]
         go_on(directory, 6, 8)
         await until(pilot, lambda: "epoch 6/8" in screen_text(app), "the next epoch")
@@ -84,6 +84,8 @@ async def test_compare_has_the_same_axes_on_both_sides(runs_dir: Path, size: tup
     three_runs(runs_dir)
     app = make_app(runs_dir, "aaa111", "ccc333")
     async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "■ ccc333" in screen_text(app), "the overlay")
+        await pilot.press("c")
         await until(pilot, lambda: "target accuracy" in screen_text(app), "the comparison")
         left_loss, left_accuracy, right_loss, right_accuracy = app.screen.query(Chart)
         await pilot.pause()

@@ -29,10 +29,11 @@ def test_without_a_terminal_it_says_what_to_do(
     assert "clarinet ls" in capsys.readouterr().err
 
 
-def test_three_runs_are_too_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nine_runs_are_too_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [write_run(tmp_path, f"aaa{number}", until=1).id for number in range(9)]
     with pytest.raises(SystemExit):
-        main(["--runs-dir", str(tmp_path), "a", "b", "c"])
-    assert "at most two runs" in capsys.readouterr().err
+        main(["--runs-dir", str(tmp_path), *runs])
+    assert "at most 8 runs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("asked", ["0", "0.1", "11", "nan", "fast"])

@@ -29,14 +29,14 @@ def complete(app: ClarinetApp) -> bool:
     return all(one.run in snapshot.curves and snapshot.curves[one.run].wanted == one for one in wanted.curves)
 
 
-def still(words: str, *keys: str) -> Callable[[Pilot[None]], object]:
-    """Presses the keys when there are runs, waits for the words, and then lets nothing more happen."""
+def still(words: str, *keys: str, first: str = "● target") -> Callable[[Pilot[None]], object]:
+    """Presses the keys when the first words are there, waits for others, and then lets nothing more happen."""
 
     async def wait(pilot: Pilot[None]) -> None:
         app = pilot.app
         assert isinstance(app, ClarinetApp)
         if keys:
-            await until(pilot, lambda: "● target" in screen_text(app) and complete(app), "the first charts")
+            await until(pilot, lambda: first in screen_text(app) and complete(app), "the first charts")
             await pilot.press(*keys)
         await until(pilot, lambda: words in screen_text(app), words)
         await until(pilot, lambda: complete(app), "everything that the view wants")
@@ -76,7 +76,22 @@ def test_live_of_a_failed_run(runs_dir: Path, size: tuple[int, int], snap_compar
 def test_compare(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir, "aaa111", "bbb222")
-    assert snap_compare(app, terminal_size=size, run_before=still("target accuracy"))
+    assert snap_compare(app, terminal_size=size, run_before=still("target accuracy", "c", first="■ bbb222"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_overlay(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir, "aaa111", "bbb222", "ccc333")
+    assert snap_compare(app, terminal_size=size, run_before=still("◆ ccc333", "j", first="■ bbb222"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_live_log(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    three_runs(runs_dir)
+    keys = ("p", "slash", *"epoch")
+    app = make_app(runs_dir, "ccc333")
+    assert snap_compare(app, terminal_size=size, run_before=still("5 of 5", *keys))
 
 
 @pytest.mark.parametrize("size", SIZES)

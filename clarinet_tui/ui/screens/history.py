@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
 from clarinet_tui.ui.screens.acting import ActingScreen
+from clarinet_tui.ui.session import MOST_OVERLAID
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
@@ -32,6 +33,7 @@ class HistoryScreen(ActingScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter", key_display="/", id="history.filter"),
         Binding("c", "compare", "Compare", id="history.compare", tooltip="Compare the two selected runs"),
+        Binding("v", "overlay", "Overlay", id="history.overlay", tooltip="Watch the selected runs over each other"),
         Binding("o", "sort", "Order", id="history.sort", tooltip="Order by date, accuracy, method, task or time"),
         Binding("p,right_square_bracket", "pane(1)", "Pane", id="history.next_pane", tooltip="Next pane of the run"),
         Binding("P,left_square_bracket", "pane(-1)", "Previous pane", id="history.previous_pane", show=False),
@@ -121,8 +123,11 @@ class HistoryScreen(ActingScreen):
         self.ask()
 
     def on_run_table_run_chosen(self, event: RunTable.RunChosen) -> None:
-        self.session.watched = event.run.id
+        self.session.watched, self.session.overlaid = event.run.id, ()
         self.app.switch_mode("live")
+
+    def on_run_table_selection_changed(self) -> None:
+        self.refresh_bindings()
 
     def on_run_table_page_wanted(self, event: RunTable.PageWanted) -> None:
         self._offset = event.offset
@@ -141,6 +146,8 @@ class HistoryScreen(ActingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What needs runs is not offered while there are none."""
+        if action == "overlay" and len(self.query_one(RunTable).selected) < 2:
+            return False
         return not (action in NEED_RUNS and self.query_one(Welcome).display)
 
     def action_pane(self, step: int) -> None:
@@ -162,6 +169,14 @@ class HistoryScreen(ActingScreen):
         self._sort = (self._sort + 1) % len(SORTS)
         self.notify(f"Ordered by {SORTS[self._sort][0].replace('_', ' ')}", timeout=2)
         self.ask()
+
+    def action_overlay(self) -> None:
+        chosen = self.query_one(RunTable).selected
+        if len(chosen) > MOST_OVERLAID:
+            self.notify(f"At most {MOST_OVERLAID} runs have room over each other: these are the first.", timeout=4)
+        self.session.overlaid = chosen[:MOST_OVERLAID]
+        self.session.watched = chosen[0]
+        self.app.switch_mode("live")
 
     def _one_step_first(self, runs: tuple[str, ...]) -> tuple[str, ...]:
         listed = self.session.snapshot.listing.rows if self.session.snapshot else ()

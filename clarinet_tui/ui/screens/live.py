@@ -1,4 +1,4 @@
-"""Live: the charts and readings of one run, while it trains and afterwards."""
+"""Live: charts, readings and log of one run, while it trains and afterwards; or several runs over each other."""
 
 from __future__ import annotations
 
@@ -10,23 +10,29 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
 from clarinet_tui.ui import facts
+from clarinet_tui.ui.detail import DetailWanted
 from clarinet_tui.ui.screens.acting import ActingScreen
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
+from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.ui.detail import Detail
     from clarinet_tui.ui.snapshot import Curves
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
 
 class LiveScreen(ActingScreen):
-    """Loss above, accuracy below; on a wide terminal the readings stand beside them."""
+    """Loss above, accuracy below; on a wide terminal readings and log stand beside them, else p shows the log."""
 
     NAME = "live"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "axis", "X axis", id="live.axis", tooltip="Iteration, epoch, adaptation epoch or time"),
+        Binding("M", "measure", "Measure", id="live.measure", tooltip="Of runs over each other: the next measure"),
+        Binding("p,right_square_bracket,P,left_square_bracket", "log", "Log", key_display="p", id="live.log"),
+        Binding("c", "compare", "Compare", id="live.compare", tooltip="The first two of these runs side by side"),
         Binding("j", "other_run(1)", "Next run", id="live.next", show=False),
         Binding("k", "other_run(-1)", "Previous run", id="live.previous", show=False),
         Binding("escape", "app.view('history')", "Back", id="live.back"),
@@ -45,11 +51,15 @@ class LiveScreen(ActingScreen):
             with Vertical(id="side"):
                 yield Words(id="live-about")
                 yield Words(id="readings")
+                yield LogTail(id="live-log")
         yield KeyFooter()
 
     def on_mount(self) -> None:
         self._charts.loss.scale = "symlog"
         self._charts.loss.focus()
+
+    def on_screen_resume(self) -> None:
+        self.refresh_bindings()
 
     @property
     def _charts(self) -> RunCharts:
@@ -57,8 +67,14 @@ class LiveScreen(ActingScreen):
 
         return self.query_one(RunCharts)
 
+    @property
+    def _log_only(self) -> bool:
+        return self.has_class("-log")
+
     def _watched(self) -> str | None:
         """The chosen run, or the newest one."""
+        if self.session.watched not in self.session.overlaid and len(self.session.overlaid) > 1:
+            self.session.watched = self.session.overlaid[0]
         if self.session.watched is None and self.session.snapshot and self.session.snapshot.listing.rows:
             self.session.watched = self.session.snapshot.listing.rows[0].id
         return self.session.watched
@@ -77,54 +93,98 @@ class LiveScreen(ActingScreen):
     def runs_left(self, runs: tuple[str, ...]) -> None:
         self.app.switch_mode("history")
 
+    def _all(self) -> tuple[str, ...]:
+        """The runs in view."""
+        run = self._watched()
+        return self.session.overlaid if len(self.session.overlaid) > 1 else ((run,) if run else ())
+
     def wanted(self) -> Wanted:
         from clarinet_tui.ui.readings import READINGS
 
-        run = self._watched()
-        return Wanted(curves=(self._charts.wanted(run, *READINGS),)) if run else Wanted()
+        front = self._watched()
+        if front is None:
+            return Wanted()
+        curves = tuple(self._charts.wanted(run, *(READINGS if run == front else ())) for run in self._all())
+        return Wanted(curves=curves, detail=DetailWanted(front, frozenset({"log", "memory"})))
 
     def show(self, snapshot: Snapshot) -> None:
-        watched = self._watched()
-        curves = snapshot.curves.get(watched) if watched else None
+        front = self._watched()
+        found = [snapshot.curves[run] for run in self._all() if run in snapshot.curves]
+        curves = snapshot.curves.get(front) if front else None
         if curves is None:
-            self._say_nothing(snapshot, watched)
+            self._say_nothing(snapshot, front)
             self.ask()
             return
-        self._charts.show(curves)
-        self._say(curves)
+        detail = snapshot.detail if snapshot.detail and snapshot.detail.wanted.run == front else None
+        self._charts.show(*found, front=curves.run.id)
+        self._say(curves, detail)
+        if detail:
+            self.query_one(LogTail).show(curves.run.id, detail.log)
 
     def _say_nothing(self, snapshot: Snapshot, watched: str | None) -> None:
         known = self._charts.curves.run.id if self._charts.curves else None
         if known == watched and watched:
             return
-        self._charts.show(None)
+        self._charts.show()
         text = snapshot.problem or ("Reading…" if watched else "No run yet: start one, and it appears here by itself.")
         self.query_one("#live-title", Words).say(facts.said((text, "muted")))
         for name in ("#live-advance", "#live-line", "#live-about", "#readings"):
             self.query_one(name, Words).say(facts.said())
 
-    def _say(self, curves: Curves) -> None:
+    def _say(self, curves: Curves, detail: Detail | None) -> None:
         from clarinet_tui.ui import readings
 
         run, width = curves.run, self.size.width
         side = max(20, self.query_one("#side").size.width - 3)
+        about = self._runs(side) if len(self._charts.runs) > 1 else _aside(run, self.session.now())
         self.query_one("#live-title", Words).say(facts.title(run))
         self.query_one("#live-advance", Words).say(facts.advance(run, width - 2))
         self.query_one("#live-line", Words).say(readings.line(curves))
-        self.query_one("#live-about", Words).say(_aside(run, self.session.now()))
-        self.query_one("#readings", Words).say(readings.table(curves, side))
+        self.query_one("#live-about", Words).say(about)
+        self.query_one("#readings", Words).say(readings.table(curves, side, detail.memory if detail else None))
+
+    def _runs(self, width: int) -> Content:
+        """The runs over each other, with the signs and colours that their lines have."""
+        from clarinet_tui.ui import readings
+        from clarinet_tui.ui.widgets.chart import colour, marker, palette_of
+
+        palette = palette_of(self.app.current_theme)
+        signs = [(marker(slot), colour(slot, palette)) for slot in range(len(self._charts.runs))]
+        return readings.runs(self._charts.runs, self._watched() or "", signs, width)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("measure", "compare"):
+            return len(self.session.overlaid) > 1
+        return super().check_action(action, parameters)
+
+    def action_log(self) -> None:
+        """The log instead of the charts, and back."""
+        self.toggle_class("-log")
+        if self._log_only:
+            self.query_one(LogTail).lines.focus()
+        else:
+            self._charts.loss.focus()
+
+    def action_measure(self) -> None:
+        self._charts.next_measure()
+
+    def action_compare(self) -> None:
+        self.session.compared = self.session.overlaid[:2]
+        self.app.switch_mode("compare")
 
     def action_axis(self) -> None:
         self._charts.next_axis()
         self.ask()
 
     def action_other_run(self, step: int) -> None:
-        """Another run of the history's first page, without going back to it."""
+        """Another of the runs over each other, or of the history's first page, without going back to it."""
         rows = self.session.snapshot.listing.rows if self.session.snapshot else ()
-        ids = [run.id for run in rows]
+        ids = self._all() if len(self.session.overlaid) > 1 else tuple(run.id for run in rows)
         if ids:
             place = ids.index(self.session.watched) + step if self.session.watched in ids else 0
             self.session.watched = ids[min(max(place, 0), len(ids) - 1)]
+            if self.session.snapshot:
+                self.show(self.session.snapshot)
             self.ask()
 
 

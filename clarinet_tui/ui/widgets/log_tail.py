@@ -27,7 +27,7 @@ class LogLines(Log):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"log--match", "log--found"}
     DEFAULT_CSS = """
-    LogLines { background: transparent; scrollbar-size: 0 1; }
+    LogLines { background: transparent; color: $foreground 85%; overflow: auto; scrollbar-size: 0 1; }
     LogLines > .log--match { background: $warning 40%; color: $foreground; text-style: bold; }
     LogLines > .log--found { background: $warning; color: $background; text-style: bold; }
     """

@@ -1,22 +1,23 @@
-"""The two charts of a run: its losses and its accuracies, on the same x axis."""
+"""The two charts of a run, losses and accuracies, on the same x axis; of several runs, one measure of each."""
 
 from __future__ import annotations
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from clarinet_tui.ui.curves import ACCURACIES, LOSSES, lines_of, marks_of
+from clarinet_tui.ui.curves import ACCURACIES, LOSSES, lines_of, marks_of, overlaid
 from clarinet_tui.ui.pace import AXES, AxisName
 from clarinet_tui.ui.snapshot import Curves, CurvesWanted
-from clarinet_tui.ui.widgets.chart import Chart, Glyphs, View, extent_of
+from clarinet_tui.ui.widgets.chart import Chart, Glyphs, Line, View, extent_of
 
 METRICS = (*LOSSES, *ACCURACIES)
+TITLES = {"loss": "Loss", "accuracy": "Accuracy %"}
 WIDE, LOW = 100, 26
 """Columns from which on, and rows up to which, two charts are better side by side."""
 
 
 class RunCharts(Vertical):
-    """Shows the curves of one run at a time; another run starts with everything in view."""
+    """Shows the curves of one run or of several; other runs start with everything in view."""
 
     DEFAULT_CSS = """
     RunCharts.-beside { layout: horizontal; }
@@ -25,14 +26,24 @@ class RunCharts(Vertical):
 
     def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.accuracy = Chart("Accuracy %", glyphs=glyphs, classes="accuracy")
-        self.loss = Chart("Loss", glyphs=glyphs, classes="loss")
+        self.accuracy = Chart(TITLES["accuracy"], glyphs=glyphs, classes="accuracy")
+        self.loss = Chart(TITLES["loss"], glyphs=glyphs, classes="loss")
         self.accuracy.y_range = (0.0, 100.0)
         self.loss.smoothing = 0.03
         self.accuracy.empty_text = "no evaluation yet"
         self.loss.empty_text = "no iteration yet"
         self.axis: AxisName = "iteration"
-        self.curves: Curves | None = None
+        self.runs: tuple[Curves, ...] = ()
+        self._front = ""
+        self._width = 100
+        """Columns of curves: while the charts are hidden, as many as before."""
+        self._measure = 0
+        """Which of the measures that the runs have is drawn, if there are several runs."""
+
+    @property
+    def curves(self) -> Curves | None:
+        """Of the run in front."""
+        return next((one for one in self.runs if one.run.id == self._front), self.runs[0] if self.runs else None)
 
     def compose(self) -> ComposeResult:
         yield self.loss
@@ -53,25 +64,29 @@ class RunCharts(Vertical):
     def wanted(self, run: str, *more: str) -> CurvesWanted:
         """What these charts need to know of a run; zoomed, the window in detail."""
         window = None
-        same = self.curves is not None and self.curves.run.id == run
-        if same and self.curves and not self.loss.view.whole:
-            start, stop = (self.curves.pace.back(self.axis, place) for place in self.loss.window)
+        shown = next((one for one in self.runs if one.run.id == run), None)
+        if shown and not self.loss.view.whole:
+            start, stop = (shown.pace.back(self.axis, place) for place in self.loss.window)
             margin = (stop - start) / 2
             window = (max(0.0, start - margin), stop + margin)
-        width = max(100, self.loss.size.width * 2)
-        return CurvesWanted(run, (*METRICS, *more), width, window)
+        widest = max(self.loss.size.width, self.accuracy.size.width)
+        self._width = max(100, widest * 2) if widest else self._width
+        return CurvesWanted(run, (*METRICS, *more), self._width, window)
 
-    def show(self, curves: Curves | None) -> None:
-        if curves is not None and curves is self.curves:
+    def show(self, *runs: Curves, front: str = "") -> None:
+        """Draws these runs; the one in front lies on top and has its stages marked."""
+        front = front or (runs[0].run.id if runs else "")
+        same = len(runs) == len(self.runs) and all(new is old for new, old in zip(runs, self.runs, strict=True))
+        if runs and same and front == self._front:
             return
-        before = self.curves.run.id if self.curves else None
-        self.curves = curves
-        if (curves.run.id if curves else None) != before:
+        others = {one.run.id for one in runs} != {one.run.id for one in self.runs}
+        self.runs, self._front = runs, front
+        if others:
             self._look_at_everything()
         self._draw()
 
     def next_axis(self) -> AxisName:
-        """The next x axis that this run has."""
+        """The next x axis that the runs have."""
         usable = [axis for axis in AXES if axis == "iteration" or self._has(axis)]
         self.use_axis(usable[(usable.index(self.axis) + 1) % len(usable)] if self.axis in usable else usable[0])
         return self.axis
@@ -79,6 +94,11 @@ class RunCharts(Vertical):
     def use_axis(self, axis: AxisName) -> None:
         self.axis = axis
         self._look_at_everything()
+        self._draw()
+
+    def next_measure(self) -> None:
+        """Of several runs: the next loss and the next accuracy that any of them has."""
+        self._measure += 1
         self._draw()
 
     def share_axes(self, other: RunCharts) -> None:
@@ -92,17 +112,31 @@ class RunCharts(Vertical):
             chart.x_range = extent
 
     def _has(self, axis: AxisName) -> bool:
-        return self.curves is not None and any(line.x.size for line in lines_of(self.curves, LOSSES, axis))
+        return any(line.x.size for curves in self.runs for line in lines_of(curves, LOSSES, axis))
 
     def _look_at_everything(self) -> None:
         for chart in (self.loss, self.accuracy):
             chart.view, chart.crosshair = View(), None
 
     def _draw(self) -> None:
-        losses = lines_of(self.curves, LOSSES, self.axis) if self.curves else ()
-        accuracies = lines_of(self.curves, ACCURACIES, self.axis) if self.curves else ()
+        losses, accuracies = self._lines(LOSSES, "loss"), self._lines(ACCURACIES, "accuracy")
         marks = marks_of(self.curves, self.axis) if self.curves else ()
         for chart, lines in ((self.loss, losses), (self.accuracy, accuracies)):
             chart.lines, chart.marks = lines, marks
             chart.x_range = extent_of((*losses, *accuracies))
             chart.x_name, chart.x_is_time = self.axis, self.axis == "time"
+
+    def _lines(self, names: dict[str, str], chart: str) -> tuple[Line, ...]:
+        """Every measure of one run; one measure of several, whose name is then in the title."""
+        known = [metric for metric in names if any(len(one.series[metric].x) for one in self._with(metric))]
+        title = TITLES[chart]
+        if len(self.runs) > 1 and known:
+            metric = known[self._measure % len(known)]
+            title = f"{names[metric].capitalize()} {title.lower()}"
+        (self.loss if chart == "loss" else self.accuracy).title = title
+        if len(self.runs) > 1:
+            return overlaid(self.runs, metric, self.axis, self._front) if known else ()
+        return lines_of(self.runs[0], names, self.axis) if self.runs else ()
+
+    def _with(self, metric: str) -> list[Curves]:
+        return [curves for curves in self.runs if metric in curves.series]

@@ -81,7 +81,7 @@ class RunDetail(Vertical):
         self.query_one("#facts", Words).say(self._facts(snapshot.problem))
         curves = snapshot.curves.get(run.id) if run else None
         if self.charts and (curves or run is None or self.charts.curves is None):
-            self.charts.show(curves)
+            self.charts.show(*filter(None, [curves]))
         self._write(other)
 
     def step_pane(self, step: int) -> str:

@@ -31,9 +31,11 @@ Below the widget, `draw(Plan(...))` makes the same picture as plain characters, 
 """
 
 from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, HALVES, QUADRANTS, Glyphs, glyphs_for
+from clarinet_tui.ui.widgets.chart.palette import colour, marker
 from clarinet_tui.ui.widgets.chart.picture import Picture, draw
 from clarinet_tui.ui.widgets.chart.plan import Plan
 from clarinet_tui.ui.widgets.chart.series import Line, Mark, extent_of
+from clarinet_tui.ui.widgets.chart.styles import palette_of
 from clarinet_tui.ui.widgets.chart.view import View
 from clarinet_tui.ui.widgets.chart.widget import Chart
 
@@ -48,7 +50,10 @@ __all__ = [
     "Picture",
     "Plan",
     "View",
+    "colour",
     "draw",
     "extent_of",
     "glyphs_for",
+    "marker",
+    "palette_of",
 ]

@@ -61,9 +61,21 @@ def ink(top: Floats, bottom: Floats, rows: int) -> Flags:
     return (row >= first) & (row <= last)
 
 
+CONSOLES = ("linux", "vt100", "vt220")
+"""Terminals whose fonts have half blocks and little else."""
+
+
 def glyphs_for(environ: Mapping[str, str]) -> Glyphs:
     """What the terminal can be expected to show; CLARINET_GLYPHS=braille|quadrants|halves decides if it is set."""
     asked = GLYPHS.get(environ.get("CLARINET_GLYPHS", ""))
     if asked:
         return asked
-    return HALVES if environ.get("TERM", "") in ("linux", "vt100", "vt220") else BRAILLE
+    if environ.get("TERM", "") in CONSOLES:
+        return HALVES
+    return BRAILLE if has_unicode(environ) else QUADRANTS
+
+
+def has_unicode(environ: Mapping[str, str]) -> bool:
+    """Whether the locale is one of Unicode; where none is named, terminals of today can be expected to have it."""
+    named = next((environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), "")
+    return not named or "utf-8" in named.lower() or "utf8" in named.lower()

@@ -2,6 +2,7 @@
 
 from rich.style import Style
 from textual.color import Color, ColorParseError
+from textual.theme import Theme
 from textual.widget import Widget
 
 from clarinet_tui.ui.widgets.chart import palette
@@ -30,13 +31,18 @@ def make_styles(widget: Widget, lines: tuple[Line, ...]) -> Styles:
     styles: Styles = {number: widget.get_component_rich_style(name) for number, name in NAMES.items()}
     styles[PLAIN] = widget.rich_style
     background = widget.background_colors[1]
-    dark = widget.app.current_theme.dark
+    colours = palette_of(widget.app.current_theme)
     for place, line in enumerate(lines):
         slot = place if line.slot is None else line.slot
-        colour = _parse(line.colour) or Color.parse(palette.colour(slot, dark=dark))
+        colour = _parse(line.colour) or Color.parse(palette.colour(slot, colours))
         styles[solid(slot)] = _style(colour, background)
         styles[faint(slot)] = _style(colour.blend(background, FAINT), background)
     return styles
+
+
+def palette_of(theme: Theme) -> str:
+    """The name of the palette that fits the theme."""
+    return theme.variables.get("chart-palette") or ("dark" if theme.dark else "light")
 
 
 def _style(colour: Color, background: Color) -> Style:

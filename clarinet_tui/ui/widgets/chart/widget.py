@@ -37,12 +37,12 @@ class Chart(Widget, can_focus=True):
     Chart { width: 1fr; height: 1fr; min-height: 3; }
     Chart > .chart--title { color: $text-muted; text-style: bold; }
     Chart:focus > .chart--title { color: $text-accent; text-style: bold; }
-    Chart > .chart--axis { color: $foreground 35%; }
-    Chart > .chart--label { color: $foreground 65%; }
+    Chart > .chart--axis { color: $foreground 38%; }
+    Chart > .chart--label { color: $foreground-muted; }
     Chart > .chart--grid { color: $foreground 14%; }
-    Chart > .chart--zero { color: $foreground 40%; }
-    Chart > .chart--mark { color: $foreground 50%; }
-    Chart > .chart--crosshair { color: $foreground 70%; }
+    Chart > .chart--zero { color: $foreground 42%; }
+    Chart > .chart--mark { color: $foreground-muted; }
+    Chart > .chart--crosshair { color: $foreground-muted; }
     Chart > .chart--pointer { color: $background; background: $foreground 80%; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
