@@ -107,6 +107,17 @@ class Noticed(Event, frozen=True, kw_only=True, tag="notice"):
     message: str
 
 
+class Alarmed(Event, frozen=True, kw_only=True, tag="alarm"):
+    """The numbers show that something goes wrong: said once when that begins, and once when it is over."""
+
+    kind: str
+    """Which rule says so, such as "collapse"."""
+    message: str
+    advice: str = ""
+    iteration: int
+    over: bool = False
+
+
 class Stopped(Event, frozen=True, kw_only=True, tag="stopped"):
     """The run was asked to stop, and can be resumed."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from clarinet_tui.history.alarms import Alarm, alarms
 from clarinet_tui.history.charts import Series, metrics_of, series
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.query_language import compile_query
@@ -13,8 +14,10 @@ from clarinet_tui.journal.reader import number
 from core.errors import InputError
 
 __all__ = [
+    "Alarm",
     "RunRow",
     "Series",
+    "alarms",
     "count_runs",
     "evaluations",
     "events",
@@ -58,13 +61,15 @@ class RunRow:
     notes: tuple[str, ...]
     """What a reader of the results must know about the data."""
     family: str
+    alarms: tuple[str, ...] = ()
+    """The kinds of those that are open; `alarms` tells more of them."""
 
 
 _COLUMNS = """runs.*,
     (SELECT json_group_array(tag) FROM (SELECT tag FROM tags WHERE run = runs.id ORDER BY tag)) AS tags,
     (SELECT note FROM notes WHERE run = runs.id) AS note"""
 PIECE = 5000
-SORTS = frozenset(RunRow.__dataclass_fields__) - {"tags", "note", "notes"}
+SORTS = frozenset(RunRow.__dataclass_fields__) - {"tags", "note", "notes", "alarms"}
 
 
 def list_runs(
@@ -143,6 +148,7 @@ def _evaluation(row: dict[str, Any]) -> dict[str, Any]:
 def _run_row(row: dict[str, Any]) -> RunRow:
     row["tags"] = tuple(msgspec.json.decode(row["tags"]))
     row["notes"] = tuple(msgspec.json.decode(row["notes"] or "[]"))
+    row["alarms"] = tuple(msgspec.json.decode(row["alarms"] or "[]"))
     row["note"] = row["note"] or ""
     row["name"] = row["name"] or ""
     row["family"] = row["family"] or "one-step"

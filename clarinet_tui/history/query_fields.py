@@ -86,6 +86,12 @@ def _note(sign: str, value: str, now: float) -> Condition:
     return _negated(sign, Condition(f"({sql})", [_pattern(f"*{value}*")]))
 
 
+def _alarm(sign: str, value: str, now: float) -> Condition:
+    """One that is open; alarm:* is any."""
+    sql = "EXISTS (SELECT 1 FROM json_each(ifnull(runs.alarms, '[]')) WHERE json_each.value LIKE ? ESCAPE '\\')"
+    return _negated(sign, Condition(f"({sql})", [_pattern(value)]))
+
+
 def _number(column: str, read: Callable[[str], float], wants: str) -> Field:
     def condition(sign: str, value: str, now: float) -> Condition:
         if sign in (":", "=") and ".." in value:
@@ -171,6 +177,7 @@ FIELDS = {
     "name": _part("runs.name"),
     "tag": Field("a tag", (":", "=", "!="), _tag),
     "note": Field("a text", (":", "=", "!="), _note),
+    "alarm": Field("a kind of alarm", (":", "=", "!="), _alarm),
     "device": _text("runs.device"),
     "host": _text("runs.host"),
     "stage": _text("runs.stage"),
@@ -193,6 +200,7 @@ ALIASES = {
     "seconds": "time",
     "label_hash": "labels",
     "tags": "tag",
+    "alarms": "alarm",
     "before": "until",
 }
 

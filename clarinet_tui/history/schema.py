@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Migrations
 
 SET = "clarinet"
-MIGRATIONS = ("0001",)
+MIGRATIONS = ("0001", "0002")
 """In order. A database that has others was made by a newer program."""
 
 ITERATION_METRICS = (
@@ -71,6 +71,7 @@ def migrations() -> "Migrations":
 
     numbered = Migrations(SET)
     numbered(name="0001")(_first)
+    numbered(name="0002")(_alarms)
     return numbered
 
 
@@ -81,6 +82,11 @@ def _first(db: "Tables") -> None:
     _create_evaluations(db)
     _create_iterations(db)
     _create_rollups(db)
+
+
+def _alarms(db: "Tables") -> None:
+    """The kinds of a run's open alarms, as a JSON list."""
+    db.table("runs").add_column("alarms", str)
 
 
 def _create_runs(db: "Tables") -> None:

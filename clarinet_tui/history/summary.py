@@ -5,9 +5,12 @@ from typing import Any
 
 import msgspec
 
+from clarinet_tui.history.alarms import EVENTS, open_alarms
 from clarinet_tui.history.batches import NUMBER, Batch, Said
+from clarinet_tui.journal.reader import BEGINNINGS
 
 ENDS = frozenset({"finished", "failed", "stopped"})
+SAY_OF_ALARMS = BEGINNINGS | {"alarm"}
 
 
 def summarise(connection: sqlite3.Connection, run: str, batch: Batch, beside: dict[str, Any]) -> None:
@@ -18,6 +21,8 @@ def summarise(connection: sqlite3.Connection, run: str, batch: Batch, beside: di
         facts |= _told(event)
     facts["state"] = facts["said"]
     facts |= _times(connection, run) | _place(connection, run) | _knowledge(connection, run) | beside
+    if any(event.event in SAY_OF_ALARMS for event in batch.events):
+        facts["alarms"] = _alarms(connection, run)
     columns = ", ".join(f"{name} = ?" for name in facts)
     connection.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*facts.values(), run))
 
@@ -53,6 +58,12 @@ def _times(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
         {"run": run},
     ).fetchone()
     return dict(row)
+
+
+def _alarms(connection: sqlite3.Connection, run: str) -> str | None:
+    said = (msgspec.json.decode(row["fields"]) for row in connection.execute(EVENTS, (run,)))
+    kinds = [alarm.kind for alarm in open_alarms(said)]
+    return msgspec.json.encode(kinds).decode() if kinds else None
 
 
 def _place(connection: sqlite3.Connection, run: str) -> dict[str, Any]:

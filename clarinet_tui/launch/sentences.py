@@ -2,6 +2,7 @@
 
 from clarinet_tui.text import printable
 from core.events import (
+    Alarmed,
     Evaluated,
     Event,
     Failed,
@@ -44,6 +45,10 @@ def _said(event: Event, iterations_total: int, run_id: str) -> str | None:
             return f"pseudo-labels {event.label_hash}{source}{right}"
         case Noticed():
             return event.message
+        case Alarmed(over=True):
+            return f"alarm {event.kind}: {event.message}"
+        case Alarmed():
+            return f"alarm {event.kind}: {event.message}; {event.advice}"
         case Stopped():
             return f"stopped at iteration {event.iteration}; go on with: clarinet run --headless --resume {run_id}"
         case Failed():

@@ -14,9 +14,12 @@ import msgspec
 
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.files import size_of
+from clarinet_tui.journal.reader import Record, read
 from clarinet_tui.journal.writer import JournalWriter
+from clarinet_tui.launch.alarms import Watch
 from clarinet_tui.launch.display import Display, choose_display
 from clarinet_tui.launch.failure import failure
+from clarinet_tui.launch.on_alarm import Herald
 from clarinet_tui.launch.recorder import Recorder
 from clarinet_tui.launch.sharing import Sharing
 from core.config import RunConfig
@@ -65,6 +68,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--fresh", action="store_true", help="the run was made for this worker: wrong input removes it")
     parser.add_argument("--queued", action="store_true", help="nobody watches: wrong input is the run's failure")
+    parser.add_argument("--on-alarm", action="append", default=[], metavar="WORD", help="a word of the command")
     return parser.parse_args(words)
 
 
@@ -99,7 +103,8 @@ def work(run: RunDirectory, arguments: argparse.Namespace, signals: Signals, dis
     if arguments.device:
         config = msgspec.structs.replace(config, device=arguments.device)
     recorder = Recorder(run, config, display.notice, signals.asked_to_stop)
-    sitting = Sitting(run, config, recorder, display, signals)
+    herald = Herald(run, config, arguments.on_alarm, display.notice)
+    sitting = Sitting(run, config, recorder, display, signals, herald)
     try:
         sitting.train(arguments.data_dir, arguments.resume)
     except InputError:
@@ -108,6 +113,7 @@ def work(run: RunDirectory, arguments: argparse.Namespace, signals: Signals, dis
         sitting.tell(failure(error, sitting.last))
     finally:
         recorder.close()
+        herald.close()
         display.close()
     return exit_code(sitting.last, recorder.lost, signals)
 
@@ -116,16 +122,27 @@ class Sitting:
     """From where the run stands to its end, or to the next stop; every word is recorded and shown."""
 
     def __init__(
-        self, run: RunDirectory, config: RunConfig, recorder: Recorder, display: Display, signals: Signals
+        self,
+        run: RunDirectory,
+        config: RunConfig,
+        recorder: Recorder,
+        display: Display,
+        signals: Signals,
+        herald: Herald,
     ) -> None:
         self.last: Event | None = None
         self._run, self._config = run, config
-        self._recorder, self._display, self._signals = recorder, display, signals
+        self._recorder, self._display, self._signals, self._herald = recorder, display, signals, herald
+        self._watch = Watch(iterations_planned(run))
 
     def tell(self, event: Event) -> None:
         self.last = event
         self._recorder.record(event)
         self._display.show(event)
+        for alarm in self._watch.hear(event):
+            self.tell(alarm)
+            if not alarm.over:
+                self._herald.announce(alarm)
 
     def train(self, data_dir: Path, resume: bool) -> None:
         from core.train import prepare, train
@@ -153,6 +170,13 @@ class Sitting:
         self.tell(
             Noticed(iteration=getattr(last, "iteration", 0), message=sentence, seconds=last.seconds if last else 0.0)
         )
+
+
+def iterations_planned(run: RunDirectory) -> int:
+    """As a sitting before said it, in the journal's first line; a new run says it itself."""
+    first = next(read(run.journal), None)
+    planned = first.fields.get("iterations_total") if isinstance(first, Record) else None
+    return planned if isinstance(planned, int) else 0
 
 
 def exit_code(last: Event | None, lost: int, signals: Signals) -> int:

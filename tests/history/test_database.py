@@ -43,17 +43,17 @@ def test_older_schema_is_migrated_with_a_copy_beside_it(tmp_path: Path, monkeypa
 
     def newer() -> Migrations:
         numbered: Migrations = first()
-        numbered(name="0002")(lambda db: db.execute("ALTER TABLE runs ADD COLUMN colour TEXT DEFAULT 'red'"))
+        numbered(name="9998")(lambda db: db.execute("ALTER TABLE runs ADD COLUMN colour TEXT DEFAULT 'red'"))
         return numbered
 
     first = schema.migrations
     monkeypatch.setattr(schema, "migrations", newer)
-    monkeypatch.setattr(migrate, "MIGRATIONS", ("0001", "0002"))
+    monkeypatch.setattr(migrate, "MIGRATIONS", (*schema.MIGRATIONS, "9998"))
     with pytest.raises(InputError, match="older version"):
         Database.open_read_only(tmp_path)
     with Database.open(tmp_path) as db:
         assert [row["colour"] for row in db.rows("SELECT colour FROM runs")] == ["red"]
-    copy = sqlite3.connect(tmp_path / f"{NAME}.before-0002")
+    copy = sqlite3.connect(tmp_path / f"{NAME}.before-9998")
     assert copy.execute("SELECT id FROM runs").fetchall() == [(run.id,)]
     assert "colour" not in [row[1] for row in copy.execute("PRAGMA table_info(runs)")]
     copy.close()
@@ -67,14 +67,14 @@ def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytes
             db.execute("ALTER TABLE runs ADD COLUMN colour TEXT")
             raise ZeroDivisionError
 
-        numbered(name="0002")(halfway)
+        numbered(name="9998")(halfway)
         return numbered
 
     history(tmp_path).close()
     first = schema.migrations
     with monkeypatch.context() as patch:
         patch.setattr(schema, "migrations", wrong)
-        patch.setattr(migrate, "MIGRATIONS", ("0001", "0002"))
+        patch.setattr(migrate, "MIGRATIONS", (*schema.MIGRATIONS, "9998"))
         with pytest.raises(ZeroDivisionError):
             Database.open(tmp_path)
     with Database.open(tmp_path) as db:
