@@ -93,12 +93,24 @@ def state_names(incomplete: str) -> Items:
     return _beginning(incomplete, ((state, "") for state in STATES))
 
 
+def alarm_kinds(incomplete: str) -> Items:
+    from clarinet_tui.launch.alarms import KINDS
+
+    return _beginning(incomplete, ((name, kind.meaning) for name, kind in KINDS.items()))
+
+
 def queries(incomplete: str) -> Items:
     """The first condition of a query: its field, then what there is to ask for."""
     from clarinet_tui.history.query_fields import FIELDS
 
     name, colon, value = incomplete.partition(":")
-    values = {"state": state_names, "method": method_names, "task": task_names, "preset": preset_names}
+    values = {
+        "state": state_names,
+        "method": method_names,
+        "task": task_names,
+        "preset": preset_names,
+        "alarm": alarm_kinds,
+    }
     if not colon:
         return _beginning(incomplete, ((f"{field}:", known.wants) for field, known in FIELDS.items()))
     return [(f"{name}:{item}", told) for item, told in values[name](value)] if name in values else []

@@ -15,7 +15,21 @@ from clarinet_tui.text import duration, printable
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
 
-COLUMNS = ("id", "state", "method", "task", "seed", "preset", "epoch", "target", "source", "pseudo", "time", "tags")
+COLUMNS = (
+    "id",
+    "state",
+    "method",
+    "task",
+    "seed",
+    "preset",
+    "epoch",
+    "target",
+    "source",
+    "pseudo",
+    "time",
+    "alarms",
+    "tags",
+)
 ROOMY, WIDE = 90, 200
 """Columns of a terminal that has room for the preset, and of a file."""
 FIELDS = {
@@ -81,17 +95,17 @@ def show(
     Example: clarinet show 6e3
     """
     from clarinet_tui.cli.show import as_object, describe, print_groups
-    from clarinet_tui.history.queries import events
+    from clarinet_tui.history.queries import alarms, events
     from clarinet_tui.journal.directory import RunDirectory
 
     database = open_history(runs_dir)
     row = find_row(database, runs_dir, id)
-    run, said = RunDirectory(runs_dir, row.id), events(database, row.id)
+    run, said, wrong = RunDirectory(runs_dir, row.id), events(database, row.id), alarms(database, row.id)
     with quiet_pipe():
         if json:
-            _print_json(_object(row) | as_object(run, said))
+            _print_json(_object(row) | as_object(run, said, wrong))
         else:
-            print_groups(describe(row, run, said))
+            print_groups(describe(row, run, said, wrong))
 
 
 def reindex(runs_dir: RunsDir = RUNS) -> None:
@@ -128,7 +142,7 @@ def _table(rows: "list[RunRow]", query: str = "") -> None:
         print("No run matches." if query else "No runs. The first one: clarinet run --headless")
         return
     absent = {"preset"} if console.width < ROOMY else set()
-    absent |= set() if any(row.tags for row in rows) else {"tags"}
+    absent |= {name for name in ("alarms", "tags") if not any(getattr(row, name) for row in rows)}
     columns = [name for name in COLUMNS if name not in absent]
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for name in columns:
@@ -155,6 +169,7 @@ def _cells(row: "RunRow") -> tuple[str, ...]:
         _percent(row.source_accuracy),
         _percent(row.pseudo_label_accuracy),
         "" if row.seconds is None else duration(row.seconds),
+        " ".join(row.alarms),
         " ".join(row.tags),
     )
 

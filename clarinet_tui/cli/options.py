@@ -25,9 +25,19 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Any other setting.", autocompletion=setting_names),
 ]
+OnAlarm = Annotated[
+    str | None,
+    typer.Option("--on-alarm", metavar="COMMAND", help="Run this for each alarm, without a shell (CLARINET_ALARM, …)."),
+]
 
 RUNS = Path("runs")
 DATA = Path("data")
+
+
+def alarm_words(command: str | None) -> tuple[str, ...]:
+    from clarinet_tui.launch.on_alarm import command_words
+
+    return () if command is None else command_words(command)
 
 
 def find_runs(runs_dir: Path, ids: list[str]) -> "list[RunDirectory]":

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from clarinet_tui.cli.completion import method_names, preset_names, run_ids, task_names
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunsDir, Settings
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, OnAlarm, RunsDir, Settings, alarm_words
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.journal.directory import RunDirectory
     from clarinet_tui.launch.devices import Device
+    from clarinet_tui.launch.requests import Wishes
     from core.config import RunConfig
 
 
@@ -36,6 +37,7 @@ def run(
         str | None, typer.Option(metavar="ID", help="Go on with a stopped run.", autocompletion=run_ids)
     ] = None,
     run_id: Annotated[str | None, typer.Option(metavar="ID", help="Use this id; go on if the run is there.")] = None,
+    on_alarm: OnAlarm = None,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
@@ -54,20 +56,20 @@ def run(
     given = {name: value for name, value in flags.items() if value is not None}
     if not headless and not sys.stdout.isatty():
         raise InputError("run: there is no terminal to open the app in; say --headless")
-    wishes = Wishes(data_dir, Path.cwd())
+    wishes = Wishes(data_dir, Path.cwd(), on_alarm=alarm_words(on_alarm))
     if resume:
         if given or set_ or file or run_id:
             raise InputError("--resume: goes on with the run's own settings, so that no others can be given")
         found = find_run(runs_dir, resume)
         if headless:
-            become_worker(found, data_dir, json)
+            become_worker(found, wishes, json)
         put_back([found], wishes)
         open_app(found)
     cores = None if headless else cores_for(runs_dir, device or "auto")
     config = configure(file, given, set_ or [], cores)
     if headless:
         chosen = claim_device(config.device)
-        become_worker(make_or_find(runs_dir, config, run_id), data_dir, json, chosen)
+        become_worker(make_or_find(runs_dir, config, run_id), wishes, json, chosen)
     made = make_or_find(runs_dir, config, run_id)
     enqueue([made], wishes)
     open_app(made)
@@ -156,12 +158,13 @@ def claim_device(request: str) -> "Device | None":
     return possible[0]  # named by the user, who knows that others are there
 
 
-def become_worker(run: "RunDirectory", data_dir: Path, json: bool, device: "Device | None" = None) -> NoReturn:
+def become_worker(run: "RunDirectory", wishes: "Wishes", json: bool, device: "Device | None" = None) -> NoReturn:
     """The same process: same pid, signals and exit code."""
     from clarinet_tui.launch.devices import worker_device, worker_environment
     from clarinet_tui.launch.executor import worker_words
 
-    words = worker_words(run, data_dir, json=json, fresh=not run.journal.exists())
+    fresh = not run.journal.exists()
+    words = worker_words(run, wishes.data_dir, json=json, fresh=fresh, on_alarm=wishes.on_alarm)
     if device is None:
         become(words)
     become([*words, "--device", worker_device(device)], worker_environment(device))

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from clarinet_tui.text import ago, duration, printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.history.queries import Alarm, RunRow
     from clarinet_tui.journal.directory import RunDirectory
     from core.config import RunConfig
 
@@ -36,15 +36,19 @@ class Group:
             self.lines.append((name, str(value)))
 
 
-def describe(row: "RunRow", run: "RunDirectory", said: Said, now: float | None = None) -> list[Group]:
+def describe(
+    row: "RunRow", run: "RunDirectory", said: Said, alarms: "Sequence[Alarm]" = (), now: float | None = None
+) -> list[Group]:
     """What there is to say, the most important for last: that is where the eyes are."""
     now = time.time() if now is None else now
     groups = [_what(row, now), _progress(row), _results(row), _data(row), *_settings(run), _environment(run)]
-    return [group for group in [*groups, _failure(row, said)] if group.lines]
+    return [group for group in [*groups, _alarms(alarms), _failure(row, said)] if group.lines]
 
 
-def as_object(run: "RunDirectory", said: Said) -> dict[str, Any]:
-    """What a program is told beside the row: settings, those that differ from the preset, and the last events."""
+def as_object(run: "RunDirectory", said: Said, alarms: "Sequence[Alarm]" = ()) -> dict[str, Any]:
+    """What a program is told beside the row: settings, those that differ from the preset, alarms, the last events."""
+    from dataclasses import asdict
+
     from core.resolve import changed_settings
 
     found: dict[str, Any] = {"config": None, "changed": None}
@@ -55,7 +59,7 @@ def as_object(run: "RunDirectory", said: Said) -> dict[str, Any]:
         found["changed"] = {name: {"default": usual, "value": value} for name, (usual, value) in pairs.items()}
     except InputError:
         pass  # the row's error, or the method's absence, says why
-    return found | {"events_tail": said[-EVENTS:]}
+    return found | {"open_alarms": [asdict(alarm) for alarm in alarms], "events_tail": said[-EVENTS:]}
 
 
 def _what(row: "RunRow", now: float) -> Group:
@@ -155,6 +159,16 @@ def _environment(run: "RunDirectory") -> Group:
         group.add("commit", f"{str(git['commit'])[:12]}{changes}")
     command = told.get("command")
     group.add("command", " ".join(map(str, command)) if isinstance(command, list) else None)
+    return group
+
+
+def _alarms(alarms: "Sequence[Alarm]") -> Group:
+    """What is wrong, and what to try."""
+    group = Group("Alarms")
+    for alarm in alarms:
+        since = "" if alarm.iteration is None else f" (since iteration {alarm.iteration})"
+        group.add(alarm.kind, f"{alarm.message}{since}")
+        group.add("try", alarm.advice)
     return group
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clarinet_tui.cli.completion import method_names, preset_names, task_names
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunsDir, Settings
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, OnAlarm, RunsDir, Settings, alarm_words
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def sweep(
     retries: Annotated[int, typer.Option(min=0, help="Begin a run again so often if it is lost or fails.")] = 0,
     share: Annotated[bool, typer.Option("--share", help="Start where others compute too.")] = False,
     paused: Annotated[bool, typer.Option("--paused", help="Queue, but do not start yet.")] = False,
+    on_alarm: OnAlarm = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands and start nothing.")] = False,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
@@ -46,11 +47,11 @@ def sweep(
         file, methods, tasks, seeds, grid or [], {k: v for k, v in flags.items() if v is not None}, set_ or []
     )
     configs = expand(asked, cores_for(runs_dir, device or asked.settings.get("device", "auto")))
+    wishes = Wishes(data_dir, Path.cwd(), priority, retries, share, paused, alarm_words(on_alarm))
     if dry_run:
         for point in asked.points():
-            print(run_command(point))
+            print(run_command(point, on_alarm))
         return
-    wishes = Wishes(data_dir, Path.cwd(), priority, retries, share, paused)
     made = submit(runs_dir, configs, wishes)
     if json:
         import json as json_

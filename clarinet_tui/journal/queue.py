@@ -30,6 +30,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether it may start where others compute too."""
     retries: int = 0
     """How often it may still begin again after it was lost or has failed."""
+    on_alarm: tuple[str, ...] = ()
+    """The words of a command for its alarms: given by the user who queued it, never by the run."""
     added: float = 0.0
     on: str = ""
     """The device that it was started on; empty while it waits."""

@@ -58,7 +58,7 @@ class LocalExecutor:
             os.close(log)
 
     def command(self, run: RunDirectory, entry: Entry, device: Device) -> list[str]:
-        words = worker_words(run, Path(entry.data_dir), queued=True)
+        words = worker_words(run, Path(entry.data_dir), queued=True, on_alarm=entry.on_alarm)
         return [sys.executable, "-P", *words, "--device", worker_device(device)]
 
     def lives(self, run: RunDirectory) -> bool:
@@ -99,10 +99,17 @@ def _holder_here(run: RunDirectory) -> Holder | None:
 
 
 def worker_words(
-    run: RunDirectory, data_dir: Path, *, json: bool = False, fresh: bool = False, queued: bool = False
+    run: RunDirectory,
+    data_dir: Path,
+    *,
+    json: bool = False,
+    fresh: bool = False,
+    queued: bool = False,
+    on_alarm: Iterable[str] = (),
 ) -> list[str]:
     """The worker of a run, as words for Python. It goes on from a checkpoint where there is one."""
     words = ["-m", "clarinet_tui.launch.worker", run.id]
     words += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir)]
     flags = {"--json": json, "--resume": run.has_checkpoint, "--fresh": fresh, "--queued": queued}
-    return words + [flag for flag, given in flags.items() if given]
+    words += [flag for flag, given in flags.items() if given]
+    return words + [f"--on-alarm={word}" for word in on_alarm]

@@ -33,6 +33,7 @@ class Wishes:
     retries: int = 0
     shares: bool = False
     paused: bool = False
+    on_alarm: tuple[str, ...] = ()
 
 
 def submit(runs_dir: Path, configs: Sequence[RunConfig], wishes: Wishes) -> list[RunDirectory]:
@@ -87,6 +88,7 @@ def _enqueue(runs_dir: Path, asked: Sequence[tuple[str, str]], wishes: Wishes) -
             retries=wishes.retries,
             shares=wishes.shares,
             paused=wishes.paused,
+            on_alarm=wishes.on_alarm,
             added=time.time(),
         )
         for run_id, device in asked

@@ -116,9 +116,10 @@ def nested(name: str, value: Any) -> dict[str, Any]:
     return settings
 
 
-def run_command(settings: Mapping[str, Any]) -> str:
+def run_command(settings: Mapping[str, Any], on_alarm: str | None = None) -> str:
     """The line that makes one run of a grid without the queue."""
-    return shlex.join(["clarinet", "run", "--headless", *_words(settings)])
+    command = () if on_alarm is None else ("--on-alarm", on_alarm)
+    return shlex.join(["clarinet", "run", "--headless", *_words(settings), *command])
 
 
 def sweep_command(grid: Grid) -> str:
