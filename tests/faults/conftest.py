@@ -6,6 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.faults.feeding import directory
+from tests.faults.scale import SOAK
+
+TURNS = 5
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """In `make soak` everything is tried several times; tests that leave much to chance count their rounds themselves."""
+    if SOAK and not hasattr(metafunc.module, "rounds"):
+        metafunc.fixturenames.append("turn")
+        metafunc.parametrize("turn", range(TURNS))
 
 
 @pytest.fixture

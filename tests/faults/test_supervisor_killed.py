@@ -13,6 +13,7 @@ from clarinet_tui.journal.process import listens
 from clarinet_tui.journal.queue import change_queue, read_queue
 from clarinet_tui.launch import requests
 from clarinet_tui.launch.presence import SUPERVISOR_LOCK
+from core.errors import InputError
 from tests.faults.feeding import begun, fed, logs, make, present, put, state, steps, until, word
 from tests.faults.scale import rounds
 from tests.history.made import history
@@ -57,6 +58,26 @@ def test_killed_together_the_run_is_lost_and_goes_on_where_that_was_asked_for(ru
     assert (state(run), len(begun(run))) == ("finished", 2)
     with history(runs) as db:
         assert [row[0] for row in db.tuples("SELECT iteration FROM iterations")] == list(range(1, 61))
+
+
+def test_killed_together_it_can_be_resumed_before_anybody_has_looked_after_it(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make(runs, "one", "steps=30")
+    put(run)
+    with fed(runs) as supervisor:
+        until(lambda: steps(run) > 10, runs)
+        with pytest.raises(InputError, match="is running already"):
+            requests.resume([run], requests.Wishes(runs, runs))
+        supervisor.kill()
+        os.kill(int(begun(run)[0][0]), signal.SIGKILL)
+    monkeypatch.setattr(requests, "ensure_supervisor", lambda runs_dir: None)
+    until(lambda: state(run) == "lost", runs)
+    requests.resume([run], requests.Wishes(runs, runs))
+    assert [entry.id for entry in read_queue(runs).waiting] == ["one"]
+    with fed(runs):
+        until(lambda: empty(runs), runs)
+    assert (state(run), len(begun(run))) == ("finished", 2)
 
 
 def test_killed_at_any_moment_every_run_is_begun_once(runs: Path) -> None:

@@ -15,15 +15,20 @@ from tests.history.made import history
 from tests.launch.workers import make_task, records, said, tiny_run
 
 KILLS = rounds(3, 20)
-EPOCHS = rounds(7, 60)
+EPOCHS = rounds(7, 40)
+RATES = {"classifier_rate": 1e-5, "discriminator_rate": 1e-4}
+"""So that so few images are learned from for long without losing all measure."""
+SETTINGS: dict[str, Any] = {
+    "epochs": EPOCHS,
+    "stage1": {"epochs": EPOCHS},
+    "checkpoint_minutes": 0.001,
+    **RATES,
+}
 
 
 def test_a_killed_run_tells_each_iteration_once_and_the_same_numbers(tmp_path: Path) -> None:
     task = make_task(tmp_path)
-    alone, killed = (
-        tiny_run(tmp_path / name, task, name, epochs=EPOCHS, stage1={"epochs": EPOCHS}, checkpoint_minutes=0.001)
-        for name in ("alone", "killed")
-    )
+    alone, killed = (tiny_run(tmp_path / name, task, name, **SETTINGS) for name in ("alone", "killed"))
     assert end(alone) == 0, alone.log.read_text()
     chance = random.Random(20)
     for _ in range(KILLS):
