@@ -11,6 +11,7 @@ from clarinet_tui.launch.devices import why_not_free
 from clarinet_tui.text import bar, duration
 from clarinet_tui.ui.facts import GAP, Part, said
 from clarinet_tui.ui.states import progress, remaining
+from clarinet_tui.ui.task_names import task_name
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -130,16 +131,16 @@ def _outside(running: Iterable[RunRow], queued: set[str], host: str) -> list[Run
 
 
 def _run(place: Place, run: RunRow | None, width: int) -> Content:
-    task = place.task.replace("->", "→")
     seed = "?" if place.seed is None else place.seed
-    words = said((f"{MARGIN}▸ ", "live"), (f"{place.id}  {place.method}  {task}  seed {seed}", ""))
+    words = said((f"{MARGIN}▸ ", "live"), (f"{place.id}  {place.method}  {task_name(place.task)}  seed {seed}", ""))
     state: list[Part] = [GAP, ("stops", "warn")] if place.stops else [] if run is None else [GAP, *advance(run, 10)]
     return (words + said(*state)).truncate(width, ellipsis=True)
 
 
 def _other_run(run: RunRow, width: int) -> Content:
-    task = (run.task or "?").replace("->", "→")
-    words = said((f"{MARGIN}▸ ", "live"), (f"{run.id}  {run.method or '?'}  {task}  seed {run.seed}", ""), GAP)
+    words = said(
+        (f"{MARGIN}▸ ", "live"), (f"{run.id}  {run.method or '?'}  {task_name(run.task)}  seed {run.seed}", ""), GAP
+    )
     return (words + said(*advance(run, 10))).truncate(width, ellipsis=True)
 
 

@@ -9,6 +9,7 @@ from textual.content import Content
 
 from clarinet_tui.text import ago, bar, duration, number, percent, printable
 from clarinet_tui.ui.states import LIVE, ROLES, look, progress, remaining
+from clarinet_tui.ui.task_names import task_name
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -30,7 +31,7 @@ def title(run: RunRow) -> Content:
         (f"{seen.sign} ", seen.role),
         (run.method or "?", "strong"),
         GAP,
-        ((run.task or "?").replace("->", "→"), "strong"),
+        (task_name(run.task), "strong"),
         GAP,
         (f"seed {'?' if run.seed is None else run.seed}", ""),
         *name,

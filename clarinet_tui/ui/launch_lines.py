@@ -12,6 +12,7 @@ from clarinet_tui.launch.devices import candidates
 from clarinet_tui.text import duration
 from clarinet_tui.ui import device_lines
 from clarinet_tui.ui.facts import GAP, Part, said
+from clarinet_tui.ui.task_names import task_name
 from clarinet_tui.ui.widgets.choices import Choice
 from core.errors import InputError
 from core.tasks import parse_task
@@ -43,7 +44,7 @@ def task_choices(tasks: Iterable[str], machine: Machine | None) -> Iterator[Choi
         gone = missing((task.source.letter, task.target.letter), machine)
         titles = f"{task.source.title} to {task.target.title}"
         advice = "; ".join(f"{one.title} is missing: {one.advice}" for one in gone)
-        label = name.replace("->", "→")
+        label = task_name(name)
         yield Choice(name, label, f"{titles}. {advice}" if gone else titles, "muted" if gone else "")
 
 
@@ -98,7 +99,7 @@ def estimate(checked: Checked, machine: Machine | None, width: int) -> Content:
     unknown = [kind for kind in kinds if kind not in machine.durations]
     if unknown:
         method, task, preset = unknown[0]
-        why = f": no {preset} run of {method} on {task.replace('->', '→')} has finished yet" if width >= ROOMY else ""
+        why = f": no {preset} run of {method} on {task_name(task)} has finished yet" if width >= ROOMY else ""
         return said((f"time unknown{why}", "muted"))
     each = [machine.durations[kind].seconds for kind in kinds]
     slots = _slots(checked.form.device, machine)

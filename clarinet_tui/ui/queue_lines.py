@@ -8,6 +8,7 @@ from textual.content import Content
 
 from clarinet_tui.ui.device_lines import advance
 from clarinet_tui.ui.facts import Part, said
+from clarinet_tui.ui.task_names import task_name
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -38,7 +39,7 @@ def line(place: Place, machine: Machine, run: RunRow | None, width: int) -> Cont
         sign,
         (place.id, "muted"),
         (place.method, ""),
-        (place.task.replace("->", "→"), ""),
+        (task_name(place.task), ""),
         (f"{'?' if place.seed is None else place.seed}".rjust(4), ""),
         (where, "muted"),
     ]

@@ -1,6 +1,7 @@
 """Pictures of the views that act on runs: `pytest --snapshot-update` makes them anew; look at the diff."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,10 @@ def machine(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     still_machine(library, monkeypatch)
 
 
+def says(app: ClarinetApp, words: str) -> bool:
+    return words in screen_text(app)
+
+
 def seen(*steps: str) -> Callable[[Pilot[None]], object]:
     """Does the steps, which are keys, `#field` to go there, or ` words` to wait for; then lets nothing more happen."""
 
@@ -36,7 +41,7 @@ def seen(*steps: str) -> Callable[[Pilot[None]], object]:
             if step.startswith("#"):
                 app.screen.query_one(step).focus()
             elif step.startswith(" "):
-                await until(pilot, lambda words=step[1:]: words in screen_text(app), step)
+                await until(pilot, partial(says, app, step[1:]), step)
             else:
                 await pilot.press(step)
         app.feed.stop()

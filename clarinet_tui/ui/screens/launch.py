@@ -243,7 +243,8 @@ class LaunchScreen(MachineScreen):
         if not absent or paused:
             self._start(paused)
             return
-        question = Ask("Start without this data?", "Start", f"{absent.plain}. The runs fail where it is missing.")
+        named = "; ".join(absent.plain.splitlines())
+        question = Ask("Start without this data?", "Start", f"{named}. Runs without it fail.")
         self.app.push_screen(question, lambda answer: self._start(paused) if answer else None)
 
     def _start(self, paused: bool) -> None:

@@ -11,6 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from clarinet_tui.text import ago, bar, duration, percent, printable
 from clarinet_tui.ui.sparks import spark
 from clarinet_tui.ui.states import LIVE, look, progress, remaining
+from clarinet_tui.ui.task_names import task_name
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -88,7 +89,7 @@ COLUMNS = (
     Column("", _state, 1, 0),
     Column("run", lambda run, *_: [(run.id, "muted")], 9, 1),
     Column("method", lambda run, *_: [(run.method or "?", "")], 13, 0, grows=2),
-    Column("task", lambda run, *_: [((run.task or "?").replace("->", "→"), "")], 5, 0, grows=2),
+    Column("task", lambda run, *_: [(task_name(run.task), "")], 5, 0, grows=2),
     Column("seed", lambda run, *_: [("–" if run.seed is None else str(run.seed), "")], 4, 2, right=True),
     Column("target", lambda run, *_: [(percent(run.target_accuracy), "strong")], 6, 0, right=True),
     Column("trend", _trend, 10, 7, grows=1, useful=lambda run: run.state in LIVE and run.target_accuracy is not None),
