@@ -1,0 +1,119 @@
+"""Open alarms: what the last sitting raised and did not call over, in rows, in queries, and read in any pieces."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.history import batches
+from clarinet_tui.history.database import NAME, Database
+from clarinet_tui.history.ingest import ingest_run, reindex
+from clarinet_tui.history.queries import Alarm, alarms, get_run, list_runs
+from clarinet_tui.history.query_language import QueryError
+from core.events import Alarmed, Event, Finished
+from tests.history.made import content, history, make_run, say
+from tests.journal.said import resumed, started, step
+
+
+def alarm(kind: str, iteration: int, over: bool = False) -> Alarmed:
+    return Alarmed(
+        kind=kind, message=f"{kind} at {iteration}", advice="" if over else "try", iteration=iteration, over=over
+    )
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    with history(tmp_path) as opened:
+        yield opened
+
+
+def kinds(db: Database, tmp_path: Path, *events: Event) -> tuple[str, ...]:
+    """Those of a run that said this, which the row and the query have to agree on."""
+    run = make_run(tmp_path)
+    say(run, events)
+    ingest_run(db, run)
+    row = get_run(db, run.id)
+    assert row is not None
+    assert row.alarms == tuple(one.kind for one in alarms(db, run.id))
+    return row.alarms
+
+
+def test_raised_over_and_raised_again(db: Database, tmp_path: Path) -> None:
+    said = [started(), step(1), alarm("ascent", 1), alarm("collapse", 2)]
+    assert kinds(db, tmp_path, *said) == ("ascent", "collapse")
+    assert kinds(db, tmp_path, *said, alarm("ascent", 3, over=True)) == ("collapse",)
+    again = [*said, alarm("ascent", 3, over=True), alarm("ascent", 4)]
+    assert kinds(db, tmp_path, *again) == ("collapse", "ascent")
+    end = Finished(iteration=5, epoch=1, target_accuracy=None, source_accuracy=None)
+    assert kinds(db, tmp_path, *again, end) == ("collapse", "ascent")
+    assert kinds(db, tmp_path, started()) == ()
+
+
+def test_a_new_sitting_begins_without_alarms(db: Database, tmp_path: Path) -> None:
+    said = [started(), step(1), alarm("ascent", 1), step(2), alarm("collapse", 2)]
+    assert kinds(db, tmp_path, *said, resumed(1)) == ()
+    assert kinds(db, tmp_path, *said, resumed(1), step(2), alarm("collapse", 2)) == ("collapse",)
+    assert kinds(db, tmp_path, *said, started()) == ()
+
+
+def test_what_is_told_of_one(db: Database, tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    say(run, [started(), alarm("collapse", 7)])
+    ingest_run(db, run)
+    assert alarms(db, run.id) == [Alarm("collapse", "collapse at 7", "try", 7, 1000.0)]
+
+
+def test_foreign_alarms_are_taken_as_they_can_be(db: Database, tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    say(run, [started()])
+    with run.journal.open("ab") as journal:
+        journal.write(b'{"event":"alarm"}\n{"event":"alarm","kind":7}\n{"event":"alarm","kind":"x","iteration":"y"}\n')
+    ingest_run(db, run)
+    assert alarms(db, run.id) == [Alarm("x", "", "", None, None)]
+
+
+def test_queries(db: Database, tmp_path: Path) -> None:
+    for name, said in (("one", ["collapse"]), ("two", ["collapse", "no-progress"]), ("none", [])):
+        run = make_run(tmp_path, id=name)
+        say(run, [started(), *(alarm(kind, 1) for kind in said)])
+        ingest_run(db, run)
+
+    def found(query: str) -> set[str]:
+        return {row.id for row in list_runs(db, query)}
+
+    assert found("alarm:collapse") == {"one", "two"}
+    assert found("alarm:no-*") == {"two"}
+    assert found("alarm:*") == {"one", "two"}
+    assert found("alarm!=collapse") == found("-alarm:*") == {"none"}
+    assert found("alarms:COLLAPSE state:running") == {"one", "two"}
+    with pytest.raises(QueryError, match="alarm with one of"):
+        found("alarm>3")
+
+
+def test_the_same_in_one_piece_and_in_many(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run(tmp_path)
+    say(run, [started(), step(1), alarm("ascent", 1), step(2), alarm("ascent", 2, over=True), step(3)])
+    say(run, [resumed(1), step(2), alarm("collapse", 2), step(3)])
+    monkeypatch.setattr(batches, "MOST_ROWS", 1)
+    ingest_run(db, run)
+    in_pieces = content(db)
+    monkeypatch.undo()
+    reindex(tmp_path)
+    assert content(db) == in_pieces
+
+
+def test_a_history_from_before_alarms_gets_their_column(tmp_path: Path, db: Database) -> None:
+    run = make_run(tmp_path, id="old")
+    ingest_run(db, run)
+    with db.transaction() as connection:
+        connection.execute("ALTER TABLE runs DROP COLUMN alarms")
+        connection.execute("DELETE FROM _sqlite_migrations WHERE name = '0002'")
+    db.close()
+    with Database.open(tmp_path) as opened:
+        row = get_run(opened, "old")
+        assert row is not None
+        assert row.alarms == ()
+        say(run, [started(), alarm("collapse", 1)])
+        ingest_run(opened, run)
+        assert [row.id for row in list_runs(opened, "alarm:collapse")] == ["old"]
+    assert (tmp_path / f"{NAME}.before-0002").exists()
