@@ -12,7 +12,7 @@ TURNS = 5
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """In `make soak` everything is tried several times; tests that leave much to chance count their rounds themselves."""
+    """In `make soak` everything is tried several times; tests that leave more to chance count their own rounds."""
     if SOAK and not hasattr(metafunc.module, "rounds"):
         metafunc.fixturenames.append("turn")
         metafunc.parametrize("turn", range(TURNS))
