@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.directory import RunDirectory, all_runs
+from clarinet_tui.journal.process import send_signal
 from clarinet_tui.journal.queue import Entry, Queue, change_queue, read_queue
 from clarinet_tui.launch.device import Device
 from clarinet_tui.launch.presence import supervisor
+from clarinet_tui.launch.requests import holder_of
 from core.resolve import resolve
 from tests.launch.standin import ELSEWHERE, plug_in
 from tests.ui.runs import NOW
@@ -56,8 +58,9 @@ def still_machine(library: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 def dismissed(runs_dir: Path) -> Iterator[Path]:
-    """The directory; whoever feeds its queue afterwards is sent away."""
+    """The directory; whoever feeds its queue afterwards is sent away, and whoever still works there."""
     yield runs_dir
-    holder = supervisor(runs_dir)
-    if holder is not None:
-        os.kill(holder.pid, signal.SIGTERM)
+    holders = [supervisor(runs_dir), *map(holder_of, all_runs(runs_dir))]
+    for holder in holders:
+        if holder is not None and holder.pid != os.getpid():
+            send_signal(holder, signal.SIGKILL)

@@ -1,0 +1,134 @@
+"""The app in a real terminal: start a run, watch it, leave it, find it again and stop it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.journal.directory import RunDirectory, all_ids
+from clarinet_tui.journal.files import size_of
+from clarinet_tui.journal.reader import last_word
+from tests.launch.workers import make_task, tiny_run
+from tests.ui.queues import dismissed
+from tests.ui.runs import write_run
+
+PATIENCE = 180.0
+COLUMNS, LINES = 120, 36
+
+
+class Terminal:
+    """A window of tmux, with a server of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket, self._folder = f"clarinet-{uuid.uuid4().hex[:8]}", folder
+
+    def _tmux(self, *words: str) -> str:
+        # Not the environment of C, into which pytest's readline has put a size.
+        words, known = ("tmux", "-L", self._socket, *words), dict(os.environ)
+        return subprocess.run(words, capture_output=True, text=True, cwd=self._folder, env=known).stdout
+
+    def open(self, *words: str) -> None:
+        """Starts a shell with the command in it; the shell stays when the command has ended."""
+        size = ("-x", str(COLUMNS), "-y", str(LINES))
+        self._tmux("-f", "/dev/null", "new-session", "-d", *size, "sh")
+        self._tmux("set", "-g", "status", "off")
+        self._tmux("resize-window", *size)
+        self.type(" ".join(words), "Enter")
+
+    def type(self, text: str, *keys: str) -> None:
+        self._tmux("send-keys", "-l", text)
+        self.press(*keys)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self._tmux("send-keys", key)
+
+    def screen(self) -> str:
+        return self._tmux("capture-pane", "-p")
+
+    def until(self, happened: Callable[[str], object], what: str) -> str:
+        limit = time.monotonic() + PATIENCE
+        while not happened(screen := self.screen()):
+            assert time.monotonic() < limit, f"{what} did not happen:\n{screen}"
+            time.sleep(0.1)
+        return screen
+
+    def see(self, words: str) -> str:
+        return self.until(lambda screen: words in screen, words)
+
+    def close(self) -> None:
+        self._tmux("kill-server")
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    if shutil.which("tmux") is None:
+        pytest.skip("there is no tmux to open a terminal with")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name in ("TMUX", "COLUMNS", "LINES", "CLARINET_RUNS", "CLARINET_DATA", "CLARINET_DB"):
+        monkeypatch.delenv(name, raising=False)
+    opened = Terminal(tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def runs_dir(tmp_path: Path) -> Iterator[Path]:
+    yield from dismissed(tmp_path / "runs")
+
+
+def epoch(screen: str) -> int:
+    """How far the run in view is, as the screen says it."""
+    found = re.search(r"epoch (\d+)/", screen)
+    return int(found[1]) if found else 0
+
+
+def test_start_leave_come_back_and_stop(terminal: Terminal, runs_dir: Path, tmp_path: Path) -> None:
+    app = f"{sys.executable} -P -m clarinet_tui.ui.main --runs-dir runs"
+    write_run(runs_dir, "aaa111")
+    tiny_run(runs_dir, make_task(tmp_path), "bbb222", "clarinet", epochs=100_000)
+    terminal.open(app)
+    terminal.see("aaa111")
+    terminal.see("bbb222")
+
+    terminal.press("/")
+    terminal.see("method:clarinet task:")
+    terminal.type("preset:smoke -state:finished", "Enter")
+    terminal.until(lambda screen: "bbb222" in screen and "aaa111" not in screen, "the filter")
+    terminal.press("e")
+    terminal.see("photos->")
+    terminal.press("Tab", "Tab", "Tab")
+    terminal.see("Seeds: 1..5 is five of them")
+    terminal.type("5")
+    terminal.see("--seeds 5")
+    terminal.press("C-s")
+    terminal.see("is queued")
+    (run,) = (RunDirectory(runs_dir, name) for name in all_ids(runs_dir) if name not in ("aaa111", "bbb222"))
+    terminal.see(run.id)
+
+    terminal.until(lambda screen: "▸ 1 running" in screen, "the run's beginning")
+    terminal.press("g", "Enter")
+    first = epoch(terminal.until(lambda screen: epoch(screen) and "● target" in screen, "the first curve"))
+    terminal.until(lambda screen: epoch(screen) > first, "the curve's moving")
+
+    terminal.press("q")
+    terminal.see("1 run goes on")
+    written = size_of(run.journal)
+    terminal.until(lambda _: size_of(run.journal) > written, "the run's going on without us")
+
+    terminal.type(f"{app} {run.id}", "Enter")
+    terminal.until(lambda screen: epoch(screen) > first, "the run in a new app")
+    terminal.press("s")
+    terminal.see("was asked to stop")
+    terminal.until(lambda _: (last_word(run.journal) or {}).get("event") == "stopped", "the stop")
+    terminal.see("stopped")
+    terminal.press("q")
+    terminal.until(lambda screen: "▸ 1 running" not in screen, "the end")
