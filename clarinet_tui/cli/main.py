@@ -13,6 +13,7 @@ from clarinet_tui.cli import (
     demo,
     devices,
     doctor,
+    export,
     history,
     logs,
     manage,
@@ -61,6 +62,8 @@ app.command("metrics")(metrics.metrics)
 app.command("compare")(compare.compare)
 app.command("table")(table.table)
 app.command("plot")(plot.plot)
+app.command("export")(export.export)
+app.command("import")(export.import_)
 app.command("reindex")(history.reindex)
 app.command("devices")(devices.devices)
 app.command("doctor")(doctor.doctor)

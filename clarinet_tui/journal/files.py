@@ -4,25 +4,37 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from core.errors import InputError
 
 
 def replace_file(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Write beside, sync, rename: a reader sees the old content or the new."""
+    """A reader sees the old content or the new."""
+    with replacing(path, mode) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """Write beside, sync, rename: what is written is there in the end, and not at all if anything fails."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     beside.unlink(missing_ok=True)
-    file = os.open(beside, flags, mode)
+    file = create_file(beside, mode)
     try:
         with os.fdopen(file, "wb") as stream:
-            stream.write(content)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def create_file(path: Path, mode: int = 0o666) -> int:
+    """A descriptor of a file that was not there before."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
 
 def open_append(path: Path, mode: int = 0o666) -> int:
