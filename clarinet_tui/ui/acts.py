@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +20,10 @@ from core.errors import InputError
 if TYPE_CHECKING:
     from clarinet_tui.launch.sweep import Grid
     from clarinet_tui.ui.launch_form import Form
+
+
+USUAL = {"--runs-dir": ("CLARINET_RUNS", "runs"), "--data-dir": ("CLARINET_DATA", "data")}
+"""Options, the variables that stand for them, and what they are otherwise."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,15 @@ class Acts:
         from clarinet_tui.launch.sweep import run_command
         from core.resolve import settings_of
 
-        return Outcome(text=run_command(settings_of(RunDirectory(self.runs_dir, run).read_config())), runs=(run,))
+        command = run_command(settings_of(RunDirectory(self.runs_dir, run).read_config()))
+        return Outcome(text=self.addressed(command), runs=(run,))
+
+    def addressed(self, command: str) -> str:
+        """The command with the directories that another shell would not guess."""
+        here = {"--runs-dir": self.runs_dir, "--data-dir": self.data_dir}
+        usual = {flag: os.environ.get(variable) or path for flag, (variable, path) in USUAL.items()}
+        words = [word for flag, path in here.items() if str(path) != usual[flag] for word in (flag, str(path))]
+        return f"{command} {shlex.join(words)}" if words else command
 
     def form(self, run: str) -> Form:
         """The launch form that makes this run again."""

@@ -122,7 +122,7 @@ def _freedom(device: Device, machine: Machine, roomy: bool) -> list[Part]:
     if any(process.computes for process in foreign(device, machine)):
         return [("busy", "warn")]
     words = why.removeprefix(f"{device.label}: ") if roomy else ""
-    return [] if device.trouble else [("full  ", "warn"), (words, "muted")]
+    return [] if device.trouble else [("full", "warn"), (f"  {words}" if words else "", "muted")]
 
 
 def _outside(running: Iterable[RunRow], queued: set[str], host: str) -> list[RunRow]:

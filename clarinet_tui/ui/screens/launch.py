@@ -194,9 +194,8 @@ class LaunchScreen(MachineScreen):
         else:
             count = launch_lines.count(checked.grid) + "  " + launch_lines.estimate(checked, machine, self.size.width)
         self.query_one("#count", Words).say(count)
-        self.query_one("#command", Words).say(
-            said(("$ " if checked.command else "", "faint"), (checked.command, "live"))
-        )
+        command = self._command()
+        self.query_one("#command", Words).say(said(("$ " if command else "", "faint"), (command, "live")))
         for button in self.query(Button):
             button.disabled = checked.grid is None
 
@@ -234,8 +233,11 @@ class LaunchScreen(MachineScreen):
             self.action_start(event.button.id == "paused")
 
     def action_copy_command(self) -> None:
-        if self._checked.command:
-            self.copy(self._checked.command)
+        if command := self._command():
+            self.copy(command)
+
+    def _command(self) -> str:
+        return self.acts.addressed(self._checked.command) if self._checked.command else ""
 
     def action_start(self, paused: bool) -> None:
         """Asks first where data is missing: such runs fail as soon as they start."""

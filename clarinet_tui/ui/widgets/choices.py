@@ -135,9 +135,10 @@ class Choices(Widget, can_focus=True):
         self.cursor = min(max(self.cursor + step, 0), max(len(self.choices) - 1, 0))
 
     def action_row(self, step: int) -> None:
-        place = self.cursor + step * len(self._columns(self.size.width))
-        if 0 <= place < len(self.choices):
-            self.cursor = place
+        across, last = len(self._columns(self.size.width)), len(self.choices) - 1
+        place = self.cursor + step * across
+        if 0 <= place <= last or (step > 0 and self.cursor // across < last // across):
+            self.cursor = min(place, last)
         elif step > 0:
             self.screen.focus_next()
         else:

@@ -1,0 +1,105 @@
+"""Choices, lists and the row of keys, each on its own."""
+
+from pathlib import Path
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.content import Content
+
+from clarinet_tui.ui.acts import Acts
+from clarinet_tui.ui.task_names import task_name
+from clarinet_tui.ui.widgets.choices import Choice, Choices
+from clarinet_tui.ui.widgets.pick_list import PickList
+from tests.ui.conftest import make_app, screen_text, until
+from tests.ui.runs import three_runs
+
+LETTERS = tuple(Choice(name, name * 8) for name in "abcdefg")
+
+
+class Shelf(App[None]):
+    """One widget of a kind."""
+
+    def __init__(self, *widgets: Choices | PickList) -> None:
+        super().__init__()
+        self._widgets = widgets
+
+    def compose(self) -> ComposeResult:
+        yield from self._widgets
+
+
+@pytest.mark.parametrize(("width", "rows"), [(120, 1), (60, 2), (30, 4), (12, 7)])
+async def test_choices_stand_in_columns_that_fit(width: int, rows: int) -> None:
+    choices = Choices(several=True)
+    app = Shelf(choices)
+    async with app.run_test(size=(width, 10)) as pilot:
+        choices.show(LETTERS, ("b",))
+        await pilot.pause()
+        assert choices.size.height == rows
+        text = screen_text(app)
+        assert "■ bbbbbbbb" in text
+        assert text.count("□") == 6
+
+
+async def test_arrows_go_through_the_columns_and_on_to_the_next_field() -> None:
+    first, second = Choices(several=True, id="first"), Choices(id="second")
+    app = Shelf(first, second)
+    async with app.run_test(size=(40, 10)) as pilot:
+        for choices in (first, second):
+            choices.show(LETTERS, ())
+        first.focus()
+        await pilot.press("right", "down", "space")
+        assert "".join(first.picked) == "e"
+        await pilot.press("up", "space", "space", "space")
+        assert "".join(first.picked) == "be"
+        await pilot.press("down", "down", "down")
+        assert second.has_focus
+        await pilot.press("right", "space", "right", "space")
+        assert "".join(second.picked) == "c"
+
+
+async def test_the_cursor_of_a_list_stays_with_its_line() -> None:
+    lines = PickList()
+    app = Shelf(lines)
+    async with app.run_test(size=(40, 10)) as pilot:
+        lines.show([(name, Content(name)) for name in "abc"])
+        lines.focus()
+        await pilot.press("j")
+        assert lines.pointed == "b"
+        lines.show([(name, Content(name)) for name in "xyabc"])
+        assert lines.pointed == "b"
+        lines.show([(name, Content(name + "!")) for name in "xyabc"])
+        await pilot.pause()
+        assert "b!" in screen_text(app)
+        lines.show([("x", Content("x"))])
+        assert lines.pointed == "x"
+        lines.show([])
+        assert lines.pointed is None
+        lines.show([("n", Content("n"))])
+        assert lines.pointed == "n"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+async def test_help_is_always_among_the_keys(runs_dir: Path, width: int) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(width, 24)) as pilot:
+        await until(pilot, lambda: "? Help" in screen_text(app).splitlines()[-1])
+        keys = screen_text(app).splitlines()[-1]
+        assert "Palette" in keys
+        assert ("q Quit" in keys) == (width == 200)
+
+
+def test_own_folders_have_their_names() -> None:
+    assert task_name("/data/photos/->/data/scans.npz") == "photos→scans.npz"
+    assert task_name("M->U") == "M→U"
+    assert task_name(None) == "?"
+
+
+def test_a_command_says_where_if_another_shell_would_not_guess(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CLARINET_RUNS", raising=False)
+    monkeypatch.delenv("CLARINET_DATA", raising=False)
+    assert Acts(Path("runs"), Path("data")).addressed("clarinet sweep") == "clarinet sweep"
+    elsewhere = Acts(Path("my runs"), Path("/big/data"))
+    assert elsewhere.addressed("clarinet sweep") == "clarinet sweep --runs-dir 'my runs' --data-dir /big/data"
+    monkeypatch.setenv("CLARINET_RUNS", "my runs")
+    assert elsewhere.addressed("clarinet sweep") == "clarinet sweep --data-dir /big/data"
