@@ -9,10 +9,9 @@ import re
 import tarfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Self
 
 from clarinet_tui.journal.archive import CHECKPOINTS, CHUNK, ENVIRONMENT, MANIFEST, PORTABLE
 from clarinet_tui.journal.directory import ANNOTATIONS, CONFIG, LARGEST_CONFIG, valid_id
@@ -29,7 +28,6 @@ LARGEST = {
     MANIFEST: 64 << 20,
 }
 """Bytes of files that are read as a whole."""
-UNREADABLE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.HeaderError, UnicodeDecodeError)
 
 
 @dataclass(frozen=True)
@@ -52,58 +50,82 @@ class Member:
 def members(path: Path, limits: Limits) -> Iterator[Member]:
     """Each is checked before what it announces is read; an InputError says what is wrong."""
     left, files = limits.size, 0
-    with _opened(path) as stream:
-        while (header := _header(path, stream)) is not None:
+    with _Source(path) as source:
+        while (header := _header(source)) is not None:
             files += 1
             left -= header.size
             if files > limits.files or left < 0:
                 most = f"{limits.files} files or {limits.size / (1 << 30):g} GB"
                 raise InputError(f"{path}: holds more than {most}: if you trust it, give --max-files and --max-gb")
-            chunks = _chunks(path, stream, header.size)
+            chunks = _chunks(source, header.size)
             yield Member(header.name, header.size, chunks)
             for _ in chunks:
                 pass
-        rest = stream.read(CHUNK + 1)
+        rest = source.read(CHUNK + 1)
         if len(rest) > CHUNK or rest.strip(b"\0"):
             raise InputError(f"{path}: goes on after its end")
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    try:
-        with gzip.open(path, "rb") as stream:
-            yield cast(BinaryIO, stream)
-    except UNREADABLE as error:
-        raise InputError(f"{path}: is no archive of runs, or cut short or damaged ({error})") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
+class _Source:
+    """What is inside the compression. Whatever is wrong with it is an InputError, whoever reads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._stream = gzip.open(path, "rb")  # noqa: SIM115 - closed by __exit__
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def read(self, count: int) -> bytes:
+        try:
+            return self._stream.read(count)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise self.damaged(error) from None
+        except OSError as error:
+            raise InputError(f"{self.path}: {error.strerror or error}") from None
+
+    def some(self, count: int) -> bytes:
+        """At least one byte of them."""
+        content = self.read(count)
+        if count and not content:
+            raise self.damaged("it ends too early")
+        return content
+
+    def damaged(self, why: object) -> InputError:
+        return InputError(f"{self.path}: is no archive of runs, or cut short or damaged ({why})")
 
 
-def _header(path: Path, stream: BinaryIO) -> tarfile.TarInfo | None:
+def _header(source: _Source) -> tarfile.TarInfo | None:
     """The next member's; None at the end."""
-    block = stream.read(BLOCK)
-    if len(block) < BLOCK:
-        raise EOFError("it ends too early")
-    if not block.strip(b"\0"):
+    block = source.some(BLOCK)
+    if not block.strip(b"\0") and len(block) == BLOCK:
         return None
-    header = tarfile.TarInfo.frombuf(block, "ascii", "strict")
+    try:
+        header = tarfile.TarInfo.frombuf(block, "ascii", "strict")
+    except (tarfile.HeaderError, UnicodeDecodeError) as error:
+        raise source.damaged(error) from None
     if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
-        raise InputError(f"{path}: {header.name[:80]!a} is no plain file: links, devices and folders are refused")
+        told = f"{header.name[:80]!a} is no plain file: links, devices and folders are refused"
+        raise InputError(f"{source.path}: {told}")
     match = NAME.fullmatch(header.name)
     if header.name != MANIFEST and not (match and valid_id(match[1])):
-        raise InputError(f"{path}: {header.name[:80]!a} is no file of a run")
+        raise InputError(f"{source.path}: {header.name[:80]!a} is no file of a run")
     if not 0 <= header.size <= LARGEST.get(header.name.rpartition("/")[2], header.size):
-        raise InputError(f"{path}: {header.name} is larger than such a file ever is")
+        raise InputError(f"{source.path}: {header.name} is larger than such a file ever is")
     return header
 
 
-def _chunks(path: Path, stream: BinaryIO, size: int) -> Iterator[bytes]:
+def _chunks(source: _Source, size: int) -> Iterator[bytes]:
     left = size
     while left > 0:
-        chunk = stream.read(min(left, CHUNK))
-        if not chunk:
-            raise EOFError("it ends too early")
+        chunk = source.some(min(left, CHUNK))
         left -= len(chunk)
         yield chunk
-    if stream.read(-size % BLOCK).strip(b"\0"):
-        raise InputError(f"{path}: has something between its files")
+    if source.read(-size % BLOCK).strip(b"\0"):
+        raise InputError(f"{source.path}: has something between its files")

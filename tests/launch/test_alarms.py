@@ -39,7 +39,7 @@ def stage(iteration: int = 0, name: str = "clarinet") -> StageStarted:
     return StageStarted(stage=name, index=1, iteration=iteration, epoch=0)
 
 
-def steps(count: int, start: int = 0, **measured: float) -> list[Stepped]:
+def steps(count: int, start: int = 0, /, **measured: float) -> list[Stepped]:
     """Iterations after `start`, all with the same numbers beside a loss that falls."""
     return [step(start + n, {"complementary_loss": 2.3 / n, **measured}) for n in range(1, count + 1)]
 

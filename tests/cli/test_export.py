@@ -1,0 +1,147 @@
+"""`clarinet export` and `clarinet import`: tables of many runs, and runs that move to another machine."""
+
+import csv
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from clarinet_tui.cli.main import app
+from clarinet_tui.journal.annotations import add_tag, set_note
+from clarinet_tui.journal.directory import RunDirectory
+from core.errors import InputError
+from core.events import Event, Finished
+from tests.cli.test_history import clarinet as as_process
+from tests.history.made import history, make_run, say
+from tests.journal.hostile import archive, link
+from tests.journal.said import evaluation, started, step
+
+END = Finished(iteration=3, epoch=1, target_accuracy=None, source_accuracy=None)
+
+
+def said(number: int) -> Iterable[Event]:
+    yield started(seed=number)
+    for n in range(1, 4):
+        own = {"mmd": math.inf if n == 2 else 0.5} if number == 2 else {}
+        yield step(n, {"complementary_loss": n / 8, **own})
+    yield evaluation(3, 40.0 + number)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Two that finished, of different metrics, and one that is going on."""
+    runs = tmp_path / "runs"
+    history(runs).close()
+    for number, name in ((1, "aaa"), (2, "bbb")):
+        run = make_run(runs, id=name, seed=number)
+        say(run, [*said(number), END])
+        add_tag(run, "icml")
+    set_note(run, 'a "note",\nof two lines')
+    say(make_run(runs, id="ccc", seed=3), said(3))
+    return runs
+
+
+def clarinet(runs: Path, *words: str) -> Result:
+    return CliRunner().invoke(app, [*words, "--runs-dir", str(runs)])
+
+
+def table(runs: Path, *words: str) -> list[dict[str, str]]:
+    out = runs.parent / "out.csv"
+    done = clarinet(runs, "export", *words, "--out", str(out))
+    assert done.exit_code == 0, done.exception
+    with out.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_line_for_each_run(runs: Path) -> None:
+    rows = table(runs, "--query", "tag:icml")
+    assert [(row["id"], row["state"], row["seed"], row["target_accuracy"], row["tags"]) for row in rows] == [
+        ("bbb", "finished", "2", "42.0", "icml"),
+        ("aaa", "finished", "1", "41.0", "icml"),
+    ]
+    assert rows[0]["note"] == 'a "note",\nof two lines'
+    assert rows[0]["error"] == ""
+
+
+def test_iterations_of_runs_with_different_metrics_in_the_same_columns(runs: Path) -> None:
+    rows = table(runs, "aaa", "bbb", "--level", "iteration")
+    assert list(rows[0])[:6] == ["run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds"]
+    assert [(row["run"], row["iteration"], row["complementary_loss"], row["mmd"]) for row in rows] == [
+        ("aaa", "1", "0.125", ""),
+        ("aaa", "2", "0.25", ""),
+        ("aaa", "3", "0.375", ""),
+        ("bbb", "1", "0.125", "0.5"),
+        ("bbb", "2", "0.25", "inf"),
+        ("bbb", "3", "0.375", "0.5"),
+    ]
+
+
+def test_evaluations_of_all_runs(runs: Path) -> None:
+    rows = table(runs, "--all", "--level", "evaluation")
+    assert {(row["run"], row["target_accuracy"]) for row in rows} == {("aaa", "41.0"), ("bbb", "42.0"), ("ccc", "43.0")}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["aaa", "--out", "x.zip"], "expected FILE.csv or FILE.tar.gz"),
+        (["aaa", "--out", "x.gz"], "expected FILE.csv or FILE.tar.gz"),
+        (["aaa", "--out", "x.csv", "--with-checkpoints"], "about archives"),
+        (["aaa", "--out", "x.tar.gz", "--level", "run"], "--level: an archive has everything"),
+        (["--out", "x.csv"], "say which runs"),
+        (["aaa", "--all", "--out", "x.csv"], "--all: is all runs"),
+        (["aaa", "--out", "nowhere/x.csv"], "cannot be written"),
+        (["aaa", "--out", "nowhere/x.tar.gz"], "cannot be written"),
+    ],
+)
+def test_what_does_not_fit_together(runs: Path, words: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(runs.parent)
+    done = clarinet(runs, "export", *words)
+    assert isinstance(done.exception, InputError)
+    assert why in str(done.exception)
+    assert [path.name for path in runs.parent.iterdir()] == ["runs"]
+
+
+def test_runs_move_to_another_machine(runs: Path, tmp_path: Path) -> None:
+    done = as_process(tmp_path, "export", "--all", "--out", "all.tar.gz")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Written: all.tar.gz (3 runs, ")
+    there = tmp_path / "there"
+    assert sorted(clarinet(there, "import", str(tmp_path / "all.tar.gz")).stdout.splitlines()) == [
+        "aaa imported",
+        "bbb imported",
+        "ccc imported",
+    ]
+    again = clarinet(there, "import", str(tmp_path / "all.tar.gz"), "--json")
+    assert json.loads(again.stdout) == {"imported": [], "known": ["aaa", "bbb", "ccc"]}
+    rows = {row["id"]: row for row in json.loads(clarinet(there, "ls", "--json").stdout)}
+    before = {row["id"]: row for row in json.loads(clarinet(runs, "ls", "--json").stdout)}
+    assert {name: rows[name] for name in ("aaa", "bbb")} == {name: before[name] for name in ("aaa", "bbb")}
+    assert (before["ccc"]["state"], rows["ccc"]["state"]) == ("running", "silent")  # nobody trains it here
+
+
+def test_patches_are_pointed_out_and_left_out(runs: Path, tmp_path: Path) -> None:
+    environment = RunDirectory(runs, "aaa").environment
+    environment.write_text('{"git": {"commit": "f00", "patch": "+secret"}}')
+    done = as_process(tmp_path, "export", "aaa", "--out", "x.tar.gz")
+    assert "--without-patches leaves them out" in done.stderr
+    assert as_process(tmp_path, "export", "aaa", "--out", "x.tgz", "--without-patches").stderr == ""
+
+
+def test_a_hostile_archive_is_one_sentence_and_exit_2(tmp_path: Path) -> None:
+    archive(tmp_path / "x.tar.gz", link("abc/journal.jsonl", "/etc/passwd"))
+    done = as_process(tmp_path, "import", "x.tar.gz")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line == "clarinet: x.tar.gz: 'abc/journal.jsonl' is no plain file: links, devices and folders are refused"
+    assert not (tmp_path / "runs").exists()
+
+
+def test_limits_are_options(runs: Path, tmp_path: Path) -> None:
+    clarinet(runs, "export", "--all", "--out", str(tmp_path / "x.tar.gz"))
+    for limit in (["--max-files", "3"], ["--max-gb", "0.000001"]):
+        done = clarinet(tmp_path / "there", "import", str(tmp_path / "x.tar.gz"), *limit)
+        assert "if you trust it, give --max-files and --max-gb" in str(done.exception)

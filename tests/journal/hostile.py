@@ -1,0 +1,55 @@
+"""Archives that nobody should have sent, made member by member."""
+
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+Member = tuple[tarfile.TarInfo, bytes]
+CONFIG = b'method = "clarinet"\n'
+
+
+def plain(name: str, content: bytes = b"", **fields: Any) -> Member:
+    header = tarfile.TarInfo(name)
+    header.size = len(content)
+    for field, value in fields.items():
+        setattr(header, field, value)
+    return header, content
+
+
+def link(name: str, to: str, kind: bytes = tarfile.SYMTYPE) -> Member:
+    return plain(name, type=kind, linkname=to)
+
+
+def manifest(members: Iterable[Member], **fields: Any) -> Member:
+    """That of these members, so that everything but the members is in order."""
+    runs: dict[str, dict[str, Any]] = {}
+    for header, content in members:
+        run_id, _, name = header.name.rpartition("/")
+        runs.setdefault(run_id, {})[name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    return plain("manifest.json", json.dumps({"format": 1, "runs": runs} | fields).encode())
+
+
+def write(path: Path, members: Iterable[Member], tar_format: int = tarfile.GNU_FORMAT) -> Path:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tar_format) as archive:
+        for header, content in members:
+            archive.addfile(header, io.BytesIO(content))
+    path.write_bytes(gzip.compress(buffer.getvalue(), mtime=0))
+    return path
+
+
+def archive(path: Path, *members: Member, **fields: Any) -> Path:
+    """A run with these members beside its settings, and a manifest that says so."""
+    everything = [plain("abc/config.toml", CONFIG), *members]
+    return write(path, [*everything, manifest(everything, **fields)])
+
+
+def edited(path: Path, edit: Callable[[bytes], bytes]) -> Path:
+    """The same archive with other bytes inside its compression."""
+    path.write_bytes(gzip.compress(edit(gzip.decompress(path.read_bytes())), mtime=0))
+    return path
