@@ -20,6 +20,7 @@ from clarinet_tui.cli import (
     metrics,
     plot,
     queue,
+    report,
     run,
     sweep,
     table,
@@ -62,6 +63,7 @@ app.command("metrics")(metrics.metrics)
 app.command("compare")(compare.compare)
 app.command("table")(table.table)
 app.command("plot")(plot.plot)
+app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("import")(export.import_)
 app.command("reindex")(history.reindex)

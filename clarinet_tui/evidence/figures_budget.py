@@ -51,7 +51,7 @@ def budget(
         panels.append(Panel(short_name(task), NAMES[along], "target accuracy (%)", tuple(lines), bars=True))
     notes = [f"Points: mean over seeds, {SENTENCES[rule]}; bars: {MEANINGS[band]}."]
     notes += [
-        f"left out: {name}: differs in more than {along} ({count} protocols)"
+        f"left out: {name}: differs in more than {along} ({count} {'protocol' if count == 1 else 'protocols'})"
         for name, count in Counter(left_out).items()
     ]
     return Drawing("budget", "Target accuracy and label budget", tuple(panels), tuple(notes))

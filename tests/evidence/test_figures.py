@@ -136,7 +136,7 @@ def test_budget_takes_runs_that_differ_in_it_alone(tmp_path: Path) -> None:
     assert (line.x.tolist(), line.y.tolist()) == ([0.1, 1.0], [42.0, 80.0])
     assert line.low is not None
     np.testing.assert_allclose(line.low, [42 - np.sqrt(8), np.nan])
-    assert "left out: U→M CLARINET: differs in more than source_fraction (1 protocols)" in drawing.notes
+    assert "left out: U→M CLARINET: differs in more than source_fraction (1 protocol)" in drawing.notes
     with pytest.raises(InputError, match="no two finished runs differ"):
         budget(archive, "seed:3")
 

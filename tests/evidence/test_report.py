@@ -1,0 +1,222 @@
+"""The report: what it tells, that nothing foreign becomes HTML, and that a browser shows it without asking anybody."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clarinet_tui.evidence.records import Archive
+from clarinet_tui.evidence.report import Report, make_report
+from clarinet_tui.evidence.report_html import to_html
+from clarinet_tui.evidence.report_markup import Markup, folded, row, tag, text
+from clarinet_tui.evidence.selection import Rule
+from clarinet_tui.evidence.sides import sides_of
+from clarinet_tui.journal.annotations import add_tag, set_note
+from clarinet_tui.journal.directory import RunDirectory
+from core.errors import InputError
+from tests.cli.test_imports import HEAVY, loaded_by
+from tests.evidence.browser import DESKTOP, PHONE, chromium, opened
+from tests.evidence.made import archive_of
+from tests.evidence.trained import trained
+
+NASTY = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\u202egnp</style></title>"
+SAFE_TAGS = """html head meta title style body header nav main section footer h1 h2 h3 p a b small span ul li table
+    thead tbody tr th td div details summary pre figure figcaption svg g path defs use clippath rect text"""
+
+
+def surroundings(run: RunDirectory, **said: object) -> None:
+    usual = {"host": "node1", "device": "cpu", "platform": "linux", "python": "3.11.7", "versions": {"torch": "2.13.0"}}
+    run.environment.write_bytes(msgspec.json.encode({**usual, **said}))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two methods with two seeds each, and a run that means harm."""
+    folder = tmp_path_factory.mktemp("report")
+    for seed in (1, 2):
+        surroundings(trained(folder, f"one{seed}", [70 + seed, 60], seed=seed))
+        surroundings(trained(folder, f"two{seed}", [50, 40 + seed], seed=seed, method="gac+dann"))
+    harm = trained(folder, "bad", [50, 20], end="failed", seed=3, name=NASTY, classes=(NASTY, "dog"), epochs=9)
+    add_tag(harm, "<b>tagged")
+    set_note(harm, NASTY)
+    git = {"commit": "ab" * 20, "patch": f"+ {NASTY}\n- </pre>"}
+    surroundings(harm, host=NASTY, device=NASTY, versions={NASTY: NASTY}, command=["run", NASTY], git=git)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def archive(runs: Path) -> Archive:
+    return archive_of(runs)
+
+
+def report_of(
+    archive: Archive, query: str = "", *, rule: Rule = "last", typed: bool = False, patches: bool = False
+) -> Report:
+    return make_report(
+        archive,
+        query,
+        title=f"Everything {NASTY}",
+        written=1.79e9,
+        host="desk",
+        command_of=lambda config: f"clarinet run --seed {config.seed}\n{NASTY}",
+        rule=rule,
+        typed=typed,
+        patches=patches,
+    )
+
+
+@pytest.fixture(scope="module")
+def page(archive: Archive) -> str:
+    return to_html(report_of(archive, typed=True, patches=True))
+
+
+class Reader(HTMLParser):
+    """Tags, attributes and words of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def test_nothing_foreign_becomes_html(page: str) -> None:
+    reader = Reader(page)
+    assert {name for name, _ in reader.tags} <= set(SAFE_TAGS.split())
+    attributes = {name for _, given in reader.tags for name in given}
+    assert not [name for name in attributes if name.startswith("on") or name in ("src", "srcset", "action")]
+    links = [given["href"] or "" for _, given in reader.tags if "href" in given]
+    assert links
+    assert all(link.startswith("#") for link in links)
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert reader.words.count("<script>alert(1)</script>") > 10  # it is there, as words
+
+
+def test_nothing_is_fetched(page: str) -> None:
+    policy = '<meta http-equiv="Content-Security-Policy" content="default-src &#x27;none&#x27;'
+    assert policy in page
+    assert page.index(policy) < page.index("<title>") < page.index("<style>")
+    assert not re.search(r"https?:|url\((?!#)|@import|data:|javascript:", page)
+
+
+def test_patches_and_what_was_typed_are_there_only_when_asked_for(archive: Archive, page: str) -> None:
+    plain = to_html(report_of(archive))
+    for words in ("Uncommitted changes", "As they were typed"):
+        assert words in page
+        assert words not in plain
+    assert "+ &quot;" not in plain
+
+
+def test_the_same_runs_give_the_same_page(archive: Archive, page: str) -> None:
+    assert to_html(report_of(archive, typed=True, patches=True)) == page
+
+
+def test_board_comparison_runs_settings_and_commands_are_told(page: str) -> None:
+    words = re.sub(r"\s+", " ", Reader(page).words)
+    for said in (
+        "5 runs: 4 finished, 1 failed.",
+        "Written 2026-09-21 14:13 UTC on desk",
+        "60.00 ± 0.00",  # CLARINET on the board
+        "published",
+        "CLARINET minus GAC+DANN (smoke): +18.50 points over 2 pairs",
+        "no p-value and no bootstrap below 5 pairs",
+        "epoch 2 · -12.00",  # how far the last epoch of seed 2 is from the oracle's
+        "best % (oracle)",
+        "the loss is not a number",
+        "Settings that are not equal in all runs",
+        "python 3.11.7, torch 2.13.0",
+        "clarinet run --seed 1",
+    ):
+        assert said in words, said
+
+
+def test_oracle_selection_is_marked(archive: Archive, page: str) -> None:
+    assert "ORACLE" not in page
+    assert "ORACLE SELECTION" in to_html(report_of(archive, "method:clarinet seed:1", rule="best"))
+
+
+def test_one_method_alone_needs_no_comparison_and_no_ablations(archive: Archive) -> None:
+    alone = to_html(report_of(archive, "method:clarinet"))
+    assert 'id="comparison"' not in alone
+    assert "Ablations" not in alone
+    with pytest.raises(InputError, match="no run matches 'seed:99'"):
+        report_of(archive, "seed:99")
+
+
+def test_runs_that_wait_or_cannot_be_read_are_told_of(tmp_path: Path) -> None:
+    trained(tmp_path, "aaa", [], end="running")
+    hurt = trained(tmp_path, "bbb", [50])
+    hurt.config.write_text("epochs = 'ten'")
+    (tmp_path / "ccc").mkdir()
+    (tmp_path / "ccc" / "config.toml").write_text("method = 'of-a-plug-in'\npreset = 'smoke'")
+
+    def refuse(config: object) -> str:
+        raise InputError("method: no method")
+
+    made = make_report(archive_of(tmp_path), title="t", written=0.0, host="h", command_of=refuse)
+    words = Reader(to_html(made)).words
+    assert "Settings that cannot be read: bbb" in words
+    assert re.search(r"Cannot be told, .*aaa", words)
+    assert "of-a-plug-in" in words
+
+
+def test_settings_are_those_of_the_protocol(archive: Archive, page: str) -> None:
+    """What a method does not use is a dash, not a difference."""
+    part = page.partition("Settings that are not equal in all runs")[2].partition("</table>")[0]
+    rows = {
+        line[0]: line[1:] for line in (re.findall(r"<t[hd]>(.*?)</t[hd]>", row) for row in part.split("<tr>")) if line
+    }
+    assert set(rows["epochs"]) == {"3", "9"}
+    assert "stage1.epochs" not in rows
+    assert len(rows["Setting"]) == len(sides_of(archive.search(), every_group=True)) == 3
+
+
+def test_markup_escapes_all_but_itself() -> None:
+    assert tag("p", "a < b", Markup("<br>"), class_='x"y', open_=True, id=None) == (
+        '<p class="x&quot;y" open>a &lt; b<br></p>'
+    )
+    assert tag("p", f"<{Markup('<b>')}") == "<p>&lt;&lt;b&gt;</p>"
+    assert tag("meta", charset="utf-8") == '<meta charset="utf-8">'
+    assert row(["a", "<"]) == "<tr><th>a</th><td>&lt;</td></tr>"
+    assert folded("s", None) == "<details><summary>s</summary></details>"
+    assert text("a\x00b\r\n<\u2066") == "ab \n&lt;"
+
+
+def test_a_report_loads_nothing_heavy_before_it_is_made() -> None:
+    assert not loaded_by("import clarinet_tui.evidence.report_html, clarinet_tui.cli.report") & (
+        HEAVY | {"numpy", "rich"}
+    )
+
+
+@pytest.mark.skipif(chromium() is None, reason="chromium is not installed")
+def test_a_browser_shows_it_on_phone_and_desktop_and_asks_nobody(tmp_path: Path, page: str) -> None:
+    program = chromium()
+    assert program is not None
+    file = tmp_path / "report.html"
+    file.write_text(page, encoding="utf-8")
+    inks = set()
+    with opened(program, tmp_path / "profile") as browser:
+        for size in (PHONE, DESKTOP):
+            for dark in (False, True):
+                browser.show(file, size, dark=dark)
+                assert browser.evaluate("document.documentElement.scrollWidth") == size[0]
+                inks.add(browser.evaluate("getComputedStyle(document.querySelector('svg text')).fill"))
+        pictures = browser.evaluate("document.querySelectorAll('svg').length")
+        drawn = browser.evaluate(
+            "[...document.querySelectorAll('svg')].filter(svg => svg.getBBox().width > 200).length"
+        )
+        assert pictures == drawn == 3
+        assert browser.evaluate("document.title").startswith("Everything")
+        assert set(browser.requests) == {file.as_uri()}
+        assert browser.complaints == []
+        assert browser.pdf().startswith(b"%PDF")
+    assert len(inks) == 2  # light and dark
