@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
 
 from clarinet_tui.ui.feed import FPS, Feed, sentence
 from clarinet_tui.ui.machine_feed import MachineFeed
+from clarinet_tui.ui.preferences import Keeper, place
 from clarinet_tui.ui.screens.history import HistoryScreen
 from clarinet_tui.ui.screens.machine_screen import MachineScreen
 from clarinet_tui.ui.screens.view import ViewScreen
 from clarinet_tui.ui.session import Session
+from clarinet_tui.ui.signs import PlainSigns, needed
 from clarinet_tui.ui.snapshot import Snapshot
+from clarinet_tui.ui.themes import CONTRAST, DARK, THEMES
 from clarinet_tui.ui.widgets.top_bar import NUMBERS, VIEWS
 from core.errors import InputError
 
@@ -66,12 +71,20 @@ class ClarinetApp(App[None]):
         fps: float = FPS,
         now: Callable[[], float] = time.time,
         glyphs: str = "",
+        preferences: Path | None = None,
     ) -> None:
         super().__init__()
         if fps < FPS:
             self.animation_level = "none"
+        self.keeper = Keeper(preferences or place(), self._complain)
+        left = self.keeper.preferences
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = left.theme if left.theme in self.available_themes else DARK
+        self._signs = PlainSigns(enabled=needed(os.environ))
         self.feed = Feed(runs_dir, self._hear, database=database, interval=1 / fps)
-        self.session = Session(runs_dir, self.feed.want, now, glyphs, data_dir=data_dir, database=database)
+        self.session = Session(runs_dir, self.feed.want, now, glyphs, left, data_dir=data_dir, database=database)
+        self.session.remember = self.keeper.remember
         self.machine_feed = MachineFeed(runs_dir, data_dir, self._perceive, database=database)
         self.session.watch, self.session.look_again = self.machine_feed.want, self.machine_feed.again
         self.session.watched = runs[0] if runs else None
@@ -88,7 +101,10 @@ class ClarinetApp(App[None]):
         self.add_mode("live", self._live)
         self.add_mode("compare", self._compare)
         self.add_mode("devices", self._devices)
+        self.set_class(self.console.color_system in (None, "standard"), "-few-colours")
         self.switch_mode(self._first_view)
+        if self.keeper.problem:
+            self._complain(self.keeper.problem)
         self.call_after_refresh(self.feed.start)
         self.run_worker(self._feed_the_queue, thread=True, exit_on_error=False)
 
@@ -124,6 +140,28 @@ class ClarinetApp(App[None]):
     def on_unmount(self) -> None:
         self.machine_feed.stop()
         self.feed.stop()
+        self.keeper.close()
+
+    def _complain(self, sentence: str) -> None:
+        """Nothing is lost but comfort. May be called by any thread."""
+        self.call_later(self.notify, sentence, title="Layout", severity="warning", timeout=8, markup=False)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), *([self._signs] if self._signs.enabled else [])]
+
+    def watch_theme(self, theme: str) -> None:
+        self.set_class(theme == CONTRAST, "-contrast")
+        self.keeper.remember(theme=theme)
+
+    def action_use_theme(self, theme: str) -> None:
+        self.theme = theme
+
+    def action_use_glyphs(self, glyphs: str) -> None:
+        """How charts are drawn: for terminals that have no Braille."""
+        self.session.glyphs = glyphs
+        self.keeper.remember(glyphs=glyphs)
+        if isinstance(self.screen, ViewScreen):
+            self.screen.use_glyphs()
 
     def _perceive(self, machine: Machine) -> None:
         """Called by the machine feed's thread."""

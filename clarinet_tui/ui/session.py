@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clarinet_tui.ui.preferences import Preferences
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ class Session:
     now: Callable[[], float]
     glyphs: str = ""
     """The name of the chart's glyphs, or "" to guess from the terminal."""
+    left: Preferences = field(default_factory=Preferences)
+    """How the views were left the last time."""
+    remember: Callable[..., None] = lambda **changes: None
+    """Keeps how they are left now."""
     snapshot: Snapshot | None = None
     watched: str | None = None
     """The run in the Live view; None is the newest."""
@@ -62,4 +67,5 @@ class Session:
 
         from clarinet_tui.ui.widgets.chart import glyphs_for
 
-        return glyphs_for({**os.environ, "CLARINET_GLYPHS": self.glyphs} if self.glyphs else os.environ)
+        asked = self.glyphs or os.environ.get("CLARINET_GLYPHS") or self.left.glyphs
+        return glyphs_for({**os.environ, "CLARINET_GLYPHS": asked})

@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.view import ViewScreen
+from clarinet_tui.ui.themes import CONTRAST, LIGHT
 from clarinet_tui.ui.widgets.run_detail import PANES
 from tests.ui.conftest import SIZES, make_app, screen_text, until
 from tests.ui.runs import three_runs
@@ -109,3 +110,12 @@ def test_filter(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) ->
     three_runs(runs_dir)
     keys = ("slash", *"state:fa", "tab", "space", *"method:g", "tab", "tab")
     assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=still("0 match", *keys))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("theme", [LIGHT, CONTRAST])
+def test_themes(runs_dir: Path, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    app.theme = theme
+    assert snap_compare(app, terminal_size=size, run_before=still("■ source"))

@@ -52,6 +52,7 @@ class CompareScreen(ViewScreen):
     def on_mount(self) -> None:
         for charts in self._sides():
             charts.loss.scale = "symlog"
+            charts.begin_with(self.session.left.axis)
         self._sides()[0].accuracy.focus()
 
     def _sides(self) -> list[RunCharts]:
@@ -90,6 +91,7 @@ class CompareScreen(ViewScreen):
     def action_axis(self) -> None:
         first, second = self._sides()
         axis = first.next_axis()
+        self.session.remember(axis=axis)
         second.use_axis(axis)
         first.share_axes(second)
         self.ask()

@@ -14,7 +14,7 @@ from clarinet_tui.ui.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pane_tabs import PaneTabs
-from clarinet_tui.ui.widgets.run_detail import RunDetail
+from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from clarinet_tui.ui.widgets.run_table import RunTable
 from clarinet_tui.ui.widgets.welcome import Welcome
 
@@ -53,9 +53,11 @@ class HistoryScreen(ActingScreen):
 
     def on_mount(self) -> None:
         self._query = ""
-        self._sort = 0
         self._offset = 0
+        left = self.session.left
+        self._sort = next((place for place, (name, _) in enumerate(SORTS) if name == left.sort), 0)
         self._detail = self.query_one(RunDetail)
+        self._detail.pane = left.pane if left.pane in PANES else "charts"
         self.query_one(Welcome).display = False
         self.query_one(RunTable).focus()
 
@@ -135,6 +137,7 @@ class HistoryScreen(ActingScreen):
 
     def on_pane_tabs_pane_chosen(self, event: PaneTabs.PaneChosen) -> None:
         self._detail.pane = event.pane
+        self.session.remember(pane=event.pane)
         self.ask()
 
     def on_filter_line_filter_changed(self, event: FilterLine.FilterChanged) -> None:
@@ -151,7 +154,7 @@ class HistoryScreen(ActingScreen):
         return not (action in NEED_RUNS and self.query_one(Welcome).display)
 
     def action_pane(self, step: int) -> None:
-        self._detail.step_pane(step)
+        self.session.remember(pane=self._detail.step_pane(step))
         self.ask()
 
     def action_scroll_pane(self, lines: int) -> None:
@@ -167,6 +170,7 @@ class HistoryScreen(ActingScreen):
 
     def action_sort(self) -> None:
         self._sort = (self._sort + 1) % len(SORTS)
+        self.session.remember(sort=SORTS[self._sort][0])
         self.notify(f"Ordered by {SORTS[self._sort][0].replace('_', ' ')}", timeout=2)
         self.ask()
 

@@ -56,6 +56,7 @@ class LiveScreen(ActingScreen):
 
     def on_mount(self) -> None:
         self._charts.loss.scale = "symlog"
+        self._charts.begin_with(self.session.left.axis)
         self._charts.loss.focus()
 
     def on_screen_resume(self) -> None:
@@ -173,7 +174,7 @@ class LiveScreen(ActingScreen):
         self.app.switch_mode("compare")
 
     def action_axis(self) -> None:
-        self._charts.next_axis()
+        self.session.remember(axis=self._charts.next_axis())
         self.ask()
 
     def action_other_run(self, step: int) -> None:

@@ -51,7 +51,15 @@ class ViewScreen(Screen[None]):
     def on_screen_resume(self) -> None:
         self.call_after_refresh(self._resume)
 
+    def use_glyphs(self) -> None:
+        """Draws charts as the user has chosen."""
+        for chart in self.charts():
+            chart.glyphs = self.session.chart_glyphs()
+            chart.refresh()
+
     def _resume(self) -> None:
+        if self.session.glyphs:
+            self.use_glyphs()
         if self.session.snapshot:
             self.receive(self.session.snapshot)
         self.ask()

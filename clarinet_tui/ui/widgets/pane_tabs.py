@@ -28,7 +28,7 @@ class PaneTabs(Horizontal):
 
     DEFAULT_CSS = """
     PaneTabs { height: 1; }
-    PaneTab { width: auto; color: $foreground 60%; }
+    PaneTab { width: auto; color: $foreground-muted; }
     PaneTab:hover { background: $foreground 10%; }
     PaneTab.-active { color: $text-accent; text-style: bold underline; }
     """

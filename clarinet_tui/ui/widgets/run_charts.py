@@ -66,7 +66,7 @@ class RunCharts(Vertical):
         window = None
         shown = next((one for one in self.runs if one.run.id == run), None)
         if shown and not self.loss.view.whole:
-            start, stop = (shown.pace.back(self.axis, place) for place in self.loss.window)
+            start, stop = (shown.pace.back(self.usable_axis, place) for place in self.loss.window)
             margin = (stop - start) / 2
             window = (max(0.0, start - margin), stop + margin)
         widest = max(self.loss.size.width, self.accuracy.size.width)
@@ -88,8 +88,17 @@ class RunCharts(Vertical):
     def next_axis(self) -> AxisName:
         """The next x axis that the runs have."""
         usable = [axis for axis in AXES if axis == "iteration" or self._has(axis)]
-        self.use_axis(usable[(usable.index(self.axis) + 1) % len(usable)] if self.axis in usable else usable[0])
+        self.use_axis(usable[(usable.index(self.usable_axis) + 1) % len(usable)])
         return self.axis
+
+    @property
+    def usable_axis(self) -> AxisName:
+        """The chosen axis; iterations while the runs have no place on it."""
+        return self.axis if self._has(self.axis) else "iteration"
+
+    def begin_with(self, axis: str) -> None:
+        """The axis that was used last; before there are runs."""
+        self.axis = next((known for known in AXES if known == axis), "iteration")
 
     def use_axis(self, axis: AxisName) -> None:
         self.axis = axis
@@ -119,14 +128,15 @@ class RunCharts(Vertical):
             chart.view, chart.crosshair = View(), None
 
     def _draw(self) -> None:
-        losses, accuracies = self._lines(LOSSES, "loss"), self._lines(ACCURACIES, "accuracy")
-        marks = marks_of(self.curves, self.axis) if self.curves else ()
+        axis = self.usable_axis
+        losses, accuracies = self._lines(LOSSES, "loss", axis), self._lines(ACCURACIES, "accuracy", axis)
+        marks = marks_of(self.curves, axis) if self.curves else ()
         for chart, lines in ((self.loss, losses), (self.accuracy, accuracies)):
             chart.lines, chart.marks = lines, marks
             chart.x_range = extent_of((*losses, *accuracies))
-            chart.x_name, chart.x_is_time = self.axis, self.axis == "time"
+            chart.x_name, chart.x_is_time = axis, axis == "time"
 
-    def _lines(self, names: dict[str, str], chart: str) -> tuple[Line, ...]:
+    def _lines(self, names: dict[str, str], chart: str, axis: AxisName) -> tuple[Line, ...]:
         """Every measure of one run; one measure of several, whose name is then in the title."""
         known = [metric for metric in names if any(len(one.series[metric].x) for one in self._with(metric))]
         title = TITLES[chart]
@@ -135,8 +145,8 @@ class RunCharts(Vertical):
             title = f"{names[metric].capitalize()} {title.lower()}"
         (self.loss if chart == "loss" else self.accuracy).title = title
         if len(self.runs) > 1:
-            return overlaid(self.runs, metric, self.axis, self._front) if known else ()
-        return lines_of(self.runs[0], names, self.axis) if self.runs else ()
+            return overlaid(self.runs, metric, axis, self._front) if known else ()
+        return lines_of(self.runs[0], names, axis) if self.runs else ()
 
     def _with(self, metric: str) -> list[Curves]:
         return [curves for curves in self.runs if metric in curves.series]

@@ -1,0 +1,63 @@
+"""Signs for consoles whose fonts have little more than letters and half blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
+
+PLAIN = {
+    "✓": "+",
+    "✗": "x",
+    "▸": ">",
+    "▹": ">",
+    "◦": "o",
+    "▪": "#",
+    "●": "o",
+    "○": "o",
+    "■": "#",
+    "□": "#",
+    "◆": "*",
+    "◇": "*",
+    "▲": "^",
+    "△": "^",
+    "▼": "v",
+    "━": "=",
+    "╸": "-",
+    "┃": "│",
+    "┈": "·",
+    "┊": "│",
+    "╭": "┌",
+    "╮": "┐",
+    "╰": "└",
+    "╯": "┘",
+    "▏": "│",
+    "▁": "_",
+    "▂": "_",
+    "▃": "▄",
+    "▅": "▄",
+    "▆": "█",
+    "▇": "█",
+    "…": ".",
+    "⏎": "¶",
+    "λ": "l",
+}
+CONSOLES = ("linux", "vt100", "vt220")
+
+
+class PlainSigns(LineFilter):
+    """Puts a simple sign in the place of each that such a console would show as a box; widths stay as they are."""
+
+    _table = str.maketrans(PLAIN)
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            segment if segment.text.isascii() else Segment(segment.text.translate(self._table), *segment[1:])
+            for segment in segments
+        ]
+
+
+def needed(environ: Mapping[str, str]) -> bool:
+    return environ.get("TERM", "") in CONSOLES

@@ -1,0 +1,61 @@
+"""The app's own looks: dark, light and high contrast. Each names the palette that charts have in it."""
+
+from __future__ import annotations
+
+from textual.theme import Theme
+
+DARK, LIGHT, CONTRAST = "clarinet-dark", "clarinet-light", "clarinet-contrast"
+
+THEMES = (
+    Theme(
+        name=DARK,
+        primary="#56B4E9",
+        secondary="#9DB2FF",
+        accent="#F0A830",
+        success="#3CC79B",
+        warning="#F0B455",
+        error="#F2777A",
+        foreground="#D9DFE7",
+        background="#0E1116",
+        surface="#161B22",
+        panel="#1D242D",
+        dark=True,
+        variables={"chart-palette": "dark"},
+    ),
+    Theme(
+        name=LIGHT,
+        primary="#00639C",
+        secondary="#4B57B8",
+        accent="#9A4A00",
+        success="#00694E",
+        warning="#8A5600",
+        error="#B3261E",
+        foreground="#1B2128",
+        background="#FCFBF8",
+        surface="#F2F0EA",
+        panel="#E5E2D9",
+        dark=False,
+        variables={"chart-palette": "light", "foreground-muted": "#1B2128B8"},
+    ),
+    Theme(
+        name=CONTRAST,
+        primary="#66CCFF",
+        secondary="#C9B8FF",
+        accent="#FFD84D",
+        success="#5CFFC0",
+        warning="#FFD84D",
+        error="#FF9E94",
+        foreground="#FFFFFF",
+        background="#000000",
+        surface="#0A0A0A",
+        panel="#1C1C1C",
+        dark=True,
+        text_alpha=1.0,
+        variables={
+            "chart-palette": "contrast",
+            "foreground-muted": "#E6E6E6",
+            "foreground-disabled": "#B3B3B3",
+            "footer-key-foreground": "#FFD84D",
+        },
+    ),
+)

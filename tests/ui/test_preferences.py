@@ -1,0 +1,126 @@
+"""What the app remembers, and what it does when it cannot."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.preferences import Keeper, Preferences, place, read
+from clarinet_tui.ui.themes import CONTRAST, DARK, LIGHT
+from clarinet_tui.ui.widgets.chart import HALVES, Chart
+from clarinet_tui.ui.widgets.run_charts import RunCharts
+from clarinet_tui.ui.widgets.run_detail import RunDetail
+from tests.ui.conftest import make_app, screen_text, until
+from tests.ui.runs import three_runs
+
+
+def test_it_is_kept_in_the_users_configuration() -> None:
+    assert place({"XDG_CONFIG_HOME": "/c"}) == Path("/c/clarinet/tui.json")
+    assert place({"HOME": "/home/a"}) == Path("/home/a/.config/clarinet/tui.json")
+
+
+def test_what_is_remembered_is_read_again_and_what_others_wrote_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "tui.json"
+    one, two = Keeper(path, pytest.fail), Keeper(path, pytest.fail)
+    one.remember(theme=LIGHT)
+    one.close()
+    two.remember(sort="method", pane="log")
+    two.close()
+    assert read(path) == (Preferences(theme=LIGHT, sort="method", pane="log"), "")
+    assert not [file for file in path.parent.iterdir() if file != path]
+
+
+def test_without_a_change_nothing_is_written(tmp_path: Path) -> None:
+    keeper = Keeper(tmp_path / "tui.json", pytest.fail)
+    keeper.remember(theme=DARK)
+    keeper.close()
+    assert not (tmp_path / "tui.json").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"theme": 3}', b"\xff\xfe", b'{"axis": ' + b"[" * 9000])
+def test_a_damaged_file_is_left_alone_with_a_sentence(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "tui.json"
+    path.write_bytes(content)
+    keeper = Keeper(path, pytest.fail)
+    assert keeper.preferences == Preferences()
+    assert "cannot be read" in keeper.problem
+    keeper.remember(theme=LIGHT)
+    keeper.close()
+    assert keeper.preferences.theme == LIGHT
+    assert path.read_bytes() == content
+
+
+def test_settings_of_a_newer_program_do_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "tui.json"
+    path.write_text('{"pane": "hologram", "new": {"x": 1}}')
+    assert read(path) == (Preferences(pane="hologram"), "")
+
+
+def test_a_pipe_in_its_place_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "tui.json")
+    assert read(tmp_path / "tui.json")[0] == Preferences()
+
+
+def test_what_cannot_be_written_is_said_and_nothing_else_happens(tmp_path: Path) -> None:
+    (tmp_path / "clarinet").write_text("a file where a folder should be")
+    said: list[str] = []
+    keeper = Keeper(tmp_path / "clarinet" / "tui.json", said.append)
+    assert keeper.problem
+    keeper = Keeper(tmp_path / "clarinet.json", said.append)
+    (tmp_path / "clarinet.json").mkdir()
+    keeper.remember(theme=LIGHT)
+    keeper.close()
+    assert "cannot be remembered" in said[0]
+    assert threading.current_thread().name == "MainThread"
+
+
+async def test_the_layout_is_as_it_was_left(runs_dir: Path, tmp_path: Path) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: "● target" in screen_text(app))
+        await pilot.press("o", "p")
+        app.theme = CONTRAST
+        await pilot.press("enter", "x")
+        await until(pilot, lambda: "● target" in screen_text(app) and app.current_mode == "live")
+        app.action_use_glyphs("halves")
+    again = make_app(runs_dir)
+    assert again.theme == CONTRAST
+    async with again.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: "aaa111" in screen_text(again))
+        assert again.screen.query_one(RunDetail).pane == "about"
+        assert again.session.snapshot is not None
+        await until(pilot, lambda: again.feed._wanted.sort == "target_accuracy", "the order")
+        await pilot.press("enter")
+        await until(pilot, lambda: "● target" in screen_text(again), "the live view")
+        charts = again.screen.query_one(RunCharts)
+        assert charts.axis == "epoch"
+        assert charts.loss.glyphs is HALVES
+
+
+async def test_a_damaged_file_is_told_and_the_app_works(app: ClarinetApp, runs_dir: Path, tmp_path: Path) -> None:
+    three_runs(runs_dir)
+    path = tmp_path / "config" / "clarinet" / "tui.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("not json")
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 48), notifications=True) as pilot:
+        await until(pilot, lambda: "cannot be read" in screen_text(app), "the notice")
+        await until(pilot, lambda: "● target" in screen_text(app))
+
+
+async def test_an_axis_that_the_run_has_not_is_iterations(runs_dir: Path, tmp_path: Path) -> None:
+    three_runs(runs_dir)
+    path = tmp_path / "config" / "clarinet" / "tui.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"axis": "adaptation epoch", "theme": "of another time", "pane": "hologram"}')
+    app = make_app(runs_dir, "ccc333")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: "● target" in screen_text(app))
+        assert app.theme == DARK
+        charts, drawn = app.screen.query_one(RunCharts), app.screen.query(Chart).first()
+        assert drawn.x_name == "adaptation epoch"
+        charts.show()
+        assert drawn.x_name == "iteration"

@@ -1,0 +1,118 @@
+"""Looks that everybody can read: contrast, colour vision, few colours, poor fonts."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from rich.segment import Segment
+from textual.color import Color
+
+from clarinet_tui.ui.signs import PLAIN, PlainSigns, needed
+from clarinet_tui.ui.themes import CONTRAST, THEMES
+from clarinet_tui.ui.widgets.chart.palette import PALETTES, colour
+from tests.ui.conftest import make_app, screen_text, until
+from tests.ui.runs import three_runs
+
+Vector = NDArray[np.float64]
+VISIONS = {
+    "usual": np.eye(3),
+    "no red": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "no green": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "no blue": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+    ),
+}
+"""Machado, Oliveira and Fernandes (2009), in linear RGB."""
+TO_XYZ = np.array([[0.4125, 0.3576, 0.1804], [0.2127, 0.7152, 0.0722], [0.0193, 0.1192, 0.9503]])
+WHITE = np.array([0.9505, 1.0, 1.0888])
+
+
+def linear(text: str) -> Vector:
+    values = np.array(Color.parse(text).rgb) / 255
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb: Vector) -> Vector:
+    xyz = TO_XYZ @ np.clip(rgb, 0, 1) / WHITE
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def contrast(one: str, two: str) -> float:
+    """As the Web Content Accessibility Guidelines have it."""
+    light, dark = sorted((float(TO_XYZ[1] @ linear(text)) for text in (one, two)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_lines_stand_out_from_the_background_and_from_each_other(theme: object) -> None:
+    from textual.theme import Theme
+
+    assert isinstance(theme, Theme)
+    assert theme.background is not None
+    colours = PALETTES[theme.variables["chart-palette"]]
+    assert min(contrast(one, theme.background) for one in colours) >= (7.0 if theme.name == CONTRAST else 4.5)
+    for vision in VISIONS.values():
+        seen = [lab(vision @ linear(one)) for one in colours]
+        distances = {
+            pair: float(np.linalg.norm(seen[pair[0]] - seen[pair[1]])) for pair in itertools.combinations(range(8), 2)
+        }
+        assert min(distances.values()) >= 10.0
+        assert min(distance for (_, two), distance in distances.items() if two < 4) >= 12.9
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+async def test_words_can_be_read_in_every_theme(theme: object, runs_dir: Path) -> None:
+    from textual.theme import Theme
+
+    assert isinstance(theme, Theme)
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    app.theme = theme.name
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "● target" in screen_text(app))
+        variables, ground = app.get_css_variables(), Color.parse(str(theme.background))
+        for name in ("foreground", "foreground-muted", "text-primary", "text-success", "text-error", "text-warning"):
+            seen = ground.blend(Color.parse(variables[name]).with_alpha(1.0), Color.parse(variables[name]).a)
+            least = 7.0 if theme.name == CONTRAST else 4.5
+            assert contrast(seen.hex, ground.hex) >= least, name
+
+
+async def test_the_look_changes_at_once(runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "● target" in screen_text(app))
+        for theme in (*(one.name for one in THEMES), "nord", "ansi-dark"):
+            app.theme = theme
+            await pilot.pause()
+            assert "● target" in screen_text(app)
+            assert app.has_class("-contrast") == (theme == CONTRAST)
+
+
+def test_unknown_palettes_are_the_dark_one() -> None:
+    assert colour(9, "of another time") == colour(1, "dark")
+
+
+def test_a_poor_console_gets_plain_signs_of_the_same_width() -> None:
+    assert needed({"TERM": "linux"})
+    assert not needed({"TERM": "xterm-256color"})
+    assert all(len(sign) == len(plain) == 1 for sign, plain in PLAIN.items())
+    segments = PlainSigns().apply([Segment("✓ ok ━━╸"), Segment("plain")], Color(0, 0, 0))
+    assert [segment.text for segment in segments] == ["+ ok ==-", "plain"]
+
+
+async def test_on_a_poor_console_every_sign_is_plain(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "linux")
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "o target" in screen_text(app), "plain signs")
+        assert not set(PLAIN) & set(screen_text(app))
+        assert "▀" in screen_text(app)
