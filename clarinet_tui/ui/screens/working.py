@@ -12,7 +12,6 @@ from textual.message import Message
 from clarinet_tui.ui.feed import sentence
 from clarinet_tui.ui.outcome import Outcome
 from clarinet_tui.ui.screens.view import ViewScreen
-from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.acts import Acts
@@ -38,6 +37,8 @@ class WorkingScreen(ViewScreen):
 
     def work(self, act: Callable[[], Outcome], then: Then | None = None) -> None:
         def run() -> None:
+            from core.errors import InputError  # not for the first paint: `core` brings all settings with it
+
             with _in_turn:
                 try:
                     outcome = act()
