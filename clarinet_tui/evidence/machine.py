@@ -43,11 +43,12 @@ def to_csv(board: Board) -> str:
     written = io.StringIO()
     table = csv.DictWriter(written, COLUMNS, lineterminator="\n")
     table.writeheader()
-    table.writerows(_flat(board, cell) for cell in board.cells.values())
+    table.writerows(flat(board, cell) for cell in board.cells.values())
     return written.getvalue()
 
 
-def _flat(board: Board, cell: Cell) -> dict[str, Any]:
+def flat(board: Board, cell: Cell) -> dict[str, Any]:
+    """A cell as one line."""
     interval = cell.distance.interval if cell.distance else None
     return {
         "task": cell.task,
