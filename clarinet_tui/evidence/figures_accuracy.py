@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from clarinet_tui.evidence.board import PAPER_PRESETS
 from clarinet_tui.evidence.course import EXACT, Axis, Course, course_of, curve
 from clarinet_tui.evidence.figures import MEANINGS, Band, Drawing, Panel
 from clarinet_tui.evidence.figures_sides import Chosen, in_units, line_of, name_of, record_of
@@ -42,7 +43,7 @@ def accuracy(archive: Archive, chosen: Chosen, *, axis: Axis = "epoch", band: Ba
         panels += [panel] if panel.lines else []
         absent += without
     told = [f"{', '.join(absent)}: nothing to draw against {axis}"] if absent else []
-    notes = (*_notes(chosen.sides, band), *_levels(panels), *told, *chosen.notes)
+    notes = (*_notes(chosen.sides, band), *_levels(panels, chosen.sides), *told, *chosen.notes)
     return Drawing("accuracy", "Target accuracy", tuple(panels), notes)
 
 
@@ -85,6 +86,9 @@ def _unfinished(sides: Sequence[Side]) -> list[str]:
     return [f"{', '.join(named)}: no run is finished, so that the mean is of all as far as they came"] if named else []
 
 
-def _levels(panels: Sequence[Panel]) -> list[str]:
-    drawn = any(line.level is not None for panel in panels for line in panel.lines)
-    return ["Dashed: the published mean of the last epoch."] if drawn else []
+def _levels(panels: Sequence[Panel], sides: Sequence[Side]) -> list[str]:
+    if not any(line.level is not None for panel in panels for line in panel.lines):
+        return []
+    other = {side.preset for side in sides} - PAPER_PRESETS
+    protocol = f", which preset {', '.join(sorted(map(str, other)))} does not follow" if other else ""
+    return [f"Dashed: the published mean of the last epoch, by the paper's protocol{protocol}."]

@@ -104,11 +104,11 @@ def _entry(line: Line, bars: bool) -> "Text":
     if not known.size:
         return Text.assemble((f"  {sign} ", DARK.line(line.slot)), printable(line.label))
     last = int(known[-1])
-    told = f"{line.label}  {number(float(line.y[last]))}"
+    told = f"{line.label}  {number(float(line.y[last]))}" + (f" at {number(float(line.x[last]))}" if bars else "")
     if line.low is not None and line.high is not None and np.isfinite(line.low[last]):
         told += f"  ({number(float(line.low[last]))} to {number(float(line.high[last]))})"
     told += "" if line.level is None else f"  published {number(line.level)}"
-    return Text.assemble((f"  {sign} ", DARK.line(line.slot)), printable(told + (" at the right" if bars else "")))
+    return Text.assemble((f"  {sign} ", DARK.line(line.slot)), printable(told))
 
 
 def _matrix(matrix: Matrix, width: int) -> "list[RenderableType]":

@@ -48,7 +48,7 @@ def test_accuracy_is_a_mean_over_seeds_with_a_band_runs_behind_it_and_the_publis
     np.testing.assert_allclose(line.low, np.array([30, 70]) - np.sqrt(200))
     assert sorted(len(y) for _, y in line.members) == [2, 2, 3]
     assert any("epochs is 9, not 3" in note for note in drawing.notes)
-    assert any("Dashed" in note for note in drawing.notes)
+    assert any(note.endswith("protocol, which preset smoke does not follow.") for note in drawing.notes)
 
 
 def test_a_two_step_line_begins_where_stage_1_is_paid_for(tmp_path: Path) -> None:
