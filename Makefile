@@ -31,6 +31,7 @@ lint: setup
 bench: setup
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.loop
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.memory
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.recording
 
 soak: setup
 	@CLARINET_SOAK=1 $(BIN)/python -m pytest --durations 10 tests/faults
