@@ -106,12 +106,13 @@ class Acts:
         from clarinet_tui.launch.sweep import expand
 
         configs = expand(grid, requests.cores_for(self.runs_dir, str(grid.settings.get("device", "auto"))))
-        others = bool(read_queue(self.runs_dir).waiting)
+        queue = read_queue(self.runs_dir)
         made = requests.submit(self.runs_dir, configs, self._wishes(paused))
         ids = tuple(run.id for run in made)
-        if others and not paused:
+        if queue.waiting and not paused:
             _to_the_front(self.runs_dir, ids)
-        return Outcome(f"{_counted(ids)} queued{', paused' if paused else ''}", runs=ids)
+        state = ", paused" if paused else "; the queue is paused: P in Devices continues it" if queue.paused else ""
+        return Outcome(f"{_counted(ids)} queued{state}", runs=ids)
 
     def shift(self, run: str, step: int) -> Outcome:
         """A waiting run sooner or later; counted from where it is when this is done."""

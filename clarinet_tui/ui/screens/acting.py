@@ -90,6 +90,8 @@ class ActingScreen(WorkingScreen):
             self._ask(f"Delete {what}?", "Delete", f"{named(runs)}. u takes back what was deleted last.", act)
 
     def _remember(self, outcome: Outcome) -> None:
+        if not outcome.runs:
+            return
         self.session.removed.append(outcome.runs)
         if self.session.watched in outcome.runs:
             self.session.watched = None
@@ -133,7 +135,11 @@ class ActingScreen(WorkingScreen):
         if run is None:
             self._meant()
         else:
-            self.work(partial(self.acts.command, run), lambda outcome: self.copy(outcome.text))
+            self.work(partial(self.acts.command, run), self._copy_text)
+
+    def _copy_text(self, outcome: Outcome) -> None:
+        if outcome.text:
+            self.copy(outcome.text)
 
     def action_clone(self) -> None:
         run = self.run_in_view()

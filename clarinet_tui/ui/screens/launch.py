@@ -158,7 +158,6 @@ class LaunchScreen(MachineScreen):
     # -- what is shown ---------------------------------------------------------------------------------------------
 
     def see(self, machine: Machine) -> None:
-        self._draw_choices()
         self._draw()
 
     def _draw_choices(self) -> None:
@@ -257,14 +256,13 @@ class LaunchScreen(MachineScreen):
 
     def _submit(self, form: Form, paused: bool) -> Outcome:
         """What is started is what stands in the form now, checked or not yet."""
-        try:
-            checked = check(form)
-            if checked.grid is None:
-                return Outcome(problems=tuple(checked.problems.values()))
-            return self.acts.submit(checked.grid, paused=paused)
-        finally:
-            self._starting = False
+        checked = check(form)
+        if checked.grid is None:
+            return Outcome(problems=tuple(checked.problems.values()))
+        return self.acts.submit(checked.grid, paused=paused)
 
     def _started(self, outcome: Outcome) -> None:
-        self.session.arrived = outcome.runs
-        self.app.switch_mode("history")
+        self._starting = False
+        if outcome.runs:
+            self.session.arrived = outcome.runs
+            self.app.switch_mode("history")

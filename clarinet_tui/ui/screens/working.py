@@ -22,7 +22,7 @@ _in_turn = threading.Lock()
 
 
 class WorkingScreen(ViewScreen):
-    """`work` does an act; `then` is called with its outcome, unless nothing at all was done."""
+    """`work` does an act; `then` is called with its outcome when it is done, or could not be."""
 
     @dataclass
     class Worked(Message):
@@ -55,7 +55,7 @@ class WorkingScreen(ViewScreen):
         if outcome.problems:
             self.notify("\n".join(outcome.problems), severity="error", timeout=10, markup=False)
         self.session.look_again()
-        if event.then and (outcome.runs or not outcome.problems):
+        if event.then:
             event.then(outcome)
 
     def copy(self, command: str) -> None:

@@ -40,6 +40,7 @@ class TopBar(Horizontal):
     def __init__(self, active: str, place: str) -> None:
         super().__init__()
         self._active, self._place = active, place if len(place) <= LONGEST else f"…{place[1 - LONGEST :]}"
+        self._shown: Snapshot | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(" clarinet ", classes="name", markup=False)
@@ -47,7 +48,12 @@ class TopBar(Horizontal):
             yield ViewTab(view, active=view == self._active)
         yield Words(classes="counts")
 
+    def on_resize(self) -> None:
+        if self._shown:
+            self.call_after_refresh(self.show, self._shown)
+
     def show(self, snapshot: Snapshot) -> None:
+        self._shown = snapshot
         listing = snapshot.listing
         runs = "1 run" if listing.all_runs == 1 else f"{listing.all_runs} runs"
         counts = [(runs, "muted"), (self._place, "muted")]
