@@ -95,7 +95,7 @@ async def test_start_puts_runs_before_all_that_wait_and_goes_to_history(held: Pa
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await opened(pilot)
         focus(pilot, "seeds")
-        await pilot.press(*"4,5", "ctrl+s")
+        await pilot.press(*"4,5", "ctrl+s", "ctrl+s")
         await until(pilot, lambda: app.current_mode == "history", "History")
         await until(pilot, lambda: "2 runs are queued" in screen_text(app), "the notice")
         order = waiting(held)
