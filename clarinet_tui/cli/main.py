@@ -24,6 +24,7 @@ from clarinet_tui.cli import (
     run,
     sweep,
     table,
+    verify,
 )
 from core.errors import InputError
 
@@ -66,6 +67,7 @@ app.command("plot")(plot.plot)
 app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("import")(export.import_)
+app.command("verify")(verify.verify)
 app.command("reindex")(history.reindex)
 app.command("devices")(devices.devices)
 app.command("doctor")(doctor.doctor)

@@ -1,11 +1,12 @@
-"""The worker: one run, in its own process. Started by name, imported by nobody, the only one that loads torch."""
+"""The worker: one run, in its own process. Started by name, imported by `verify` alone, the only one with torch."""
 
 import argparse
+import itertools
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -97,8 +98,7 @@ def refusal_recorded(run: RunDirectory, queued: bool) -> Iterator[None]:
 
 
 def work(run: RunDirectory, arguments: argparse.Namespace, signals: Signals, display: Display) -> int:
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on GPUs
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve each other on a shared machine
+    set_up()
     config = run.read_config()
     if arguments.device:
         config = msgspec.structs.replace(config, device=arguments.device)
@@ -116,6 +116,23 @@ def work(run: RunDirectory, arguments: argparse.Namespace, signals: Signals, dis
         herald.close()
         display.close()
     return exit_code(sitting.last, recorder.lost, signals)
+
+
+def set_up() -> None:
+    """For torch, before it is loaded."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on GPUs
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve each other on a shared machine
+
+
+def first_iterations(
+    config: RunConfig, data_dir: Path, pseudo_labels: Sequence[int] | None, count: int
+) -> Iterator[Event]:
+    """The beginning of a run once more, kept nowhere and shared with nobody."""
+    from core.train import prepare, train
+
+    _, data = prepare(config, data_dir)
+    asked = itertools.count()  # before each iteration
+    yield from train(config, data=data, pseudo_labels=pseudo_labels, should_stop=lambda: next(asked) >= count)
 
 
 class Sitting:
