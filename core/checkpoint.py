@@ -1,5 +1,7 @@
 """The whole state of a run on disk: written atomically, the one before kept, never run as code."""
 
+import errno
+import io
 import os
 import pickle
 import zipfile
@@ -16,13 +18,19 @@ NAME = "checkpoint.pt"
 PREVIOUS = "checkpoint.previous.pt"
 FORMAT = 1
 
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What a full disk says: it may pass."""
+
 
 def save(folder: Path, config: RunConfig, state: dict[str, Any]) -> Path:
     """Write beside, sync, then rename: at every moment one whole checkpoint is there under a known name."""
     path, temporary = folder / NAME, folder / f".{NAME}.partial"
     content = {"format": FORMAT, "protocol": _protocol(config), "state": state}
-    with temporary.open("wb") as file:
-        torch.save(content, file)
+    buffer = io.BytesIO()
+    torch.save(content, buffer)  # to memory: on a full disk, torch tells of its own confusion and not of the disk
+    temporary.unlink(missing_ok=True)  # it may be a link to somewhere else
+    with temporary.open("xb") as file:
+        file.write(buffer.getbuffer())
         file.flush()
         os.fsync(file.fileno())
     if path.exists():

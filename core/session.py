@@ -338,8 +338,19 @@ class Session:
 
     def _checkpoint(self) -> Iterator[Event]:
         yield from self._drain()
-        if not self.ended and (path := self.save()):
-            yield Checkpointed(iteration=self.position.iteration, path=path.name, seconds=self.seconds)
+        if self.ended:
+            return
+        at: dict[str, Any] = {"iteration": self.position.iteration, "seconds": self.seconds}
+        try:
+            path = self.save()
+        except OSError as error:
+            if error.errno not in checkpoint.NO_ROOM:
+                raise
+            self._saved = self.around.clock()  # the next one is due as always
+            yield Noticed(message=f"there was no room for a checkpoint ({error.strerror}): make some", **at)
+            return
+        if path:
+            yield Checkpointed(path=path.name, **at)
 
     def save(self) -> Path | None:
         """Write the whole state, unless there is nowhere to, nothing yet, or a value that is not finite."""

@@ -47,7 +47,7 @@ def compare(
         if json:
             from clarinet_tui.evidence.comparison_view import comparison_object
 
-            print(json_.dumps(comparison_object(comparison), ensure_ascii=False, indent=2))
+            print(json_.dumps(comparison_object(comparison), indent=2))
         else:
             _show(comparison, named=bool(ids))
 

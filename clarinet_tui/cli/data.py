@@ -31,7 +31,7 @@ def list_(json: Json = False, data_dir: DataDir = DATA) -> None:
 
     entries = catalogue(data_dir)
     if json:
-        print(json_.dumps([asdict(entry) for entry in entries], ensure_ascii=False, indent=2))
+        print(json_.dumps([asdict(entry) for entry in entries], indent=2))
         return
     _table(entries)
 

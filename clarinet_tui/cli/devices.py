@@ -54,7 +54,7 @@ def _print_json(watch: bool) -> None:
     """A list; when watching, one a line."""
     for seen in _looks(watch):
         objects = [asdict(device) for device in seen]
-        print(json_.dumps(objects, ensure_ascii=False, indent=None if watch else 2), flush=True)
+        print(json_.dumps(objects, indent=None if watch else 2), flush=True)
 
 
 def _print_tables(watch: bool) -> None:

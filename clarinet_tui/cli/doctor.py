@@ -41,7 +41,7 @@ def doctor(
         if json:
             checks = list(found)
             bad = any(check.verdict == "bad" for check in checks)
-            print(json_.dumps([asdict(check) for check in checks], ensure_ascii=False, indent=2))
+            print(json_.dumps([asdict(check) for check in checks], indent=2))
         else:
             for check in found:
                 bad |= check.verdict == "bad"

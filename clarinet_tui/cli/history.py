@@ -129,7 +129,7 @@ def _object(row: "RunRow") -> dict[str, Any]:
 
 
 def _print_json(content: Any) -> None:
-    print(json_.dumps(content, ensure_ascii=False, indent=2))
+    print(json_.dumps(content, indent=2))
 
 
 def _table(rows: "list[RunRow]", query: str = "") -> None:

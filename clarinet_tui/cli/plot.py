@@ -178,4 +178,4 @@ def _print(drawing: "Drawing") -> None:
 
     from clarinet_tui.evidence.figures import as_object
 
-    print(json.dumps(as_object(drawing), ensure_ascii=False))
+    print(json.dumps(as_object(drawing)))

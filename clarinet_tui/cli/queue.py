@@ -42,7 +42,7 @@ def list_(json: Json = False, runs_dir: RunsDir = RUNS) -> None:
     if json:
         present = supervisor(runs_dir) is not None
         said = {"paused": found.paused, "supervisor": present, "slots": found.slots, "entries": rows}
-        print(json_.dumps(said, ensure_ascii=False, indent=2))
+        print(json_.dumps(said, indent=2))
         return
     _table(rows)
     if found.paused:
@@ -130,9 +130,10 @@ def _pause(ids: list[str] | None, runs_dir: Path, paused: bool) -> None:
 def _rows(runs_dir: Path, found: "Queue") -> list[dict[str, Any]]:
     from clarinet_tui.journal.directory import RunDirectory
     from clarinet_tui.launch.devices import list_devices
-    from clarinet_tui.launch.slots import decide
+    from clarinet_tui.launch.waiting import Waiting
 
-    why = {one.entry.id: one.why for one in decide(found, list_devices(seconds=0))} if found.waiting else {}
+    decisions = Waiting(runs_dir).decide(found, list_devices(seconds=0)) if found.waiting else []
+    why = {decision.entry.id: decision.why for decision in decisions}
     rows = []
     for place, entry in enumerate([*found.started, *found.waiting], 1 - len(found.started)):
         try:

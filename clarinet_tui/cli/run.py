@@ -99,13 +99,21 @@ def configure(file: Path | None, flags: dict[str, Any], pairs: list[str], cores:
 def read_toml(file: Path) -> dict[str, Any]:
     import tomli
 
+    from clarinet_tui.journal.directory import LARGEST_CONFIG
+
     try:
         with file.open("rb") as opened:
-            return tomli.load(opened)
+            content = opened.read(LARGEST_CONFIG + 1)
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from None
+    if len(content) > LARGEST_CONFIG:
+        raise InputError(f"{file}: larger than 1 MB, which no settings are")
+    try:
+        return tomli.loads(content.decode())
     except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{file}: its tables are nested too deep") from None
 
 
 def parse_pair(pair: str) -> dict[str, Any]:

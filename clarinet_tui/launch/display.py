@@ -64,13 +64,13 @@ class JsonLines(Lines):
     def show(self, event: Event) -> None:
         said = jsonable({**plain(event), **self._first})
         self._first = {}
-        self.write(json.dumps(said, ensure_ascii=False, separators=(",", ":")))
+        self.write(json.dumps(said, separators=(",", ":")))
 
     def preparing(self, what: str, done: int, total: int) -> None:
         """Events only."""
 
     def notice(self, sentence: str) -> None:
-        self.write(json.dumps({"event": "notice", "message": sentence}, ensure_ascii=False))
+        self.write(json.dumps({"event": "notice", "message": sentence}))
 
 
 def jsonable(value: object) -> object:

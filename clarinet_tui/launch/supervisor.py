@@ -21,8 +21,7 @@ from clarinet_tui.launch.devices import Device, list_devices
 from clarinet_tui.launch.executor import Executor, LocalExecutor
 from clarinet_tui.launch.outcome import died, died_silently, never_began, record_failure, tries_again
 from clarinet_tui.launch.presence import SUPERVISOR_LOCK
-from clarinet_tui.launch.slots import decide
-from clarinet_tui.launch.stage1 import signature
+from clarinet_tui.launch.waiting import Waiting
 from core.errors import InputError
 
 POLL = 0.5
@@ -58,7 +57,7 @@ class Supervisor:
         self._troubles: dict[str, str] = {}
         self._looked = float("-inf")
         self._idle_since = clock()
-        self._signatures: dict[str, str | None] = {}
+        self._waiting = Waiting(runs_dir)
 
     def tend(self) -> None:
         """One look at everything: who has ended, who is to stop, who can start."""
@@ -153,15 +152,8 @@ class Supervisor:
         if not queue.waiting or queue.paused or self._clock() - self._looked < LOOK_AT_DEVICES:
             return
         self._looked = self._clock()
-        making = [self._signature(entry) for entry in queue.started if self._makes_stage1(entry)]
-        decisions = decide(
-            queue,
-            self._devices(),
-            workers=self._executor.pids([RunDirectory(self._runs_dir, entry.id) for entry in queue.started]),
-            stage1_of={entry.id: self._signature(entry) for entry in queue.waiting},
-            making=[one for one in making if one],
-        )
-        for decision in decisions:
+        started = [RunDirectory(self._runs_dir, entry.id) for entry in queue.started]
+        for decision in self._waiting.decide(queue, self._devices(), self._executor.pids(started)):
             with self._minding(decision.entry):
                 if decision.refused:
                     self._refuse(decision.entry, decision.why)
@@ -220,18 +212,6 @@ class Supervisor:
             self._say(str(error))
         change_queue(self._runs_dir, lambda queue: queue.without([entry.id]))
         return None
-
-    def _signature(self, entry: Entry) -> str | None:
-        if entry.id not in self._signatures:
-            try:
-                self._signatures[entry.id] = signature(RunDirectory(self._runs_dir, entry.id).read_config())
-            except InputError:
-                self._signatures[entry.id] = None
-        return self._signatures[entry.id]
-
-    def _makes_stage1(self, entry: Entry) -> bool:
-        run = RunDirectory(self._runs_dir, entry.id)
-        return self._signature(entry) is not None and not run.pseudo_labels.exists()
 
 
 def main(executor: Executor | None = None) -> int:

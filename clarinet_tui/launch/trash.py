@@ -1,6 +1,7 @@
 """Runs that were removed lie in runs/.trash until it is emptied, and can be taken back."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from clarinet_tui.journal.queue import Queue, change_queue
 from core.errors import InputError
 
 TRASH = ".trash"
+REMOVED = re.compile(r"[0-9a-z]{3,32}(\.\d{1,9})?", re.ASCII)
 
 
 def remove(run: RunDirectory, database: Path | None = None) -> None:
@@ -53,9 +55,10 @@ def restore(runs_dir: Path, run_id: str, database: Path | None = None) -> RunDir
 def removed(runs_dir: Path) -> list[Path]:
     """What lies in the trash, in the order of removal where ids are the same."""
     try:
-        names = [entry.name for entry in os.scandir(_trash(runs_dir)) if entry.is_dir(follow_symlinks=False)]
+        entries = [entry for entry in os.scandir(_trash(runs_dir)) if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
+    names = [entry.name for entry in entries if REMOVED.fullmatch(entry.name)]
     ordered = sorted(names, key=lambda name: (name.partition(".")[0], int("0" + name.partition(".")[2])))
     return [_trash(runs_dir) / name for name in ordered]
 

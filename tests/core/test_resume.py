@@ -1,5 +1,6 @@
 """Stopped anywhere and resumed, a run says exactly what it would have said without."""
 
+import errno
 import random
 from pathlib import Path
 
@@ -9,7 +10,18 @@ import torch
 from core.checkpoint import NAME, PREVIOUS, load
 from core.config import RunConfig
 from core.errors import InputError
-from core.events import Checkpointed, Event, Failed, Finished, PseudoLabelled, Resumed, StageStarted, Stepped, Stopped
+from core.events import (
+    Checkpointed,
+    Event,
+    Failed,
+    Finished,
+    Noticed,
+    PseudoLabelled,
+    Resumed,
+    StageStarted,
+    Stepped,
+    Stopped,
+)
 from core.methods import METHODS
 from core.train import train
 from tests.core.tiny import repeatable, steps, tiny_config, tiny_data
@@ -89,6 +101,34 @@ def test_killed_between_checkpoints_goes_on_from_the_last_one(tmp_path: Path) ->
     assert isinstance(after[0], Resumed)
     first = after[0].from_iteration + 1
     assert [repeatable(e) for e in steps(after)] == [repeatable(e) for e in steps(expected) if e.iteration >= first]
+
+
+def test_a_full_disk_costs_a_checkpoint_and_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny_config(checkpoint_minutes=0.0)
+    expected = list(train(config, data=DATA))
+    refusals = iter([OSError(errno.ENOSPC, "No space left on device")] * 3)
+
+    def fsync(file: int) -> None:
+        if error := next(refusals, None):
+            raise error
+
+    monkeypatch.setattr("core.checkpoint.os.fsync", fsync)
+    events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
+    notices = [event.message for event in events if isinstance(event, Noticed)]
+    assert notices == ["there was no room for a checkpoint (No space left on device): make some"] * 3
+    assert said([event for event in events if not isinstance(event, Noticed)]) == said(expected)
+    assert (tmp_path / NAME).exists()
+
+
+def test_a_checkpoint_is_not_written_through_a_link(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / f".{NAME}.partial").symlink_to(outside)
+    whole(tiny_config(), folder)
+    assert outside.read_text() == "mine"
+    assert not (folder / NAME).is_symlink()
 
 
 def test_the_last_two_checkpoints_are_kept(tmp_path: Path) -> None:

@@ -211,6 +211,13 @@ def test_a_run_that_waits_leaves_the_queue_when_it_is_removed_and_a_live_one_is_
     assert other.path.exists()
 
 
+def test_what_else_lies_in_the_trash_stays_there(tmp_path: Path) -> None:
+    for name in ("mine.txt", "Some.folder", "abc.def"):
+        (tmp_path / ".trash" / name).mkdir(parents=True)
+    assert removed(tmp_path) == []
+    assert empty(tmp_path) == 0
+
+
 @pytest.mark.parametrize("name", ["../outside", "", "a/b", "..", "ABC", "x" * 40])
 def test_nothing_outside_can_be_taken_back(tmp_path: Path, name: str) -> None:
     (tmp_path / "outside").mkdir()
