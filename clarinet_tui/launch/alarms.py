@@ -18,7 +18,7 @@ class Kind:
 KINDS = {
     "not-finite": Kind(
         "the weights are of no use from here on",
-        "lower classifier_rate and discriminator_rate, and go on from the last checkpoint or begin again",
+        "lower classifier_rate and discriminator_rate (in stage 1 stage1.rate), and begin again",
     ),
     "collapse": Kind(
         "the classes of the target are no longer told apart",

@@ -195,6 +195,12 @@ def test_advice_names_settings_that_exist() -> None:
     assert {word for word in words if "_" in word or "." in word} <= known
 
 
+def test_the_guide_tells_of_every_kind() -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "alarms.md"
+    told = [line.split("`")[1] for line in guide.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    assert [name for name in told if name in KINDS] == list(KINDS)
+
+
 def test_an_alarm_in_words() -> None:
     alarm, over = Watch(), []
     (begun,) = [one for event in [stage(), *steps(WINDOW, ascended=1.0)] for one in alarm.hear(event)]
