@@ -125,6 +125,10 @@ class Choices(Widget, can_focus=True):
         self.post_message(self.Pointed(self.pointed))
 
     def on_focus(self) -> None:
+        """Where only one is picked, one begins there."""
+        picked = [place for place, choice in enumerate(self.choices) if choice.value in self.picked]
+        if picked and not self.several:
+            self.cursor = picked[0]
         self.post_message(self.Pointed(self.pointed))
         self.refresh()
 
