@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from textual._context import active_message_pump
+from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
 
+from clarinet_tui.text import printable
 from clarinet_tui.ui.feed import FPS, Feed, sentence
+from clarinet_tui.ui.guard import Guarded, TroubleBook, log_place
 from clarinet_tui.ui.machine_feed import MachineFeed
 from clarinet_tui.ui.preferences import Keeper, place
 from clarinet_tui.ui.screens.history import HistoryScreen
@@ -26,7 +32,6 @@ from clarinet_tui.ui.signs import PlainSigns, needed
 from clarinet_tui.ui.snapshot import Snapshot
 from clarinet_tui.ui.themes import CONTRAST, DARK, THEMES
 from clarinet_tui.ui.widgets.top_bar import NUMBERS, VIEWS
-from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.machine import Machine
@@ -72,8 +77,10 @@ class ClarinetApp(App[None]):
         now: Callable[[], float] = time.time,
         glyphs: str = "",
         preferences: Path | None = None,
+        careful: bool = False,
     ) -> None:
         super().__init__()
+        self.careful, self._troubles = careful, TroubleBook(log_place())
         if fps < FPS:
             self.animation_level = "none"
         self.keeper = Keeper(preferences or place(), self._complain)
@@ -111,6 +118,7 @@ class ClarinetApp(App[None]):
     def _feed_the_queue(self) -> None:
         """A queue whose supervisor was killed goes on when somebody looks."""
         from clarinet_tui.launch.requests import ensure_supervisor_if_needed
+        from core.errors import InputError
 
         try:
             ensure_supervisor_if_needed(self.session.runs_dir)
@@ -173,7 +181,8 @@ class ClarinetApp(App[None]):
         self.session.machine = event.machine
         for screen in self.screen_stack:
             if isinstance(screen, MachineScreen):
-                screen.perceive(event.machine)
+                with self._guarding(screen.NAME):
+                    screen.perceive(event.machine)
 
     def _hear(self, snapshot: Snapshot) -> None:
         """Called by the feed's thread."""
@@ -188,18 +197,51 @@ class ClarinetApp(App[None]):
             self.notify(event.snapshot.problem, title="History", severity="error", timeout=10, markup=False)
         for screen in self.screen_stack:
             if isinstance(screen, ViewScreen):
-                screen.receive(event.snapshot)
+                with self._guarding(screen.NAME):
+                    screen.receive(event.snapshot)
+
+    @contextmanager
+    def _guarding(self, where: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            if not self.careful:
+                raise
+            self.report(error, where)
+
+    def report(self, error: Exception, where: str) -> None:
+        """An exception in a view: the user reads a sentence, and goes on."""
+        sentence = self._troubles.write(error, where)
+        if sentence:
+            self.notify(printable(sentence), title="Trouble", severity="error", timeout=15, markup=False)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        with self._guarding(str(action)):
+            return await super().run_action(action, default_namespace, namespaces)
+        return True
+
+    def _handle_exception(self, error: Exception) -> None:
+        """What a guarded view calls later fails outside of its handlers; it goes on after that, too."""
+        if self.careful and isinstance(active_message_pump.get(None), Guarded):
+            self.report(error, "a view")
+        else:
+            super()._handle_exception(error)
 
     def action_view(self, view: str) -> None:
         if view != self.current_mode:
             self.switch_mode(view)
 
     def action_help(self) -> None:
+        from clarinet_tui.ui.commands import keys_of
         from clarinet_tui.ui.screens.help import HelpScreen, of_view
-        from clarinet_tui.ui.widgets.chart import Chart
 
         problem = self.session.snapshot.problem if self.session.snapshot else ""
-        self.push_screen(HelpScreen(of_view(self.screen.active_bindings.values(), Chart.BINDINGS), problem))
+        self.push_screen(HelpScreen(of_view(self.screen.active_bindings.values(), keys_of(self.screen)), problem))
 
     def action_leave(self) -> None:
         """Quits without asking: runs live in processes of their own."""
@@ -209,12 +251,7 @@ class ClarinetApp(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action of the view is in the palette."""
+        from clarinet_tui.ui.commands import commands
+
         yield from super().get_system_commands(screen)
-        for active in screen.active_bindings.values():
-            binding = active.binding
-            if binding.id and binding.description and not binding.id.startswith("app.palette"):
-                yield SystemCommand(
-                    binding.description,
-                    f"{binding.tooltip or binding.description} ({self.get_key_display(binding)})",
-                    lambda active=active: self.call_later(self.run_action, active.binding.action, active.node),
-                )
+        yield from commands(self, screen)

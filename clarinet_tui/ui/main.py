@@ -47,7 +47,7 @@ def show(
     os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS * fps)))))
     from clarinet_tui.ui.app import ClarinetApp
 
-    app = ClarinetApp(runs_dir, runs=found, database=database, data_dir=data_dir, fps=fps)
+    app = ClarinetApp(runs_dir, runs=found, database=database, data_dir=data_dir, fps=fps, careful=True)
     app.run()
     return app.return_code or 0
 

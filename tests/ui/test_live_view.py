@@ -105,7 +105,7 @@ async def test_help_lists_every_key_and_quit_says_that_runs_go_on(
 ) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir, "ccc333")
-    async with app.run_test(size=(100, 60)) as pilot:
+    async with app.run_test(size=(100, 110)) as pilot:
         await until(pilot, lambda: "1 running" in screen_text(app))
         await pilot.press("question_mark")
         await until(pilot, lambda: "In charts" in screen_text(app))
@@ -122,4 +122,4 @@ async def test_the_palette_offers_the_actions_of_the_view(runs_dir: Path) -> Non
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "aaa111" in screen_text(app))
         commands = {command.title for command in app.get_system_commands(app.screen)}
-        assert {"Filter", "Compare", "Open", "Select", "Live", "Theme"} <= commands
+        assert {"Filter", "Compare", "Open", "Select", "View: Live", "Theme"} <= commands

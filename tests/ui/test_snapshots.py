@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.view import ViewScreen
@@ -42,6 +43,8 @@ def still(words: str, *keys: str, first: str = "● target") -> Callable[[Pilot[
         await until(pilot, lambda: words in screen_text(app), words)
         await until(pilot, lambda: complete(app), "everything that the view wants")
         app.feed.stop()
+        for line in app.screen.query(Input):
+            line.cursor_blink = False
         seen: list[str] = []
         while len(seen) < STILL or len(set(seen[-STILL:])) > 1:
             await pilot.pause(0.05)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -26,6 +27,7 @@ GROUPS = {
     "runs": "In the table of runs",
     "filter": "In the filter line",
     "list": "In lists",
+    "log": "In the log",
     "chart": "In charts",
     "app": "Everywhere",
 }
@@ -61,9 +63,9 @@ def keys(bindings: Iterable[Binding], display: Callable[[Binding], str]) -> Cont
         if group not in found or not binding.description:
             continue
         names, _ = found[group].setdefault(binding.id or binding.action, ([], binding.tooltip or binding.description))
-        name = binding.key_display or display(binding)
-        if name not in names:
-            names.append(name)
+        for name in [binding.key_display] if binding.key_display else _keys(binding, display):
+            if name not in names:
+                names.append(name)
     lines = []
     for group, entries in found.items():
         if entries:
@@ -75,9 +77,13 @@ def keys(bindings: Iterable[Binding], display: Callable[[Binding], str]) -> Cont
     return Content("\n").join(lines[:-1])
 
 
-def of_view(active: Iterable[ActiveBinding], charts: Iterable[BindingType]) -> list[Binding]:
-    """What can be pressed now, and the keys of charts even when none has the focus."""
+def _keys(binding: Binding, display: Callable[[Binding], str]) -> list[str]:
+    """Several keys may be written in one binding."""
+    return [display(replace(binding, key=key.strip())) for key in binding.key.split(",")]
+
+
+def of_view(active: Iterable[ActiveBinding], others: Iterable[Binding]) -> list[Binding]:
+    """What can be pressed now, and then the other keys of what is in the view."""
     now = [one.binding for one in active]
-    more = [binding for binding in charts if isinstance(binding, Binding)]
     known = {binding.id for binding in now}
-    return [*now, *(binding for binding in more if binding.id not in known)]
+    return [*now, *(binding for binding in others if binding.id not in known)]

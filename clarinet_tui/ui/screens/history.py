@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
+from clarinet_tui.ui.commands import Choice
 from clarinet_tui.ui.screens.acting import ActingScreen
 from clarinet_tui.ui.session import MOST_OVERLAID
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
@@ -136,9 +139,7 @@ class HistoryScreen(ActingScreen):
         self.ask()
 
     def on_pane_tabs_pane_chosen(self, event: PaneTabs.PaneChosen) -> None:
-        self._detail.pane = event.pane
-        self.session.remember(pane=event.pane)
-        self.ask()
+        self._use_pane(event.pane)
 
     def on_filter_line_filter_changed(self, event: FilterLine.FilterChanged) -> None:
         self._query, self._offset = event.query, 0
@@ -169,9 +170,24 @@ class HistoryScreen(ActingScreen):
         self.query_one(RunTable).clear_selection()
 
     def action_sort(self) -> None:
-        self._sort = (self._sort + 1) % len(SORTS)
-        self.session.remember(sort=SORTS[self._sort][0])
-        self.notify(f"Ordered by {SORTS[self._sort][0].replace('_', ' ')}", timeout=2)
+        self._order((self._sort + 1) % len(SORTS))
+
+    def _order(self, place: int) -> None:
+        self._sort, self._offset = place, 0
+        self.session.remember(sort=SORTS[place][0])
+        self.notify(f"Ordered by {SORTS[place][0].replace('_', ' ')}", timeout=2)
+        self.ask()
+
+    def choices(self) -> Iterable[Choice]:
+        for place, (name, _) in enumerate(SORTS):
+            words = name.replace("_", " ")
+            yield Choice(f"Order by {words}", f"Order the runs by {words}", partial(self._order, place))
+        for pane, title in PANES.items():
+            yield Choice(f"Pane: {title}", f"Show {title.lower()} of the run", partial(self._use_pane, pane))
+
+    def _use_pane(self, pane: str) -> None:
+        self._detail.pane = pane
+        self.session.remember(pane=pane)
         self.ask()
 
     def action_overlay(self) -> None:

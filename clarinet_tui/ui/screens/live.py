@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -10,6 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
 from clarinet_tui.ui import facts
+from clarinet_tui.ui.commands import Choice
 from clarinet_tui.ui.detail import DetailWanted
 from clarinet_tui.ui.screens.acting import ActingScreen
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
@@ -20,6 +23,7 @@ from clarinet_tui.ui.widgets.words import Words
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
     from clarinet_tui.ui.detail import Detail
+    from clarinet_tui.ui.pace import AxisName
     from clarinet_tui.ui.snapshot import Curves
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
@@ -172,6 +176,17 @@ class LiveScreen(ActingScreen):
     def action_compare(self) -> None:
         self.session.compared = self.session.overlaid[:2]
         self.app.switch_mode("compare")
+
+    def choices(self) -> Iterable[Choice]:
+        from clarinet_tui.ui.pace import AXES
+
+        for axis in AXES:
+            yield Choice(f"X axis: {axis}", f"Draw along {axis}", partial(self._use_axis, axis))
+
+    def _use_axis(self, axis: AxisName) -> None:
+        self._charts.use_axis(axis)
+        self.session.remember(axis=axis)
+        self.ask()
 
     def action_axis(self) -> None:
         self.session.remember(axis=self._charts.next_axis())

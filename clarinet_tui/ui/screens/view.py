@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.screen import Screen
 
+from clarinet_tui.ui.guard import Guarded
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clarinet_tui.ui.commands import Choice
     from clarinet_tui.ui.session import Session
     from clarinet_tui.ui.widgets.chart import Chart
 
 
-class ViewScreen(Screen[None]):
+class ViewScreen(Guarded, Screen[None]):
     """Charts on one screen are kept in step: what one shows of x, and where its crosshair is, all do."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012  Textual's own declaration
@@ -36,6 +40,10 @@ class ViewScreen(Screen[None]):
     @abstractmethod
     def show(self, snapshot: Snapshot) -> None:
         """Shows what was read."""
+
+    def choices(self) -> Iterable[Choice]:
+        """What the palette offers by name, beside the view's keys."""
+        return ()
 
     def top_bar(self) -> TopBar:
         return TopBar(self.NAME, str(self.session.runs_dir))

@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 
 from clarinet_tui.ui.completion import Completion, complete
 from clarinet_tui.ui.facts import Part, said
+from clarinet_tui.ui.guard import Guarded
 from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ PAUSE = 0.15
 PROMPT = " / "
 
 
-class FilterLine(Vertical):
+class FilterLine(Guarded, Vertical):
     """Hidden until it is needed; tab completes, enter keeps the filter, esc takes it away."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -16,6 +16,7 @@ from textual.widgets import Input, Log, Static
 
 from clarinet_tui.ui.detail import KEPT
 from clarinet_tui.ui.facts import said
+from clarinet_tui.ui.guard import Guarded
 from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class LogLines(Log):
         self.refresh()
 
 
-class LogTail(Vertical):
+class LogTail(Guarded, Vertical):
     """Follows the newest line unless one has scrolled away from it."""
 
     DEFAULT_CSS = """
@@ -98,6 +99,9 @@ class LogTail(Vertical):
             yield Static(" / ", classes="prompt", markup=False)
             yield Input(placeholder="search; enter and arrows go from match to match", compact=True)
             yield Words(classes="count")
+
+    def on_mount(self) -> None:
+        self.query_one(Input).cursor_blink = self.app.animation_level != "none"
 
     @property
     def lines(self) -> LogLines:

@@ -6,6 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from clarinet_tui.ui.curves import ACCURACIES, LOSSES, lines_of, marks_of, overlaid
+from clarinet_tui.ui.guard import Guarded
 from clarinet_tui.ui.pace import AXES, AxisName
 from clarinet_tui.ui.snapshot import Curves, CurvesWanted
 from clarinet_tui.ui.widgets.chart import Chart, Glyphs, Line, View, extent_of
@@ -16,7 +17,7 @@ WIDE, LOW = 100, 26
 """Columns from which on, and rows up to which, two charts are better side by side."""
 
 
-class RunCharts(Vertical):
+class RunCharts(Guarded, Vertical):
     """Shows the curves of one run or of several; other runs start with everything in view."""
 
     DEFAULT_CSS = """

@@ -12,6 +12,7 @@ from textual.reactive import reactive
 
 from clarinet_tui.ui import facts, sheets
 from clarinet_tui.ui.detail import DetailWanted, Part
+from clarinet_tui.ui.guard import Guarded
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.pane_tabs import PaneTabs
 from clarinet_tui.ui.widgets.words import Words
@@ -29,7 +30,7 @@ PARTS: dict[str, Part] = {"about": "about", "settings": "settings", "confusion":
 """What of a run's papers the panes need."""
 
 
-class RunDetail(Vertical):
+class RunDetail(Guarded, Vertical):
     """A few lines of facts, and below them one pane."""
 
     pane: reactive[str] = reactive("charts")

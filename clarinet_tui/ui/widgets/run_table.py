@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from clarinet_tui.ui.guard import Guarded, drawn_carefully
 from clarinet_tui.ui.snapshot import PAGE, Listing
 from clarinet_tui.ui.states import ROLES
 from clarinet_tui.ui.widgets.run_columns import Moment, cell, fit, useful
@@ -28,7 +29,7 @@ AGEING = 30.0
 """Seconds after which "now" may have become a minute ago."""
 
 
-class RunTable(ScrollView, can_focus=True):
+class RunTable(Guarded, ScrollView, can_focus=True):
     """Runs as rows. The cursor stays on its run when others come in above it."""
 
     ALLOW_SELECT = False
@@ -137,6 +138,7 @@ class RunTable(ScrollView, can_focus=True):
         self.virtual_size = Size(self.scrollable_content_region.width, self._listing.total + 1)
         self._keep_in_sight()
 
+    @drawn_carefully
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         base = self.rich_style

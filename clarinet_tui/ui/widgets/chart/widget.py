@@ -13,6 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from clarinet_tui.text import printable
+from clarinet_tui.ui.guard import Guarded, drawn_carefully
 from clarinet_tui.ui.widgets.chart.axes import Axes
 from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, Glyphs
 from clarinet_tui.ui.widgets.chart.field import LABEL, PLAIN
@@ -28,7 +29,7 @@ SMOOTHINGS = (0.0, 0.01, 0.03, 0.1)
 """How far smoothing reaches back, as shares of the width."""
 
 
-class Chart(Widget, can_focus=True):
+class Chart(Guarded, Widget, can_focus=True):
     """A chart of lines. Set `lines`, and whatever else of its reactives should change; see the package for the rest."""
 
     ALLOW_SELECT = False
@@ -141,6 +142,7 @@ class Chart(Widget, can_focus=True):
         """What is shown of x."""
         return self.view.window(self.extent)
 
+    @drawn_carefully
     def render_line(self, y: int) -> Strip:
         self._redraw()
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
