@@ -173,6 +173,6 @@ async def test_keys_are_in_help_and_palette(app: ClarinetApp) -> None:
     async with app.run_test(size=(100, 60)) as pilot:
         await opened(pilot)
         commands = {command.title for command in app.get_system_commands(app.screen)}
-        assert {"Start", "Queue paused", "Copy", "Pick", "Devices"} <= commands
+        assert {"Start", "Queue paused", "Copy", "Pick"} <= commands
         await pilot.press("question_mark")
         await until(pilot, lambda: "Queue them, and start none yet" in screen_text(app))
