@@ -36,6 +36,9 @@ from clarinet_tui.ui.widgets.top_bar import NUMBERS, VIEWS
 if TYPE_CHECKING:
     from clarinet_tui.ui.machine import Machine
 
+LATER = 1.0
+"""Seconds after which there is time for what the first paint does not need."""
+
 
 class ClarinetApp(App[None]):
     """Looks at a runs directory, and asks of its runs what the user asks for. Closing it ends none of them."""
@@ -79,6 +82,8 @@ class ClarinetApp(App[None]):
         preferences: Path | None = None,
         careful: bool = False,
     ) -> None:
+        # Textual makes the screen of this mode first: no other one has to be made and left before it.
+        self.DEFAULT_MODE = "live" if runs else "history"  # type: ignore[misc]
         super().__init__()
         self.careful, self._troubles = careful, TroubleBook(log_place())
         if fps < FPS:
@@ -87,7 +92,8 @@ class ClarinetApp(App[None]):
         left = self.keeper.preferences
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = left.theme if left.theme in self.available_themes else DARK
+        # Without its watchers: styles are not there yet, and would be made twice.
+        self.set_reactive(App.theme, left.theme if left.theme in self.available_themes else DARK)
         self._signs = PlainSigns(enabled=needed(os.environ))
         self.feed = Feed(runs_dir, self._hear, database=database, interval=1 / fps)
         self.session = Session(runs_dir, self.feed.want, now, glyphs, left, data_dir=data_dir, database=database)
@@ -96,23 +102,24 @@ class ClarinetApp(App[None]):
         self.session.watch, self.session.look_again = self.machine_feed.want, self.machine_feed.again
         self.session.watched = runs[0] if runs else None
         self.session.overlaid = runs if len(runs) > 1 else ()
-        self._first_view = "live" if runs else "history"
+        self.add_mode("history", lambda: HistoryScreen(self.session))
+        self.add_mode("launch", self._launch)
+        self.add_mode("live", self._live)
+        self.add_mode("compare", self._compare)
+        self.add_mode("devices", self._devices)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """For themes of the terminal's own colours, which have no shades."""
         return {"foreground-disabled": "ansi_default 50%"}
 
     def on_mount(self) -> None:
-        self.add_mode("history", lambda: HistoryScreen(self.session))
-        self.add_mode("launch", self._launch)
-        self.add_mode("live", self._live)
-        self.add_mode("compare", self._compare)
-        self.add_mode("devices", self._devices)
         self.set_class(self.console.color_system in (None, "standard"), "-few-colours")
-        self.switch_mode(self._first_view)
         if self.keeper.problem:
             self._complain(self.keeper.problem)
         self.call_after_refresh(self.feed.start)
+        self.set_timer(LATER, self._look_after_the_queue)
+
+    def _look_after_the_queue(self) -> None:
         self.run_worker(self._feed_the_queue, thread=True, exit_on_error=False)
 
     def _feed_the_queue(self) -> None:

@@ -61,7 +61,7 @@ async def test_keys_and_clicks_go_round_the_panes(app: ClarinetApp, runs_dir: Pa
             seen.append(detail.pane)
         names = list(PANES)
         assert seen == [names[1], names[2], names[1], names[0], names[-1]]
-        await pilot.click("PaneTab", offset=(2, 0))
+        await pilot.click("PaneTabs", offset=(2, 0))
         assert detail.pane == "charts"
         assert detail.charts is not None
         assert detail.charts.display

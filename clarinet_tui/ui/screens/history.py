@@ -19,7 +19,6 @@ from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pane_tabs import PaneTabs
 from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from clarinet_tui.ui.widgets.run_table import RunTable
-from clarinet_tui.ui.widgets.welcome import Welcome
 
 SORTS = (("created", True), ("target_accuracy", True), ("method", False), ("task", False), ("seconds", True))
 """What the runs can be ordered by, and whether the largest comes first."""
@@ -51,7 +50,6 @@ class HistoryScreen(ActingScreen):
         with Horizontal(id="history"):
             yield RunTable(now=self.session.now, id="runs")
             yield RunDetail(self.session.chart_glyphs, self.session.now, id="detail")
-        yield Welcome(str(self.session.runs_dir))
         yield KeyFooter()
 
     def on_mount(self) -> None:
@@ -61,7 +59,7 @@ class HistoryScreen(ActingScreen):
         self._sort = next((place for place, (name, _) in enumerate(SORTS) if name == left.sort), 0)
         self._detail = self.query_one(RunDetail)
         self._detail.pane = left.pane if left.pane in PANES else "charts"
-        self.query_one(Welcome).display = False
+        self._empty = False
         self.query_one(RunTable).focus()
 
     def on_screen_resume(self) -> None:
@@ -108,10 +106,8 @@ class HistoryScreen(ActingScreen):
     def show(self, snapshot: Snapshot) -> None:
         listing = snapshot.listing
         empty = listing.all_runs == 0 and snapshot.settled and not snapshot.problem
-        if empty != self.query_one(Welcome).display:
-            self.query_one(Welcome).display = empty
-            self.query_one("#history").display = not empty
-            self.refresh_bindings()
+        if empty != self._empty:
+            self._welcome(empty)
         self.query_one(FilterLine).show(listing.total, listing.problem, snapshot.words)
         if listing.query == self._query and not listing.problem:
             self.query_one(RunTable).show(listing)
@@ -121,6 +117,18 @@ class HistoryScreen(ActingScreen):
             self.call_after_refresh(self.ask)
         if self.focused is None and not empty:
             self.query_one(RunTable).focus()
+
+    def _welcome(self, empty: bool) -> None:
+        """The first steps take the place of the table while there is nothing in it."""
+        from clarinet_tui.ui.widgets.welcome import Welcome
+
+        self._empty = empty
+        self.query_one("#history").display = not empty
+        if empty:
+            self.mount(Welcome(str(self.session.runs_dir)), after="#history")
+        else:
+            self.query(Welcome).remove()
+        self.refresh_bindings()
 
     def on_run_table_run_highlighted(self, event: RunTable.RunHighlighted) -> None:
         if self.session.snapshot:
@@ -152,7 +160,7 @@ class HistoryScreen(ActingScreen):
         """What needs runs is not offered while there are none."""
         if action == "overlay" and len(self.query_one(RunTable).selected) < 2:
             return False
-        return not (action in NEED_RUNS and self.query_one(Welcome).display)
+        return not (action in NEED_RUNS and self._empty)
 
     def action_pane(self, step: int) -> None:
         self.session.remember(pane=self._detail.step_pane(step))
@@ -161,8 +169,8 @@ class HistoryScreen(ActingScreen):
     def action_scroll_pane(self, lines: int) -> None:
         self._detail.scroll_pane(lines)
 
-    def action_filter(self) -> None:
-        self.query_one(FilterLine).open()
+    async def action_filter(self) -> None:
+        await self.query_one(FilterLine).open()
         self.ask()
 
     def action_unfilter(self) -> None:

@@ -13,14 +13,15 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
-from clarinet_tui.ui.completion import Completion, complete
 from clarinet_tui.ui.facts import Part, said
 from clarinet_tui.ui.guard import Guarded
 from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
+    from textual.widgets import Input
+
     from clarinet_tui.ui.snapshot import QueryProblem
 
 PAUSE = 0.15
@@ -53,53 +54,67 @@ class FilterLine(Guarded, Vertical):
         self._pause: Timer | None = None
         self._applied = ""
         self._known: Mapping[str, tuple[str, ...]] = {}
-        self._completion = Completion()
+        self._start, self._candidates = 0, tuple[str, ...]()
+        """What can stand in the place of the text from here to the caret."""
         self._chosen: int | None = None
         """The candidate that stands in the line, once tab was pressed."""
         self._problem: QueryProblem | None = None
         self.display = False
 
     def compose(self) -> ComposeResult:
-        with Horizontal(classes="line"):
-            yield Static(PROMPT, classes="prompt", markup=False)
-            yield Input(placeholder="method:clarinet task:U->M acc>80 state:finished tag:icml", compact=True)
-            yield Words(classes="matches")
-        yield Words(classes="candidates")
-        yield Words(classes="problem")
+        """Nothing yet: the first paint comes sooner without it."""
+        yield from ()
 
-    def on_mount(self) -> None:
+    async def _fill(self) -> None:
+        from textual.widgets import Input
+
+        line = Input(placeholder="method:clarinet task:U->M acc>80 state:finished tag:icml", compact=True)
+        line.cursor_blink = self.app.animation_level != "none"
+        prompt = Static(PROMPT, classes="prompt", markup=False)
+        await self.mount(
+            Horizontal(prompt, line, Words(classes="matches"), classes="line"),
+            Words(classes="candidates"),
+            Words(classes="problem"),
+        )
         self.query_one(".problem").display = self.query_one(".candidates").display = False
-        self._input.cursor_blink = self.app.animation_level != "none"
 
     @property
-    def _input(self) -> Input:
-        return self.query_one(Input)
+    def _input(self) -> Input | None:
+        """Where the query is typed, once the line was opened."""
+        from textual.widgets import Input
+
+        return next(iter(self.query(Input)), None)
 
     @property
     def typing(self) -> bool:
-        return self.display and self._input.has_focus
+        return self.display and self._input is not None and self._input.has_focus
 
-    def open(self) -> None:
+    async def open(self) -> None:
+        if self._input is None:
+            await self._fill()
+        assert self._input is not None
         self.display = True
         self._input.focus()
         self._look_ahead()
 
     def show(self, total: int, problem: QueryProblem | None, known: Mapping[str, tuple[str, ...]]) -> None:
         """How many runs match, or what is wrong and where."""
+        if self._input is None:
+            return
         matches = "" if problem else f" {total} {'match' if total != 1 else 'matches'} "
         self.query_one(".matches", Words).say(said((matches, "muted")))
         self._problem = problem
         if known and known != self._known:
             self._known = known
             self._look_ahead()
-        self._tell()
+        self._tell(self._input)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         if self._pause:
             self._pause.stop()
         self._pause = self.set_timer(PAUSE, self._apply)
-        if self._chosen is None or event.value != self._with(self._completion.candidates[self._chosen])[0]:
+        if self._chosen is None or event.value != self._with(event.input, self._candidates[self._chosen])[0]:
             self._look_ahead()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -107,39 +122,42 @@ class FilterLine(Guarded, Vertical):
         self.action_done()
 
     def _look_ahead(self) -> None:
-        self._completion = complete(self._input.value, self._input.cursor_position, self._known)
-        self._chosen = None
-        self._tell()
+        from clarinet_tui.ui.completion import complete
+
+        line = self._input
+        if line:
+            found = complete(line.value, line.cursor_position, self._known)
+            self._start, self._candidates, self._chosen = found.start, found.candidates, None
+            self._tell(line)
 
     def action_complete(self, step: int) -> None:
         """Puts the next candidate in; what was the only one opens what comes after it."""
-        candidates = self._completion.candidates
-        if not candidates:
+        line, candidates = self._input, self._candidates
+        if not candidates or line is None:
             return
         first = 0 if step > 0 else len(candidates) - 1
         self._chosen = first if self._chosen is None else (self._chosen + step) % len(candidates)
-        self._input.value, self._input.cursor_position = self._with(candidates[self._chosen])
+        line.value, line.cursor_position = self._with(line, candidates[self._chosen])
         if len(candidates) == 1:
             self._look_ahead()
-        self._tell()
+        self._tell(line)
 
-    def _with(self, candidate: str) -> tuple[str, int]:
+    def _with(self, line: Input, candidate: str) -> tuple[str, int]:
         """The line with the candidate in its place, and where the caret then is."""
-        value, caret = self._input.value, self._input.cursor_position
-        start = self._completion.start
-        return f"{value[:start]}{candidate}{value[caret:]}", start + len(candidate)
+        rest = line.value[line.cursor_position :]
+        return f"{line.value[: self._start]}{candidate}{rest}", self._start + len(candidate)
 
-    def _tell(self) -> None:
+    def _tell(self, line: Input) -> None:
         """The candidates; what is wrong is said only where the user has gone on from."""
         offered = self.query_one(".candidates", Words)
-        offered.display = bool(self._completion.candidates) and self.typing
-        offered.say(listed(self._completion.candidates, self._chosen, max(self.size.width - 4, 20)))
+        offered.display = bool(self._candidates) and self.typing
+        offered.say(listed(self._candidates, self._chosen, max(self.size.width - 4, 20)))
         problem = self._problem
-        unfinished = offered.display and problem is not None and problem.position >= self._completion.start
+        unfinished = offered.display and problem is not None and problem.position >= self._start
         trouble = self.query_one(".problem", Words)
         trouble.display = problem is not None and not unfinished
         if problem:
-            place = cell_len(self._input.value[: problem.position]) - round(self._input.scroll_offset.x)
+            place = cell_len(line.value[: problem.position]) - round(line.scroll_offset.x)
             trouble.say(said((" " * (len(PROMPT) + max(place, 0)) + "^ ", "bad"), (problem.message, "bad")))
 
     def on_descendant_blur(self) -> None:
@@ -151,11 +169,12 @@ class FilterLine(Guarded, Vertical):
         self.post_message(self.FilterLeft())
 
     def action_clear(self) -> None:
-        self._input.value = ""
+        if self._input:
+            self._input.value = ""
         self.action_done()
 
     def _apply(self) -> None:
-        query = self._input.value.rstrip()
+        query = self._input.value.rstrip() if self._input else ""
         if query != self._applied:
             self._applied = query
             self.post_message(self.FilterChanged(query))

@@ -5,33 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual import events
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widgets import Static
+
+from clarinet_tui.ui.facts import said
+from clarinet_tui.ui.widgets.words import Words
 
 
-class PaneTab(Static):
-    """One name."""
-
-    def __init__(self, pane: str, title: str) -> None:
-        super().__init__(f" {title} ", markup=False)
-        self.pane = pane
-
-    def on_click(self) -> None:
-        self.post_message(PaneTabs.PaneChosen(self.pane))
-
-
-class PaneTabs(Horizontal):
+class PaneTabs(Words):
     """Give it panes and their titles, and set `active`."""
 
-    DEFAULT_CSS = """
-    PaneTabs { height: 1; }
-    PaneTab { width: auto; color: $foreground-muted; }
-    PaneTab:hover { background: $foreground 10%; }
-    PaneTab.-active { color: $text-accent; text-style: bold underline; }
-    """
+    DEFAULT_CSS = "PaneTabs { height: 1; }"
 
     @dataclass
     class PaneChosen(Message):
@@ -44,14 +29,17 @@ class PaneTabs(Horizontal):
     def __init__(self, panes: Mapping[str, str], active: str) -> None:
         super().__init__()
         self._panes = panes
-        self.set_reactive(PaneTabs.active, active)
-
-    def compose(self) -> ComposeResult:
-        for pane, title in self._panes.items():
-            tab = PaneTab(pane, title)
-            tab.set_class(pane == self.active, "-active")
-            yield tab
+        self.active = active
 
     def watch_active(self, active: str) -> None:
-        for tab in self.query(PaneTab):
-            tab.set_class(tab.pane == active, "-active")
+        role = {True: "bold underline $text-accent", False: "muted"}
+        parts = [[(" ", ""), (title, role[pane == active]), (" ", "")] for pane, title in self._panes.items()]
+        self.say(said(*(piece for part in parts for piece in part)))
+
+    def on_click(self, event: events.Click) -> None:
+        end = 0
+        for pane, title in self._panes.items():
+            end += len(title) + 2
+            if event.x < end:
+                self.post_message(self.PaneChosen(pane))
+                return

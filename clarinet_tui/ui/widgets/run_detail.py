@@ -10,10 +10,9 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.reactive import reactive
 
-from clarinet_tui.ui import facts, sheets
+from clarinet_tui.ui import facts
 from clarinet_tui.ui.detail import DetailWanted, Part
 from clarinet_tui.ui.guard import Guarded
-from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.pane_tabs import PaneTabs
 from clarinet_tui.ui.widgets.words import Words
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.detail import Detail
     from clarinet_tui.ui.snapshot import CurvesWanted, Snapshot
     from clarinet_tui.ui.widgets.chart import Glyphs
+    from clarinet_tui.ui.widgets.log_tail import LogTail
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
 PANES = {"charts": "Charts", "about": "About", "settings": "Settings", "confusion": "Confusion", "log": "Log"}
@@ -47,13 +47,14 @@ class RunDetail(Guarded, Vertical):
         self._run: RunRow | None = None
         self._detail: Detail | None = None
         self.charts: RunCharts | None = None
+        self.log_tail: LogTail | None = None
+        """Charts and log come after the first paint: what they need takes a while to import."""
 
     def compose(self) -> ComposeResult:
         yield Words("Reading the history…", id="facts")
         yield PaneTabs(PANES, self.pane)
         with VerticalScroll(id="papers"):
             yield Words(id="paper")
-        yield LogTail(id="log")
 
     def on_mount(self) -> None:
         self.query_one(PaneTabs).display = False
@@ -67,12 +68,13 @@ class RunDetail(Guarded, Vertical):
         return DetailWanted(run, frozenset({part})) if part else None
 
     def begin(self) -> None:
-        """Charts come after the first paint: numpy takes a while to import."""
+        """Makes what the first paint had no time for."""
+        from clarinet_tui.ui.widgets.log_tail import LogTail
         from clarinet_tui.ui.widgets.run_charts import RunCharts
 
-        self.charts = RunCharts(self._glyphs(), id="charts")
-        self.mount(self.charts)
+        self.charts, self.log_tail = RunCharts(self._glyphs(), id="charts"), LogTail(id="log")
         self._arrange()
+        self.mount(self.charts, self.log_tail)
 
     def show(self, run: RunRow | None, snapshot: Snapshot) -> None:
         other = (run.id if run else None) != (self._run.id if self._run else None)
@@ -99,9 +101,9 @@ class RunDetail(Guarded, Vertical):
 
     def _arrange(self) -> None:
         self.query_one("#papers").display = self.pane not in ("charts", "log")
-        self.query_one(LogTail).display = self.pane == "log"
-        if self.charts:
+        if self.charts and self.log_tail:
             self.charts.display = self.pane == "charts"
+            self.log_tail.display = self.pane == "log"
 
     def _facts(self, problem: str) -> Content:
         run = self._run
@@ -119,14 +121,16 @@ class RunDetail(Guarded, Vertical):
         if self._run is None or self.pane == "charts":
             return
         if self.pane == "log":
-            if self._detail:
-                self.query_one(LogTail).show(self._run.id, self._detail.log)
+            if self._detail and self.log_tail and self.log_tail.is_mounted:
+                self.log_tail.show(self._run.id, self._detail.log)
             return
         self.query_one("#paper", Words).say(self._paper(self._run))
         if from_the_top:
             self.query_one("#papers", VerticalScroll).scroll_home(animate=False)
 
     def _paper(self, run: RunRow) -> Content:
+        from clarinet_tui.ui import sheets
+
         if self.pane == "settings":
             return sheets.settings(run, self._detail, self._room)
         if self.pane == "about":
@@ -139,8 +143,8 @@ class RunDetail(Guarded, Vertical):
         return heat_map(self._detail.confusion, self._room)
 
     def scroll_pane(self, lines: int) -> None:
-        pane = self.query_one(LogTail).lines if self.pane == "log" else self.query_one("#papers", VerticalScroll)
-        pane.scroll_relative(y=lines, animate=False)
+        log = self.log_tail.lines if self.log_tail and self.pane == "log" else None
+        (log or self.query_one("#papers", VerticalScroll)).scroll_relative(y=lines, animate=False)
 
     def on_resize(self) -> None:
         self._write(False)
