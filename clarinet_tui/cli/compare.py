@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clarinet_tui.cli.completion import queries, run_ids
-from clarinet_tui.cli.options import RUNS, Json, RunsDir
+from clarinet_tui.cli.options import Json, RunsDir
 from clarinet_tui.cli.output import quiet_pipe
+from clarinet_tui.cli.places import RUNS
 from clarinet_tui.cli.table import WIDE, Select, archive
 from core.errors import InputError
 

@@ -21,7 +21,7 @@ _HARMFUL = re.compile(r"[^\w .,:;+%→=-]")
 
 def run_ids(ctx: typer.Context, incomplete: str) -> Items:
     """The newest first, without those that are on the line already."""
-    from clarinet_tui.cli.options import RUNS
+    from clarinet_tui.cli.places import RUNS
     from clarinet_tui.history.database import database_path
     from clarinet_tui.history.glance import glance
     from clarinet_tui.journal.directory import all_ids
@@ -126,10 +126,9 @@ def metric_names(incomplete: str) -> Items:
 
 
 def sort_fields(incomplete: str) -> Items:
-    from clarinet_tui.cli.history import FIELDS
-    from clarinet_tui.history.queries import SORTS
+    from clarinet_tui.history.queries import SORT_NAMES, SORTS
 
-    return _beginning(incomplete, [(name, FIELDS.get(name, "")) for name in sorted(SORTS | FIELDS.keys())])
+    return _beginning(incomplete, [(name, SORT_NAMES.get(name, "")) for name in sorted(SORTS | SORT_NAMES.keys())])
 
 
 RunId = Annotated[str, typer.Argument(help="A run's id, or its beginning.", autocompletion=run_ids)]

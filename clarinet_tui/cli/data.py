@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clarinet_tui.cli.options import DATA, DataDir, Json
+from clarinet_tui.cli.options import DataDir, Json
+from clarinet_tui.cli.places import DATA
 
 if TYPE_CHECKING:
     from core.data.catalogue import Entry

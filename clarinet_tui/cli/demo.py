@@ -8,7 +8,8 @@ from pathlib import Path
 
 import typer
 
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunsDir
+from clarinet_tui.cli.options import DataDir, RunsDir
+from clarinet_tui.cli.places import DATA, RUNS
 from clarinet_tui.cli.run import configure
 
 METHODS = ("clarinet", "gac+cdan-e")

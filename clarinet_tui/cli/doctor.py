@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunsDir
+from clarinet_tui.cli.options import DataDir, Json, RunsDir
 from clarinet_tui.cli.output import quiet_pipe
+from clarinet_tui.cli.places import DATA, RUNS
 from clarinet_tui.text import printable
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from clarinet_tui.cli.options import RUNS, Ids, Json, Query, RunsDir, chosen_runs
+from clarinet_tui.cli.options import Ids, Json, Query, RunsDir, chosen_runs
+from clarinet_tui.cli.places import RUNS
 from clarinet_tui.cli.recorded import open_history
 from core.errors import InputError
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clarinet_tui.cli.completion import RunId, queries, sort_fields
-from clarinet_tui.cli.options import RUNS, Json, RunsDir
+from clarinet_tui.cli.options import Json, RunsDir
 from clarinet_tui.cli.output import quiet_pipe
+from clarinet_tui.cli.places import RUNS
 from clarinet_tui.cli.recorded import find_row, open_history
 from clarinet_tui.text import duration, printable
 
@@ -32,15 +33,6 @@ COLUMNS = (
 )
 ROOMY, WIDE = 90, 200
 """Columns of a terminal that has room for the preset, and of a file."""
-FIELDS = {
-    "acc": "target_accuracy",
-    "target": "target_accuracy",
-    "source": "source_accuracy",
-    "pseudo": "pseudo_label_accuracy",
-    "time": "seconds",
-    "labels": "label_hash",
-}
-"""What the table and the query language call fields of a run."""
 WORDS = frozenset(
     {"id", "state", "method", "task", "preset", "name", "device", "host", "stage", "family", "label_hash"}
 )
@@ -67,9 +59,9 @@ def list_(
 
     Example: clarinet ls "method:clarinet task:M->U" --sort acc
     """
-    from clarinet_tui.history.queries import count_runs, list_runs
+    from clarinet_tui.history.queries import SORT_NAMES, count_runs, list_runs
 
-    field = FIELDS.get(sort, sort)
+    field = SORT_NAMES.get(sort, sort)
     database = open_history(runs_dir)
     rows = list_runs(
         database, query, sort=field, descending=(field not in WORDS) != reverse, limit=EVERYTHING if all_ else limit

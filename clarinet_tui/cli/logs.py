@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clarinet_tui.cli.completion import RunId
-from clarinet_tui.cli.options import RUNS, RunsDir
+from clarinet_tui.cli.options import RunsDir
 from clarinet_tui.cli.output import quiet_pipe
+from clarinet_tui.cli.places import RUNS
 
 if TYPE_CHECKING:
     from clarinet_tui.launch.story import Story

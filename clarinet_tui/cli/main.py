@@ -22,11 +22,16 @@ from clarinet_tui.cli import (
     queue,
     report,
     run,
+    serve,
     sweep,
     table,
     verify,
 )
+from clarinet_tui.text import printable
 from core.errors import InputError
+
+LONGEST = 2000
+"""Signs of a sentence that quotes what was given."""
 
 app = typer.Typer(
     name="clarinet",
@@ -73,6 +78,7 @@ app.command("devices")(devices.devices)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("tui", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(run.tui)
+app.command("serve")(serve.serve)
 app.add_typer(data.app, name="data")
 
 
@@ -80,5 +86,5 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        print(f"clarinet: {error}", file=sys.stderr)
+        print(f"clarinet: {printable(str(error))[:LONGEST]}", file=sys.stderr)
         sys.exit(2)

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from clarinet_tui.cli.completion import RunId
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Ids, Query, RunsDir, Settings, chosen_runs
+from clarinet_tui.cli.options import DataDir, Ids, Query, RunsDir, Settings, chosen_runs
+from clarinet_tui.cli.places import DATA, RUNS
 from core.errors import InputError
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from clarinet_tui.cli.completion import RunId, metric_names
-from clarinet_tui.cli.options import RUNS, RunsDir
+from clarinet_tui.cli.options import RunsDir
 from clarinet_tui.cli.output import quiet_pipe
+from clarinet_tui.cli.places import RUNS
 from clarinet_tui.cli.recorded import find_row, open_history
 from core.errors import InputError
 

@@ -30,9 +30,6 @@ OnAlarm = Annotated[
     typer.Option("--on-alarm", metavar="COMMAND", help="Run this for each alarm, without a shell (CLARINET_ALARM, …)."),
 ]
 
-RUNS = Path("runs")
-DATA = Path("data")
-
 
 def alarm_words(command: str | None) -> tuple[str, ...]:
     from clarinet_tui.launch.on_alarm import command_words

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clarinet_tui.cli.completion import metric_names, preset_names, queries
-from clarinet_tui.cli.options import RUNS, Json, RunsDir
+from clarinet_tui.cli.options import Json, RunsDir
 from clarinet_tui.cli.output import quiet_pipe
+from clarinet_tui.cli.places import RUNS
 from clarinet_tui.cli.table import WIDE, archive
 from core.errors import InputError
 

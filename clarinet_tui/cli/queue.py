@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clarinet_tui.cli.completion import RunIds
-from clarinet_tui.cli.options import RUNS, Ids, Json, RunsDir, find_runs
+from clarinet_tui.cli.options import Ids, Json, RunsDir, find_runs
+from clarinet_tui.cli.places import RUNS
 from core.errors import InputError
 
 if TYPE_CHECKING:

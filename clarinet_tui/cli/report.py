@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from clarinet_tui.cli.completion import preset_names, queries
-from clarinet_tui.cli.options import RUNS, RunsDir
+from clarinet_tui.cli.options import RunsDir
 from clarinet_tui.cli.output import quiet_pipe
+from clarinet_tui.cli.places import RUNS
 from clarinet_tui.cli.table import Select, archive
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from clarinet_tui.cli.completion import method_names, preset_names, run_ids, task_names
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, OnAlarm, RunsDir, Settings, alarm_words
+from clarinet_tui.cli.options import DataDir, Json, OnAlarm, RunsDir, Settings, alarm_words
+from clarinet_tui.cli.places import DATA, RUNS
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def run(
         if headless:
             become_worker(found, wishes, json)
         put_back([found], wishes)
-        open_app(found)
+        open_app(found, data_dir)
     cores = None if headless else cores_for(runs_dir, device or "auto")
     config = configure(file, given, set_ or [], cores)
     if headless:
@@ -72,7 +73,7 @@ def run(
         become_worker(make_or_find(runs_dir, config, run_id), wishes, json, chosen)
     made = make_or_find(runs_dir, config, run_id)
     enqueue([made], wishes)
-    open_app(made)
+    open_app(made, data_dir)
 
 
 def tui(context: typer.Context) -> None:
@@ -178,8 +179,9 @@ def become_worker(run: "RunDirectory", wishes: "Wishes", json: bool, device: "De
     become([*words, "--device", worker_device(device)], worker_environment(device))
 
 
-def open_app(run: "RunDirectory") -> NoReturn:
-    become(["-m", "clarinet_tui.ui.main", "--runs-dir", str(run.runs_dir), run.id])
+def open_app(run: "RunDirectory", data_dir: Path) -> NoReturn:
+    places = ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir)]
+    become(["-m", "clarinet_tui.ui.main", *places, run.id])
 
 
 def become(words: Sequence[str], environment: Mapping[str, str] | None = None) -> NoReturn:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clarinet_tui.cli.completion import method_names, preset_names, task_names
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, OnAlarm, RunsDir, Settings, alarm_words
+from clarinet_tui.cli.options import DataDir, Json, OnAlarm, RunsDir, Settings, alarm_words
+from clarinet_tui.cli.places import DATA, RUNS
 from core.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clarinet_tui.cli.completion import preset_names, queries
-from clarinet_tui.cli.options import RUNS, RunsDir
+from clarinet_tui.cli.options import RunsDir
 from clarinet_tui.cli.output import quiet_pipe
+from clarinet_tui.cli.places import RUNS
 from clarinet_tui.cli.recorded import open_history
 
 if TYPE_CHECKING:

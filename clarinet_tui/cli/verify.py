@@ -13,7 +13,8 @@ import msgspec
 import typer
 
 from clarinet_tui.cli.completion import RunId
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunsDir
+from clarinet_tui.cli.options import DataDir, Json, RunsDir
+from clarinet_tui.cli.places import DATA, RUNS
 from clarinet_tui.cli.recorded import find_row, open_history
 from clarinet_tui.text import number, printable
 from core.errors import InputError

@@ -70,6 +70,15 @@ _COLUMNS = """runs.*,
     (SELECT note FROM notes WHERE run = runs.id) AS note"""
 PIECE = 5000
 SORTS = frozenset(RunRow.__dataclass_fields__) - {"tags", "note", "notes", "alarms"}
+SORT_NAMES = {
+    "acc": "target_accuracy",
+    "target": "target_accuracy",
+    "source": "source_accuracy",
+    "pseudo": "pseudo_label_accuracy",
+    "time": "seconds",
+    "labels": "label_hash",
+}
+"""What the table and the query language call fields of a run."""
 
 
 def list_runs(

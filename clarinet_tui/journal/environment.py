@@ -54,7 +54,7 @@ def read_environment(run: "RunDirectory") -> dict[str, Any]:
     """What was written; empty where there is nothing to read."""
     try:
         said = msgspec.json.decode(run.environment.read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}
 

@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -22,7 +22,9 @@ from clarinet_tui.launch.display import Display, choose_display
 from clarinet_tui.launch.failure import failure
 from clarinet_tui.launch.on_alarm import Herald
 from clarinet_tui.launch.recorder import Recorder
+from clarinet_tui.launch.requests import ensure_supervisor_if_needed
 from clarinet_tui.launch.sharing import Sharing
+from clarinet_tui.text import printable
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Event, Failed, Finished, Noticed, Stopped
@@ -49,14 +51,23 @@ def main() -> int:
     arguments = parse(sys.argv[1:])
     signals = Signals()
     display = choose_display(arguments.id, json=arguments.json)
-    run = RunDirectory(arguments.runs_dir, arguments.id)
     try:
+        run = RunDirectory(arguments.runs_dir, arguments.id)
         with run.hold(), discarded_if_refused(run, arguments.fresh), refusal_recorded(run, arguments.queued):
             return work(run, arguments, signals, display)
     except InputError as error:
         display.close()
-        print(f"clarinet: {error}", file=sys.stderr)
+        print(f"clarinet: {printable(str(error))}", file=sys.stderr)
         return 2
+    finally:
+        if arguments.queued:
+            call_for_the_next(arguments.runs_dir)
+
+
+def call_for_the_next(runs_dir: Path) -> None:
+    """A supervisor that was killed meanwhile is replaced by the first of its runs that ends."""
+    with suppress(InputError, OSError):  # the run is over: whoever opens the queue next does the same
+        ensure_supervisor_if_needed(runs_dir)
 
 
 def parse(words: list[str]) -> argparse.Namespace:
@@ -197,10 +208,11 @@ def iterations_planned(run: RunDirectory) -> int:
 
 
 def exit_code(last: Event | None, lost: int, signals: Signals) -> int:
-    if isinstance(last, Finished):
-        return 1 if lost else 0
-    if isinstance(last, Failed):
+    """`lost` are bytes that the journal could not take: then the run was not recorded as it ended."""
+    if lost or isinstance(last, Failed):
         return 1
+    if isinstance(last, Finished):
+        return 0
     return 128 + signals.received
 
 

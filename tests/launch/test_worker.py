@@ -71,7 +71,7 @@ def test_a_run_asked_to_stop_on_a_full_disk_ends_with_a_sentence(task: str, tmp_
         if "kept in memory and tried again" in line:
             worker.terminate()
     assert worker.wait(timeout=60) == 1, heard
-    assert "failed: there is no room on the disk" in heard
+    assert "there was no room for a checkpoint" in heard
     assert "bytes of what the run said are lost; make room and resume it" in heard
     assert "Traceback" not in heard
     assert run.journal.stat().st_size == 4000

@@ -1,0 +1,6 @@
+"""Where runs and data are kept when nobody says."""
+
+from pathlib import Path
+
+RUNS = Path("runs")
+DATA = Path("data")
