@@ -16,8 +16,7 @@ from clarinet_tui.journal.queue import Entry, Queue, read_queue
 from clarinet_tui.launch.devices import list_devices
 from clarinet_tui.launch.presence import supervisor
 from clarinet_tui.launch.requests import holder_of
-from clarinet_tui.launch.slots import decide
-from clarinet_tui.launch.stage1 import signature
+from clarinet_tui.launch.waiting import Waiting
 from clarinet_tui.ui.machine import Machine, Place
 from core.data.catalogue import catalogue
 from core.errors import InputError
@@ -44,6 +43,7 @@ class MachineReader:
     ) -> None:
         self.runs_dir, self.data_dir, self.database = runs_dir, data_dir, database
         self._clock = clock
+        self._waiting = Waiting(runs_dir)
         self._configs: dict[str, RunConfig | None] = {}
         self._domains: tuple[DomainEntry, ...] = ()
         self._looked_at_data = float("-inf")
@@ -77,14 +77,7 @@ class MachineReader:
 
     def _places(self, queue: Queue, devices: tuple[Device, ...], workers: Mapping[int, str]) -> list[Place]:
         """As the supervisor decides, from what can be seen from here."""
-        making = [self._stage1(entry.id) for entry in queue.started if self._makes_stage1(entry.id)]
-        decisions = decide(
-            queue,
-            devices,
-            workers=workers,
-            stage1_of={entry.id: self._stage1(entry.id) for entry in queue.waiting},
-            making=[one for one in making if one],
-        )
+        decisions = self._waiting.decide(queue, devices, workers)
         why = {decision.entry.id: decision.why for decision in decisions}
         numbers = {entry.id: number for number, entry in enumerate(queue.waiting, start=1)}
         listed = (*queue.started, *queue.waiting)
@@ -100,16 +93,6 @@ class MachineReader:
             except InputError:
                 self._configs[run] = None
         return self._configs[run]
-
-    def _stage1(self, run: str) -> str | None:
-        config = self._config(run)
-        try:
-            return signature(config) if config else None
-        except InputError:
-            return None
-
-    def _makes_stage1(self, run: str) -> bool:
-        return self._stage1(run) is not None and not RunDirectory(self.runs_dir, run).pseudo_labels.exists()
 
     def _data(self) -> tuple[DomainEntry, ...]:
         if self._clock() - self._looked_at_data > DATA_SECONDS:
