@@ -50,7 +50,7 @@ def _said(event: Event, iterations_total: int, run_id: str) -> str | None:
         case Alarmed():
             return f"alarm {event.kind}: {event.message}; {event.advice}"
         case Stopped():
-            return f"stopped at iteration {event.iteration}; go on with: clarinet run --headless --resume {run_id}"
+            return f"stopped at iteration {event.iteration}; go on with: clarinet resume {run_id}"
         case Failed():
             return f"failed: {event.message}" + "".join(f"\n  at {frame}" for frame in event.frames)
         case Finished():

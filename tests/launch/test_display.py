@@ -50,7 +50,7 @@ def test_accuracies_that_cannot_be_known_are_left_out() -> None:
     )
     assert sentence(evaluated, 1, "abc") == "epoch 2: target 81.23 %"
     assert sentence(Stopped(iteration=7), 9, "abc") == (
-        "stopped at iteration 7; go on with: clarinet run --headless --resume abc"
+        "stopped at iteration 7; go on with: clarinet resume abc"
     )
 
 
