@@ -7,7 +7,7 @@ from textual.app import App, ComposeResult
 from clarinet_tui.ui.detail import KEPT, Lines
 from clarinet_tui.ui.log_reader import LogReader
 from clarinet_tui.ui.widgets.log_tail import LogTail
-from tests.ui.conftest import screen_text
+from tests.ui.conftest import screen_text, until
 from tests.ui.runs import go_on, write_run
 
 
@@ -58,6 +58,24 @@ async def test_new_lines_are_added_and_another_run_replaces_them() -> None:
         await pilot.pause()
         assert list(tail.lines.lines) == ["other"]
         assert "other" in screen_text(app)
+
+
+async def test_the_newest_line_is_in_view_until_one_goes_back() -> None:
+    app = LogApp()
+    async with app.run_test(size=(60, 12)) as pilot:
+        tail = app.query_one(LogTail)
+        tail.show("a", Lines(0, tuple(f"line {number}" for number in range(40))))
+        await until(pilot, lambda: "line 39" in screen_text(app), "the newest line")
+        await pilot.resize_terminal(60, 6)
+        await until(pilot, lambda: "line 39" in screen_text(app), "the newest line in less room")
+        tail.lines.focus()
+        await pilot.press("k", "k")
+        tail.show("a", Lines(1, tuple(f"line {number}" for number in range(1, 41))))
+        await pilot.pause()
+        assert "line 40" not in screen_text(app)
+        await pilot.press("G")
+        tail.show("a", Lines(2, tuple(f"line {number}" for number in range(2, 42))))
+        await until(pilot, lambda: "line 41" in screen_text(app), "following again")
 
 
 async def test_the_search_goes_from_match_to_match_and_closes() -> None:

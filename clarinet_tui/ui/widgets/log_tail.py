@@ -43,6 +43,20 @@ class LogLines(Log):
     found: reactive[int | None] = reactive[int | None](None)
     """The line that the search stands at."""
 
+    follows = True
+    """Whether the newest line is to be in view: until one goes back, and again at the end."""
+
+    def on_resize(self) -> None:
+        self.keep_up()
+
+    def keep_up(self) -> None:
+        if self.follows and self.found is None:
+            self.scroll_end(animate=False, x_axis=False)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self.follows = self.is_vertical_scroll_end or (self.follows and new_value > old_value)
+
     def matches(self) -> list[int]:
         pattern = self._pattern()
         return [number for number, line in enumerate(self.lines) if pattern and pattern.search(line)]
@@ -116,12 +130,13 @@ class LogTail(Guarded, Vertical):
         end = lines.first + len(lines.text)
         if run != self._run or end < self._end:
             self.lines.clear()
-            self.lines.found = None
+            self.lines.found, self.lines.follows = None, True
             self._run, self._end = run, lines.first
         new = lines.text[max(0, self._end - lines.first) :]
         self._end = end
         if new:
-            self.lines.write_lines(new)
+            self.lines.write_lines(new, scroll_end=False)
+            self.call_after_refresh(self.lines.keep_up)
 
     def action_search(self) -> None:
         self.query_one(".search").add_class("-open")

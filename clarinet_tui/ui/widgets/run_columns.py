@@ -21,6 +21,9 @@ Piece = tuple[str, str]
 Cell = Callable[["RunRow", int, "Moment"], list[Piece]]
 """A cell's pieces for a run, a width and what is known now."""
 
+SHORTEST = 3
+"""Cells of a progress bar beside which there is room for the time that is left."""
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -49,7 +52,9 @@ def _progress(run: RunRow, width: int, at: Moment) -> list[Piece]:
     share = progress(run)
     if run.state in LIVE and share is not None:
         left = remaining(run)
-        words = f" {share:>4.0%}" + (f" {duration(left)}" if left is not None and width >= 16 else "")
+        words = f" {share:>3.0%}"
+        if left is not None and width - len(timed := f"{words} {duration(left)}") >= SHORTEST:
+            words = timed
         done, rest = bar(share, max(width - len(words), 1))
         return [(done, "live"), (rest, "faint"), (words, "")]
     if run.state == "finished":
