@@ -28,6 +28,12 @@ from clarinet_tui.ui.widgets.chart.view import Extent, View
 SMOOTHINGS = (0.0, 0.01, 0.03, 0.1)
 """How far smoothing reaches back, as shares of the width."""
 
+SHOWN = (
+    *("title", "lines", "beside", "marks", "view", "scale", "smoothing", "crosshair", "x_range", "y_range"),
+    *("x_name", "x_is_time", "x_labels", "least_header", "empty_text"),
+)
+"""The reactives that decide the picture."""
+
 
 class Chart(Guarded, Widget, can_focus=True):
     """A chart of lines. Set `lines`, and whatever else of its reactives should change; see the package for the rest."""
@@ -149,20 +155,8 @@ class Chart(Guarded, Widget, can_focus=True):
 
     def _redraw(self) -> None:
         """Draws again if anything that decides the picture has changed since the last time."""
-        state = (
-            *(self.size, self.title, self.lines, self.beside, self.marks, self.view, self.scale, self.smoothing),
-            *(
-                self.crosshair,
-                self.x_range,
-                self.y_range,
-                self.x_name,
-                self.x_is_time,
-                self.x_labels,
-                self.least_header,
-                self.empty_text,
-            ),
-            *(self.has_focus, self.glyphs, self.rich_style, self.app.theme),
-        )
+        shown = tuple(getattr(self, name) for name in SHOWN)
+        state = (self.size, *shown, self.has_focus, self.glyphs, self.rich_style, self.app.theme)
         if state == self._drawn:
             return
         if self._drawn is None or self._drawn[0] != self.size:
