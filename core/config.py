@@ -14,7 +14,7 @@ from core.errors import InputError
 from core.presets import Preset
 from core.tasks import OFFLINE_TASK
 
-Optimizer = Literal["sgd", "adam"]
+Optimizer = Literal["sgd", "adam", "adamw"]
 UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.(.*)`)?", re.DOTALL)
 PROTOCOL_EXEMPT = frozenset({"name", "device", "workers", "checkpoint_minutes", "on_nan", "memory_limit_gb"})
 """Settings that may differ between a checkpoint and the run that resumes it: they do not change the numbers."""
@@ -121,7 +121,8 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     momentum: Annotated[float, Meta(ge=0, lt=1, description="Momentum, with sgd.")] = 0.9
     weight_decay: Annotated[float, Meta(ge=0, description="Weight decay of every optimizer.")] = 5e-4
     warmup_optimizer: Annotated[
-        Literal["same", "sgd", "adam"], Meta(description="Optimizer of G and F in warm-up; same goes on with it.")
+        Literal["same", "sgd", "adam", "adamw"],
+        Meta(description="Optimizer of G and F in warm-up; same goes on with it."),
     ] = "same"
     warmup_rate: Annotated[float, Meta(ge=0, description="Learning rate in warm-up; 0 is classifier_rate.")] = 0.0
     rate_decay: Annotated[

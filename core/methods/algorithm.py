@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, Optimizer
+from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from core.config import RunConfig
 from core.data.streams import stream
@@ -184,8 +184,8 @@ def load_algorithm(stage: StageSpec) -> type[Algorithm]:
 def make_optimizer(
     kind: str, parameters: Sequence[nn.Parameter], rate: float, momentum: float, weight_decay: float
 ) -> Optimizer:
-    if kind == "adam":
-        return Adam(parameters, lr=rate, weight_decay=weight_decay, fused=True)
+    if kind in ("adam", "adamw"):  # the second keeps weight decay out of the moments
+        return (Adam if kind == "adam" else AdamW)(parameters, lr=rate, weight_decay=weight_decay, fused=True)
     return SGD(parameters, lr=rate, momentum=momentum, weight_decay=weight_decay, fused=True)
 
 

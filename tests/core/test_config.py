@@ -179,7 +179,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"epochs": None}, "run.toml: epochs: expected an integer ≥ 1, got None"),
     ({"classifier_rate": 0}, "run.toml: classifier_rate: expected a number > 0, got 0"),
     ({"classifier_rate": float("nan")}, "run.toml: classifier_rate: expected a number > 0, got nan"),
-    ({"optimizer": "adagrad"}, 'run.toml: optimizer: expected one of adam, sgd, got "adagrad"'),
+    ({"optimizer": "adagrad"}, 'run.toml: optimizer: expected one of adam, adamw, sgd, got "adagrad"'),
     ({"compile": 1}, "run.toml: compile: expected true or false, got 1"),
     ({"epoch": 3}, "run.toml: epoch: no such setting; did you mean epochs?"),
     ({"zzz": 3}, "run.toml: zzz: no such setting"),
@@ -198,8 +198,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         f"run.toml: stage1.epochs: expected an integer ≥ 1 and not so large, got {10**20}",
     ),
     ({"device": "\udcff"}, 'run.toml: device: expected a text in UTF-8, got "\\udcff"'),
-    ({"optimizer": "a\nb"}, 'run.toml: optimizer: expected one of adam, sgd, got "a\\nb"'),
-    ({"optimizer": "unknown field"}, 'run.toml: optimizer: expected one of adam, sgd, got "unknown field"'),
+    ({"optimizer": "a\nb"}, 'run.toml: optimizer: expected one of adam, adamw, sgd, got "a\\nb"'),
+    ({"optimizer": "unknown field"}, 'run.toml: optimizer: expected one of adam, adamw, sgd, got "unknown field"'),
     ({"a\nb": 3}, "run.toml: a\\nb: no such setting"),
     ({"preset": "fast"}, 'run.toml: preset: expected one of paper, literal, quick, smoke, got "fast"'),
     ({"name": "x" * 201}, f'run.toml: name: expected a text of at most 200 characters, got "{"x" * 76}…'),
@@ -312,7 +312,7 @@ def test_what_changes_the_numbers_is_part_of_the_protocol(change: dict[str, Any]
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "protocols.md").read_text(encoding="utf-8")
 QUICK_MAY_CHANGE = {
     *("epochs", "warmup_epochs", "stage1.epochs"),
-    *("classifier_rate", "discriminator_rate", "warmup_rate", "stage1.rate", "stage1.batch_size"),
+    *("classifier_rate", "discriminator_rate", "warmup_rate", "rate_decay", "stage1.rate", "stage1.batch_size"),
     *("optimizer", "warmup_optimizer", "stage1.optimizer"),
     *("lambda_horizon", "source_size", "target_size", "test_size"),
 }
