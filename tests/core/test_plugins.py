@@ -95,7 +95,7 @@ def test_a_plugged_in_method_is_one_of_the_command_lines(project: Path) -> None:
         "configure(None, {'method': 'gac+corall'}, [])"
     )
     done = python(project, "-c", code)
-    assert done.stdout.split() == ["0.01"]
+    assert done.stdout.split() == ["0.003"]
     assert 'no method "gac+corall"; did you mean gac+coral?' in done.stderr.splitlines()[-1]
 
 

@@ -75,7 +75,7 @@ def test_texts_of_runs_are_shown_as_they_are(runs: Path, evil: RunDirectory) -> 
         (["run", "--headless", "--run-id", "linked", "--preset", "smoke"], "is a symbolic link"),
         (["ls", "--sort", "id; DROP TABLE runs"], "sort: expected one of"),
         (["run", "--headless", "--task", EVIL], "task: expected SOURCE->TARGET"),
-        (["run", "large.toml", "--headless"], "name: expected a text of at most 200 characters"),
+        (["run", "large.toml", "--headless"], "large.toml: larger than 1 MB"),
     ],
 )
 def test_tricks_are_refused_and_touch_nothing(

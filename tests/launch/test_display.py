@@ -49,9 +49,7 @@ def test_accuracies_that_cannot_be_known_are_left_out() -> None:
         iteration=1, epoch=2, adaptation_epoch=1, stage="gac", target_accuracy=81.234, source_accuracy=None
     )
     assert sentence(evaluated, 1, "abc") == "epoch 2: target 81.23 %"
-    assert sentence(Stopped(iteration=7), 9, "abc") == (
-        "stopped at iteration 7; go on with: clarinet resume abc"
-    )
+    assert sentence(Stopped(iteration=7), 9, "abc") == ("stopped at iteration 7; go on with: clarinet resume abc")
 
 
 def test_a_closed_pipe_is_no_reason_to_end() -> None:

@@ -97,7 +97,7 @@ def test_history(tmp_path: Path) -> None:
     assert check_database(path).verdict == "good"
     assert path.read_bytes() == before
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE _sqlite_migrations SET name = '9999' WHERE migration_set = 'clarinet'")
+        connection.execute("UPDATE _sqlite_migrations SET name = '9999' WHERE name = '0001'")
         connection.commit()
     assert "newer version" in check_database(path).sentence
 
