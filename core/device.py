@@ -4,12 +4,14 @@ from types import TracebackType
 from typing import Any
 
 import torch
+import torch._functorch.config
 import torch.utils.deterministic
 
 from core.config import RunConfig
 from core.errors import InputError
 
 MEMORY: Any = torch.utils.deterministic  # torch types no attribute of it
+COMPILED: Any = torch._functorch.config
 
 
 def find_device(name: str) -> torch.device:
@@ -37,10 +39,13 @@ class TorchSettings:
         self._deterministic = torch.are_deterministic_algorithms_enabled()
         self._warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
         self._fills = MEMORY.fill_uninitialized_memory
+        self._donates = COMPILED.donated_buffer
         torch.set_num_threads(self._config.threads)
         torch.use_deterministic_algorithms(True, warn_only=True)
         # We read no memory before it is written: filling it costs a hundred calls an iteration.
         MEMORY.fill_uninitialized_memory = False
+        # A shared forward pass has two backward passes: a compiled first one must not give away what the second reads.
+        COMPILED.donated_buffer = False
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -48,3 +53,4 @@ class TorchSettings:
         torch.set_num_threads(self._threads)
         torch.use_deterministic_algorithms(self._deterministic, warn_only=self._warn_only)
         MEMORY.fill_uninitialized_memory = self._fills
+        COMPILED.donated_buffer = self._donates

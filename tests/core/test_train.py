@@ -2,10 +2,12 @@
 
 import dataclasses
 import multiprocessing
+import shutil
 import threading
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -198,6 +200,16 @@ def test_a_shape_of_its_own_and_bf16_train_too() -> None:
     assert data.shape == (14, 14, 2)
     events = events_of(tiny_config(epochs=1, warmup_epochs=0, batch_size=4, precision="bf16"), data)
     assert isinstance(events[-1], Finished)
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler")
+def test_compiled_networks_give_the_numbers_of_others_in_warm_up_and_adaptation() -> None:
+    config = tiny_config(epochs=1)
+    eager, compiled = (steps(events_of(c)) for c in (config, msgspec.structs.replace(config, compile=True)))
+    assert {"adversarial_loss", "discriminator_accuracy"} <= compiled[-1].measured.keys()
+    for one, other in zip(eager, compiled, strict=True):
+        for name in one.measured.keys() - {"samples_per_second"}:
+            assert other.measured[name] == pytest.approx(one.measured[name], abs=1e-4), (name, one.iteration)
 
 
 @pytest.mark.parametrize("loss", ["free", "non-negative", "forward", "pairwise"])
