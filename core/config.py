@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -161,7 +162,12 @@ class Field:
 
 def fields() -> Iterator[Field]:
     """Every setting, those of stage 1 as `stage1.epochs`."""
-    yield from _fields(RunConfig, "")
+    yield from _all_fields()
+
+
+@cache
+def _all_fields() -> tuple[Field, ...]:
+    return tuple(_fields(RunConfig, ""))
 
 
 def _fields(struct: type[Struct], prefix: str) -> Iterator[Field]:

@@ -98,8 +98,21 @@ def make_board(
     """Of the runs that match. Without a preset, the one with most finished runs is taken, unless they may mix."""
     if preset is not None and preset not in PRESETS:
         raise InputError(f"preset: expected one of {', '.join(PRESETS)}, got {preset!a}")
-    records = archive.search(query)
-    chosen = preset or (None if mix else _usual_preset(records))
+    return board_of(archive.search(query), query, rule=rule, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit)
+
+
+def board_of(
+    records: Sequence[Record],
+    query: str = "",
+    *,
+    rule: Rule = "last",
+    preset: str | None = None,
+    seeds: int = SEEDS,
+    mix: bool = False,
+    by_commit: bool = False,
+) -> Board:
+    """Of these runs, newest first."""
+    chosen = preset or (None if mix else usual_preset(records))
     taken = [record for record in records if chosen is None or record.row.preset == chosen]
     found: dict[tuple[str, str], list[Record]] = {}
     for record in taken:
@@ -128,7 +141,7 @@ def make_board(
     )
 
 
-def _usual_preset(records: Sequence[Record]) -> str | None:
+def usual_preset(records: Sequence[Record]) -> str | None:
     """The newest of those that are equally frequent."""
     frequent = Counter(record.row.preset for record in records if record.finished) or Counter(
         record.row.preset for record in records

@@ -17,6 +17,7 @@ from core.resolve import changed_settings
 PRECEDENCE = ("finished", "running", "starting", "queued", "silent", "stopped", "lost", "failed")
 """A seed with several runs is in the first of these states."""
 WORDS = {"starting": "running"}
+UNDER_WAY = frozenset({"starting", "running", "silent"})
 NOTHING = Summary(0)
 
 
@@ -30,6 +31,19 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """Where a seed stands that has no finished run yet: of its runs, the one that is furthest."""
+
+    run: str
+    seed: int | None
+    state: str
+    choice: Choice | None
+    """What the rule would report if the run ended now."""
+    epoch: int | None
+    epochs_total: int | None
+
+
+@dataclass(frozen=True)
 class Cell:
     task: str
     method: str
@@ -40,8 +54,12 @@ class Cell:
     summary: Summary = NOTHING
     states: Mapping[str, int] = field(default_factory=dict)
     """How many seeds are finished, running, queued, failed, …"""
+    unfinished: tuple[Standing, ...] = ()
+    """Seeds that have runs, but no finished one."""
     missing: tuple[int, ...] = ()
     """Seeds that have no run at all."""
+    model: str | None = None
+    """A run with exactly the settings that count here: after it missing seeds can be made."""
     published: Published | None = None
     distance: Distance | None = None
     """To the published mean."""
@@ -58,6 +76,12 @@ class Cell:
     def runs(self) -> tuple[str, ...]:
         """The ids that the mean is made of."""
         return tuple(figure.run for figure in self.figures)
+
+    @property
+    def interim(self) -> Summary:
+        """Of runs that go on: where they stand now, which is no result yet."""
+        going = (standing for standing in self.unfinished if standing.state in UNDER_WAY)
+        return summarise(standing.choice.accuracy for standing in going if standing.choice)
 
     @property
     def complete(self) -> bool:
@@ -97,7 +121,9 @@ def make_cell(
         figures=tuple(sorted(figures, key=lambda figure: (figure.seed is None, figure.seed or 0))),
         summary=summary,
         states=states,
+        unfinished=_unfinished(members, rule),
         missing=_missing({record.row.seed for record in members}, seeds),
+        model=_model(counted),
         published=known,
         distance=distance(summary, known.summary) if known else None,
         changes=_changes(counted),
@@ -151,19 +177,41 @@ def _states(records: Sequence[Record]) -> dict[str, int]:
     return {state: counts[state] for state in PRECEDENCE if counts[state]}
 
 
+def _unfinished(records: Sequence[Record], rule: Rule) -> tuple[Standing, ...]:
+    """By seed; of equal states the newest run."""
+    furthest: dict[int | None, Record] = {}
+    for record in records:
+        before = furthest.setdefault(record.row.seed, record)
+        if PRECEDENCE.index(record.row.state) < PRECEDENCE.index(before.row.state):
+            furthest[record.row.seed] = record
+    rows = [(record.row, record.choices.get(rule)) for record in furthest.values() if not record.finished]
+    found = [Standing(row.id, row.seed, row.state, choice, row.epoch, row.epochs_total) for row, choice in rows]
+    return tuple(sorted(found, key=lambda standing: (standing.seed is None, standing.seed or 0)))
+
+
 def _missing(present: set[int | None], wanted: int) -> tuple[int, ...]:
     """The first seeds from 1 on that are not there, as many as are needed."""
     absent = (seed for seed in range(1, wanted + len(present) + 1) if seed not in present)
     return tuple(seed for seed, _ in zip(absent, range(max(0, wanted - len(present))), strict=False))
 
 
+def _exact(groups: Sequence[Group]) -> Record | None:
+    """A run of the first group with exactly its settings: one that shares a stage 1 by chance has others."""
+    exact = (record for group in groups[:1] for record in group.records if record.settings == group.settings)
+    return next((record for record in exact if record.config and record.settings), None)
+
+
+def _model(groups: Sequence[Group]) -> str | None:
+    record = _exact(groups)
+    return record.row.id if record else None
+
+
 def _changes(groups: Sequence[Group]) -> tuple[str, ...]:
     """Of the first group; those that do not change numbers are not told."""
-    for group in groups[:1]:
-        for record in group.records:
-            if record.config and record.settings and record.settings == group.settings:
-                return tuple(f"{name}={value}" for name, value in _changed(record.config) if name in record.settings)
-    return ()
+    record = _exact(groups)
+    if record is None or record.config is None or record.settings is None:
+        return ()
+    return tuple(f"{name}={value}" for name, value in _changed(record.config) if name in record.settings)
 
 
 def _changed(config: RunConfig) -> list[tuple[str, Any]]:

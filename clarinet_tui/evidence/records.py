@@ -89,11 +89,15 @@ class Archive:
         """All runs that match, newest first."""
         return [self.record(row) for row in list_runs(self.db, query, limit=EVERYTHING)]
 
-    def record(self, row: RunRow) -> Record:
+    def knows(self, row: RunRow) -> bool:
+        """Whether it is there without reading."""
         known = self._known.get(row.id)
-        if known is None or known.row != row:
-            known = self._known[row.id] = self._read(row)
-        return known
+        return known is not None and known.row == row
+
+    def record(self, row: RunRow) -> Record:
+        if not self.knows(row):
+            self._known[row.id] = self._read(row)
+        return self._known[row.id]
 
     def _read(self, row: RunRow) -> Record:
         run = RunDirectory(self.runs_dir, row.id)

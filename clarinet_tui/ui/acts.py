@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.journal.annotations import add_tag, checked_tag, remove_tag, set_note
 from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.files import replace_file, told
 from clarinet_tui.journal.queue import read_queue
 from clarinet_tui.launch import requests
 from clarinet_tui.ui.outcome import Outcome
@@ -19,9 +20,12 @@ from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.launch.sweep import Grid
+    from clarinet_tui.ui.filling import Gap
     from clarinet_tui.ui.launch_form import Form
+    from core.config import RunConfig
 
 
+HELD = "; the queue is paused: P in Devices continues it"
 USUAL = {"--runs-dir": ("CLARINET_RUNS", "runs"), "--data-dir": ("CLARINET_DATA", "data")}
 """Options, the variables that stand for them, and what they are otherwise."""
 
@@ -88,9 +92,9 @@ class Acts:
         command = run_command(settings_of(RunDirectory(self.runs_dir, run).read_config()))
         return Outcome(text=self.addressed(command), runs=(run,))
 
-    def addressed(self, command: str) -> str:
-        """The command with the directories that another shell would not guess."""
-        here = {"--runs-dir": self.runs_dir, "--data-dir": self.data_dir}
+    def addressed(self, command: str, *, data: bool = True) -> str:
+        """The command with the directories that another shell would not guess; some commands need no data."""
+        here = {"--runs-dir": self.runs_dir} | ({"--data-dir": self.data_dir} if data else {})
         usual = {flag: os.environ.get(variable) or path for flag, (variable, path) in USUAL.items()}
         words = [word for flag, path in here.items() if str(path) != usual[flag] for word in (flag, str(path))]
         return f"{command} {shlex.join(words)}" if words else command
@@ -111,8 +115,38 @@ class Acts:
         ids = tuple(run.id for run in made)
         if queue.waiting and not paused:
             _to_the_front(self.runs_dir, ids)
-        state = ", paused" if paused else "; the queue is paused: P in Devices continues it" if queue.paused else ""
+        state = ", paused" if paused else HELD if queue.paused else ""
         return Outcome(f"{_counted(ids)} queued{state}", runs=ids)
+
+    def fill(self, gaps: Sequence[Gap]) -> Outcome:
+        """Missing seeds of the board to the end of the queue; every cell gets its first before any gets its second."""
+        configs = [config for gap in gaps for config in self._filling(gap)]
+        made = requests.submit(self.runs_dir, sorted(configs, key=lambda config: config.seed), self._wishes())
+        ids = tuple(run.id for run in made)
+        held = HELD if read_queue(self.runs_dir).paused else ""
+        return Outcome(f"{_counted(ids)} queued{held}", runs=ids)
+
+    def _filling(self, gap: Gap) -> list[RunConfig]:
+        """As the runs that are there, so that they may stand in one mean; their devices and names do not matter."""
+        from clarinet_tui.launch.sweep import Grid, expand
+        from core.config import PROTOCOL_EXEMPT
+        from core.resolve import settings_of
+
+        settings: dict[str, Any] = {"preset": gap.preset}
+        if gap.model:
+            like = settings_of(RunDirectory(self.runs_dir, gap.model).read_config())
+            own = {"method", "task", "seed", *PROTOCOL_EXEMPT}
+            settings = {name: value for name, value in like.items() if name not in own}
+        grid = Grid([gap.method], [gap.task], gap.seeds, settings, place="board")
+        return expand(grid, requests.cores_for(self.runs_dir, "auto"))
+
+    def write(self, path: Path, make: Callable[[], str], *, replace: bool = False) -> Outcome:
+        """A new file; one that is there stays as it is unless it may be replaced: then `text` is empty."""
+        if path.exists() and not replace:
+            return Outcome()
+        with told(path.parent):
+            replace_file(path, make().encode())
+        return Outcome(f"Written: {path}", text=str(path))
 
     def shift(self, run: str, step: int) -> Outcome:
         """A waiting run sooner or later; counted from where it is when this is done."""

@@ -106,6 +106,7 @@ class ClarinetApp(App[None]):
         self.add_mode("launch", self._launch)
         self.add_mode("live", self._live)
         self.add_mode("compare", self._compare)
+        self.add_mode("board", self._board)
         self.add_mode("devices", self._devices)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -151,6 +152,11 @@ class ClarinetApp(App[None]):
         from clarinet_tui.ui.screens.compare import CompareScreen
 
         return CompareScreen(self.session)
+
+    def _board(self) -> Screen[None]:
+        from clarinet_tui.ui.screens.board import BoardScreen
+
+        return BoardScreen(self.session)
 
     def on_unmount(self) -> None:
         self.machine_feed.stop()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clarinet_tui.history.database import NAME, Database
 from clarinet_tui.history.queries import RunRow, count_runs, evaluations, get_run, list_runs, series
 from clarinet_tui.history.query_language import QueryError
+from clarinet_tui.ui.board_reader import BoardReader
 from clarinet_tui.ui.detail_reader import DetailReader
 from clarinet_tui.ui.snapshot import Curves, CurvesWanted, Listing, QueryProblem, Snapshot, Wanted
 from clarinet_tui.ui.states import LIVE
@@ -35,6 +36,7 @@ class Reader:
 
     def __post_init__(self) -> None:
         self._papers = DetailReader(self.runs_dir)
+        self._board = BoardReader(self.runs_dir)
 
     def look(self, wanted: Wanted, *, settled: bool = True, trouble: str = "") -> Snapshot | None:
         """A snapshot, or None if it would be the same as the last one."""
@@ -42,9 +44,10 @@ class Reader:
         version = db.rows("PRAGMA data_version")[0][0] if db else None
         glance = self._papers.glance(wanted.detail) if db else ()
         seen = (wanted, version, id(db.connection) if db else None, settled, trouble, glance)
-        if seen == self._seen:
+        if seen == self._seen and not self._board.pending:
             return None
-        snapshot = Snapshot(problem=trouble, settled=settled)
+        board = self._board.look(db, wanted.board)
+        snapshot = Snapshot(problem=trouble, settled=settled, board=board)
         if db:
             snapshot = Snapshot(
                 _listing(db, wanted),
@@ -53,6 +56,7 @@ class Reader:
                 words_of(db) if wanted.words else {},
                 trouble,
                 settled,
+                board,
             )
         self._seen = seen
         return snapshot
@@ -63,11 +67,13 @@ class Reader:
         self._db = self._seen = None
         self._curves.clear()
         self._papers.close()
+        self._board.close()
 
     def _open(self) -> Database | None:
         path = self.database or self.runs_dir / NAME
         if not path.exists():
-            self.close()
+            if self._db:
+                self.close()
         elif self._db is None:
             self._db = Database.open_read_only(self.runs_dir, path)
         else:

@@ -52,6 +52,8 @@ class Session:
     """Runs that were deleted together, in order."""
     arrived: tuple[str, ...] = ()
     """Runs that were started in the Launch view and are to be looked at."""
+    sought: str = ""
+    """A query that the History view is to be filtered with."""
     cloned: Form | None = None
     """What the Launch view is to be filled with."""
 

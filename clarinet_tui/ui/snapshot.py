@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow, Series
+    from clarinet_tui.ui.board_seen import BoardSeen, BoardWanted
     from clarinet_tui.ui.detail import Detail, DetailWanted
     from clarinet_tui.ui.pace import Pace
 
@@ -28,7 +29,7 @@ class CurvesWanted:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the visible screen needs: a page of the history, the curves of some runs, and the papers of one."""
+    """What the visible screen needs: a page of the history, curves of some runs, papers of one, the board of all."""
 
     query: str = ""
     sort: str = "created"
@@ -41,6 +42,7 @@ class Wanted:
     """Whether running runs are shown with how their target accuracy went."""
     words: bool = False
     """Whether a query is being typed, for which the history's words are offered."""
+    board: BoardWanted | None = None
 
 
 @dataclass(frozen=True)
@@ -90,3 +92,4 @@ class Snapshot:
     """A sentence for the user, if something could not be read."""
     settled: bool = True
     """Whether all that runs have written was ingested once: only then is an empty history really empty."""
+    board: BoardSeen | None = None

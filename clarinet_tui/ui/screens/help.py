@@ -20,6 +20,8 @@ GROUPS = {
     "launch": "Launch",
     "live": "Live",
     "compare": "Compare",
+    "board": "Board",
+    "cells": "In the board's tables",
     "queue": "Devices and queue",
     "act": "Runs",
     "form": "In choices",

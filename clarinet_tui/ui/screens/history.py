@@ -65,6 +65,15 @@ class HistoryScreen(ActingScreen):
     def on_screen_resume(self) -> None:
         if self.session.arrived:
             self.call_after_refresh(self._look_at_arrivals)
+        if self.session.sought:
+            self.call_after_refresh(self._look_for)
+
+    async def _look_for(self) -> None:
+        """What another view has asked for."""
+        query, self.session.sought = self.session.sought, ""
+        self.query_one(RunTable).clear_selection()
+        await self.query_one(FilterLine).use(query)
+        self.query_one(RunTable).focus()
 
     def _look_at_arrivals(self) -> None:
         """New runs are on top; nothing may hide them."""

@@ -97,6 +97,15 @@ class FilterLine(Guarded, Vertical):
         self._input.focus()
         self._look_ahead()
 
+    async def use(self, query: str) -> None:
+        """Filters with a query that nobody has typed here."""
+        if self._input is None:
+            await self._fill()
+        assert self._input is not None
+        self._input.value = query
+        self.display = True
+        self._apply()
+
     def show(self, total: int, problem: QueryProblem | None, known: Mapping[str, tuple[str, ...]]) -> None:
         """How many runs match, or what is wrong and where."""
         if self._input is None:

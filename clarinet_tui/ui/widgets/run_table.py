@@ -11,7 +11,6 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.color import Color
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -19,7 +18,7 @@ from textual.strip import Strip
 
 from clarinet_tui.ui.guard import Guarded, drawn_carefully
 from clarinet_tui.ui.snapshot import PAGE, Listing
-from clarinet_tui.ui.states import ROLES
+from clarinet_tui.ui.widgets.role_styles import RoleStyles, role_classes, role_rules
 from clarinet_tui.ui.widgets.run_columns import Moment, cell, fit, useful
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class RunTable(Guarded, ScrollView, can_focus=True):
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *("runs--head", "runs--row", "runs--cursor", "runs--selected"),
-        *(f"runs--{role}" for role in ROLES),
+        *role_classes("runs"),
     }
     DEFAULT_CSS = """
     RunTable { overflow-x: hidden; scrollbar-size-vertical: 1; }
@@ -43,9 +42,7 @@ class RunTable(Guarded, ScrollView, can_focus=True):
     RunTable > .runs--cursor { background: $foreground 10%; }
     RunTable:focus > .runs--cursor { background: $primary 35%; }
     RunTable > .runs--selected { color: $text-accent; text-style: bold; }
-    """ + "".join(
-        f"RunTable > .runs--{role} {{ color: {colour}; }}\n" for role, colour in ROLES.items() if colour[0] == "$"
-    )
+    """ + role_rules("RunTable", "runs")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "move(1)", "Down", id="runs.down", show=False),
         Binding("up,k", "move(-1)", "Up", id="runs.up", show=False),
@@ -88,7 +85,7 @@ class RunTable(Guarded, ScrollView, can_focus=True):
         self._columns = useful(())
         self._cursor = 0
         self._selected: dict[str, None] = {}
-        self._colours: dict[tuple[str, str, str], Style] = {}
+        self._roles = RoleStyles(self, "runs")
 
     @property
     def cursor_run(self) -> RunRow | None:
@@ -165,22 +162,9 @@ class RunTable(Guarded, ScrollView, can_focus=True):
         moment = Moment(self._now(), self._listing.trends)
         for column, size in fit(self._columns, width - 1):
             for text, role in cell(column, run, size, moment):
-                segments.append(Segment(text, self._styled(style, role)))
+                segments.append(Segment(text, self._roles.on(style, role)))
             segments.append(Segment(" ", style))
         return Strip(segments).simplify().adjust_cell_length(width, style)
-
-    def _styled(self, style: Style, role: str) -> Style:
-        """The row's style in the colour of a role; colours that shine through are mixed with the row's background."""
-        if not role:
-            return style
-        if role == "strong":
-            return style + Style(bold=True)
-        key = (self.app.theme, str(style.bgcolor), role)
-        if key not in self._colours:
-            colour = self.get_component_styles(f"runs--{role}").color
-            ground = Color.from_rich_color(style.bgcolor)
-            self._colours[key] = Style(color=ground.blend(colour.with_alpha(1.0), colour.a).rich_color)
-        return style + self._colours[key]
 
     def action_move(self, rows: int) -> None:
         self._go_to(self._cursor + rows)

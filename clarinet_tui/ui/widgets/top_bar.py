@@ -14,7 +14,14 @@ from clarinet_tui.ui.widgets.words import Words
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot import Snapshot
 
-VIEWS = {"history": "History", "launch": "Launch", "live": "Live", "compare": "Compare", "devices": "Devices"}
+VIEWS = {
+    "history": "History",
+    "launch": "Launch",
+    "live": "Live",
+    "compare": "Compare",
+    "board": "Board",
+    "devices": "Devices",
+}
 """The views in their order."""
 NUMBERS = {"history": 1, "launch": 2, "live": 3, "compare": 4, "board": 5, "devices": 6}
 """The number keys: a view keeps its own, whichever others there are."""
