@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 USUAL_COLUMNS = 5
 """The methods of the paper's first table: they are to be in sight together."""
-NARROWEST, WIDEST = 15, 34
-ROOMY, GENEROUS = 21, 30
-"""Columns of a cell from which on it has two decimals, and the interval of its distance."""
+NARROWEST, WIDEST = 15, 40
+ROOMY, COUNTED, GENEROUS = 21, 26, 30
+"""Columns of a cell from which on it has two decimals, counts beside signs, and the interval of its distance."""
 LABEL, LONGEST_LABEL = 5, 20
 RULES = {
     "last": "last epoch, as in the paper",
@@ -63,7 +63,10 @@ def _table(board: Board, part: Part, label: int, column: int) -> SheetTable:
     rows = []
     for name, group in groupby(lines(board, part), key=lambda line: line.label):
         cells = [None if name == AVERAGE else board.cells[method, name] for method in part.methods]
-        shown = tuple(_line(line, cells, label, column) for line in group)
+        written = list(group)
+        if written[0].kind == "published":
+            written.insert(0, Line("measured", name, (Entry(),) * len(cells)))
+        shown = tuple(_line(line, cells, label, column) for line in written)
         rows.append(SheetRow(None if name == AVERAGE else name, shown))
     return SheetTable(heading, part.methods, (_nothing(), *names), tuple(rows))
 
@@ -74,7 +77,7 @@ def _nothing() -> Pieces:
 
 def _line(line: Line, cells: list[Cell | None], label: int, column: int) -> tuple[Pieces, ...]:
     measured = line.kind == "measured"
-    name = printable(task_name(line.label))
+    name = printable(task_name(line.label)) if line.label != AVERAGE or label > LABEL else "Avg."
     name = name if len(name) < label else f"{name[: label - 2]}…"
     first: Piece = (name, "strong") if measured else ("paper", "faint")
     make = _measured if measured else _published
@@ -91,7 +94,7 @@ def _measured(entry: Entry, cell: Cell | None, column: int) -> Iterator[Piece]:
         mark = "†" if entry.mixed else ""
         yield f"{number(entry.mean, entry.std, roomy) + mark:<{room}}", "strong" if entry.best else ""
     elif interim.mean is not None:
-        yield f"{number(interim.mean, interim.std, roomy) + '…':<{room}}", "live"
+        yield f"{number(interim.mean, interim.std if roomy else None, roomy) + '…':<{room}}", "live"
     else:
         yield f"{'–':>{6 if roomy else 5}}{'':<{room - (6 if roomy else 5)}}", "faint"
     if cell is None:
@@ -99,10 +102,11 @@ def _measured(entry: Entry, cell: Cell | None, column: int) -> Iterator[Piece]:
         return
     if cell.states:
         yield f" {len(cell.figures)}/{cell.wanted}", "good" if cell.complete else "muted"
-    for state in STATES:
-        if count := cell.states.get(state, 0):
-            seen = look(state)
-            yield (f" {seen.sign}{count}" if roomy else seen.sign), seen.role
+    there = [(look(state), count) for state in STATES if (count := cell.states.get(state, 0))]
+    if there and roomy:
+        yield " ", ""
+    for seen, count in there:
+        yield (f"{seen.sign}{count} " if column >= COUNTED else seen.sign), seen.role
 
 
 def _published(entry: Entry, cell: Cell | None, column: int) -> Iterator[Piece]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from clarinet_tui.evidence.cells import UNDER_WAY
+from clarinet_tui.evidence.machine import STATES
 from clarinet_tui.evidence.published import title
 from clarinet_tui.evidence.selection import ORACLE
 from clarinet_tui.ui.board_lines import agreement, number
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.board_seen import BoardSeen
 
 MOST_IDS = 6
-INVITATION = "No runs here yet: these are the published numbers, and yours will stand above them."
-FIRST_STEP = "f queues the missing seeds of the cell under the cursor, F those of its table; n opens the launch form."
+INVITATION = "No runs yet: dim are the published numbers, yours will stand above them."
+FIRST_STEP = "f queues the seeds of the cell under the cursor, F of the whole table; n opens the launch form."
 
 
 def head(seen: BoardSeen) -> Content:
@@ -53,7 +55,20 @@ def detail(seen: BoardSeen, cell: Cell, empty: bool) -> Content:
     lines += [said((name, "warn"), (text, "")) for name, text in _remarks(cell)]
     lines += [said((sentence, "muted")) for sentence in _conditions(board, cell)]
     lines += [said(("Left out of the board: ", "warn"), (_left(left), "")) for left in board.left_out]
-    return Content("\n").join(lines)
+    return Content("\n").join([*lines, said(*_legend())])
+
+
+def _legend() -> Iterator[Part]:
+    """What the signs in the tables mean."""
+    for state in STATES:
+        seen = look(state)
+        yield f"{seen.sign} ", seen.role
+        yield f"{state}  ", "faint"
+    yield "… not finished  † mixed  bold is the best of its row  ", "faint"
+    yield "green", "good"
+    yield " distances are within chance (95 %), ", "faint"
+    yield "yellow", "warn"
+    yield " ones are not", "faint"
 
 
 def _result(cell: Cell) -> Iterator[Part]:
@@ -62,7 +77,7 @@ def _result(cell: Cell) -> Iterator[Part]:
     summary, interim = cell.summary, cell.interim
     if summary.mean is not None:
         yield number(summary.mean, summary.std).strip(), "strong"
-        yield f" over {len(cell.figures)} of {cell.wanted} seeds", "muted"
+        yield f"  {len(cell.figures)}/{cell.wanted}", "muted"
     elif interim.mean is not None:
         yield f"{number(interim.mean, interim.std).strip()} so far, not finished", "live"
     else:
@@ -73,39 +88,36 @@ def _result(cell: Cell) -> Iterator[Part]:
         yield number(cell.published.mean, cell.published.std).strip(), ""
     if cell.distance:
         yield GAP
-        yield "distance ", "muted"
         yield f"{cell.distance.difference:+.2f}", agreement(cell.distance)
         if interval := cell.distance.interval:
-            yield f" (95 % {interval.low:+.2f}…{interval.high:+.2f})", "muted"
+            yield f", 95 % {interval.low:+.2f}…{interval.high:+.2f}", "muted"
 
 
 def _seeds(cell: Cell) -> list[Part]:
     """Each seed with its run, in their order."""
-    finished = look("finished")
+    sign, role = (finished := look("finished")).sign, finished.role
     found: list[tuple[int | None, list[Part]]] = [
-        (
-            figure.seed,
-            [
-                (f"{finished.sign} ", finished.role),
-                (f"seed {_plain(figure.seed)} ", "muted"),
-                (f"{figure.choice.accuracy:.2f}", ""),
-                (f" {figure.run}", "muted"),
-            ],
-        )
+        (figure.seed, [(f" {sign} ", role), (f"{figure.choice.accuracy:.2f}", ""), (f" {figure.run}", "muted")])
         for figure in cell.figures
     ]
     found += [(standing.seed, _standing(standing)) for standing in cell.unfinished]
     found.sort(key=lambda one: (one[0] is None, one[0] or 0))
-    return [part for place, (_, parts) in enumerate(found) for part in ([(" · ", "faint")] if place else []) + parts]
+    parts: list[Part] = [("Seeds ", "muted")]
+    for place, (seed, told) in enumerate(found):
+        parts += [(" · " if place else "", "faint"), ("?" if seed is None else str(seed), "strong"), *told]
+    return parts
 
 
 def _standing(standing: Standing) -> list[Part]:
+    """A run that goes on, with what it has reached; another one with its state."""
     seen = look(standing.state)
-    parts: list[Part] = [(f"{seen.sign} ", seen.role), (f"seed {_plain(standing.seed)} ", "muted")]
-    if standing.choice and standing.epoch is not None:
-        so_far = f"{standing.choice.accuracy:.2f} after epoch {standing.epoch}/{standing.epochs_total or '?'}"
-        parts.append((f"{so_far}, ", "live" if standing.state == "running" else ""))
-    return [*parts, (standing.state, seen.role), (f" {standing.run}", "muted")]
+    parts: list[Part] = [(f" {seen.sign} ", seen.role)]
+    if standing.choice and standing.state in UNDER_WAY:
+        parts.append((f"{standing.choice.accuracy:.2f}… ", "live"))
+        parts.append((f"epoch {standing.epoch or 0}/{standing.epochs_total or '?'} ", "muted"))
+    else:
+        parts.append((f"{standing.state} ", seen.role))
+    return [*parts, (standing.run, "muted")]
 
 
 def _missing(cell: Cell) -> list[Part]:
@@ -147,7 +159,3 @@ def listed(seeds: Sequence[int]) -> str:
         return f"{seeds[0]} to {seeds[-1]}"
     words = list(map(str, seeds))
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _plain(seed: int | None) -> str:
-    return "?" if seed is None else str(seed)

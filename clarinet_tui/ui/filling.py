@@ -72,7 +72,7 @@ def explanation(found: list[Gap], machine: Machine | None) -> str:
         said.append(f"On what is free first: {', '.join(one.label for one in candidates('auto', machine.devices))}.")
         letters = [letter for gap in found for letter in gap.task.split("->")]
         gone = [f"{one.title} is missing: {one.advice}." for one in missing(letters, machine)]
-        said += [*gone, "Runs without it fail."] if gone else []
+        said += [*gone, "Runs without their data fail."] if gone else []
     return " ".join(said)
 
 

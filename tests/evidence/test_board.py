@@ -69,6 +69,33 @@ def test_seeds_are_counted_by_state(tmp_path: Path) -> None:
     assert cell.going_on
 
 
+def test_seeds_without_a_finished_run_stand_where_their_furthest_run_is(tmp_path: Path) -> None:
+    finished(tmp_path, "run1", 82.0, seed=1)
+    finished(tmp_path, "old2", None, seed=2, end="failed")
+    finished(tmp_path, "new2", 40.0, seed=2, end="running")
+    finished(tmp_path, "run3", 44.0, seed=3, end="running")
+    make_run(tmp_path, "run4", seed=4)
+    cell = cell_of(tmp_path)
+    assert [(one.seed, one.run, one.state) for one in cell.unfinished] == [
+        (2, "new2", "running"),
+        (3, "run3", "running"),
+        (4, "run4", "queued"),
+    ]
+    assert cell.interim.mean == 42.0
+    assert cell.summary == Summary(1, 82.0)
+    assert cell.unfinished[2].choice is None
+
+
+def test_missing_seeds_can_be_made_after_a_run_with_exactly_the_settings_that_count(tmp_path: Path) -> None:
+    finished(tmp_path, "own1", 70.0, method="gac+dan", seed=1)
+    finished(tmp_path, "one2", 71.0, method="gac+dan", seed=2, stage1={"seed": 1})
+    finished(tmp_path, "one3", 72.0, method="gac+dan", seed=3, stage1={"seed": 1})
+    cell = cell_of(tmp_path, "gac+dan")
+    assert cell.runs == ("own1", "one2", "one3")
+    assert cell.model in ("one2", "one3"), "own1 shares its stage 1 by chance alone"
+    assert cell_of(tmp_path, "gac").model is None
+
+
 def test_two_step_runs_report_their_last_stage(tmp_path: Path) -> None:
     finished(tmp_path, "run1", 71.0, method="gac+cdan-e", seed=1)
     finished(tmp_path, "run2", 73.0, method="gac+cdan-e", seed=2)

@@ -103,10 +103,10 @@ class BoardScreen(MachineScreen):
         return Wanted(board=self._wanted)
 
     def show(self, snapshot: Snapshot) -> None:
-        if snapshot.board is None:
+        empty = snapshot.listing.all_runs == 0 and snapshot.settled
+        if snapshot.board is None or (snapshot.board is self._seen and empty == self._empty):
             return
-        self._seen = snapshot.board
-        self._empty = snapshot.listing.all_runs == 0 and snapshot.settled
+        self._seen, self._empty = snapshot.board, empty
         self._forget_arrived(snapshot.board.board)
         self._draw()
 

@@ -33,9 +33,10 @@ class BoardTable(Guarded, ScrollView, can_focus=True):
     """Draws a sheet. Where a table has more methods than fit, the cursor takes the window with it."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"board--cursor", *role_classes("board")}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"board--cursor", "board--stripe", *role_classes("board")}
     DEFAULT_CSS = """
     BoardTable { overflow-x: hidden; scrollbar-size: 0 0; }
+    BoardTable > .board--stripe { background: $foreground 4%; }
     BoardTable > .board--cursor { background: $foreground 12%; }
     BoardTable:focus > .board--cursor { background: $primary 35%; }
     """ + role_rules("BoardTable", "board")
@@ -138,6 +139,8 @@ class BoardTable(Guarded, ScrollView, can_focus=True):
             return Strip(segments).adjust_cell_length(width, style)
         if not line.places:
             return Strip.blank(width, style)
+        if line.row is not None and line.row % 2 == 0:
+            style = style + self.get_component_rich_style("board--stripe")
         return Strip.join(self._places(line, style)).adjust_cell_length(width, style)
 
     def _places(self, line: Drawn, style: Style) -> list[Strip]:

@@ -25,6 +25,8 @@ VIEWS = {
 """The views in their order."""
 NUMBERS = {"history": 1, "launch": 2, "live": 3, "compare": 4, "board": 5, "devices": 6}
 """The number keys: a view keeps its own, whichever others there are."""
+ROOMY = 20
+"""Columns beside the views from which on there are words to the signs."""
 LONGEST = 24
 """How much of the runs directory's path is shown."""
 
@@ -63,13 +65,14 @@ class TopBar(Horizontal):
         self._shown = snapshot
         listing = snapshot.listing
         runs = "1 run" if listing.all_runs == 1 else f"{listing.all_runs} runs"
+        words = self.query_one(".counts", Words)
+        room = self.size.width - words.region.x
         counts = [(runs, "muted"), (self._place, "muted")]
         if listing.running:
-            counts.insert(0, (f"▸ {listing.running} running", "live"))
+            counts.insert(0, (f"▸ {listing.running}" + (" running" if room >= ROOMY else ""), "live"))
         if snapshot.problem:
-            counts = [("! trouble: see ?", "bad")]
-        words = self.query_one(".counts", Words)
-        words.say(said(*fitting(counts, self.size.width - words.region.x)))
+            counts = [("! trouble: see ?" if room >= ROOMY else "! see ?", "bad")]
+        words.say(said(*fitting(counts, room)))
 
 
 def fitting(counts: list[Part], width: int) -> list[Part]:

@@ -1,0 +1,123 @@
+"""Reading the board: never longer than it may, never twice the same, never what has not changed."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import ingest_all
+from clarinet_tui.ui.board_reader import BUDGET, BoardReader
+from clarinet_tui.ui.board_seen import BoardSeen, BoardWanted
+from clarinet_tui.ui.reader import Reader
+from clarinet_tui.ui.snapshot import Wanted
+from tests.evidence.made import finished
+from tests.history.made import history, say
+from tests.journal.said import evaluation, step
+
+
+class Clock:
+    """Each look at it takes as long as it is told."""
+
+    def __init__(self) -> None:
+        self.now, self.takes = 0.0, 0.0
+
+    def __call__(self) -> float:
+        self.now += self.takes
+        return self.now
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    with closing(history(tmp_path)) as opened:
+        yield opened
+
+
+def looked(reader: BoardReader, db: Database, wanted: BoardWanted | None = None) -> BoardSeen:
+    """After everything that runs have said was ingested."""
+    ingest_all(db, db.path.parent)
+    seen = reader.look(db, wanted or BoardWanted())
+    assert seen is not None
+    return seen
+
+
+def test_without_a_history_there_is_the_board_of_the_paper(tmp_path: Path) -> None:
+    seen = BoardReader(tmp_path).look(None, BoardWanted())
+    assert seen is not None
+    assert (seen.board.preset, seen.whole, seen.runs) == ("quick", True, 0)
+    assert seen.board.cells["clarinet", "U->M"].published
+
+
+def test_nobody_who_wants_no_board_gets_one(tmp_path: Path) -> None:
+    assert BoardReader(tmp_path).look(None, None) is None
+
+
+def test_many_runs_are_read_over_several_looks(tmp_path: Path, db: Database) -> None:
+    for seed in range(1, 6):
+        finished(tmp_path, f"cum{seed}", 80.0 + seed, seed=seed)
+    clock = Clock()
+    clock.takes = BUDGET
+    reader = BoardReader(tmp_path, clock)
+    reads: list[int] = []
+    while not reads or reader.pending:
+        seen = looked(reader, db)
+        reads.append(seen.read)
+        assert bool(seen.board.cells["clarinet", "U->M"].figures) == seen.whole, "no mean of a part of the runs"
+    assert reads == sorted(reads)
+    assert len(reads) > 2
+    assert reads[-1] == 5
+    assert seen.board.cells["clarinet", "U->M"].summary.mean == 83.0
+
+
+def test_the_same_runs_make_the_same_board(tmp_path: Path, db: Database) -> None:
+    finished(tmp_path, "cum1", 84.0, seed=1)
+    run = finished(tmp_path, "cum2", 50.0, seed=2, end="running")
+    reader = BoardReader(tmp_path, clock := Clock())
+    first = looked(reader, db)
+    clock.now += 100
+    say(run, [step(150, epoch=1, stage="more")])
+    assert looked(reader, db) is first, "an iteration more is no news"
+    clock.now += 100
+    say(run, [evaluation(200, 60.0, epoch=2)])
+    second = looked(reader, db)
+    assert second is not first
+    assert second.board.cells["clarinet", "U->M"].interim.mean == 60.0
+    assert looked(reader, db, BoardWanted(seeds=3)).board.seeds == 3
+
+
+def test_runs_are_not_listed_again_at_once_but_are_not_forgotten_either(tmp_path: Path, db: Database) -> None:
+    finished(tmp_path, "cum1", 84.0, seed=1)
+    clock = Clock()
+    reader = BoardReader(tmp_path, clock)
+    clock.takes = 0.1
+    first = looked(reader, db)
+    finished(tmp_path, "cum2", 86.0, seed=2)
+    clock.takes = 0.0
+    assert looked(reader, db) is first
+    assert reader.pending
+    clock.now += 100
+    assert looked(reader, db).board.cells["clarinet", "U->M"].summary.mean == 85.0
+    assert not reader.pending
+
+
+def test_the_reader_of_all_views_has_the_board_in_its_snapshot(tmp_path: Path, db: Database) -> None:
+    finished(tmp_path, "cum1", 84.0, seed=1)
+    finished(tmp_path, "quick1", 70.0, seed=1, preset="quick")
+    finished(tmp_path, "quick2", 70.0, seed=2, preset="quick")
+    ingest_all(db, tmp_path)
+    reader = Reader(tmp_path)
+    snapshot = reader.look(Wanted(board=BoardWanted()))
+    assert snapshot is not None
+    assert snapshot.board is not None
+    assert snapshot.board.presets == {"smoke": 1, "quick": 2}
+    assert snapshot.board.board.preset == "quick"
+    assert reader.look(Wanted(board=BoardWanted())) is None
+    other = reader.look(Wanted(board=BoardWanted("smoke", "best")))
+    assert other is not None
+    assert other.board is not None
+    assert other.board.board.oracle
+    plain = reader.look(Wanted())
+    assert plain is not None
+    assert plain.board is None
+    reader.close()

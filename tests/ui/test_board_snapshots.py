@@ -1,0 +1,50 @@
+"""Pictures of the board: `pytest --snapshot-update` makes them anew; look at the diff."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.launch.standin import build
+from tests.ui.boards import board_runs
+from tests.ui.conftest import SIZES, make_app
+from tests.ui.queues import still_machine
+from tests.ui.test_action_snapshots import seen
+from tests.ui.test_snapshots import Compare
+
+RIGHT = ("l", "l", "l", "l")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture(autouse=True)
+def machine(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    still_machine(library, monkeypatch)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_empty(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=seen("5", " No runs yet"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_board(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    board_runs(runs_dir)
+    steps = ("5", " smoke 22", *RIGHT, "j", " cmu4")
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=seen(*steps))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_ablations_by_the_oracle(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    board_runs(runs_dir)
+    steps = ("5", " smoke 22", "o", " ORACLE", "a", "l", " num5")
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=seen(*steps))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_question(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    board_runs(runs_dir)
+    steps = ("5", " smoke 22", *RIGHT, "j", "j", " csm2", "f", " Queue 3 runs?")
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=seen(*steps))

@@ -1,0 +1,278 @@
+"""The board: its numbers, its cursor, where its keys lead, and the runs that it queues into a real queue."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.screens.ask import Ask, Prompt
+from clarinet_tui.ui.screens.board import BoardScreen
+from clarinet_tui.ui.widgets.board_table import BoardTable
+from clarinet_tui.ui.widgets.run_table import RunTable
+from tests.evidence.made import finished
+from tests.ui.boards import board_runs
+from tests.ui.conftest import SIZES, make_app, screen_text, until
+from tests.ui.queues import dismissed, hold_queue, queue_of, waiting
+
+FRAMES = "│▌▁▂▃▄▅▆▇█"
+"""Lines and scroll bars."""
+
+
+@pytest.fixture
+def held(runs_dir: Path) -> Iterator[Path]:
+    """A runs directory whose queue is paused."""
+    runs_dir.mkdir()
+    hold_queue(runs_dir)
+    yield from dismissed(runs_dir)
+
+
+async def opened(pilot: Pilot[None], words: str = "5/5") -> BoardTable:
+    await pilot.press("5")
+    app = pilot.app
+    assert isinstance(app, ClarinetApp)
+    await until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the history")
+    await until(pilot, lambda: words in screen_text(app), "the board")
+    await until(pilot, lambda: app.session.machine, "the machine")
+    return app.screen.query_one(BoardTable)
+
+
+def told(app: ClarinetApp) -> str:
+    """What the screen says, without frames, and wherever lines end."""
+    return " ".join("".join(sign if sign not in FRAMES else " " for sign in screen_text(app)).split())
+
+
+def line_of(app: ClarinetApp, words: str) -> str:
+    return next(line for line in screen_text(app).splitlines() if words in line)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_an_empty_history_shows_the_paper_and_the_first_step(app: ClarinetApp, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        await opened(pilot, "No runs yet")
+        text = screen_text(app)
+        assert "83.7±0.9" in text or "83.69 ± 0.93" in text
+        assert "f queues the seeds of the cell" in text
+        assert "quick" in text
+
+
+async def test_cells_tell_mean_seeds_states_and_distance(runs_dir: Path) -> None:
+    board_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await opened(pilot)
+        text = screen_text(app)
+        assert "83.68 ± 0.91 5/5" in text
+        assert "83.69 ± 0.93 -0.01" in text
+        assert "91.50 ± 0.71 2/5 ▸1 ✗1" in text
+        assert "55.50…" in text
+        assert "0/5 ▸1 ◦1" in text
+        assert "smoke 22" in text
+        assert "quick 1" in text
+        assert "Ablations" in text
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_cursor_tells_everything_of_its_cell(runs_dir: Path, size: tuple[int, int]) -> None:
+    board_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=size) as pilot:
+        table = await opened(pilot)
+        await pilot.press("right", "right", "l", "l", "l")
+        assert table.cell == ("clarinet", "U->M")
+        text = screen_text(app)
+        assert "CLARINET U→M  83.68 ± 0.91  5/5  paper 83.69 ± 0.93  -0.01, 95 %" in text
+        assert "1 ✓ 84.10 cum1 · 2 ✓ 83.00 cum2" in text
+        assert "Left out: epochs is 9, not 3 (odd1)" in text
+        await pilot.press("j")
+        await until(pilot, lambda: "4 ▸ 61.50… epoch 1/10 cmu4" in told(app))
+        assert "3 ✗ failed cmu3" in screen_text(app)
+        assert "Missing: seed 5: f queues it" in screen_text(app)
+        await pilot.press("up", "h")
+        assert table.cell == ("gac+cdan-e", "U->M")
+
+
+async def test_down_leads_into_the_ablations_and_a_key_jumps_there(runs_dir: Path) -> None:
+    board_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        table = await opened(pilot)
+        assert "Ablations  target" not in screen_text(app)
+        await pilot.press(*"jjjjj")
+        assert table.cell == ("gac", "Y->S")
+        await pilot.press("j")
+        assert table.cell == ("clarinet-ce", "U->M")
+        await until(pilot, lambda: "Ablations  target" in screen_text(app))
+        await pilot.press("a")
+        assert table.cell == ("gac", "U->M")
+        await until(pilot, lambda: "One step against two" in screen_text(app))
+        await pilot.press("G")
+        assert table.cell == ("clarinet", "Y->S")
+        await until(pilot, lambda: "Avg." in screen_text(app), "the averages with the last task")
+
+
+async def test_a_click_points_and_two_open(runs_dir: Path) -> None:
+    board_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        table = await opened(pilot)
+        await pilot.click(BoardTable, offset=(70, 4))
+        assert table.cell == ("clarinet", "M->U")
+        await pilot.click(BoardTable, offset=(2, 0))
+        assert table.cell == ("clarinet", "M->U"), "titles and labels are no cells"
+        await pilot.click(BoardTable, offset=(70, 4), times=2)
+        await until(pilot, lambda: app.current_mode == "history", "History")
+
+
+async def test_a_narrow_terminal_moves_along_the_methods(runs_dir: Path) -> None:
+    board_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(50, 24)) as pilot:
+        await opened(pilot, "GAC+DANN")
+        assert "CLARINET  " not in screen_text(app)
+        await pilot.press("l", "l", "l", "l")
+        await until(pilot, lambda: "CLARINET" in line_of(app, "GAC+CDAN_E"), "the last method")
+        assert "‹" in line_of(app, "GAC+CDAN_E")
+
+
+async def test_enter_shows_the_runs_of_the_cell(runs_dir: Path) -> None:
+    board_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await opened(pilot)
+        await pilot.press("l", "l", "l", "l", "enter")
+        await until(pilot, lambda: app.current_mode == "history", "History")
+        await until(pilot, lambda: "6 match" in screen_text(app), "the filter")
+        assert "method:clarinet task:U->M preset:smoke" in screen_text(app)
+        assert "odd1" in screen_text(app)
+        assert isinstance(app.focused, RunTable)
+        await pilot.press("escape")
+        await until(pilot, lambda: "gum1" in screen_text(app), "all runs again")
+
+
+async def test_presets_rules_and_seeds_are_chosen_and_named(runs_dir: Path) -> None:
+    board_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await opened(pilot)
+        for words in ("ORACLE SELECTION", "complementary risk", "information on the target", "last epoch, as"):
+            await pilot.press("o")
+            await until(pilot, lambda words=words: words in line_of(app, "One step against two"), words)  # type: ignore[misc]
+        await pilot.press("minus", "minus", "minus")
+        await until(pilot, lambda: "91.50 ± 0.71 2/2" in screen_text(app), "two seeds")
+        await pilot.press("p", "p", "p")
+        await until(pilot, lambda: "70.00" in line_of(app, "Y→D"), "the quick run")
+        assert "not the protocol of the published numbers" in screen_text(app)
+        assert "Left out of the board: preset smoke" in screen_text(app)
+        await pilot.press("y")
+        assert app.clipboard == "clarinet table --preset quick --seeds 2"
+
+
+async def test_missing_seeds_are_asked_for_and_queued_as_those_that_are_there(held: Path) -> None:
+    for seed in (1, 3):
+        finished(held, f"cum{seed}", 80.0 + seed, seed=seed, epochs=9, device="cpu", name=f"first {seed}")
+    app = make_app(held)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await opened(pilot, "2/5")
+        await pilot.press("l", "l", "l", "l", "f")
+        await until(pilot, lambda: isinstance(app.screen, Ask), "the question")
+        text = screen_text(app)
+        assert "Queue 3 runs?" in text
+        assert "seeds 2, 4 and 5" in text
+        assert "Preset smoke with" in text
+        assert "as the runs that are there" in text
+        assert "MNIST is missing" in text
+        await pilot.press("n")
+        assert not waiting(held)
+        await pilot.press("f", "y", "f")
+        await until(pilot, lambda: len(waiting(held)) == 3, "the queue")
+        await until(pilot, lambda: "3 runs are queued" in screen_text(app), "the notice")
+        configs = [RunDirectory(held, run).read_config() for run in waiting(held)]
+        assert [(one.seed, one.epochs, one.preset, one.device, one.name) for one in configs] == [
+            (seed, 9, "smoke", "auto", "") for seed in (2, 4, 5)
+        ]
+        assert {(one.method, one.task) for one in configs} == {("clarinet", "U->M")}
+        await until(pilot, lambda: "2/5◦" in screen_text(app), "the queued seeds on the board")
+        await pilot.press("f")
+        await until(pilot, lambda: "No seed of CLARINET on U→M" in screen_text(app), "the refusal")
+        assert len(waiting(held)) == 3
+        assert not any(entry.paused for entry in queue_of(held).entries)
+
+
+async def test_a_whole_table_is_filled_with_first_seeds_first(held: Path) -> None:
+    app = make_app(held)
+    async with app.run_test(size=(160, 48)) as pilot:
+        table = await opened(pilot, "No runs yet")
+        await pilot.press("minus", "minus", "minus", "a", "F")
+        await until(pilot, lambda: isinstance(app.screen, Ask), "the question")
+        assert "Queue 36 runs?" in screen_text(app)
+        assert "And 14 cells more." in screen_text(app)
+        assert table.table == ("clarinet-ce", "clarinet-no-t", "clarinet")
+        await pilot.press("y")
+        await until(pilot, lambda: len(waiting(held)) == 36, "the queue")
+        configs = [RunDirectory(held, run).read_config() for run in waiting(held)]
+        assert [one.seed for one in configs] == [1] * 18 + [2] * 18
+        assert {one.preset for one in configs} == {"quick"}
+
+
+async def test_failed_seeds_are_not_missing_and_it_says_what_to_do(runs_dir: Path) -> None:
+    board_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 48), notifications=True) as pilot:
+        await opened(pilot)
+        await pilot.press("minus", "l", "l", "l", "l", "j")
+        await until(pilot, lambda: "2/4" in screen_text(app), "four seeds")
+        await pilot.press("f")
+        await until(pilot, lambda: app._notifications, "the advice")
+        (notice,) = app._notifications
+        assert "1 did not end well: enter shows them, r in History goes on with them" in notice.message
+        assert isinstance(app.screen, BoardScreen)
+
+
+async def test_latex_is_written_copied_and_replaced_only_after_asking(runs_dir: Path) -> None:
+    board_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await opened(pilot)
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, Prompt), "the name")
+        await pilot.press("enter")
+        await until(pilot, lambda: "Written: board-smoke.tex" in screen_text(app), "the notice")
+        written = Path("board-smoke.tex").read_text()
+        assert r"\begin{table}" in written
+        assert "% runs: U->M clarinet: cum1 cum2 cum3 cum4 cum5" in written
+        await pilot.press("Y")
+        await until(pilot, lambda: app.clipboard == written, "the copy")
+        Path("board-smoke.tex").write_text("mine")
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, Prompt), "the name")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Ask), "the question")
+        await pilot.press("n")
+        assert Path("board-smoke.tex").read_text() == "mine"
+        await pilot.press("w", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Ask), "the question")
+        await pilot.press("y")
+        await until(pilot, lambda: Path("board-smoke.tex").read_text() == written, "the new table")
+
+
+async def test_a_folder_that_is_not_there_is_told(runs_dir: Path) -> None:
+    board_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await opened(pilot)
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(app.screen, Prompt), "the name")
+        await pilot.press("home", *"nowhere/", "enter")
+        await until(pilot, lambda: "nowhere: cannot be written" in screen_text(app), "the sentence")
+
+
+async def test_a_run_that_ends_changes_its_cell(runs_dir: Path) -> None:
+    finished(runs_dir, "cum1", 84.0, seed=1)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot, "84.0     1/5")
+        finished(runs_dir, "cum2", 83.0, seed=2)
+        await until(pilot, lambda: "83.5±0.7 2/5" in screen_text(app), "the second seed")
