@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clarinet_tui.evidence.records import Archive, Record
     from clarinet_tui.history.database import Database
 
-BUDGET = 0.25
+BUDGET = 0.15
 """Seconds of one look in which runs are read; the others have their turn in the next look."""
 LEISURE = 4.0
 """After a look, runs are not listed again for this many times as long as it took."""
@@ -37,9 +37,11 @@ class BoardReader:
         self._rests_until = float("-inf")
         self.pending = False
         """Whether another look would tell more, even if nothing changes."""
+        self.unread = False
+        """Whether runs are still to be read, so that it should come soon."""
 
     def look(self, db: Database | None, wanted: BoardWanted | None) -> BoardSeen | None:
-        self.pending = False
+        self.pending = self.unread = False
         if wanted is None:
             return None
         began, last = self._clock(), self._last
@@ -54,6 +56,7 @@ class BoardReader:
 
     def close(self) -> None:
         self._archive, self._last, self._records = None, None, []
+        self.pending = self.unread = False
 
     def _read(self, db: Database, rows: list[RunRow]) -> list[Record]:
         """As many as there is time for, one new at least; what was read before takes none."""
@@ -74,8 +77,8 @@ class BoardReader:
     def _seen(self, wanted: BoardWanted, rows: list[RunRow], records: list[Record]) -> BoardSeen:
         last = self._last
         presets = Counter(row.preset for row in rows if row.preset)
-        self.pending = len(records) < len(rows)
-        if self.pending:
+        self.pending = self.unread = len(records) < len(rows)
+        if self.unread:
             board = last.board if last else _make(wanted, [])
         elif last and last.whole and last.wanted == wanted and _same(records, self._records):
             return last

@@ -25,6 +25,8 @@ PATIENCE = 2.0
 """Seconds after a failure until the history is tried again."""
 LOOK_AFTER = 2.0
 """Seconds between two looks at which processes live."""
+BREATH = 0.02
+"""Seconds between two looks when the first was cut short."""
 FIRST = 1.0
 """Seconds that a run in view may take before the others get their turn."""
 LEISURE = 4.0
@@ -76,7 +78,7 @@ class Feed:
         from clarinet_tui.ui.reader import Reader
 
         reader = Reader(self.runs_dir, self.database)
-        said = ""
+        said, posted = "", float("-inf")
         while not self._stopped.is_set():
             try:
                 snapshot = reader.look(self._wanted, settled=self._caught_up.is_set(), trouble=self._trouble)
@@ -87,11 +89,12 @@ class Feed:
                     continue
                 snapshot = Snapshot(problem=sentence(error)) if sentence(error) != said else None
                 self._stopped.wait(PATIENCE)
-            if snapshot and not self._stopped.is_set():
-                said = snapshot.problem
+            early = reader.busy and time.monotonic() - posted < self.interval
+            if snapshot and not early and not self._stopped.is_set():
+                said, posted = snapshot.problem, time.monotonic()
                 self._post(snapshot)
             self._looked.set()
-            self._wake.wait(self.interval)
+            self._wake.wait(BREATH if reader.busy else self.interval)
             self._wake.clear()
         reader.close()
 

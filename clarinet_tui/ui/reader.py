@@ -61,6 +61,11 @@ class Reader:
         self._seen = seen
         return snapshot
 
+    @property
+    def busy(self) -> bool:
+        """Whether a look was cut short, so that the next one should come soon."""
+        return self._board.unread
+
     def close(self) -> None:
         if self._db:
             self._db.close()
