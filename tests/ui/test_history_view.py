@@ -41,7 +41,7 @@ async def test_three_runs_with_charts(app: ClarinetApp, runs_dir: Path, size: tu
         assert "62%" in rows[0]
         assert any("✗ bbb222" in row and "failed" in row for row in rows)
         assert any("✓ aaa111" in row and "78.9" in row for row in rows)
-        assert "1 running" in text.splitlines()[0]
+        assert "▸ 1" in text.splitlines()[0]
         await pilot.press("j")
         await until(pilot, lambda: "✗ gac+cdan-e" in screen_text(app), "the failed run's detail")
         if size[0] > 100:
