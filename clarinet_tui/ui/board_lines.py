@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -81,8 +81,18 @@ def _line(line: Line, cells: list[Cell | None], label: int, column: int) -> tupl
     name = name if len(name) < label else f"{name[: label - 2]}…"
     first: Piece = (name, "strong") if measured else ("paper", "faint")
     make = _measured if measured else _published
-    places = [tuple(make(entry, cell, column)) for entry, cell in zip(line.entries, cells, strict=True)]
+    places = [_whole(make(entry, cell, column), column) for entry, cell in zip(line.entries, cells, strict=True)]
     return ((first,), *places)
+
+
+def _whole(pieces: Iterable[Piece], column: int) -> Pieces:
+    """Only what fits: half a number would be another number."""
+    kept: list[Piece] = []
+    for text, role in pieces:
+        if sum(len(before) for before, _ in kept) + len(text.rstrip()) > column:
+            break
+        kept.append((text, role))
+    return tuple(kept)
 
 
 def _measured(entry: Entry, cell: Cell | None, column: int) -> Iterator[Piece]:
@@ -118,7 +128,7 @@ def _published(entry: Entry, cell: Cell | None, column: int) -> Iterator[Piece]:
     if cell is None:
         yield (f" {entry.count}" if entry.count else ""), "faint"
     elif cell.distance:
-        yield f" {cell.distance.difference:+.{2 if roomy else 1}f}", agreement(cell.distance)
+        yield f" {cell.distance.difference:+z.{2 if roomy else 1}f}", agreement(cell.distance)
         if cell.distance.interval and column >= GENEROUS:
             interval = cell.distance.interval
             yield f" {interval.low:+.1f}…{interval.high:+.1f}", "faint"

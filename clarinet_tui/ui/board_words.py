@@ -47,7 +47,9 @@ def detail(seen: BoardSeen, cell: Cell, empty: bool) -> Content:
     """All that is known of a cell, most important first; then what is true of all of them."""
     board = seen.board
     lines = [said(*_result(cell))]
-    if empty:
+    if not seen.whole:
+        lines.append(said(("Runs are still being read.", "live")))
+    elif empty:
         lines += [said((INVITATION, "strong")), said((FIRST_STEP, ""))]
     else:
         lines += [said(*_seeds(cell))] if cell.figures or cell.unfinished else []
@@ -66,9 +68,9 @@ def _legend() -> Iterator[Part]:
         yield f"{state}  ", "faint"
     yield "… not finished  † mixed  bold is the best of its row  ", "faint"
     yield "green", "good"
-    yield " distances are within chance (95 %), ", "faint"
+    yield " distances may be chance (95 %), ", "faint"
     yield "yellow", "warn"
-    yield " ones are not", "faint"
+    yield " ones hardly", "faint"
 
 
 def _result(cell: Cell) -> Iterator[Part]:
@@ -88,7 +90,7 @@ def _result(cell: Cell) -> Iterator[Part]:
         yield number(cell.published.mean, cell.published.std).strip(), ""
     if cell.distance:
         yield GAP
-        yield f"{cell.distance.difference:+.2f}", agreement(cell.distance)
+        yield f"{cell.distance.difference:+z.2f}", agreement(cell.distance)
         if interval := cell.distance.interval:
             yield f", 95 % {interval.low:+.2f}…{interval.high:+.2f}", "muted"
 

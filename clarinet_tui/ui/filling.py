@@ -68,7 +68,7 @@ def explanation(found: list[Gap], machine: Machine | None) -> str:
     changes = next((gap.changes for gap in found if gap.changes), ())
     with_changes = f" with {', '.join(changes)}, as the runs that are there" if changes and len(found) == 1 else ""
     said.append(f"Preset {found[0].preset}{with_changes}. {_time(found, machine)}")
-    if machine:
+    if machine and machine.devices:
         said.append(f"On what is free first: {', '.join(one.label for one in candidates('auto', machine.devices))}.")
         letters = [letter for gap in found for letter in gap.task.split("->")]
         gone = [f"{one.title} is missing: {one.advice}." for one in missing(letters, machine)]

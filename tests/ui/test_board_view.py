@@ -142,6 +142,8 @@ async def test_enter_shows_the_runs_of_the_cell(runs_dir: Path) -> None:
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
         await opened(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: app._notifications, "the notice that this cell has none")
         await pilot.press("l", "l", "l", "l", "enter")
         await until(pilot, lambda: app.current_mode == "history", "History")
         await until(pilot, lambda: "6 match" in screen_text(app), "the filter")

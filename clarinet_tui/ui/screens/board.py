@@ -176,9 +176,15 @@ class BoardScreen(MachineScreen):
     # -- what is done ----------------------------------------------------------------------------------------------
 
     def on_board_table_cell_chosen(self, event: BoardTable.CellChosen) -> None:
-        if self._board:
-            self.session.sought = query_of(event.method, event.task, self._board.preset)
-            self.app.switch_mode("history")
+        board = self._board
+        if board is None:
+            return
+        cell = board.cells[event.method, event.task]
+        if not (cell.states or cell.left_out):
+            self.notify("There are no runs of this cell yet: f queues its seeds.", timeout=4)
+            return
+        self.session.sought = query_of(event.method, event.task, board.preset)
+        self.app.switch_mode("history")
 
     def action_fill(self, whole_table: bool) -> None:
         """Asks first: runs cost hours."""
