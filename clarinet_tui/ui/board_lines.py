@@ -25,6 +25,8 @@ NARROWEST, WIDEST = 15, 40
 ROOMY, COUNTED, GENEROUS = 21, 26, 30
 """Columns of a cell from which on it has two decimals, counts beside signs, and the interval of its distance."""
 LABEL, LONGEST_LABEL = 5, 20
+LABELLED = 116
+"""Columns of the terminal from which on tasks may have long names."""
 RULES = {
     "last": "last epoch, as in the paper",
     "best": "ORACLE SELECTION: best epoch by target labels",
@@ -37,7 +39,7 @@ RULES = {
 def sheet(board: Board, width: int, height: int) -> Sheet:
     """All tables below each other; empty lines between tasks where all of it then still fits, or its first table."""
     label = LABEL
-    if width >= 120:
+    if width >= LABELLED:
         longest = max((len(task_name(task)) for task in board.tasks), default=0)
         label = min(max(longest, LABEL + 1) + 2, LONGEST_LABEL)
     column = max(NARROWEST, min(WIDEST, (width - label) // USUAL_COLUMNS))

@@ -67,10 +67,10 @@ def _legend() -> Iterator[Part]:
         yield f"{seen.sign} ", seen.role
         yield f"{state}  ", "faint"
     yield "… not finished  † mixed  bold is the best of its row  ", "faint"
-    yield "green", "good"
-    yield " distances may be chance (95 %), ", "faint"
-    yield "yellow", "warn"
-    yield " ones hardly", "faint"
+    yield "-0.5", "good"
+    yield " may be chance (95 %)  ", "faint"
+    yield "-5.0", "warn"
+    yield " hardly", "faint"
 
 
 def _result(cell: Cell) -> Iterator[Part]:

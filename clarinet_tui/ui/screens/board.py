@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,7 +14,7 @@ from textual.containers import VerticalScroll
 from clarinet_tui.evidence.board import Board
 from clarinet_tui.evidence.cells import Cell
 from clarinet_tui.evidence.selection import RULES, Rule
-from clarinet_tui.ui import board_lines, board_words, filling
+from clarinet_tui.ui import board_lines, board_words
 from clarinet_tui.ui.board_command import file_name, query_of, table_command
 from clarinet_tui.ui.board_seen import BoardSeen, BoardWanted
 from clarinet_tui.ui.commands import Choice
@@ -27,6 +27,9 @@ from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.words import Words
 from core.presets import PRESETS
+
+if TYPE_CHECKING:
+    from clarinet_tui.ui.filling import Gap
 
 MOST_SEEDS = 100
 
@@ -188,6 +191,8 @@ class BoardScreen(MachineScreen):
 
     def action_fill(self, whole_table: bool) -> None:
         """Asks first: runs cost hours."""
+        from clarinet_tui.ui import filling
+
         board, cell = self._board, self._cell
         if board is None or cell is None or board.preset is None:
             return
@@ -203,12 +208,12 @@ class BoardScreen(MachineScreen):
         question = Ask(filling.question(found), "Queue", filling.explanation(found, self.session.machine))
         self.app.push_screen(question, lambda answer: self._fill(found) if answer else None)
 
-    def _fill(self, found: Collection[filling.Gap]) -> None:
+    def _fill(self, found: Collection[Gap]) -> None:
         for gap in found:
             self._coming.setdefault((gap.method, gap.task, gap.preset), set()).update(gap.seeds)
         self.work(partial(self.acts.fill, tuple(found)), partial(self._filled, found))
 
-    def _filled(self, found: Collection[filling.Gap], outcome: Outcome) -> None:
+    def _filled(self, found: Collection[Gap], outcome: Outcome) -> None:
         if not outcome.runs:
             for gap in found:
                 self._coming.pop((gap.method, gap.task, gap.preset), None)
