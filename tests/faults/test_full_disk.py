@@ -18,9 +18,9 @@ from core.errors import InputError
 from core.events import Finished
 from tests.faults.disks import fill, small_disk
 from tests.faults.feeding import begun, directory, fed, logs, make, put, steps, until, word
-from tests.faults.nursery import born
 from tests.history.made import history
 from tests.journal.said import started, step
+from tests.launch.nursery import born
 from tests.launch.workers import make_task, said, tiny_run
 
 
@@ -28,15 +28,14 @@ def test_training_waits_for_room_and_loses_nothing(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with small_disk(tmp_path / "disk", "120m") as disk:
         run = tiny_run(disk, make_task(tmp_path), "one", "clarinet", epochs=10, checkpoint_minutes=1000)
-        process = born(run, log)
-        until(lambda: steps(run) or not process.is_alive(), disk)
+        process = born(run, log=log)
+        until(lambda: steps(run) or process.poll() is not None, disk)
         filler = fill(disk)
-        until(lambda: "training pauses until there is" in log.read_text() or not process.is_alive(), tmp_path)
-        assert process.is_alive(), log.read_text()
+        until(lambda: "training pauses until there is" in log.read_text() or process.poll() is not None, tmp_path)
+        assert process.poll() is None, log.read_text()
         assert not run.checkpoint.exists()
         filler.unlink()
-        process.join(timeout=120)
-        assert process.exitcode == 0, log.read_text()
+        assert process.wait() == 0, log.read_text()
         assert "can be written again: nothing was lost" in log.read_text()
         total = said(run, "started")[0]["iterations_total"]
         assert [fields["iteration"] for fields in said(run, "step")] == list(range(1, total + 1))

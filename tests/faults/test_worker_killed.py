@@ -9,9 +9,9 @@ from typing import Any
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.journal.directory import RunDirectory
 from tests.core.tiny import UNREPEATABLE
-from tests.faults.nursery import born
 from tests.faults.scale import rounds
 from tests.history.made import history
+from tests.launch.nursery import born, lived
 from tests.launch.workers import make_task, records, said, tiny_run
 
 KILLS = rounds(3, 20)
@@ -29,23 +29,17 @@ SETTINGS: dict[str, Any] = {
 def test_a_killed_run_tells_each_iteration_once_and_the_same_numbers(tmp_path: Path) -> None:
     task = make_task(tmp_path)
     alone, killed = (tiny_run(tmp_path / name, task, name, **SETTINGS) for name in ("alone", "killed"))
-    assert end(alone) == 0, alone.log.read_text()
+    assert lived(alone) == 0, alone.log.read_text()
     chance = random.Random(20)
     for _ in range(KILLS):
         kill(killed, chance)
         assert steps_that_count(killed) == list(range(1, len(steps_that_count(killed)) + 1))
-    assert end(killed) == 0, killed.log.read_text()
+    assert lived(killed) == 0, killed.log.read_text()
     assert len(said(killed, "started") + said(killed, "resumed")) == KILLS + 1
     assert steps_that_count(killed) == list(range(1, said(killed, "started")[0]["iterations_total"] + 1))
     assert recorded(killed) == recorded(alone)
     for run in (alone, killed):
         assert len(said(run, "finished")) == 1
-
-
-def end(run: RunDirectory) -> int | None:
-    process = born(run)
-    process.join(timeout=120)
-    return process.exitcode
 
 
 def kill(run: RunDirectory, chance: random.Random) -> None:
@@ -54,12 +48,11 @@ def kill(run: RunDirectory, chance: random.Random) -> None:
     sittings = len(said(run, "started") + said(run, "resumed"))
     more = len(said(run, "step")) + chance.randint(1, 10)
     while len(said(run, "step")) < more or len(said(run, "started") + said(run, "resumed")) == sittings:
-        assert process.is_alive(), run.log.read_text()
+        assert process.poll() is None, run.log.read_text()
         time.sleep(0.005)
     time.sleep(chance.random() / 20)
     process.kill()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
+    assert process.wait() == -signal.SIGKILL
 
 
 def steps_that_count(run: RunDirectory) -> list[int]:
