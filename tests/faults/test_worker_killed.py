@@ -6,11 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.journal.directory import RunDirectory
-from tests.core.tiny import UNREPEATABLE
+from tests.faults.feeding import recorded
 from tests.faults.scale import rounds
-from tests.history.made import history
 from tests.launch.nursery import born, lived
 from tests.launch.workers import make_task, records, said, tiny_run
 
@@ -64,16 +62,3 @@ def steps_that_count(run: RunDirectory) -> list[int]:
         elif fields["event"] == "step":
             found.append(fields["iteration"])
     return found
-
-
-def recorded(run: RunDirectory) -> dict[str, list[dict[str, Any]]]:
-    """What the history tells of the run, its name and what a clock has measured aside."""
-    tables = {}
-    with history(run.runs_dir) as db:
-        ingest_run(db, run)
-        for table in ("iterations", "evaluations", "rollups"):
-            rows = [dict(row) for row in db.rows(f"SELECT * FROM {table}")]
-            kept = [row for row in rows if row.get("metric") not in UNREPEATABLE]
-            left_out = ("run", "time", *UNREPEATABLE)
-            tables[table] = [{name: row[name] for name in row if name not in left_out} for row in kept]
-    return tables
