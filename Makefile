@@ -20,7 +20,7 @@ demo: setup
 	@$(BIN)/clarinet demo
 
 test: setup
-	@$(BIN)/python -m pytest --numprocesses logical
+	@$(BIN)/python -m pytest --numprocesses logical --dist worksteal
 
 lint: setup
 	@$(BIN)/ruff format --check .

@@ -22,7 +22,9 @@ QUICKLY = ["--preset", "smoke", "--set", "batch_size=8", "--set", "source_size=0
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two domains of own data, the source with complementary labels only."""
+    """Two domains of own data, the source with complementary labels only; beside them a package that is not ours."""
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core" / "__init__.py").write_text("raise RuntimeError('the wrong core')")
     for name, seed, shift in (("photos", 1, 0), ("scans", 3, 2)):
         (tmp_path / name).mkdir()
         for split, count in (("train", 40), ("test", 20)):
@@ -64,7 +66,8 @@ def test_json_lines_from_start_to_finish(folder: Path) -> None:
     assert (folder / "runs" / "clarinet.db").exists()
 
 
-def test_plain_lines_without_a_terminal(folder: Path) -> None:
+def test_plain_lines_without_a_terminal_and_a_foreign_core_package_is_not_imported(folder: Path) -> None:
+    assert (folder / "core").is_dir()
     done = run(folder, "--headless", "--task", "photos->scans", *QUICKLY)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -81,38 +84,30 @@ def test_a_file_of_settings_under_flags(folder: Path) -> None:
     assert events(done.stdout)[0]["epochs_total"] == 2
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_saves_the_run_and_resume_completes_it(folder: Path, number: signal.Signals, code: int) -> None:
-    words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--epochs", "400"]
-    process = subprocess.Popen(
-        [*CLARINET, "run", *words, "--run-id", "mine"], cwd=folder, stdout=subprocess.PIPE, text=True, env=environment()
-    )
-    assert process.stdout is not None
-    before = []
-    for line in process.stdout:
-        before.append(json.loads(line))
-        if before[-1]["event"] == "step" and before[-1]["iteration"] == 32:
-            process.send_signal(number)
-    assert process.wait(timeout=60) == code
-    assert before[-1]["event"] == "stopped"
-    stopped_at = before[-1]["iteration"]
+def heard_until(folder: Path, words: list[str], steps: int, number: signal.Signals) -> tuple[list[dict[str, Any]], int]:
+    """What a run says that gets a signal after so many iterations, and its exit code."""
+    command = [*CLARINET, "run", "--headless", "--json", *words]
+    said = []
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=environment()) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(json.loads(line))
+            if sum(event["event"] == "step" for event in said) == steps and said[-1]["event"] == "step":
+                process.send_signal(number)
+    return said, process.returncode
 
-    settings = (folder / "runs" / "mine" / "config.toml").read_text()
-    assert "epochs = 400" in settings
-    after = subprocess.Popen(
-        [*CLARINET, "run", "--headless", "--json", "--resume", "mi"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
-    assert after.stdout is not None
-    first = json.loads(after.stdout.readline())
-    second = json.loads(after.stdout.readline())
-    after.send_signal(signal.SIGTERM)
-    after.communicate(timeout=60)
-    assert (first["event"], first["from_iteration"]) == ("resumed", stopped_at)
-    assert second["iteration"] == stopped_at + 1
+
+def test_a_signal_saves_the_run_and_resume_goes_on(folder: Path) -> None:
+    words = ["--task", "photos->scans", *QUICKLY, "--epochs", "400", "--run-id", "mine"]
+    first, code = heard_until(folder, words, 32, signal.SIGINT)
+    assert (code, first[-1]["event"]) == (130, "stopped")
+    assert "epochs = 400" in (folder / "runs" / "mine" / "config.toml").read_text()
+    second, code = heard_until(folder, ["--resume", "mi"], 3, signal.SIGTERM)
+    assert (code, second[-1]["event"]) == (143, "stopped")
+    third, _ = heard_until(folder, ["--resume", "mi"], 1, signal.SIGTERM)
+    for before, after in ((first, second), (second, third)):
+        assert (after[0]["event"], after[0]["from_iteration"]) == ("resumed", before[-1]["iteration"])
+        assert after[1]["iteration"] == before[-1]["iteration"] + 1
 
 
 def test_a_requeued_job_goes_on_under_its_id(folder: Path) -> None:
@@ -195,10 +190,3 @@ def test_a_reader_that_goes_away_does_not_end_the_run(folder: Path) -> None:
     assert process.wait(timeout=60) == 0, process.stderr.read()
     process.stderr.close()
     assert '"event":"finished"' in (folder / "runs" / "piped" / "journal.jsonl").read_text()
-
-
-def test_a_foreign_core_package_where_the_user_stands_is_not_imported(folder: Path) -> None:
-    (folder / "core").mkdir()
-    (folder / "core" / "__init__.py").write_text("raise RuntimeError('the wrong core')")
-    done = run(folder, "--headless", "--task", "photos->scans", *QUICKLY)
-    assert done.returncode == 0, done.stderr

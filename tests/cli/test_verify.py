@@ -17,7 +17,8 @@ from clarinet_tui.launch.repetition import Repetition
 from core.errors import InputError
 from tests.history.made import make_run, say
 from tests.journal.said import started, step
-from tests.launch.workers import make_task, tiny_run, work
+from tests.launch.nursery import lived
+from tests.launch.workers import make_task, tiny_run
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, method in (("one", "clarinet"), ("maker", "gac+dann"), ("taker", "gac+dann")):
         seed = {"seed": 2, "stage1": {"seed": 1}} if name == "taker" else {}
         run = tiny_run(runs, task, name, method, **seed)
-        assert work(run) == 0, run.log.read_text()
+        assert lived(run) == 0, run.log.read_text()
     return folder
 
 

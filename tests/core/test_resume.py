@@ -61,15 +61,17 @@ def test_asked_to_stop_and_resumed_equals_uninterrupted(method: str, tmp_path: P
     expected = whole(config, tmp_path)
     total = len(steps(expected))
     assert isinstance(expected[-1], Finished)
-    for point in random.Random(method).sample(range(2, total), 3):
-        folder = tmp_path / str(point)
-        folder.mkdir()
-        before = list(train(config, data=DATA, checkpoint_dir=folder, should_stop=stop_after(point)))
-        assert isinstance(before[-1], Stopped)
-        assert before[-1].iteration == point - 1
-        after = list(train(config, data=DATA, checkpoint_dir=folder, resume=True))
-        assert after[0] == Resumed(from_iteration=point - 1, seconds=after[0].seconds)
-        assert said(before) + said(after) == said(expected)
+    folder = tmp_path / "stopped"
+    folder.mkdir()
+    points = sorted(random.Random(method).sample(range(1, total - 1), 3))
+    heard = list(train(config, data=DATA, checkpoint_dir=folder, should_stop=stop_after(points[0] + 1)))
+    for point, until in zip(points, [*points[1:], total + 1], strict=True):
+        assert heard[-1] == Stopped(iteration=point, seconds=heard[-1].seconds)
+        stop = stop_after(until - point + 1)
+        after = list(train(config, data=DATA, checkpoint_dir=folder, resume=True, should_stop=stop))
+        assert after[0] == Resumed(from_iteration=point, seconds=after[0].seconds)
+        heard += after
+    assert said(heard) == said(expected)
 
 
 @pytest.mark.parametrize("method", ["clarinet", "gac+cdan-e"])

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from clarinet_tui.history.ingest import ingest_all
+from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.history.states import refresh_states
 from clarinet_tui.journal.directory import RunDirectory, all_runs
@@ -23,6 +23,7 @@ from clarinet_tui.launch.devices import Device
 from clarinet_tui.launch.executor import LocalExecutor
 from clarinet_tui.launch.presence import SUPERVISOR_LOCK, supervisor
 from core.resolve import resolve
+from tests.core.tiny import UNREPEATABLE
 from tests.faults.standin import BEGUN
 from tests.history.made import history
 from tests.launch.workers import said
@@ -116,6 +117,19 @@ def state(run: RunDirectory) -> str:
         row = get_run(db, run.id)
         assert row is not None
         return row.state
+
+
+def recorded(run: RunDirectory) -> dict[str, list[dict[str, Any]]]:
+    """What the history tells of the run, its name and what a clock has measured aside."""
+    tables = {}
+    with history(run.runs_dir) as db:
+        ingest_run(db, run)
+        for table in ("iterations", "evaluations", "rollups"):
+            rows = [dict(row) for row in db.rows(f"SELECT * FROM {table}")]
+            kept = [row for row in rows if row.get("metric") not in UNREPEATABLE]
+            left_out = ("run", "time", *UNREPEATABLE)
+            tables[table] = [{name: row[name] for name in row if name not in left_out} for row in kept]
+    return tables
 
 
 def until(found: Callable[[], object], runs_dir: Path, patience: float = PATIENCE) -> None:

@@ -16,11 +16,14 @@ from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.process import Holder, alive, ask_to_stop, myself, process_start, send_signal
 from clarinet_tui.journal.queue import read_queue
 from clarinet_tui.launch import requests
+from clarinet_tui.launch.presence import SUPERVISOR_LOCK
 from core.errors import InputError
 from tests.faults.disks import read_only
-from tests.faults.feeding import begun, fed, logs, make, put, state, until, word
+from tests.faults.feeding import begun, fed, logs, make, present, put, recorded, state, until, word
 from tests.history.made import say
 from tests.journal.said import started, step
+from tests.launch.nursery import born, lived
+from tests.launch.workers import make_task, said, tiny_run
 
 
 @contextmanager
@@ -73,12 +76,12 @@ def stranger() -> Iterator["subprocess.Popen[bytes]"]:
             process.kill()
 
 
-def forge(run: RunDirectory, pid: int) -> Holder:
-    """As if the run's worker had had this pid before."""
+def forge(lock: Path, pid: int) -> Holder:
+    """As if whoever held the lock had had this pid before."""
     start = process_start(pid)
     assert start is not None
     holder = msgspec.structs.replace(myself(), pid=pid, start=start - 1)
-    run.lock.write_bytes(msgspec.json.encode(holder) + b"\n")
+    lock.write_bytes(msgspec.json.encode(holder) + b"\n")
     return holder
 
 
@@ -86,7 +89,7 @@ def test_a_reused_pid_is_never_taken_for_the_worker_nor_signalled(runs: Path) ->
     run = make(runs, "one")
     say(run, [started(), step(1)])
     with stranger() as process:
-        holder = forge(run, process.pid)
+        holder = forge(run.lock, process.pid)
         assert alive(holder) is False
         assert not send_signal(holder, signal.SIGKILL)
         assert not ask_to_stop(holder)
@@ -99,6 +102,34 @@ def test_a_reused_pid_is_never_taken_for_the_worker_nor_signalled(runs: Path) ->
             requests.resume([run], requests.Wishes(runs, runs))
         assert process.poll() is None
         assert state(run) == "queued" or begun(run)
+
+
+def test_a_reused_pid_is_never_taken_for_the_supervisor(runs: Path) -> None:
+    run = make(runs, "one", "steps=3")
+    put(run)
+    with stranger() as process:
+        forge(runs / SUPERVISOR_LOCK, process.pid)
+        assert present(runs) is None
+        with fed(runs):
+            until(lambda: not read_queue(runs).entries, runs)
+        assert process.poll() is None
+    assert (word(run), len(begun(run))) == ("finished", 1)
+
+
+def test_a_run_directory_made_read_only_while_its_worker_writes(tmp_path: Path) -> None:
+    """What it has opened it can write, but no checkpoint: it ends with a sentence, and goes on when it may."""
+    task = make_task(tmp_path)
+    settings = {"epochs": 60, "checkpoint_minutes": 0.001}
+    alone, spoilt = (tiny_run(tmp_path / name, task, name, "clarinet", **settings) for name in ("alone", "spoilt"))
+    log = tmp_path / "log"
+    worker = born(spoilt, log=log)
+    until(lambda: spoilt.has_checkpoint or worker.poll() is not None, tmp_path)
+    with read_only(spoilt.path):
+        assert worker.wait() == 1, log.read_text()
+    assert "Read-only file system" in said(spoilt, "failed")[0]["message"]
+    assert lived(spoilt, log=log) == 0, log.read_text()
+    assert lived(alone) == 0, alone.log.read_text()
+    assert recorded(spoilt) == recorded(alone)
 
 
 def test_a_lock_of_another_machine_is_believed_while_it_is_held_or_the_run_speaks(runs: Path) -> None:

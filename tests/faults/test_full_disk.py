@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,9 @@ from core.errors import InputError
 from core.events import Finished
 from tests.faults.disks import fill, small_disk
 from tests.faults.feeding import begun, directory, fed, logs, make, put, steps, until, word
-from tests.faults.nursery import born
 from tests.history.made import history
 from tests.journal.said import started, step
+from tests.launch.nursery import born
 from tests.launch.workers import make_task, said, tiny_run
 
 
@@ -28,15 +30,14 @@ def test_training_waits_for_room_and_loses_nothing(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with small_disk(tmp_path / "disk", "120m") as disk:
         run = tiny_run(disk, make_task(tmp_path), "one", "clarinet", epochs=10, checkpoint_minutes=1000)
-        process = born(run, log)
-        until(lambda: steps(run) or not process.is_alive(), disk)
+        process = born(run, log=log)
+        until(lambda: steps(run) or process.poll() is not None, disk)
         filler = fill(disk)
-        until(lambda: "training pauses until there is" in log.read_text() or not process.is_alive(), tmp_path)
-        assert process.is_alive(), log.read_text()
+        until(lambda: "training pauses until there is" in log.read_text() or process.poll() is not None, tmp_path)
+        assert process.poll() is None, log.read_text()
         assert not run.checkpoint.exists()
         filler.unlink()
-        process.join(timeout=120)
-        assert process.exitcode == 0, log.read_text()
+        assert process.wait() == 0, log.read_text()
         assert "can be written again: nothing was lost" in log.read_text()
         total = said(run, "started")[0]["iterations_total"]
         assert [fields["iteration"] for fields in said(run, "step")] == list(range(1, total + 1))
@@ -69,6 +70,49 @@ def test_a_history_without_room_costs_the_run_nothing_and_catches_up(
             assert db.rows("SELECT state FROM runs")[0][0] == "finished"
     assert len(told) == 1
     assert "the disk is full: the runs go on, and the history catches up when there is room" in told[0]
+
+
+LIMITED = """
+import resource, signal, sys, time
+from pathlib import Path
+from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.launch import recorder
+from core.events import Finished
+from tests.journal.said import started, step
+
+runs, limit, told = Path(sys.argv[1]), resource.RLIMIT_FSIZE, []
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+recorder.INTERVAL = 0.02
+run = RunDirectory(runs, "one")
+recording = recorder.Recorder(run, run.read_config(), told.append)
+recording.record(started())
+resource.setrlimit(limit, (200_000, resource.RLIM_INFINITY))
+for at in range(1, 4001):
+    recording.record(step(at))
+recording.sync()
+while not told:
+    time.sleep(0.01)
+resource.setrlimit(limit, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+recording.record(Finished(iteration=4000, epoch=1, target_accuracy=None, source_accuracy=None))
+recording.close()
+print(*told, sep="\\n")
+"""
+
+
+def test_a_history_that_may_not_grow_costs_the_run_nothing_and_catches_up(runs: Path) -> None:
+    """The system's limit for files, where no disk can be mounted: the journal stays below it."""
+    run = make(runs, "one")
+    history(runs).close()
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", LIMITED, str(runs)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    (sentence,) = done.stdout.splitlines()
+    assert "clarinet.db: its disk fails (disk I/O error): the runs go on; try again, or keep it elsewhere" in sentence
+    assert run.journal.stat().st_size < 200_000
+    with Database.open_read_only(runs) as db:
+        assert len(db.tuples("SELECT * FROM iterations")) == 4000
+        assert db.rows("SELECT state FROM runs")[0][0] == "finished"
 
 
 def test_who_looks_at_a_history_without_room_is_told_so(tmp_path: Path) -> None:

@@ -6,12 +6,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.journal.directory import RunDirectory
-from tests.core.tiny import UNREPEATABLE
-from tests.faults.nursery import born
+from tests.faults.feeding import recorded
 from tests.faults.scale import rounds
-from tests.history.made import history
+from tests.launch.nursery import born, lived
 from tests.launch.workers import make_task, records, said, tiny_run
 
 KILLS = rounds(3, 20)
@@ -29,23 +27,17 @@ SETTINGS: dict[str, Any] = {
 def test_a_killed_run_tells_each_iteration_once_and_the_same_numbers(tmp_path: Path) -> None:
     task = make_task(tmp_path)
     alone, killed = (tiny_run(tmp_path / name, task, name, **SETTINGS) for name in ("alone", "killed"))
-    assert end(alone) == 0, alone.log.read_text()
+    assert lived(alone) == 0, alone.log.read_text()
     chance = random.Random(20)
     for _ in range(KILLS):
         kill(killed, chance)
         assert steps_that_count(killed) == list(range(1, len(steps_that_count(killed)) + 1))
-    assert end(killed) == 0, killed.log.read_text()
+    assert lived(killed) == 0, killed.log.read_text()
     assert len(said(killed, "started") + said(killed, "resumed")) == KILLS + 1
     assert steps_that_count(killed) == list(range(1, said(killed, "started")[0]["iterations_total"] + 1))
     assert recorded(killed) == recorded(alone)
     for run in (alone, killed):
         assert len(said(run, "finished")) == 1
-
-
-def end(run: RunDirectory) -> int | None:
-    process = born(run)
-    process.join(timeout=120)
-    return process.exitcode
 
 
 def kill(run: RunDirectory, chance: random.Random) -> None:
@@ -54,12 +46,11 @@ def kill(run: RunDirectory, chance: random.Random) -> None:
     sittings = len(said(run, "started") + said(run, "resumed"))
     more = len(said(run, "step")) + chance.randint(1, 10)
     while len(said(run, "step")) < more or len(said(run, "started") + said(run, "resumed")) == sittings:
-        assert process.is_alive(), run.log.read_text()
+        assert process.poll() is None, run.log.read_text()
         time.sleep(0.005)
     time.sleep(chance.random() / 20)
     process.kill()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
+    assert process.wait() == -signal.SIGKILL
 
 
 def steps_that_count(run: RunDirectory) -> list[int]:
@@ -71,16 +62,3 @@ def steps_that_count(run: RunDirectory) -> list[int]:
         elif fields["event"] == "step":
             found.append(fields["iteration"])
     return found
-
-
-def recorded(run: RunDirectory) -> dict[str, list[dict[str, Any]]]:
-    """What the history tells of the run, its name and what a clock has measured aside."""
-    tables = {}
-    with history(run.runs_dir) as db:
-        ingest_run(db, run)
-        for table in ("iterations", "evaluations", "rollups"):
-            rows = [dict(row) for row in db.rows(f"SELECT * FROM {table}")]
-            kept = [row for row in rows if row.get("metric") not in UNREPEATABLE]
-            left_out = ("run", "time", *UNREPEATABLE)
-            tables[table] = [{name: row[name] for name in row if name not in left_out} for row in kept]
-    return tables

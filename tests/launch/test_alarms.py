@@ -22,7 +22,8 @@ from clarinet_tui.launch.sentences import sentence
 from core.config import fields
 from core.events import Alarmed, Evaluated, Event, Resumed, StageStarted, Started, Stepped
 from tests.journal.said import evaluation, resumed, started, step
-from tests.launch.workers import make_task, said, tiny_run, work
+from tests.launch.nursery import lived
+from tests.launch.workers import make_task, said, tiny_run
 
 RECORDED = Path(__file__).with_name("recorded")
 EVEN = [[10, 0, 0, 0], [0, 10, 0, 0], [0, 0, 10, 0], [0, 0, 0, 10]]
@@ -218,7 +219,7 @@ def test_the_worker_says_its_alarms_and_calls_the_command(tmp_path: Path) -> Non
     runs = tmp_path / "runs"
     run = tiny_run(runs, make_task(tmp_path), "broken", "gac", on_nan="continue", stage1={"rate": 1e9})
     words = [f"--on-alarm={word}" for word in (sys.executable, str(script))]
-    assert work(run, *words) == 0, run.log.read_text()
+    assert lived(run, *words) == 0, run.log.read_text()
     alarm = msgspec.convert(said(run, "alarm")[0], Alarmed)
     assert (alarm.kind, alarm.over, alarm.advice) == ("not-finite", False, KINDS["not-finite"].advice)
     assert "complementary_loss is nan" in alarm.message

@@ -25,7 +25,8 @@ from core.stage1 import TRAINING_SETTINGS
 from core.train import train
 from tests.core.tiny import repeatable as without_clock
 from tests.core.tiny import steps, tiny_config, tiny_data
-from tests.launch.workers import make_task, records, repeatable, said, start, tiny_run, until, work
+from tests.launch.nursery import born, lived
+from tests.launch.workers import make_task, records, repeatable, said, tiny_run, until
 
 DATA = tiny_data()
 CONFIG = tiny_config("gac+dann")
@@ -303,7 +304,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> str:
 def first(task: str, tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     """A run that made its own stage 1."""
     run = tiny_run(tmp_path_factory.mktemp("runs"), task, "first")
-    assert work(run) == 0, run.log.read_text()
+    assert lived(run) == 0, run.log.read_text()
     return run
 
 
@@ -311,7 +312,7 @@ def test_given_labels_change_nothing_in_stage_2_and_the_journal_names_their_orig
     first: RunDirectory, task: str
 ) -> None:
     second = tiny_run(first.runs_dir, task, "second")
-    assert work(second) == 0, second.log.read_text()
+    assert lived(second) == 0, second.log.read_text()
     (made,), (given,) = said(first, "pseudo-labels"), said(second, "pseudo-labels")
     assert (made["given"], made["origin"], given["given"], given["origin"]) == (False, "", True, "first")
     assert given["origin_seconds"] == made["seconds"]
@@ -326,8 +327,8 @@ def test_given_labels_change_nothing_in_stage_2_and_the_journal_names_their_orig
 
 def test_two_runs_started_at_once_make_stage_1_once(task: str, tmp_path: Path) -> None:
     runs = [tiny_run(tmp_path, task, name, method) for name, method in (("one", "gac+dann"), ("two", "gac+dan"))]
-    workers = [start(run) for run in runs]
-    assert [worker.wait(timeout=120) for worker in workers] == [0, 0]
+    workers = [born(run) for run in runs]
+    assert [worker.wait() for worker in workers] == [0, 0]
     labelled = {run.id: said(run, "pseudo-labels")[0] for run in runs}
     (maker,) = (name for name, event in labelled.items() if not event["given"])
     (taker,) = (name for name, event in labelled.items() if event["given"])
@@ -337,16 +338,16 @@ def test_two_runs_started_at_once_make_stage_1_once(task: str, tmp_path: Path) -
 
 def test_a_waiting_run_takes_over_from_a_killed_one(task: str, tmp_path: Path) -> None:
     maker, waiter = (tiny_run(tmp_path, task, name, stage1={"epochs": 40}) for name in ("maker", "waiter"))
-    making = start(maker)
+    making = born(maker)
     try:
         until(making, maker, lambda: list((tmp_path / "stage1").glob("*/origin.json")))
         making.send_signal(signal.SIGSTOP)
-        waiting = start(waiter)
+        waiting = born(waiter)
         until(waiting, waiter, lambda: said(waiter, "notice"))
     finally:
         making.kill()
-        making.wait(timeout=60)
-    assert waiting.wait(timeout=120) == 0, waiter.log.read_text()
+        making.wait()
+    assert waiting.wait() == 0, waiter.log.read_text()
     assert said(waiter, "notice")[0]["message"].startswith(
         f"waiting for stage 1, which run maker makes (process {making.pid} on "
     )
@@ -361,23 +362,23 @@ def test_a_waiting_run_stops_when_asked_and_can_be_started_again(first: RunDirec
     run = tiny_run(runs_dir, task, "patient")
     with elsewhere.hold():
         elsewhere.begin("ghost")
-        worker = start(run)
+        worker = born(run)
         until(worker, run, lambda: said(run, "notice"))
         worker.terminate()
-        assert worker.wait(timeout=60) == 143, run.log.read_text()
+        assert worker.wait() == 143, run.log.read_text()
     assert [event["event"] for event in records(run)] == ["notice", "stopped"]
     assert "which run ghost makes" in records(run)[0]["message"]
     assert not run.has_checkpoint
     for file in made.path.iterdir():
         (elsewhere.path / file.name).write_bytes(file.read_bytes())
-    assert work(run) == 0, run.log.read_text()
+    assert lived(run) == 0, run.log.read_text()
     assert said(run, "pseudo-labels")[0]["origin"] == "first"
 
 
 def test_a_run_that_cannot_share_makes_its_own_stage_1(task: str, tmp_path: Path) -> None:
     (tmp_path / "stage1").write_text("")
     run = tiny_run(tmp_path, task, "alone")
-    assert work(run) == 0, run.log.read_text()
+    assert lived(run) == 0, run.log.read_text()
     (notice,) = said(run, "notice")
     assert "stage 1 is not shared with other runs" in notice["message"]
     assert not said(run, "pseudo-labels")[0]["given"]

@@ -14,7 +14,8 @@ from clarinet_tui.journal.environment import read_environment
 from clarinet_tui.journal.writer import JournalWriter
 from core.checkpoint import PREVIOUS
 from core.events import Noticed
-from tests.launch.workers import make_task, records, said, start, tiny_run, work
+from tests.launch.nursery import lived
+from tests.launch.workers import make_task, records, said, start, tiny_run
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +25,11 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_a_device_given_to_the_worker_counts_and_each_sitting_is_kept(task: str, tmp_path: Path) -> None:
     run = tiny_run(tmp_path, task, "moved", "clarinet", device="cuda:7")
-    assert work(run, "--device", "cpu") == 0, run.log.read_text()
+    assert lived(run, "--device", "cpu") == 0, run.log.read_text()
     assert run.read_config().device == "cuda:7"
     before = read_environment(run)
     assert (before["device"], before.get("sittings")) == ("cpu", None)
-    assert work(run, "--device", "cpu", "--resume") == 0, run.log.read_text()
+    assert lived(run, "--device", "cpu") == 0, run.log.read_text()
     now = read_environment(run)
     assert now["pid"] != before["pid"]
     assert now["sittings"] == [{"time": before["time"], "host": before["host"], "device": "cpu", "commit": None}]
@@ -40,7 +41,7 @@ def test_a_device_given_to_the_worker_counts_and_each_sitting_is_kept(task: str,
 
 def test_wrong_input_of_a_queued_run_is_its_failure(task: str, tmp_path: Path) -> None:
     run = tiny_run(tmp_path, task, "refused", device="cuda:7")
-    assert work(run, "--queued") == 2
+    assert lived(run, "--queued") == 2
     assert "clarinet: device: there is no cuda:7 here" in run.log.read_text()
     (failed,) = records(run)
     assert (failed["event"], failed["kind"]) == ("failed", "wrong input")
@@ -52,7 +53,7 @@ def test_wrong_input_of_a_queued_run_is_its_failure(task: str, tmp_path: Path) -
 
 def test_wrong_input_is_told_before_stage_1_is_asked_for(task: str, tmp_path: Path) -> None:
     run = tiny_run(tmp_path, task, "refused", batch_size=64)
-    assert work(run, "--fresh", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 2
+    assert lived(run, "--fresh", log=Path(os.devnull)) == 2
     assert list(tmp_path.iterdir()) == []
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,6 +16,12 @@ from core.resolve import resolve
 from tests.core.tiny import UNREPEATABLE, tiny_images
 
 PATIENCE = 120.0
+
+
+class Alive(Protocol):
+    """A process that can be asked whether it has ended."""
+
+    def poll(self) -> int | None: ...
 
 
 def make_task(folder: Path) -> str:
@@ -48,10 +54,6 @@ def start(run: RunDirectory, *words: str, **more: Any) -> "subprocess.Popen[str]
         return subprocess.Popen(command, text=True, cwd=run.runs_dir, env=environment, **streams)
 
 
-def work(run: RunDirectory, *words: str, **more: Any) -> int:
-    return start(run, *words, **more).wait(timeout=PATIENCE)
-
-
 def records(run: RunDirectory) -> list[dict[str, Any]]:
     """What the journal holds now."""
     if not run.journal.exists():
@@ -67,7 +69,7 @@ def repeatable(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in (*UNREPEATABLE, "time")}
 
 
-def until(process: "subprocess.Popen[str]", run: RunDirectory, found: Callable[[], object]) -> None:
+def until(process: Alive, run: RunDirectory, found: Callable[[], object]) -> None:
     """Wait for what a living worker is about to do."""
     limit = time.monotonic() + PATIENCE
     while not found():

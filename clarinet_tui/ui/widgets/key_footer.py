@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
@@ -17,13 +18,28 @@ PADDING, PALETTE = 3, 12
 
 
 class KeyFooter(Footer):
-    """Leaves out what does not fit, instead of cutting it off."""
+    """Leaves out what does not fit, instead of cutting it off; made anew only when other keys are to be shown."""
+
+    _drawn: object = None
+
+    def bindings_changed(self, screen: Screen[object]) -> None:
+        """Called whenever the focus moves, which mostly leaves the keys as they are."""
+        if not self._bindings_ready or offered(screen) != self._drawn:
+            super().bindings_changed(screen)
 
     def compose(self) -> ComposeResult:
+        self._drawn = offered(self.screen) if self._bindings_ready else None
         yield from fitting(list(super().compose()), self.screen.size.width - PALETTE)
 
     def on_resize(self) -> None:
         self.refresh(recompose=True)
+
+
+def offered(screen: Screen[object]) -> object:
+    """The keys that the screen has now, and whether they can be pressed."""
+    return [
+        (binding, enabled, tooltip) for _, binding, enabled, tooltip in screen.active_bindings.values() if binding.show
+    ]
 
 
 def fitting(keys: list[Widget], width: int) -> list[Widget]:
