@@ -33,7 +33,7 @@ class Protocol:
 # GAC+DAN, GAC+DANN and GAC+CDAN_E: one SGD at 0.005 for all networks, no warm-up.
 TWO_STEP = {"warmup_epochs": 0, "classifier_rate": 0.005, "discriminator_rate": 0.005, "scatter": 1.0}
 
-QUICK_STAGE1 = {"epochs": 6, "rate": 3e-4}
+QUICK_STAGE1 = {"epochs": 8, "optimizer": "adamw", "rate": 1e-3}
 
 PRESETS: dict[str, Protocol] = {
     "paper": Protocol("What most probably made the published numbers.", two_step=TWO_STEP),
@@ -53,12 +53,12 @@ PRESETS: dict[str, Protocol] = {
     ),
     "quick": Protocol(
         "The same algorithm, sized for minutes on a CPU.",
-        {"epochs": 3, "lambda_horizon": 1000, "rate_decay": "linear", "stage1": QUICK_STAGE1},
+        {"epochs": 2, "lambda_horizon": 1000, "rate_decay": "linear", "stage1": QUICK_STAGE1},
         {
-            "warmup_epochs": 6,
+            "warmup_epochs": 10,
+            "warmup_optimizer": "adamw",
             "warmup_rate": 5e-4,
-            "optimizer": "adamw",
-            "classifier_rate": 2e-4,
+            "classifier_rate": 1e-3,
             "discriminator_rate": 1e-3,
         },
         {**TWO_STEP, "classifier_rate": 1e-2, "discriminator_rate": 1e-2},
@@ -70,6 +70,7 @@ PRESETS: dict[str, Protocol] = {
                     "source_size": 10_000,
                     "target_size": 10_000,
                     "test_size": 2_000,
+                    "epochs": 3,
                     "stage1": {**QUICK_STAGE1, "epochs": 6},
                 },
                 {"warmup_epochs": 5},
