@@ -59,7 +59,10 @@ def sweep(
 
         print(json_.dumps([run.id for run in made]))
         return
-    print(f"{len(made)} runs queued, {made[0].id} to {made[-1].id}. Watch them: clarinet-tui, or clarinet queue")
+    if len(made) == 1:
+        print(f"1 run queued, {made[0].id}. Watch it: clarinet-tui, or clarinet queue")
+    else:
+        print(f"{len(made)} runs queued, {made[0].id} to {made[-1].id}. Watch them: clarinet-tui, or clarinet queue")
 
 
 def _grid(
