@@ -20,6 +20,12 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are cores: tests of processes and of the app wait for a third of their time."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
 def pytest_collection_finish() -> None:
     """What was imported stays for good: looking through it for garbage again and again took 40 % of the app's tests."""
     gc.collect()
