@@ -119,12 +119,14 @@ def test_a_reused_pid_is_never_taken_for_the_supervisor(runs: Path) -> None:
 def test_a_run_directory_made_read_only_while_its_worker_writes(tmp_path: Path) -> None:
     """What it has opened it can write, but no checkpoint: it ends with a sentence, and goes on when it may."""
     task = make_task(tmp_path)
-    settings = {"epochs": 60, "checkpoint_minutes": 0.001}
+    settings = {"epochs": 12, "checkpoint_minutes": 0.001}
     alone, spoilt = (tiny_run(tmp_path / name, task, name, "clarinet", **settings) for name in ("alone", "spoilt"))
     log = tmp_path / "log"
     worker = born(spoilt, log=log)
     until(lambda: spoilt.has_checkpoint or worker.poll() is not None, tmp_path)
+    worker.send_signal(signal.SIGSTOP)
     with read_only(spoilt.path):
+        worker.send_signal(signal.SIGCONT)
         assert worker.wait() == 1, log.read_text()
     assert "Read-only file system" in said(spoilt, "failed")[0]["message"]
     assert lived(spoilt, log=log) == 0, log.read_text()
