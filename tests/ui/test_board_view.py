@@ -14,7 +14,7 @@ from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.run_table import RunTable
 from tests.evidence.made import finished
 from tests.ui.boards import board_runs
-from tests.ui.conftest import SIZES, make_app, screen_text, until
+from tests.ui.conftest import PATIENCE, SIZES, make_app, screen_text, until
 from tests.ui.queues import dismissed, hold_queue, queue_of, waiting
 
 FRAMES = "│▌▁▂▃▄▅▆▇█"
@@ -113,7 +113,8 @@ async def test_down_leads_into_the_ablations_and_a_key_jumps_there(runs_dir: Pat
         await until(pilot, lambda: "Avg." in screen_text(app), "the averages with the last task")
 
 
-async def test_a_click_points_and_two_open(runs_dir: Path) -> None:
+async def test_a_click_points_and_two_open(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ClarinetApp, "CLICK_CHAIN_TIME_THRESHOLD", PATIENCE)  # a busy machine clicks slowly
     board_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -124,6 +125,18 @@ async def test_a_click_points_and_two_open(runs_dir: Path) -> None:
         assert table.cell == ("clarinet", "M->U"), "titles and labels are no cells"
         await pilot.click(BoardTable, offset=(70, 4), times=2)
         await until(pilot, lambda: app.current_mode == "history", "History")
+
+
+async def test_a_click_at_the_edge_of_a_cell_is_its_own(runs_dir: Path) -> None:
+    board_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 48)) as pilot:
+        table = await opened(pilot)
+        edge = table.gutter.left + table._sheet.label + 4 * table._sheet.column
+        await pilot.click(BoardTable, offset=(edge, 3))
+        assert table.cell == ("clarinet", "U->M")
+        await pilot.click(BoardTable, offset=(edge - 1, 3))
+        assert table.cell == ("gac+cdan-e", "U->M")
 
 
 async def test_a_narrow_terminal_moves_along_the_methods(runs_dir: Path) -> None:
