@@ -30,10 +30,11 @@ def held(runs_dir: Path) -> Iterator[Path]:
 
 
 async def opened(pilot: Pilot[None], words: str = "5/5") -> BoardTable:
-    await pilot.press("5")
+    """The board of everything that was there when the app began."""
     app = pilot.app
     assert isinstance(app, ClarinetApp)
     await until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the history")
+    await pilot.press("5")
     await until(pilot, lambda: words in screen_text(app), "the board")
     await until(pilot, lambda: app.session.machine, "the machine")
     return app.screen.query_one(BoardTable)
@@ -124,6 +125,18 @@ async def test_a_click_points_and_two_open(runs_dir: Path) -> None:
         assert table.cell == ("clarinet", "M->U"), "titles and labels are no cells"
         await pilot.click(BoardTable, offset=(70, 4), times=2)
         await until(pilot, lambda: app.current_mode == "history", "History")
+
+
+async def test_a_click_at_the_edge_of_a_cell_is_its_own(runs_dir: Path) -> None:
+    board_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 48)) as pilot:
+        table = await opened(pilot)
+        edge = table.gutter.left + table._sheet.label + 4 * table._sheet.column
+        await pilot.click(BoardTable, offset=(edge, 3))
+        assert table.cell == ("clarinet", "U->M")
+        await pilot.click(BoardTable, offset=(edge - 1, 3))
+        assert table.cell == ("gac+cdan-e", "U->M")
 
 
 async def test_a_narrow_terminal_moves_along_the_methods(runs_dir: Path) -> None:

@@ -194,11 +194,12 @@ class BoardTable(Guarded, ScrollView, can_focus=True):
             self.post_message(self.CellChosen(*self.cell))
 
     def on_click(self, event: events.Click) -> None:
-        number = self.scroll_offset.y + event.y
-        if number >= len(self._lines) or event.x < self._sheet.label:
+        place = event.get_content_offset(self)
+        number = self.scroll_offset.y + place.y if place else len(self._lines)
+        if place is None or number >= len(self._lines) or place.x < self._sheet.label:
             return
         line = self._lines[number]
-        column = (event.x - self._sheet.label) // self._sheet.column + self._first.get(line.table, 0)
+        column = (place.x - self._sheet.label) // self._sheet.column + self._first.get(line.table, 0)
         if line.row is not None and column < len(line.places) - 1:
             self._go_to(Spot(line.table, line.row, column))
             if event.chain == 2:
