@@ -49,7 +49,7 @@ def _tasks(comparison: Comparison) -> "Iterator[RenderableType]":
         if task in compared or not compared:
             yield Text(printable(short_name(task)), style="bold")
             yield _sides(sides)
-            yield from (Text(f"· {printable(line)}", style="dim") for side in sides for line in _left_out(side))
+            yield from (Text(f"· {printable(line)}", style="dim") for side in sides for line in left_out_in_words(side))
             yield Text()
 
 
@@ -83,9 +83,9 @@ def _sides(sides: Sequence[Side]) -> "Table":
             side.title,
             side.preset or "?",
             f"{side.accuracy.n}/{len(side.runs)}",
-            _spread(side.accuracy),
-            _spread(side.source_accuracy),
-            _spread(side.pseudo_label_accuracy),
+            spread(side.accuracy),
+            spread(side.source_accuracy),
+            spread(side.pseudo_label_accuracy),
             "–" if side.seconds.mean is None else ("≥" if side.cost_unknown else "") + duration(side.seconds.mean),
             duration(side.total_seconds),
         ]
@@ -107,7 +107,7 @@ def _contrast(contrast: Contrast) -> "Iterator[RenderableType]":
             row = (f"  {pair.seed}", f"{pair.left:.2f}", f"{pair.right:.2f}", f"{pair.difference:+.2f}")
             table.add_row(*map(Text, row))
         yield table
-    for line in _unpaired(contrast, left, right):
+    for line in unpaired_in_words(contrast, left, right):
         yield Text(printable(f"  {line}"), style="dim")
     yield from (Text(printable(f"  caution: {caution}"), style="yellow") for caution in contrast.cautions)
     if contrast.settings:
@@ -130,9 +130,9 @@ def differences_in_words(contrast: Contrast) -> list[str]:
         return ["no pairs of equal seed and label draw", *_welch(contrast)]
     lines = [f"{found.difference.mean:+.2f} points over {count} {'pair' if count == 1 else 'pairs'}"]
     if found.interval:
-        lines[0] += f", 95 % {_between(found.interval)} (paired t)"
+        lines[0] += f", 95 % {between(found.interval)} (paired t)"
     if found.bootstrap:
-        lines.append(f"bootstrap 95 % {_between(found.bootstrap)} ({BOOTSTRAP})")
+        lines.append(f"bootstrap 95 % {between(found.bootstrap)} ({BOOTSTRAP})")
     if contrast.p is not None:
         tests = "1 comparison" if contrast.comparisons == 1 else f"{contrast.comparisons} comparisons"
         lines.append(f"p {_p(contrast.p)} (paired t-test, Holm, corrected for {tests})")
@@ -147,11 +147,12 @@ def _welch(contrast: Contrast) -> list[str]:
     unpaired = contrast.unpaired
     if unpaired is None:
         return []
-    interval = f", 95 % {_between(unpaired.interval)} (Welch)" if unpaired.interval else ""
+    interval = f", 95 % {between(unpaired.interval)} (Welch)" if unpaired.interval else ""
     return [f"means differ by {unpaired.difference:+.2f} points{interval}, runs taken as independent"]
 
 
-def _unpaired(contrast: Contrast, left: str, right: str) -> list[str]:
+def unpaired_in_words(contrast: Contrast, left: str, right: str) -> list[str]:
+    """Seeds and runs that are in no pair, and why."""
     found = [f"seed {refused.seed} is no pair: {refused.reason}" for refused in contrast.refused]
     for name, seeds in ((left, contrast.paired.only_left), (right, contrast.paired.only_right)):
         if seeds:
@@ -168,7 +169,7 @@ def _settings(contrast: Contrast, left: str, right: str) -> "Table":
 
     table = _table("  setting", left, right)
     for name, one, two in contrast.settings[:MOST_SETTINGS]:
-        table.add_row(*(Text(printable(text)) for text in (f"  {name}", _value(one), _value(two))))
+        table.add_row(*(Text(printable(text)) for text in (f"  {name}", value_of(one), value_of(two))))
     if len(contrast.settings) > MOST_SETTINGS:
         table.add_row(Text(f"  and {len(contrast.settings) - MOST_SETTINGS} more"))
     return table
@@ -184,17 +185,19 @@ def _table(*columns: str) -> "Table":
     return table
 
 
-def _left_out(side: Side) -> list[str]:
+def left_out_in_words(side: Side) -> list[str]:
+    """Runs of the side's method and task that do not count, and why."""
     return [f"left out: {side.title}: {left.reason} ({' '.join(left.runs)})" for left in side.left_out]
 
 
-def _spread(summary: Summary) -> str:
+def spread(summary: Summary) -> str:
+    """Mean±std, a dash where nothing is known."""
     if summary.mean is None:
         return "–"
     return f"{summary.mean:.2f}" + ("" if summary.std is None else f"±{summary.std:.2f}")
 
 
-def _between(interval: Interval) -> str:
+def between(interval: Interval) -> str:
     return f"{interval.low:+.2f} to {interval.high:+.2f}"
 
 
@@ -202,7 +205,8 @@ def _p(p: float) -> str:
     return "< 0.0001" if p < 1e-4 else f"= {p:.4f}"
 
 
-def _value(value: Any) -> str:
+def value_of(value: Any) -> str:
+    """A setting for people."""
     if isinstance(value, bool) or value is None:
         return "–" if value is None else str(value).lower()
     return number(value) if isinstance(value, float) else str(value)

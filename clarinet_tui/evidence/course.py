@@ -11,9 +11,9 @@ from core.methods import find_method
 if TYPE_CHECKING:
     from clarinet_tui.evidence.bands import Curve
 
-Axis = Literal["epoch", "adaptation epoch", "samples", "device time"]
+Axis = Literal["epoch", "adaptation epoch", "samples", "device time", "iteration"]
 AXES: tuple[Axis, ...] = get_args(Axis)
-EXACT: frozenset[Axis] = frozenset({"epoch", "adaptation epoch"})
+EXACT: frozenset[Axis] = frozenset({"epoch", "adaptation epoch", "iteration"})
 """Axes on which runs of one protocol have the same places; the others need a grid."""
 Row = Mapping[str, Any]
 
@@ -100,16 +100,17 @@ def curve(evaluations: Sequence[Row], metric: str, axis: Axis, course: Course) -
     """A metric along an axis; evaluations that have no place on it are left out, unknown values are gaps."""
     import numpy as np
 
-    points = [(_place(row, axis, course), row.get(metric)) for row in evaluations]
+    points = [(place_of(row, axis, course), row.get(metric)) for row in evaluations]
     known = [(place, np.nan if value is None else value) for place, value in points if place is not None]
     x, y = zip(*known, strict=True) if known else ((), ())
     return np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)
 
 
-def _place(row: Row, axis: Axis, course: Course) -> float | None:
+def place_of(row: Row, axis: Axis, course: Course) -> float | None:
+    """Where an evaluation lies on the axis, if it has a place there."""
     if axis == "samples":
         return course.samples(row)
     if axis == "device time":
         return None if row["seconds"] is None else course.seconds(row["seconds"])
-    found: float | None = row["epoch" if axis == "epoch" else "adaptation_epoch"]
+    found: float | None = row[axis.replace(" ", "_")]
     return found

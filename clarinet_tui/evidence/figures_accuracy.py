@@ -32,6 +32,7 @@ UNITS: dict[Axis, tuple[tuple[float, str], ...]] = {
         (60.0, "device time (min)"),
         (1.0, "device time (s)"),
     ),
+    "iteration": ((1.0, "iteration"),),
 }
 
 

@@ -24,6 +24,14 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     sort: str = "created"
     pane: str = "charts"
     axis: str = "iteration"
+    compare_axis: str = "epoch"
+    compare_band: str = "std"
+    compare_members: str = "shown"
+    """Whether runs are shown behind the mean of their side: shown or hidden."""
+    compare_layout: str = "beside"
+    """Whether the families are beside each other or over each other: beside or over."""
+    compare_pane: str = "both"
+    """Charts, numbers or both; on a low screen both is charts."""
 
 
 def place(environ: Mapping[str, str] = os.environ) -> Path:

@@ -11,6 +11,7 @@ from clarinet_tui.history.database import NAME, Database
 from clarinet_tui.history.queries import RunRow, count_runs, evaluations, get_run, list_runs, series
 from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.ui.board_reader import BoardReader
+from clarinet_tui.ui.compare_reader import CompareReader
 from clarinet_tui.ui.detail_reader import DetailReader
 from clarinet_tui.ui.snapshot import Curves, CurvesWanted, Listing, QueryProblem, Snapshot, Wanted
 from clarinet_tui.ui.states import LIVE
@@ -37,6 +38,7 @@ class Reader:
     def __post_init__(self) -> None:
         self._papers = DetailReader(self.runs_dir)
         self._board = BoardReader(self.runs_dir)
+        self._comparer = CompareReader(self.runs_dir)
 
     def look(self, wanted: Wanted, *, settled: bool = True, trouble: str = "") -> Snapshot | None:
         """A snapshot, or None if it would be the same as the last one."""
@@ -53,6 +55,7 @@ class Reader:
                 _listing(db, wanted),
                 self._all_curves(db, wanted),
                 self._detail(db, wanted.detail, glance),
+                self._comparer.read(db, wanted.comparison) if wanted.comparison else None,
                 words_of(db) if wanted.words else {},
                 trouble,
                 settled,
@@ -73,6 +76,7 @@ class Reader:
         self._curves.clear()
         self._papers.close()
         self._board.close()
+        self._comparer.close()
 
     def _open(self) -> Database | None:
         path = self.database or self.runs_dir / NAME

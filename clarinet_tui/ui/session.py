@@ -40,7 +40,9 @@ class Session:
     overlaid: tuple[str, ...] = ()
     """Runs that the Live view shows over each other; with fewer than two, it shows the watched one."""
     compared: tuple[str, ...] = field(default_factory=tuple)
-    """The runs in the Compare view."""
+    """The runs in the Compare view, if they were chosen by hand."""
+    compared_queries: tuple[str, str] | None = None
+    """What is compared, if it was said in queries; with neither, the view chooses itself."""
     data_dir: Path = Path("data")
     database: Path | None = None
     watch: Callable[[str, bool], None] = lambda view, wanted: None

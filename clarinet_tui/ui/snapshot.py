@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow, Series
     from clarinet_tui.ui.board_seen import BoardSeen, BoardWanted
+    from clarinet_tui.ui.compared import Compared, ComparisonWanted
     from clarinet_tui.ui.detail import Detail, DetailWanted
     from clarinet_tui.ui.pace import Pace
 
@@ -29,7 +30,7 @@ class CurvesWanted:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the visible screen needs: a page of the history, curves of some runs, papers of one, the board of all."""
+    """What the visible screen needs: a page, curves of some runs, papers of one, a comparison, the board of all."""
 
     query: str = ""
     sort: str = "created"
@@ -38,6 +39,7 @@ class Wanted:
     limit: int = PAGE
     curves: tuple[CurvesWanted, ...] = ()
     detail: DetailWanted | None = None
+    comparison: ComparisonWanted | None = None
     trends: bool = False
     """Whether running runs are shown with how their target accuracy went."""
     words: bool = False
@@ -87,6 +89,7 @@ class Snapshot:
     listing: Listing = field(default_factory=Listing)
     curves: Mapping[str, Curves] = field(default_factory=dict)
     detail: Detail | None = None
+    comparison: Compared | None = None
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     problem: str = ""
     """A sentence for the user, if something could not be read."""

@@ -1,103 +1,301 @@
-"""Compare: two runs side by side on the same axes, crosshairs in step."""
+"""Compare: one-step left, two-step right, with bands over seeds; below, what may be said of the differences."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Static
+from textual.containers import Vertical
+from textual.content import Content
 
-from clarinet_tui.ui import facts
-from clarinet_tui.ui.difference import differences
+from clarinet_tui.evidence.lines import short_name
+from clarinet_tui.ui.commands import Choice
+from clarinet_tui.ui.compared import BANDS, FAMILIES, MEASURES, BandName, ComparisonWanted
+from clarinet_tui.ui.facts import said
 from clarinet_tui.ui.screens.view import ViewScreen
+from clarinet_tui.ui.session import MOST_OVERLAID
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot import Curves
-    from clarinet_tui.ui.widgets.run_charts import RunCharts
+    from clarinet_tui.evidence.course import Axis
+    from clarinet_tui.ui.compared import Compared
+    from clarinet_tui.ui.widgets.compare_charts import CompareCharts
+    from clarinet_tui.ui.widgets.contrast_pane import ContrastPane
 
-HINT = "Nothing to compare yet: in History, select two runs with space, then press c."
-
-SIDE_WITH_RESULTS = 90
-"""The width of a side from which on its title also says what the run has reached."""
+AXES: tuple[Axis, ...] = ("epoch", "adaptation epoch", "samples", "device time", "iteration")
+PANES = ("both", "charts", "numbers")
+HINT = "In History, select runs with space and press c, or press / here and say which runs with two queries."
+LOW = 36
+"""Rows below which there is room for the charts or the numbers, not for both."""
+NEED_NUMBERS = frozenset({"next", "scroll_pane", "watch", "copy"})
 
 
 class CompareScreen(ViewScreen):
-    """One-step on the left, two-step on the right; below, what differs."""
+    """What is compared was chosen by hand or by queries, or is what the newest task has of both families."""
 
     NAME = "compare"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "axis", "X axis", id="compare.axis", tooltip="Iteration, epoch, adaptation epoch or time"),
+        Binding(
+            "slash", "choose", "Choose", key_display="/", id="compare.choose", tooltip="Say which runs, by queries"
+        ),
+        Binding(
+            "x", "axis", "X axis", id="compare.axis", tooltip="Epochs, adaptation epochs, samples, time, iterations"
+        ),
+        Binding("v", "overlay", "Overlay", id="compare.overlay", tooltip="Side by side, or everything in one chart"),
+        Binding("b", "band", "Band", id="compare.band", tooltip="Band: std, 95 % interval, min–max or none"),
+        Binding("B", "members", "Seeds", id="compare.members", tooltip="Show or hide the runs behind their mean"),
+        Binding("M", "measure", "Measure", id="compare.measure", tooltip="The next accuracy or loss"),
+        Binding("p,right_square_bracket", "pane(1)", "Pane", id="compare.pane", tooltip="Charts, numbers or both"),
+        Binding("P,left_square_bracket", "pane(-1)", "Previous pane", id="compare.previous_pane", show=False),
+        Binding("j,down", "next(1)", "Next difference", id="compare.next", show=False),
+        Binding("k,up", "next(-1)", "Previous difference", id="compare.previous", show=False),
+        Binding("J", "scroll_pane(3)", "Scroll the numbers down", id="compare.down", show=False),
+        Binding("K", "scroll_pane(-3)", "Scroll the numbers up", id="compare.up", show=False),
+        Binding("enter", "watch", "Watch", id="compare.watch", tooltip="These runs over each other", show=False),
+        Binding("y", "copy", "Copy command", id="compare.copy", tooltip="Copy the command line", show=False),
         Binding("w", "swap", "Swap sides", id="compare.swap", show=False),
         Binding("escape", "app.view('history')", "Back", id="compare.back"),
     ]
 
     def compose(self) -> ComposeResult:
-        from clarinet_tui.ui.widgets.run_charts import RunCharts
+        from clarinet_tui.ui.widgets.compare_charts import CompareCharts
+        from clarinet_tui.ui.widgets.contrast_pane import ContrastPane
 
         yield self.top_bar()
-        yield Static(HINT, id="compare-hint", markup=False)
-        with Horizontal(id="compare"):
-            for side in ("left", "right"):
-                with Vertical(id=side, classes="side"):
-                    yield Words(classes="side-title")
-                    yield RunCharts(self.session.chart_glyphs(), id=f"{side}-charts")
-        yield Words(id="differences")
+        yield FilterLine(" one-step / ", id="one-step")
+        yield FilterLine(" two-step / ", id="two-step")
+        yield Words(id="choice")
+        yield Words(id="compare-hint")
+        with Vertical(id="compared"):
+            yield CompareCharts(self.session.chart_glyphs(), id="compare-charts")
+            yield ContrastPane(id="numbers")
         yield KeyFooter()
 
     def on_mount(self) -> None:
-        for charts in self._sides():
-            charts.loss.scale = "symlog"
-            charts.begin_with(self.session.left.axis)
-        self._sides()[0].accuracy.focus()
+        left = self.session.left
+        self._axis: Axis = next((axis for axis in AXES if axis == left.compare_axis), "epoch")
+        self._metric = next(iter(MEASURES))
+        self._width = 200
+        self._compared: Compared | None = None
+        self._charts.band = next((band for band in BANDS if band == left.compare_band), "std")
+        self._charts.members = left.compare_members != "hidden"
+        self._charts.overlaid = left.compare_layout == "over"
+        self._pane = left.compare_pane if left.compare_pane in PANES else "both"
+        self._arrange()
+        self._reveal(False)
 
-    def _sides(self) -> list[RunCharts]:
-        from clarinet_tui.ui.widgets.run_charts import RunCharts
+    @property
+    def _charts(self) -> CompareCharts:
+        from clarinet_tui.ui.widgets.compare_charts import CompareCharts
 
-        return list(self.query(RunCharts))
+        return self.query_one(CompareCharts)
+
+    @property
+    def _numbers(self) -> ContrastPane:
+        from clarinet_tui.ui.widgets.contrast_pane import ContrastPane
+
+        return self.query_one(ContrastPane)
+
+    @property
+    def _lines(self) -> tuple[FilterLine, FilterLine]:
+        return self.query_one("#one-step", FilterLine), self.query_one("#two-step", FilterLine)
 
     def wanted(self) -> Wanted:
-        pairs = zip(self.session.compared, self._sides(), strict=False)
-        return Wanted(curves=tuple(charts.wanted(run) for run, charts in pairs))
+        self._width = self._charts.left.size.width * 2 or self._width
+        contrast = self._numbers.contrast
+        asked = ComparisonWanted(
+            runs=() if self.session.compared_queries else self.session.compared,
+            queries=self.session.compared_queries,
+            metric=self._metric,
+            axis=self._axis,
+            width=self._width,
+            place=(contrast.left.task, contrast.left.preset) if contrast else None,
+        )
+        return Wanted(comparison=asked, words=any(line.typing for line in self._lines))
 
     def show(self, snapshot: Snapshot) -> None:
-        found = [curves for run in self.session.compared if (curves := snapshot.curves.get(run))]
-        shown = len(found) == 2
-        self.query_one("#compare-hint").display = len(self.session.compared) < 2
-        self.query_one("#compare").display = self.query_one("#differences").display = shown
-        if shown:
-            self._show_pair(found)
-            if self.focused is None:
-                self._sides()[0].accuracy.focus()
-        elif self.session.compared:
+        compared = snapshot.comparison
+        if compared is None:
+            if snapshot.settled and not snapshot.listing.all_runs:
+                self._say_nothing("Nothing to compare yet: there are no runs.")
+            self.ask()
+            return
+        for number, line in enumerate(self._lines):
+            if compared.problems:
+                line.show(compared.matches[number], compared.problems[number], snapshot.words)
+        if compared is not self._compared:
+            self._compared = compared
+            self._show_all(compared)
+
+    def _show_all(self, compared: Compared) -> None:
+        if not compared.parts:
+            self._say_nothing(compared.sentence)
+            return
+        self._reveal(True)
+        self.query_one("#choice", Words).say(self._choice(compared))
+        self._numbers.show(compared)
+        self._charts.show(compared, self._numbers.front)
+        self.refresh_bindings()
+        if self.focused is None:
+            self._charts.left.focus()
+        if self.wanted().comparison != compared.wanted:
             self.ask()
 
-    def _show_pair(self, pair: list[Curves]) -> None:
-        sides = self._sides()
-        for side, charts, curves in zip(("#left", "#right"), sides, pair, strict=True):
-            wide = self.size.width >= 2 * SIDE_WITH_RESULTS
-            line = facts.brief(curves.run) if wide else facts.title(curves.run)
-            self.query_one(f"{side} .side-title", Words).say(line)
-            charts.show(curves)
-        sides[0].share_axes(sides[1])
-        # Once more when the sides have their sizes: how many rows a legend needs depends on them.
-        self.call_after_refresh(sides[0].share_axes, sides[1])
-        self.query_one("#differences", Words).say(differences(pair[0].run, pair[1].run, self.size.height >= 36))
+    def _reveal(self, found: bool) -> None:
+        self.query_one("#compared").display = self.query_one("#choice").display = found
+        self.query_one("#compare-hint").display = not found
+
+    def _say_nothing(self, sentence: str) -> None:
+        self._reveal(False)
+        said_so = Content("\n\n").join([said((sentence, "strong")), said((HINT, ""))])
+        self.query_one("#compare-hint", Words).say(said_so)
+
+    def _choice(self, compared: Compared) -> Content:
+        """What is compared, and why that."""
+        runs = compared.comparison.runs if compared.comparison else ()
+        counts = [sum(run.family == family for run in runs) for family in FAMILIES]
+        words = " + ".join(f"{count} {family}" for count, family in zip(counts, FAMILIES, strict=True) if count)
+        place = compared.part.place if compared.part else ("?", None)
+        where = f"{short_name(place[0])} {place[1] or ''}".strip()
+        queries = "  ·  ".join(filter(None, dict.fromkeys(self.session.compared_queries or ())))
+        return said(
+            (f"{where}  ", "strong"), (f"{words} runs  ", ""), (f"{compared.sentence}  ", "muted"), (queries, "tag")
+        )
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "swap":
+            return len(self.session.compared) > 1 and self.session.compared_queries is None
+        return not (action in NEED_NUMBERS and not (self._compared and self._compared.parts))
+
+    def _redraw(self) -> None:
+        if self._compared and self._compared.parts:
+            self._charts.show(self._compared, self._numbers.front)
+
+    def _arrange(self) -> None:
+        """Which panes are seen; where it is low, both is too much."""
+        pane = "charts" if self._pane == "both" and self.size.height < LOW else self._pane
+        self.set_class(pane == "charts", "-charts")
+        self.set_class(pane == "numbers", "-numbers")
+
+    def on_resize(self) -> None:
+        self._arrange()
+
+    def action_pane(self, step: int) -> None:
+        panes = PANES if self.size.height >= LOW else PANES[1:]
+        now = self._pane if self._pane in panes else "charts"
+        self._use_pane(panes[(panes.index(now) + step) % len(panes)])
+
+    def _use_pane(self, pane: str) -> None:
+        self._pane = pane
+        self.session.remember(compare_pane=pane)
+        self._arrange()
+        if pane == "numbers":
+            self.query_one("#contrast").focus()
+        else:
+            self._charts.left.focus()
 
     def action_axis(self) -> None:
-        first, second = self._sides()
-        axis = first.next_axis()
-        self.session.remember(axis=axis)
-        second.use_axis(axis)
-        first.share_axes(second)
+        self._use_axis(AXES[(AXES.index(self._axis) + 1) % len(AXES)])
+
+    def _use_axis(self, axis: Axis) -> None:
+        self._axis = axis
+        self.session.remember(compare_axis=axis)
         self.ask()
 
-    def action_swap(self) -> None:
-        self.session.compared = self.session.compared[::-1]
-        if self.session.snapshot:
-            self.show(self.session.snapshot)
+    def action_measure(self) -> None:
+        """The next that any run has is found by asking: unknown ones draw nothing."""
+        known = list(MEASURES)
+        self._use_measure(known[(known.index(self._metric) + 1) % len(known)])
+
+    def _use_measure(self, metric: str) -> None:
+        self._metric = metric
         self.ask()
+
+    def action_band(self) -> None:
+        names = list(BANDS)
+        self._use_band(names[(names.index(self._charts.band) + 1) % len(names)])
+
+    def _use_band(self, band: BandName) -> None:
+        self._charts.band = band
+        self.session.remember(compare_band=band)
+        self._redraw()
+
+    def action_members(self) -> None:
+        self._charts.members = not self._charts.members
+        self.session.remember(compare_members="shown" if self._charts.members else "hidden")
+        self._redraw()
+
+    def action_overlay(self) -> None:
+        self._charts.overlaid = not self._charts.overlaid
+        self.session.remember(compare_layout="over" if self._charts.overlaid else "beside")
+        self._redraw()
+        self._charts.left.focus()
+
+    def action_next(self, step: int) -> None:
+        self._numbers.step(step)
+        self._redraw()
+        self.ask()
+
+    def action_scroll_pane(self, lines: int) -> None:
+        self._numbers.scroll(lines)
+
+    def action_swap(self) -> None:
+        """The left side becomes the last one."""
+        self.session.compared = self.session.compared[::-1]
+        self.ask()
+
+    def action_watch(self) -> None:
+        """The runs of the difference under the cursor, in the Live view."""
+        contrast = self._numbers.contrast
+        if contrast:
+            runs = tuple(fact.run for side in (contrast.left, contrast.right) for fact in side.runs)
+            self.session.overlaid, self.session.watched = runs[:MOST_OVERLAID], runs[0]
+            self.app.switch_mode("live")
+
+    def action_copy(self) -> None:
+        if self._compared:
+            self.app.copy_to_clipboard(self._compared.command)
+            self.notify(self._compared.command, title="Copied", timeout=6, markup=False)
+
+    async def action_choose(self) -> None:
+        """Both query lines, with what is compared now."""
+        queries = (self._compared.queries if self._compared else None) or ("", "")
+        for line, query in reversed(list(zip(self._lines, queries, strict=True))):
+            await line.open(query)
+        self.ask()
+
+    def on_filter_line_filter_changed(self, event: FilterLine.FilterChanged) -> None:
+        before = self.session.compared_queries or (self._compared.queries if self._compared else None) or ("", "")
+        one, two = (
+            event.query if line is event.line else query for line, query in zip(self._lines, before, strict=True)
+        )
+        self.session.compared, self.session.compared_queries = (), (one, two)
+        self.ask()
+
+    def on_filter_line_filter_left(self, event: FilterLine.FilterLeft) -> None:
+        one, two = self._lines
+        if event.kept and event.line is one:
+            one.display = True
+            self.call_after_refresh(two.open)
+            return
+        if not event.kept:
+            self.session.compared_queries = None
+        one.display = two.display = False
+        self._charts.left.focus()
+        self.ask()
+
+    def choices(self) -> Iterable[Choice]:
+        for axis in AXES:
+            yield Choice(f"X axis: {axis}", f"Align the runs by {axis}", partial(self._use_axis, axis))
+        for band, name in BANDS.items():
+            yield Choice(f"Band: {name}", f"Around each mean: {name}", partial(self._use_band, band))
+        for metric, name in MEASURES.items():
+            yield Choice(f"Measure: {name}", f"Draw {name.lower()}", partial(self._use_measure, metric))
+        for pane in PANES:
+            yield Choice(f"Pane: {pane}", f"Show {pane}", partial(self._use_pane, pane))

@@ -34,7 +34,13 @@ class HistoryScreen(ActingScreen):
     NAME = "history"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter", key_display="/", id="history.filter"),
-        Binding("c", "compare", "Compare", id="history.compare", tooltip="Compare the two selected runs"),
+        Binding(
+            "c",
+            "compare",
+            "Compare",
+            id="history.compare",
+            tooltip="Compare the selected runs; with none selected, the newest task's",
+        ),
         Binding("v", "overlay", "Overlay", id="history.overlay", tooltip="Watch the selected runs over each other"),
         Binding("o", "sort", "Order", id="history.sort", tooltip="Order by date, accuracy, method, task or time"),
         Binding("p,right_square_bracket", "pane(1)", "Pane", id="history.next_pane", tooltip="Next pane of the run"),
@@ -221,12 +227,13 @@ class HistoryScreen(ActingScreen):
         return tuple(sorted(runs, key=lambda run: families.get(run, "") == "two-step"))
 
     def action_compare(self) -> None:
-        """The two selected runs; with one selected, that and the one under the cursor."""
+        """The selected runs; with one selected, that and the one under the cursor; with none, what the view chooses."""
         table = self.query_one(RunTable)
-        under = [table.cursor_run.id] if table.cursor_run else []
-        chosen = tuple(dict.fromkeys([*table.selected, *under]))[:2]
-        if len(chosen) < 2:
-            self.notify("Select two runs with space, then press c to compare them.", timeout=4)
+        chosen = table.selected
+        if len(chosen) == 1 and table.cursor_run:
+            chosen = tuple(dict.fromkeys([*chosen, table.cursor_run.id]))
+        if len(chosen) == 1:
+            self.notify("Select another run with space, then press c to compare them.", timeout=4)
             return
-        self.session.compared = self._one_step_first(chosen)
+        self.session.compared, self.session.compared_queries = self._one_step_first(chosen), None
         self.app.switch_mode("compare")

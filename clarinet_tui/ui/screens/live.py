@@ -36,7 +36,7 @@ class LiveScreen(ActingScreen):
         Binding("x", "axis", "X axis", id="live.axis", tooltip="Iteration, epoch, adaptation epoch or time"),
         Binding("M", "measure", "Measure", id="live.measure", tooltip="Of runs over each other: the next measure"),
         Binding("p,right_square_bracket,P,left_square_bracket", "log", "Log", key_display="p", id="live.log"),
-        Binding("c", "compare", "Compare", id="live.compare", tooltip="The first two of these runs side by side"),
+        Binding("c", "compare", "Compare", id="live.compare", tooltip="These runs side by side"),
         Binding("j", "other_run(1)", "Next run", id="live.next", show=False),
         Binding("k", "other_run(-1)", "Previous run", id="live.previous", show=False),
         Binding("escape", "app.view('history')", "Back", id="live.back"),
@@ -174,7 +174,7 @@ class LiveScreen(ActingScreen):
         self._charts.next_measure()
 
     def action_compare(self) -> None:
-        self.session.compared = self.session.overlaid[:2]
+        self.session.compared, self.session.compared_queries = self.session.overlaid, None
         self.app.switch_mode("compare")
 
     def choices(self) -> Iterable[Choice]:

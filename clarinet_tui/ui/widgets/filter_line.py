@@ -43,14 +43,19 @@ class FilterLine(Guarded, Vertical):
     class FilterChanged(Message):
         """Another query is to be shown."""
 
+        line: FilterLine
         query: str
 
     @dataclass
     class FilterLeft(Message):
-        """The user is done with typing."""
+        """The user is done with typing, and has kept the query or taken it away."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        line: FilterLine
+        kept: bool
+
+    def __init__(self, prompt: str = PROMPT, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
+        self._prompt = prompt
         self._pause: Timer | None = None
         self._applied = ""
         self._known: Mapping[str, tuple[str, ...]] = {}
@@ -70,7 +75,7 @@ class FilterLine(Guarded, Vertical):
 
         line = Input(placeholder="method:clarinet task:U->M acc>80 state:finished tag:icml", compact=True)
         line.cursor_blink = self.app.animation_level != "none"
-        prompt = Static(PROMPT, classes="prompt", markup=False)
+        prompt = Static(self._prompt, classes="prompt", markup=False)
         await self.mount(
             Horizontal(prompt, line, Words(classes="matches"), classes="line"),
             Words(classes="candidates"),
@@ -89,10 +94,13 @@ class FilterLine(Guarded, Vertical):
     def typing(self) -> bool:
         return self.display and self._input is not None and self._input.has_focus
 
-    async def open(self) -> None:
+    async def open(self, query: str | None = None) -> None:
+        """For typing; with a query in it, if one is given, which is as if it were applied."""
         if self._input is None:
             await self._fill()
         assert self._input is not None
+        if query is not None:
+            self.put(query)
         self.display = True
         self._input.focus()
         self._look_ahead()
@@ -105,6 +113,13 @@ class FilterLine(Guarded, Vertical):
         self._input.value = query
         self.display = True
         self._apply()
+
+    def put(self, query: str) -> None:
+        """A query that is in use already: nothing is announced."""
+        self._applied = query
+        if self._input:
+            self._input.value = query
+            self._input.cursor_position = len(query)
 
     def show(self, total: int, problem: QueryProblem | None, known: Mapping[str, tuple[str, ...]]) -> None:
         """How many runs match, or what is wrong and where."""
@@ -167,26 +182,29 @@ class FilterLine(Guarded, Vertical):
         trouble.display = problem is not None and not unfinished
         if problem:
             place = cell_len(line.value[: problem.position]) - round(line.scroll_offset.x)
-            trouble.say(said((" " * (len(PROMPT) + max(place, 0)) + "^ ", "bad"), (problem.message, "bad")))
+            trouble.say(said((" " * (len(self._prompt) + max(place, 0)) + "^ ", "bad"), (problem.message, "bad")))
 
     def on_descendant_blur(self) -> None:
         self.query_one(".candidates").display = False
 
     def action_done(self) -> None:
-        self._apply()
-        self.display = bool(self._applied)
-        self.post_message(self.FilterLeft())
+        self._leave(kept=True)
 
     def action_clear(self) -> None:
         if self._input:
             self._input.value = ""
-        self.action_done()
+        self._leave(kept=False)
+
+    def _leave(self, *, kept: bool) -> None:
+        self._apply()
+        self.display = bool(self._applied)
+        self.post_message(self.FilterLeft(self, kept))
 
     def _apply(self) -> None:
         query = self._input.value.rstrip() if self._input else ""
         if query != self._applied:
             self._applied = query
-            self.post_message(self.FilterChanged(query))
+            self.post_message(self.FilterChanged(self, query))
 
 
 def listed(candidates: tuple[str, ...], chosen: int | None, width: int) -> Content:

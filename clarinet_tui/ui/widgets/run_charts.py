@@ -111,16 +111,6 @@ class RunCharts(Guarded, Vertical):
         self._measure += 1
         self._draw()
 
-    def share_axes(self, other: RunCharts) -> None:
-        """Gives both runs the same axes."""
-        for mine, theirs in ((self.loss, other.loss), (self.accuracy, other.accuracy)):
-            mine.beside, theirs.beside = theirs.lines, mine.lines
-            mine.least_header = theirs.least_header = max(mine.header_rows, theirs.header_rows)
-        drawn = [chart for charts in (self, other) for chart in (charts.loss, charts.accuracy)]
-        extent = extent_of(tuple(line for chart in drawn for line in chart.lines))
-        for chart in drawn:
-            chart.x_range = extent
-
     def _has(self, axis: AxisName) -> bool:
         return any(line.x.size for curves in self.runs for line in lines_of(curves, LOSSES, axis))
 

@@ -22,6 +22,7 @@ The widget knows nothing of where numbers come from. Everything it shows is a re
 - `scale`: "linear", "log" or "symlog" (signed, with a zero line). `smoothing`: how far an exponential average reaches
   back, as a share of the width; the raw values stay behind it, dimmed.
 - `least_header`: so many rows for title and legend at least, so that charts beside each other line up (`header_rows`).
+- `remark`: a few words at the right end of the header, such as what the bands are.
 - `view`: what is shown of x: everything (`View()`), a window, or a window that follows the newest point.
 - `crosshair`: an x, whose values then stand in the legend.
 

@@ -31,7 +31,7 @@ SMOOTHINGS = (0.0, 0.01, 0.03, 0.1)
 
 SHOWN = (
     *("title", "lines", "behind", "beside", "marks", "view", "scale", "smoothing", "crosshair", "x_range", "y_range"),
-    *("x_name", "x_is_time", "x_labels", "least_header", "empty_text"),
+    *("x_name", "x_is_time", "x_labels", "least_header", "empty_text", "remark"),
 )
 """The reactives that decide the picture."""
 
@@ -118,6 +118,7 @@ class Chart(Guarded, Widget, can_focus=True):
     x_is_time: reactive[bool] = reactive(False)
     x_labels: reactive[bool] = reactive(True)
     least_header: reactive[int] = reactive(0)
+    remark: reactive[str] = reactive("")
     empty_text: reactive[str] = reactive("nothing to draw yet")
 
     def __init__(
@@ -216,7 +217,7 @@ class Chart(Guarded, Widget, can_focus=True):
         smooth = f"smooth {self.smoothing:.0%}" if self.smoothing else ""
         zoom = "" if self.view.whole else ("follow" if self.view.follow else "zoom")
         scale = "" if self.scale == "linear" else self.scale
-        return " · ".join(filter(None, (scale, smooth, zoom)))
+        return " · ".join(filter(None, (self.remark, scale, smooth, zoom)))
 
     def _look(self, view: View) -> None:
         if view != self.view:
