@@ -22,13 +22,15 @@ from core.resolve import resolve
 
 METHODS, SEEDS, EVALUATIONS = ("clarinet", "gac+dann"), 5, 100
 GOAL = 0.5
+PATIENCE = 30.0
+SETTLE = 4.0
+"""Seconds that a person has looked at the history before."""
 SIZE = (160, 48)
-AGAIN = 5
-"""Openings after the first one, in an app that is already warm."""
 
 
 def build(runs_dir: Path, iterations: int) -> None:
     """One journal is written for each method, and every seed has its copy."""
+    chance = random.Random(1)
     with Database.open(runs_dir) as db:
         for method in METHODS:
             journal = b""
@@ -36,7 +38,9 @@ def build(runs_dir: Path, iterations: int) -> None:
                 config = resolve(preset="smoke", task="U->M", method=method, seed=seed)
                 run = RunDirectory.create(runs_dir, config, id=f"{method.removeprefix('gac+')}{seed}")
                 journal = journal or written(run, method, iterations)
-                run.journal.write_bytes(journal.replace(b'"seed":1,', f'"seed":{seed},'.encode(), 1))
+                reached = f'"target_accuracy":{len(method) + chance.gauss(70, 2)}'.encode()
+                copy = journal.replace(b'"seed":1,', f'"seed":{seed},'.encode(), 1)
+                run.journal.write_bytes(copy.replace(b'"target_accuracy":83,', reached + b","))
                 ingest_run(db, run)
         db.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -53,12 +57,12 @@ def written(run: RunDirectory, method: str, iterations: int) -> bytes:
             journal.append(replace(stepped(at, chance), stage=stage))
             if at % max(1, iterations // EVALUATIONS) == 0:
                 epoch = at * EVALUATIONS // iterations
-                seen = {"stage": stage, "epoch": epoch, "adaptation_epoch": epoch, "target_accuracy": 50 + epoch / 3}
+                seen = {"stage": stage, "epoch": epoch, "adaptation_epoch": epoch, "target_accuracy": 50 + epoch // 3}
                 journal.append(replace(evaluated(at), **seen))
             if at == change:
                 for event in between(stages[-1], at):
                     journal.append(event)
-        journal.append(Finished(iteration=iterations, epoch=EVALUATIONS, target_accuracy=83.0, source_accuracy=None))
+        journal.append(Finished(iteration=iterations, epoch=EVALUATIONS, target_accuracy=83, source_accuracy=None))
     return run.journal.read_bytes()
 
 
@@ -68,31 +72,34 @@ def between(stage: str, at: int) -> list[Event]:
 
 
 async def look(runs_dir: Path) -> None:
-    """Prints the seconds of the first opening, of the next ones, and of another measure, which is read from rollups."""
+    """Prints the seconds of the first opening, of another layout, and of a measure that is read from the rollups."""
     from clarinet_tui.ui.app import ClarinetApp
+    from clarinet_tui.ui.widgets.chart import Chart
 
     app = ClarinetApp(runs_dir, preferences=runs_dir / "tui.json")
     async with app.run_test(size=SIZE) as pilot:
         while not (app.session.snapshot and app.session.snapshot.settled):
             await pilot.pause(0.05)
-        await pilot.pause(0.5)
+        await pilot.pause(SETTLE)
 
-        async def opened(key: str, title: str) -> float:
-            began = time.perf_counter()
+        async def drawn(key: str, title: str) -> str:
+            began, worked = time.perf_counter(), time.process_time()
             app.simulate_key(key)
-            while title not in "\n".join(strip.text for strip in app.screen._compositor.render_strips()):
-                await asyncio.sleep(0.002)
-            return time.perf_counter() - began
+            # The picture itself is looked at once: looking often would slow down what is measured.
+            while not any(chart.title == title and chart.lines and chart.axes for chart in app.screen.query(Chart)):
+                if time.perf_counter() - began > PATIENCE:
+                    sys.exit(f"{title!r} did not come")
+                await asyncio.sleep(0.004)
+            assert title in "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+            return f"{(time.perf_counter() - began) * 1e3:6.0f} {(time.process_time() - worked) * 1e3:6.0f}"
 
-        first = await opened("4", "One-step: target accuracy %")
-        again = []
-        for _ in range(AGAIN):
-            await opened("1", "created")
-            again.append(await opened("4", "p/Holm"))
+        first = await drawn("4", "One-step: target accuracy %")
+        overlaid = await drawn("v", "Target accuracy %")
+        await drawn("v", "One-step: target accuracy %")
         for _ in range(2):
             await pilot.press("M")
-        loss = await opened("M", "One-step: complementary loss")
-    print(f"{first:.3f} {sorted(again)[AGAIN // 2]:.3f} {loss:.3f}")
+        loss = await drawn("M", "One-step: complementary loss")
+    print(first, overlaid, loss)
 
 
 def main() -> None:
@@ -109,12 +116,13 @@ def main() -> None:
         build(runs_dir, asked.iterations)
         # In a process of its own: what building has imported does not help the first opening.
         command = [sys.executable, "-m", "benchmarks.compare", "--look", str(runs_dir)]
-        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    first, again, loss = map(float, said)
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
     print(f"Compare view, {len(METHODS)} × {SEEDS} runs of {asked.iterations} iterations, from key to picture")
-    print(f"  first opening, imports included  {first * 1e3:6.0f} ms   goal {GOAL * 1e3:.0f} ms")
-    print(f"  opened again (median of {AGAIN})        {again * 1e3:6.0f} ms")
-    print(f"  a loss, read from the rollups    {loss * 1e3:6.0f} ms")
+    print("                                     by the clock      of CPU")
+    what = ("opened the first time", "in one chart instead of two", "a loss, from the rollups")
+    for name, wall, cpu in zip(what, said[::2], said[1::2], strict=True):
+        print(f"  {name:<32} {wall:>9} ms {cpu:>8} ms")
+    print(f"  goal for the first: {GOAL * 1e3:.0f} ms on a machine that has nothing else to do")
 
 
 if __name__ == "__main__":

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clarinet_tui.evidence.comparison import Comparison, Contrast
+from clarinet_tui.evidence.contrast_words import (
+    INTERIM,
+    differences_in_words,
+    left_out_in_words,
+    names_of,
+    spread,
+    unpaired_in_words,
+    value_of,
+)
 from clarinet_tui.evidence.lines import short_name
 from clarinet_tui.evidence.sides import Side
-from clarinet_tui.evidence.statistics import BOOTSTRAP, FEWEST_PAIRS, Interval, Summary
-from clarinet_tui.text import duration, number, printable
+from clarinet_tui.text import duration, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,7 +28,6 @@ if TYPE_CHECKING:
 
 
 MOST_SETTINGS = 24
-INTERIM = "interim: runs are still going on"
 
 
 def comparison_view(comparison: Comparison, *, named: bool = False) -> "RenderableType":
@@ -114,56 +121,6 @@ def _contrast(contrast: Contrast) -> "Iterator[RenderableType]":
         yield _settings(contrast, left, right)
 
 
-def names_of(contrast: Contrast) -> tuple[str, str]:
-    """The methods; of one method twice, its runs as well."""
-    sides = (contrast.left, contrast.right)
-    if contrast.left.title != contrast.right.title:
-        return contrast.left.title, contrast.right.title
-    one, two = (f"{side.title} {side.runs[0].run}{'…' if len(side.runs) > 1 else ''}" for side in sides)
-    return one, two
-
-
-def differences_in_words(contrast: Contrast) -> list[str]:
-    """The difference, how well it is known, and what may be concluded."""
-    found, count = contrast.paired, len(contrast.paired.pairs)
-    if found.difference.mean is None:
-        return ["no pairs of equal seed and label draw", *_welch(contrast)]
-    lines = [f"{found.difference.mean:+.2f} points over {count} {'pair' if count == 1 else 'pairs'}"]
-    if found.interval:
-        lines[0] += f", 95 % {between(found.interval)} (paired t)"
-    if found.bootstrap:
-        lines.append(f"bootstrap 95 % {between(found.bootstrap)} ({BOOTSTRAP})")
-    if contrast.p is not None:
-        tests = "1 comparison" if contrast.comparisons == 1 else f"{contrast.comparisons} comparisons"
-        lines.append(f"p {_p(contrast.p)} (paired t-test, Holm, corrected for {tests})")
-    elif count < FEWEST_PAIRS:
-        lines.append(f"no p-value and no bootstrap below {FEWEST_PAIRS} pairs")
-    else:
-        lines.append("no p-value: the differences do not vary")
-    return lines
-
-
-def _welch(contrast: Contrast) -> list[str]:
-    unpaired = contrast.unpaired
-    if unpaired is None:
-        return []
-    interval = f", 95 % {between(unpaired.interval)} (Welch)" if unpaired.interval else ""
-    return [f"means differ by {unpaired.difference:+.2f} points{interval}, runs taken as independent"]
-
-
-def unpaired_in_words(contrast: Contrast, left: str, right: str) -> list[str]:
-    """Seeds and runs that are in no pair, and why."""
-    found = [f"seed {refused.seed} is no pair: {refused.reason}" for refused in contrast.refused]
-    for name, seeds in ((left, contrast.paired.only_left), (right, contrast.paired.only_right)):
-        if seeds:
-            found.append(f"not paired: {name}, seed {', '.join(map(str, seeds))}")
-    unfinished = [fact for side in (contrast.left, contrast.right) for fact in side.runs if fact.state != "finished"]
-    for fact in unfinished:
-        so_far = f", {fact.choice.accuracy:.2f} so far" if fact.choice else ""
-        found.append(f"not counted: {fact.run} is {fact.state}{so_far}")
-    return found
-
-
 def _settings(contrast: Contrast, left: str, right: str) -> "Table":
     from rich.text import Text
 
@@ -183,33 +140,6 @@ def _table(*columns: str) -> "Table":
     for place, name in enumerate(columns):
         table.add_column(Text(printable(name)), justify="right" if place else "left", overflow="fold")
     return table
-
-
-def left_out_in_words(side: Side) -> list[str]:
-    """Runs of the side's method and task that do not count, and why."""
-    return [f"left out: {side.title}: {left.reason} ({' '.join(left.runs)})" for left in side.left_out]
-
-
-def spread(summary: Summary) -> str:
-    """Mean±std, a dash where nothing is known."""
-    if summary.mean is None:
-        return "–"
-    return f"{summary.mean:.2f}" + ("" if summary.std is None else f"±{summary.std:.2f}")
-
-
-def between(interval: Interval) -> str:
-    return f"{interval.low:+.2f} to {interval.high:+.2f}"
-
-
-def _p(p: float) -> str:
-    return "< 0.0001" if p < 1e-4 else f"= {p:.4f}"
-
-
-def value_of(value: Any) -> str:
-    """A setting for people."""
-    if isinstance(value, bool) or value is None:
-        return "–" if value is None else str(value).lower()
-    return number(value) if isinstance(value, float) else str(value)
 
 
 def comparison_object(comparison: Comparison) -> dict[str, Any]:

@@ -62,6 +62,14 @@ class CompareReader:
             self._last = (stamp, self._look(db, wanted, meant))
         return self._last[1]
 
+    def prepare(self) -> None:
+        """The slowest of what is imported is scipy, for the t distribution."""
+        import scipy.special  # noqa: F401
+
+        import clarinet_tui.evidence.aligned
+        import clarinet_tui.evidence.comparison
+        import clarinet_tui.ui.screens.compare  # noqa: F401
+
     def close(self) -> None:
         self._archive = self._numbers = self._last = None
         self._told.clear()

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from textual.content import Content
 
-from clarinet_tui.evidence.comparison_view import (
+from clarinet_tui.evidence.contrast_words import (
     INTERIM,
     differences_in_words,
     left_out_in_words,
     unpaired_in_words,
     value_of,
 )
-from clarinet_tui.evidence.lines import short_name
 from clarinet_tui.text import duration, printable
 from clarinet_tui.ui.facts import Part as Piece
 from clarinet_tui.ui.facts import said
+from clarinet_tui.ui.task_names import task_name
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.comparison import Contrast
@@ -37,7 +37,7 @@ Lines = list[Content]
 def detail(contrast: Contrast, signs: tuple[Sign, Sign], width: int, selected: str) -> Content:
     """In two columns where there is room."""
     names = signs[0].name, signs[1].name
-    title: list[Piece] = [(f" {short_name(contrast.left.task)}  ", "strong")]
+    title: list[Piece] = [(f" {task_name(contrast.left.task)}  ", "strong")]
     title += [(f"{signs[0].marker} ", signs[0].colour), (names[0], "strong"), (" minus ", "muted")]
     title += [(f"{signs[1].marker} ", signs[1].colour), (names[1], "strong"), (f"   {selected}", "muted")]
     if contrast.interim:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
-from clarinet_tui.evidence.comparison_view import spread
-from clarinet_tui.evidence.lines import short_name
+from clarinet_tui.evidence.contrast_words import spread
 from clarinet_tui.text import duration
 from clarinet_tui.ui.facts import Part as Piece
 from clarinet_tui.ui.facts import said
 from clarinet_tui.ui.side_lines import labels, slots_of
+from clarinet_tui.ui.task_names import task_name
 from clarinet_tui.ui.widgets.chart import colour, marker
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def table(compared: Compared, chosen: int, palette: str, width: int) -> tuple[Co
 
 def _head(part: Part, air: int) -> Content:
     task, preset = part.place
-    place = f"{short_name(task)} {preset or ''}"
+    place = f"{task_name(task)} {preset or ''}"
     tests = max((one.comparisons for one in part.contrasts), default=0)
     heads = (*HEADS, f"p/Holm {tests}" if tests else "p")
     cells = [f"{head:>{width + air}}" for head, width in zip(heads, WIDTHS, strict=True)]

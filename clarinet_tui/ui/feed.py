@@ -29,6 +29,8 @@ BREATH = 0.02
 """Seconds between two looks when the first was cut short."""
 FIRST = 1.0
 """Seconds that a run in view may take before the others get their turn."""
+PREPARE = 1.5
+"""Seconds after the first look when there is time to load what only comparisons need."""
 LEISURE = 4.0
 """Ingesting rests this many times as long as it worked, so that it never takes a core for itself."""
 
@@ -78,7 +80,7 @@ class Feed:
         from clarinet_tui.ui.reader import Reader
 
         reader = Reader(self.runs_dir, self.database)
-        said, posted = "", float("-inf")
+        said, posted, prepare_at = "", float("-inf"), time.monotonic() + PREPARE
         while not self._stopped.is_set():
             try:
                 snapshot = reader.look(self._wanted, settled=self._caught_up.is_set(), trouble=self._trouble)
@@ -94,6 +96,9 @@ class Feed:
                 said, posted = snapshot.problem, time.monotonic()
                 self._post(snapshot)
             self._looked.set()
+            if time.monotonic() > prepare_at and self._caught_up.is_set() and not reader.busy:
+                prepare_at = float("inf")
+                reader.prepare()
             self._wake.wait(BREATH if reader.busy else self.interval)
             self._wake.clear()
         reader.close()

@@ -12,6 +12,7 @@ from clarinet_tui.history.queries import RunRow, count_runs, evaluations, get_ru
 from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.ui.board_reader import BoardReader
 from clarinet_tui.ui.compare_reader import CompareReader
+from clarinet_tui.ui.compared import FAMILIES
 from clarinet_tui.ui.detail_reader import DetailReader
 from clarinet_tui.ui.snapshot import Curves, CurvesWanted, Listing, QueryProblem, Snapshot, Wanted
 from clarinet_tui.ui.states import LIVE
@@ -35,6 +36,9 @@ class Reader:
     _seen: tuple[object, ...] | None = None
     _curves: dict[CurvesWanted, tuple[RunRow, Curves]] = field(default_factory=dict)
 
+    _families: set[str] = field(default_factory=set)
+    """Those of all runs that were listed."""
+
     def __post_init__(self) -> None:
         self._papers = DetailReader(self.runs_dir)
         self._board = BoardReader(self.runs_dir)
@@ -51,8 +55,10 @@ class Reader:
         board = self._board.look(db, wanted.board)
         snapshot = Snapshot(problem=trouble, settled=settled, board=board)
         if db:
+            listing = _listing(db, wanted)
+            self._families |= {run.family for run in listing.rows}
             snapshot = Snapshot(
-                _listing(db, wanted),
+                listing,
                 self._all_curves(db, wanted),
                 self._detail(db, wanted.detail, glance),
                 self._comparer.read(db, wanted.comparison) if wanted.comparison else None,
@@ -68,6 +74,11 @@ class Reader:
     def busy(self) -> bool:
         """Whether a look was cut short, so that the next one should come soon."""
         return self._board.unread
+
+    def prepare(self) -> None:
+        """Loads what a comparison needs, if the newest runs are something to compare: its view then opens at once."""
+        if self._families >= set(FAMILIES):
+            self._comparer.prepare()
 
     def close(self) -> None:
         if self._db:

@@ -11,13 +11,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from clarinet_tui.evidence.lines import short_name
 from clarinet_tui.ui.commands import Choice
 from clarinet_tui.ui.compared import BANDS, FAMILIES, MEASURES, BandName, ComparisonWanted
 from clarinet_tui.ui.facts import said
 from clarinet_tui.ui.screens.view import ViewScreen
 from clarinet_tui.ui.session import MOST_OVERLAID
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.task_names import task_name
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.words import Words
@@ -88,7 +88,8 @@ class CompareScreen(ViewScreen):
         self._charts.overlaid = left.compare_layout == "over"
         self._pane = left.compare_pane if left.compare_pane in PANES else "both"
         self._arrange()
-        self._reveal(False)
+        self._reveal(True)
+        self._focus_pane()
 
     @property
     def _charts(self) -> CompareCharts:
@@ -141,9 +142,8 @@ class CompareScreen(ViewScreen):
         self.query_one("#choice", Words).say(self._choice(compared))
         self._numbers.show(compared)
         self._charts.show(compared, self._numbers.front)
-        self.refresh_bindings()
         if self.focused is None:
-            self._charts.left.focus()
+            self._focus_pane()
         if self.wanted().comparison != compared.wanted:
             self.ask()
 
@@ -162,7 +162,7 @@ class CompareScreen(ViewScreen):
         counts = [sum(run.family == family for run in runs) for family in FAMILIES]
         words = " + ".join(f"{count} {family}" for count, family in zip(counts, FAMILIES, strict=True) if count)
         place = compared.part.place if compared.part else ("?", None)
-        where = f"{short_name(place[0])} {place[1] or ''}".strip()
+        where = f"{task_name(place[0])} {place[1] or ''}".strip()
         queries = "  ·  ".join(filter(None, dict.fromkeys(self.session.compared_queries or ())))
         return said(
             (f"{where}  ", "strong"), (f"{words} runs  ", ""), (f"{compared.sentence}  ", "muted"), (queries, "tag")
@@ -195,7 +195,10 @@ class CompareScreen(ViewScreen):
         self._pane = pane
         self.session.remember(compare_pane=pane)
         self._arrange()
-        if pane == "numbers":
+        self._focus_pane()
+
+    def _focus_pane(self) -> None:
+        if self.has_class("-numbers"):
             self.query_one("#contrast").focus()
         else:
             self._charts.left.focus()

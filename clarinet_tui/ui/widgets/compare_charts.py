@@ -23,15 +23,11 @@ Shown = tuple[object, BandName, bool, bool, tuple[object, ...]]
 class CompareCharts(Guarded, Horizontal):
     """Set `band`, `members` and `overlaid`, then `show` a comparison."""
 
-    DEFAULT_CSS = """
-    CompareCharts { height: 1fr; }
-    CompareCharts .right { margin-left: 1; }
-    """
-
     def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.left = Chart("One-step", glyphs=glyphs, classes="left")
         self.right = Chart("Two-step", glyphs=glyphs, classes="right")
+        self.left.empty_text = self.right.empty_text = "reading…"
         self.band: BandName = "std"
         self.members = True
         self.overlaid = False
