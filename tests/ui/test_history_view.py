@@ -90,11 +90,11 @@ async def test_select_two_and_compare(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await until(pilot, lambda: "aaa111" in screen_text(app))
-        await pilot.press("c")
-        await until(pilot, lambda: "Select two runs" in screen_text(app))
-        await pilot.press("j", "space", "space", "c")
-        await until(pilot, lambda: "training time" in screen_text(app), "the comparison")
-        assert app.session.compared == ("aaa111", "bbb222")
+        await pilot.press("space", "k", "c")
+        await until(pilot, lambda: "Select another run" in screen_text(app))
+        await pilot.press("j", "space", "c")
+        await until(pilot, lambda: "chosen by hand" in screen_text(app), "the comparison")
+        assert app.session.compared == ("ccc333", "bbb222")
 
 
 async def test_text_from_data_is_never_markup_nor_steers_the_terminal(runs_dir: Path) -> None:

@@ -79,27 +79,6 @@ async def test_x_goes_round_iteration_epoch_and_time(runs_dir: Path) -> None:
         assert app.screen.query(Chart).first().x_name == "iteration"
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_compare_has_the_same_axes_on_both_sides(runs_dir: Path, size: tuple[int, int]) -> None:
-    three_runs(runs_dir)
-    app = make_app(runs_dir, "aaa111", "ccc333")
-    async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "■ ccc333" in screen_text(app), "the overlay")
-        await pilot.press("c")
-        await until(pilot, lambda: "target accuracy" in screen_text(app), "the comparison")
-        left_loss, left_accuracy, right_loss, right_accuracy = app.screen.query(Chart)
-        await pilot.pause()
-        for left, right in ((left_loss, right_loss), (left_accuracy, right_accuracy)):
-            assert left.axes is not None
-            assert right.axes is not None
-            assert (left.axes.low, left.axes.high) == (right.axes.low, right.axes.high)
-            assert left.window == right.window
-        assert "different complementary labels" in screen_text(app)
-        await pilot.press("right", "right")
-        await pilot.pause()
-        assert len({chart.crosshair for chart in app.screen.query(Chart)}) == 1
-
-
 async def test_help_lists_every_key_and_quit_says_that_runs_go_on(
     runs_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,6 +28,8 @@ def complete(app: ClarinetApp) -> bool:
     wanted = screen.wanted()
     if wanted.detail and not (snapshot.detail and snapshot.detail.wanted == wanted.detail):
         return False
+    if wanted.comparison and not (snapshot.comparison and snapshot.comparison.wanted == wanted.comparison):
+        return False
     return all(one.run in snapshot.curves and snapshot.curves[one.run].wanted == one for one in wanted.curves)
 
 
@@ -74,13 +76,6 @@ def test_live(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> N
 def test_live_of_a_failed_run(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
     three_runs(runs_dir)
     assert snap_compare(make_app(runs_dir, "bbb222"), terminal_size=size, run_before=still("■ source"))
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_compare(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
-    three_runs(runs_dir)
-    app = make_app(runs_dir, "aaa111", "bbb222")
-    assert snap_compare(app, terminal_size=size, run_before=still("target accuracy", "c", first="■ bbb222"))
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -1,0 +1,241 @@
+"""The Compare view: what it chooses, how it is steered, and that it goes on with the runs."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from clarinet_tui.cli.main import main
+from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.compared import Compared
+from clarinet_tui.ui.widgets.chart import Band, Chart, Line
+from clarinet_tui.ui.widgets.compare_charts import CompareCharts
+from tests.ui.conftest import SIZES, make_app, screen_text, until
+from tests.ui.families import five_seeds, more_epochs, write_family_run
+from tests.ui.runs import three_runs
+
+WIDE = (160, 48)
+
+
+def compared(app: ClarinetApp) -> Compared:
+    assert app.session.snapshot is not None
+    assert app.session.snapshot.comparison is not None
+    return app.session.snapshot.comparison
+
+
+async def opened(app: ClarinetApp, pilot: Pilot[None], *keys: str, words: str = "arget accuracy %") -> None:
+    await until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the history")
+    await pilot.press(*(keys or ("4",)))
+    await until(pilot, lambda: words in screen_text(app), words)
+
+
+def sides(app: ClarinetApp) -> tuple[Chart, Chart]:
+    charts = app.screen.query_one(CompareCharts)
+    return charts.left, charts.right
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_both_sides_have_the_same_axes_and_crosshairs_in_step(runs_dir: Path, size: tuple[int, int]) -> None:
+    five_seeds(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=size) as pilot:
+        await opened(app, pilot)
+        left, right = sides(app)
+        assert left.axes is not None
+        assert right.axes is not None
+        assert (left.axes.low, left.axes.high, left.axes.left) == (right.axes.low, right.axes.high, right.axes.left)
+        assert left.window == right.window
+        assert left.header_rows <= left.least_header == right.least_header
+        await pilot.press("right", "right", "plus", "L")
+        await pilot.pause()
+        assert left.crosshair == right.crosshair is not None
+        assert left.view == right.view
+        assert left.scale == right.scale == "log"
+
+
+async def test_it_says_what_it_chose_by_itself(runs_dir: Path) -> None:
+    write_family_run(runs_dir, "old1", "clarinet", 1, task="M->U", age=9000)
+    write_family_run(runs_dir, "old2", "gac+dan", 1, task="M->U", age=9000)
+    five_seeds(runs_dir, ("clarinet", "gac+dann"))
+    write_family_run(runs_dir, "new1", "clarinet", 1, task="S->M", age=10)
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot)
+        text = screen_text(app)
+        assert "U→M smoke  5 one-step + 5 two-step runs  All that are finished or running" in text
+        assert compared(app).queries == ("task:U->M preset:smoke state:finished,running",) * 2
+
+
+async def test_the_numbers_are_those_of_the_command_line(
+    runs_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    five_seeds(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot)
+        text = screen_text(app)
+    monkeypatch.setattr(sys, "argv", ["clarinet", "compare", "--one-step", "", "--two-step", "", "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    said = json.loads(capsys.readouterr().out)
+    assert len(said["contrasts"]) == 3
+    for contrast in said["contrasts"]:
+        assert f"{contrast['paired']['difference']['mean']:+.2f}" in text
+        assert f"{contrast['paired']['interval']['low']:+.2f} … {contrast['paired']['interval']['high']:+.2f}" in text
+    for line in said["contrasts"][0]["words"]:
+        assert line in text
+
+
+async def test_bands_and_seeds_come_and_go(runs_dir: Path) -> None:
+    five_seeds(runs_dir, ("clarinet", "gac+dann"))
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot)
+        left, _ = sides(app)
+        widths = []
+        for name in ("± std", "95 % interval", "min–max"):
+            assert f"band: {name}" in screen_text(app)
+            (band,) = (thing for thing in left.behind if isinstance(thing, Band))
+            widths.append(float(band.high[-1] - band.low[-1]))
+            await pilot.press("b")
+            await pilot.pause()
+        assert len(set(widths)) == 3
+        assert not any(isinstance(thing, Band) for thing in left.behind)
+        assert sum(isinstance(thing, Line) for thing in left.behind) == 5
+        await pilot.press("B")
+        await pilot.pause()
+        assert left.behind == ()
+
+
+async def test_one_chart_or_two(runs_dir: Path) -> None:
+    five_seeds(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot)
+        left, right = sides(app)
+        assert (len(left.lines), len(right.lines)) == (1, 3)
+        await pilot.press("v")
+        await until(pilot, lambda: len(left.lines) == 4)
+        assert not right.display
+        assert len({line.slot for line in left.lines}) == 4
+
+
+async def test_x_is_aligned_in_five_ways(runs_dir: Path) -> None:
+    five_seeds(runs_dir, ("clarinet", "gac+dann"))
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot)
+        left, right = sides(app)
+        begins = {}
+        for axis in ("epoch", "adaptation epoch", "samples", "device time", "iteration"):
+            await until(pilot, lambda axis=axis: left.x_name == axis, axis)  # type: ignore[misc]
+            begins[axis] = (left.lines[0].x[0], right.lines[0].x[0])
+            await pilot.press("x")
+        assert begins["epoch"] == (1, 7), "a two-step run begins where its stage 1 has ended"
+        assert begins["adaptation epoch"] == (1, 1)
+        assert begins["device time"] == pytest.approx((1.0, 7.0))
+        assert begins["iteration"] == (10, 70)
+
+
+async def test_another_measure_is_read(runs_dir: Path) -> None:
+    five_seeds(runs_dir, ("clarinet", "gac+dann"))
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot)
+        await pilot.press("M", "M", "M")
+        await until(pilot, lambda: "One-step: complementary loss" in screen_text(app))
+        left, _ = sides(app)
+        assert left.scale == "symlog"
+        assert left.lines[0].x.size > 20
+
+
+async def test_the_cursor_goes_from_difference_to_difference_and_over_tasks(runs_dir: Path) -> None:
+    five_seeds(runs_dir, ("clarinet", "gac+dann"))
+    write_family_run(runs_dir, "old1", "clarinet", 1, task="M->U", age=9000)
+    write_family_run(runs_dir, "old2", "gac+dan", 1, task="M->U", age=9000)
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot)
+        await pilot.press("slash", "ctrl+u", "enter", "ctrl+u", "enter")
+        await until(pilot, lambda: "M→U smoke" in screen_text(app), "both tasks")
+        first = compared(app).parts[0].place[0]
+        await pilot.press("j")
+        await until(pilot, lambda: compared(app).part != compared(app).parts[0], "the other task")
+        assert first != compared(app).parts[1].place[0]
+        await pilot.press("k", "enter")
+        await until(pilot, lambda: app.current_mode == "live")
+        assert len(app.session.overlaid) == 2 if first == "M->U" else 8
+
+
+async def test_queries_choose_and_say_what_is_wrong(runs_dir: Path) -> None:
+    five_seeds(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot)
+        await pilot.press("slash")
+        await until(pilot, lambda: "one-step / task:U->M" in screen_text(app), "the queries in use")
+        await pilot.press("enter", "ctrl+u", *"method:gac+dann", "enter")
+        await until(pilot, lambda: "5 one-step + 5 two-step runs  Chosen by queries" in screen_text(app), "one method")
+        assert app.session.compared_queries == ("task:U->M preset:smoke state:finished,running", "method:gac+dann")
+        await pilot.press("slash", "ctrl+u", *"seed:9", "enter", "enter")
+        await until(pilot, lambda: "No one-step run matches its query" in screen_text(app))
+        await pilot.press("slash", "escape")
+        await until(pilot, lambda: "15 two-step runs  All that are" in screen_text(app), "its own choice again")
+        assert app.session.compared_queries is None
+
+
+async def test_chosen_by_hand_and_swapped(runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir, "aaa111", "ccc333")
+    async with app.run_test(size=WIDE) as pilot:
+        await until(pilot, lambda: "■ ccc333" in screen_text(app), "the overlay")
+        await opened(app, pilot, "c", words="chosen by hand")
+        assert compared(app).command == "clarinet compare aaa111 ccc333"
+        await pilot.press("w")
+        await until(pilot, lambda: compared(app).wanted.runs == ("ccc333", "aaa111"))
+
+
+async def test_running_runs_bring_new_numbers_and_nothing_else_does(runs_dir: Path) -> None:
+    five_seeds(runs_dir, ("clarinet", "gac+dann"))
+    going = write_family_run(runs_dir, "clar6", "clarinet", 6, until=5, end="running", age=60)
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot, words="interim")
+        before = compared(app)
+        assert "not counted: clar6 is running" in screen_text(app)
+        write_family_run(runs_dir, "else1", "clarinet", 1, task="S->M", age=10)
+        await until(pilot, lambda: "13 runs" in screen_text(app) or "12 runs" in screen_text(app), "another run")
+        assert compared(app) is before, "a run of another task changes nothing"
+        more_epochs(going, "clarinet", 6, range(6, 9))
+        await until(pilot, lambda: compared(app) is not before, "news of the running one")
+
+
+async def test_the_layout_is_remembered(runs_dir: Path) -> None:
+    five_seeds(runs_dir, ("clarinet", "gac+dann"))
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot)
+        await pilot.press("v", "b", "B", "x", "p")
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot)
+        charts = app.screen.query_one(CompareCharts)
+        await until(pilot, lambda: charts.left.x_name == "adaptation epoch")
+        assert (charts.band, charts.members, charts.overlaid) == ("interval", False, True)
+        assert not app.screen.query_one("#numbers").display
+
+
+async def test_help_and_palette_know_every_key(runs_dir: Path) -> None:
+    five_seeds(runs_dir, ("clarinet", "gac+dann"))
+    app = make_app(runs_dir)
+    async with app.run_test(size=(100, 120)) as pilot:
+        await opened(app, pilot)
+        titles = {command.title for command in app.get_system_commands(app.screen)}
+        assert {"Band: 95 % interval", "X axis: samples", "Measure: Adversarial loss", "Pane: numbers"} <= titles
+        await pilot.press("question_mark")
+        await until(pilot, lambda: "Say which runs, by queries" in screen_text(app))
+        for words in ("Next difference", "Copy the command line", "Show or hide the runs behind their mean"):
+            assert words in screen_text(app)
