@@ -32,6 +32,7 @@ bench: setup
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.loop
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.memory
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.recording
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.compare
 
 soak: setup
 	@CLARINET_SOAK=1 $(BIN)/python -m pytest --durations 10 tests/faults

@@ -104,5 +104,18 @@ def differences(contrast: Contrast) -> list[Piece]:
     return [(f"{found.difference.mean:+.2f}", role or "strong"), (span, role), interim or (p, "")]
 
 
+def verdict(contrast: Contrast, signs: tuple[Sign, Sign]) -> Content:
+    """One difference in a line, for screens that have no room for the table."""
+    (difference, role), (interval, _), (p, p_role) = differences(contrast)
+    left, right = signs
+    pieces: list[Piece] = [(" ", ""), (f"{left.marker} ", left.colour), (f"{left.name} − ", "strong")]
+    pieces += [(f"{right.marker} ", right.colour), (f"{right.name}  ", "strong"), (f"{difference}  ", role)]
+    if interval != "–":
+        pieces.append((f"95 % {interval}  ", role if role != "strong" else ""))
+    if p != "–":
+        pieces.append((p if contrast.interim else f"p {p} (Holm {contrast.comparisons})", p_role))
+    return said(*pieces)
+
+
 def _cut(text: str, width: int) -> str:
     return f"{text if len(text) <= width else text[: width - 1] + '…':<{width}}"

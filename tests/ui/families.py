@@ -79,9 +79,15 @@ def _way(method: str, seed: int, stages: list[str], until: int) -> list[Event]:
         offset = STAGE1
         for epoch in range(1, STAGE1 + 1):
             events += _epoch("gac", seed, stages[0], epoch, epoch, None)
-        labels = {"label_hash": "pseudo", "given": False, "labels": []}
         events.append(
-            PseudoLabelled(iteration=STAGE1 * STEPS, accuracy=72.0 + seed, seconds=STAGE1 * STEPS * 0.1, **labels)
+            PseudoLabelled(
+                iteration=STAGE1 * STEPS,
+                seconds=STAGE1 * STEPS * 0.1,
+                label_hash="pseudo",
+                accuracy=72.0 + seed,
+                given=False,
+                labels=[],
+            )
         )
         events.append(StageStarted(stage=stages[1], index=2, iteration=STAGE1 * STEPS, epoch=STAGE1))
     for epoch in range(1, until + 1):

@@ -236,6 +236,6 @@ async def test_help_and_palette_know_every_key(runs_dir: Path) -> None:
         titles = {command.title for command in app.get_system_commands(app.screen)}
         assert {"Band: 95 % interval", "X axis: samples", "Measure: Adversarial loss", "Pane: numbers"} <= titles
         await pilot.press("question_mark")
-        await until(pilot, lambda: "Say which runs, by queries" in screen_text(app))
+        await until(pilot, lambda: "Which runs, by queries" in screen_text(app))
         for words in ("Next difference", "Copy the command line", "Show or hide the runs behind their mean"):
             assert words in screen_text(app)

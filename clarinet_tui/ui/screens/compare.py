@@ -41,18 +41,14 @@ class CompareScreen(ViewScreen):
 
     NAME = "compare"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "slash", "choose", "Choose", key_display="/", id="compare.choose", tooltip="Say which runs, by queries"
-        ),
-        Binding(
-            "x", "axis", "X axis", id="compare.axis", tooltip="Epochs, adaptation epochs, samples, time, iterations"
-        ),
+        Binding("slash", "choose", "Choose", key_display="/", id="compare.choose", tooltip="Which runs, by queries"),
+        Binding("p,right_square_bracket", "page(1)", "Pane", id="compare.pane", tooltip="Charts, numbers or both"),
+        Binding("x", "axis", "X axis", id="compare.axis", tooltip="Epochs, adaptation, samples, time or iterations"),
         Binding("v", "overlay", "Overlay", id="compare.overlay", tooltip="Side by side, or everything in one chart"),
         Binding("b", "band", "Band", id="compare.band", tooltip="Band: std, 95 % interval, min–max or none"),
         Binding("B", "members", "Seeds", id="compare.members", tooltip="Show or hide the runs behind their mean"),
         Binding("M", "measure", "Measure", id="compare.measure", tooltip="The next accuracy or loss"),
-        Binding("p,right_square_bracket", "pane(1)", "Pane", id="compare.pane", tooltip="Charts, numbers or both"),
-        Binding("P,left_square_bracket", "pane(-1)", "Previous pane", id="compare.previous_pane", show=False),
+        Binding("P,left_square_bracket", "page(-1)", "Previous pane", id="compare.previous_pane", show=False),
         Binding("j,down", "next(1)", "Next difference", id="compare.next", show=False),
         Binding("k,up", "next(-1)", "Previous difference", id="compare.previous", show=False),
         Binding("J", "scroll_pane(3)", "Scroll the numbers down", id="compare.down", show=False),
@@ -74,6 +70,7 @@ class CompareScreen(ViewScreen):
         yield Words(id="compare-hint")
         with Vertical(id="compared"):
             yield CompareCharts(self.session.chart_glyphs(), id="compare-charts")
+            yield Words(id="verdict")
             yield ContrastPane(id="numbers")
         yield KeyFooter()
 
@@ -141,7 +138,7 @@ class CompareScreen(ViewScreen):
         self._reveal(True)
         self.query_one("#choice", Words).say(self._choice(compared))
         self._numbers.show(compared)
-        self._charts.show(compared, self._numbers.front)
+        self._redraw()
         if self.focused is None:
             self._focus_pane()
         if self.wanted().comparison != compared.wanted:
@@ -176,6 +173,7 @@ class CompareScreen(ViewScreen):
     def _redraw(self) -> None:
         if self._compared and self._compared.parts:
             self._charts.show(self._compared, self._numbers.front)
+            self.query_one("#verdict", Words).say(self._numbers.verdict)
 
     def _arrange(self) -> None:
         """Which panes are seen; where it is low, both is too much."""
@@ -186,7 +184,7 @@ class CompareScreen(ViewScreen):
     def on_resize(self) -> None:
         self._arrange()
 
-    def action_pane(self, step: int) -> None:
+    def action_page(self, step: int) -> None:
         panes = PANES if self.size.height >= LOW else PANES[1:]
         now = self._pane if self._pane in panes else "charts"
         self._use_pane(panes[(panes.index(now) + step) % len(panes)])

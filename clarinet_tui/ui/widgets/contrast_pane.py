@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
 
 from clarinet_tui.ui.facts import said
 from clarinet_tui.ui.guard import Guarded
@@ -49,6 +50,17 @@ class ContrastPane(Guarded, Vertical):
             return ()
         part, contrast = self._under
         return tuple(n for n, side in enumerate(part.sides) if side is contrast.left or side is contrast.right)
+
+    @property
+    def verdict(self) -> Content:
+        """The same in a line."""
+        from clarinet_tui.ui import contrast_table
+
+        if self._under is None:
+            return said()
+        part, contrast = self._under
+        signs = contrast_table.signs_of(part, palette_of(self.app.current_theme))
+        return contrast_table.verdict(contrast, (signs[id(contrast.left)], signs[id(contrast.right)]))
 
     def show(self, compared: Compared) -> None:
         self._compared = compared
