@@ -96,8 +96,6 @@ async def look(runs_dir: Path) -> None:
         first = await drawn("4", "One-step: target accuracy %")
         overlaid = await drawn("v", "Target accuracy %")
         await drawn("v", "One-step: target accuracy %")
-        for _ in range(2):
-            await pilot.press("M")
         loss = await drawn("M", "One-step: complementary loss")
     print(first, overlaid, loss)
 

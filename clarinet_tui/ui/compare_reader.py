@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.history.queries import RunRow, get_run, list_runs
+from clarinet_tui.history.queries import RunRow, get_run, list_runs, metrics_of
 from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.history.schema import EVALUATION_METRICS
-from clarinet_tui.ui.compared import FAMILIES, Compared, ComparisonWanted, Part, parts_of
+from clarinet_tui.ui.compared import FAMILIES, MEASURES, Compared, ComparisonWanted, Part, parts_of
 from clarinet_tui.ui.snapshot import QueryProblem
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
 
 COUNTED = "state:finished,running"
-NEWEST = 1000
+NEWEST = 500
 """So many runs are looked through for a task that has been run in one step and in two."""
+MOST_RUNS = 400
+"""More are not compared: a query that is not finished yet may match everything."""
 MOST = 2**31
 NOTHING = "Nothing to compare yet: no task has runs of both families, finished or running."
 
@@ -88,7 +90,13 @@ class CompareReader:
         looked = replace(looked, comparison=comparison, parts=parts)
         if looked.part is None:
             return looked
-        return replace(looked, curves=self._read_curves(db, wanted, looked.part, {row.id: row for row in meant.rows}))
+        rows = {row.id: row for row in meant.rows}
+        known = {name for side in looked.part.sides for name in metrics_of(db, side.runs[0].run)}
+        return replace(
+            looked,
+            curves=self._read_curves(db, wanted, looked.part, rows),
+            measures=tuple(name for name in MEASURES if name in known),
+        )
 
     def _compare(self, db: Database, wanted: ComparisonWanted, meant: _Meant) -> tuple[Comparison, tuple[Part, ...]]:
         from clarinet_tui.evidence.comparison import compare_queries, compare_runs
@@ -179,7 +187,10 @@ def _by_queries(db: Database, queries: tuple[str, str], sentence: str) -> _Meant
             sentence = "A query cannot be understood"
         elif lacking:
             sentence = f"No {' and no '.join(lacking)} run matches its query"
-    return _Meant(tuple(rows), sentence, queries, tuple(matches), tuple(problems), all(matches))
+    if len(rows) > MOST_RUNS:
+        sentence = f"{len(rows)} runs match, and at most {MOST_RUNS} are compared at once: say more of them"
+    complete = all(matches) and len(rows) <= MOST_RUNS
+    return _Meant(tuple(rows), sentence, queries, tuple(matches), tuple(problems), complete)
 
 
 def _usual(db: Database) -> tuple[tuple[str, str], str] | None:

@@ -19,6 +19,8 @@ Place = tuple[str, str | None]
 """A task and a preset: what lies in one chart."""
 BandName = Literal["std", "interval", "range", "none"]
 BANDS: dict[BandName, str] = {"std": "± std", "interval": "95 % interval", "range": "min–max", "none": "no band"}
+EVALUATED = frozenset({"target_accuracy", "source_accuracy", "pseudo_label_accuracy"})
+"""Measures that are read point by point, however wide a chart is."""
 MEASURES = {
     "target_accuracy": "Target accuracy %",
     "source_accuracy": "Source accuracy %",
@@ -75,6 +77,13 @@ class Compared:
     parts: tuple[Part, ...] = ()
     curves: Mapping[int, SideCurves] | None = None
     """Of the sides of the part that is shown, by their number in it."""
+    measures: tuple[str, ...] = ()
+    """Those of `MEASURES` that any side of that part has."""
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """Which runs were asked for."""
+        return self.wanted.runs, self.wanted.queries
 
     @property
     def part(self) -> Part | None:

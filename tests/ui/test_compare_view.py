@@ -140,6 +140,16 @@ async def test_x_is_aligned_in_five_ways(runs_dir: Path) -> None:
         assert begins["iteration"] == (10, 70)
 
 
+async def test_too_many_runs_are_not_compared_while_a_query_is_typed(
+    runs_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clarinet_tui.ui.compare_reader.MOST_RUNS", 9)
+    five_seeds(runs_dir, ("clarinet", "gac+dann"))
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot, words="10 runs match, and at most 9 are compared at once")
+
+
 async def test_another_measure_is_read(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     app = make_app(runs_dir)

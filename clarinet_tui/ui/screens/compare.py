@@ -12,14 +12,14 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from clarinet_tui.ui.commands import Choice
-from clarinet_tui.ui.compared import BANDS, FAMILIES, MEASURES, BandName, ComparisonWanted
+from clarinet_tui.ui.compared import BANDS, EVALUATED, FAMILIES, MEASURES, BandName, ComparisonWanted
 from clarinet_tui.ui.facts import said
 from clarinet_tui.ui.screens.view import ViewScreen
 from clarinet_tui.ui.session import MOST_OVERLAID
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.task_names import task_name
-from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
+from clarinet_tui.ui.widgets.query_pair import QueryPair
 from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ class CompareScreen(ViewScreen):
         from clarinet_tui.ui.widgets.contrast_pane import ContrastPane
 
         yield self.top_bar()
-        yield FilterLine(" one-step / ", id="one-step")
-        yield FilterLine(" two-step / ", id="two-step")
+        yield QueryPair(id="queries")
         yield Words(id="choice")
         yield Words(id="compare-hint")
         with Vertical(id="compared"):
@@ -78,7 +77,6 @@ class CompareScreen(ViewScreen):
         left = self.session.left
         self._axis: Axis = next((axis for axis in AXES if axis == left.compare_axis), "epoch")
         self._metric = next(iter(MEASURES))
-        self._width = 200
         self._compared: Compared | None = None
         self._charts.band = next((band for band in BANDS if band == left.compare_band), "std")
         self._charts.members = left.compare_members != "hidden"
@@ -100,22 +98,16 @@ class CompareScreen(ViewScreen):
 
         return self.query_one(ContrastPane)
 
-    @property
-    def _lines(self) -> tuple[FilterLine, FilterLine]:
-        return self.query_one("#one-step", FilterLine), self.query_one("#two-step", FilterLine)
-
     def wanted(self) -> Wanted:
-        self._width = self._charts.left.size.width * 2 or self._width
-        contrast = self._numbers.contrast
         asked = ComparisonWanted(
             runs=() if self.session.compared_queries else self.session.compared,
             queries=self.session.compared_queries,
             metric=self._metric,
             axis=self._axis,
-            width=self._width,
-            place=(contrast.left.task, contrast.left.preset) if contrast else None,
+            width=0 if self._metric in EVALUATED else self._charts.columns,
+            place=self._numbers.place,
         )
-        return Wanted(comparison=asked, words=any(line.typing for line in self._lines))
+        return Wanted(comparison=asked, words=self.query_one(QueryPair).typing)
 
     def show(self, snapshot: Snapshot) -> None:
         compared = snapshot.comparison
@@ -124,9 +116,7 @@ class CompareScreen(ViewScreen):
                 self._say_nothing("Nothing to compare yet: there are no runs.")
             self.ask()
             return
-        for number, line in enumerate(self._lines):
-            if compared.problems:
-                line.show(compared.matches[number], compared.problems[number], snapshot.words)
+        self.query_one(QueryPair).show(compared.matches, compared.problems, snapshot.words)
         if compared is not self._compared:
             self._compared = compared
             self._show_all(compared)
@@ -210,9 +200,9 @@ class CompareScreen(ViewScreen):
         self.ask()
 
     def action_measure(self) -> None:
-        """The next that any run has is found by asking: unknown ones draw nothing."""
-        known = list(MEASURES)
-        self._use_measure(known[(known.index(self._metric) + 1) % len(known)])
+        """The next that these runs have."""
+        known = (self._compared.measures if self._compared else ()) or (self._metric,)
+        self._use_measure(known[(known.index(self._metric) + 1) % len(known) if self._metric in known else 0])
 
     def _use_measure(self, metric: str) -> None:
         self._metric = metric
@@ -266,28 +256,16 @@ class CompareScreen(ViewScreen):
 
     async def action_choose(self) -> None:
         """Both query lines, with what is compared now."""
-        queries = (self._compared.queries if self._compared else None) or ("", "")
-        for line, query in reversed(list(zip(self._lines, queries, strict=True))):
-            await line.open(query)
+        await self.query_one(QueryPair).open((self._compared.queries if self._compared else None) or ("", ""))
         self.ask()
 
-    def on_filter_line_filter_changed(self, event: FilterLine.FilterChanged) -> None:
-        before = self.session.compared_queries or (self._compared.queries if self._compared else None) or ("", "")
-        one, two = (
-            event.query if line is event.line else query for line, query in zip(self._lines, before, strict=True)
-        )
-        self.session.compared, self.session.compared_queries = (), (one, two)
+    def on_query_pair_queries_changed(self, event: QueryPair.QueriesChanged) -> None:
+        self.session.compared, self.session.compared_queries = (), event.queries
         self.ask()
 
-    def on_filter_line_filter_left(self, event: FilterLine.FilterLeft) -> None:
-        one, two = self._lines
-        if event.kept and event.line is one:
-            one.display = True
-            self.call_after_refresh(two.open)
-            return
+    def on_query_pair_queries_left(self, event: QueryPair.QueriesLeft) -> None:
         if not event.kept:
             self.session.compared_queries = None
-        one.display = two.display = False
         self._charts.left.focus()
         self.ask()
 

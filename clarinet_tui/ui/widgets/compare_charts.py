@@ -34,6 +34,12 @@ class CompareCharts(Guarded, Horizontal):
         self._shown: Shown | None = None
         self._along: tuple[object, ...] = ()
 
+    @property
+    def columns(self) -> int:
+        """How many a curve may have: some more than there are dots, so that not every change of size asks again."""
+        dots = 2 * max(self.left.size.width, self.right.size.width)
+        return max(200, -(-dots // 100) * 100)
+
     def compose(self) -> ComposeResult:
         yield self.left
         yield self.right

@@ -15,7 +15,7 @@ from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.comparison import Contrast
-    from clarinet_tui.ui.compared import Compared, Part
+    from clarinet_tui.ui.compared import Compared, Part, Place
 
 
 class ContrastPane(Guarded, Vertical):
@@ -44,6 +44,12 @@ class ContrastPane(Guarded, Vertical):
         return self._under[1] if self._under else None
 
     @property
+    def place(self) -> Place | None:
+        """Of what curves are to be read; the first part's are, unless another is asked for."""
+        first = self._compared.parts[0] if self._compared and self._compared.parts else None
+        return self._under[0].place if self._under and self._under[0] is not first else None
+
+    @property
     def front(self) -> tuple[int, ...]:
         """The numbers of its sides in their part."""
         if self._under is None:
@@ -63,6 +69,9 @@ class ContrastPane(Guarded, Vertical):
         return contrast_table.verdict(contrast, (signs[id(contrast.left)], signs[id(contrast.right)]))
 
     def show(self, compared: Compared) -> None:
+        """Another choice of runs begins with its first difference."""
+        if self._compared and self._compared.asked != compared.asked:
+            self._chosen = 0
         self._compared = compared
         self._write()
 
