@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
 BAR = 8
 """Cells of the longest difference to each side of zero."""
-BESIDE = 110
+BESIDE = 140
 """Columns from which on settings stand beside the pairs."""
 ASIDE = 64
 """Columns of what stands there."""
+WIDEST = 90
+"""Columns of the pairs and sentences at most."""
 Lines = list[Content]
 
 
@@ -42,10 +44,15 @@ def detail(contrast: Contrast, signs: tuple[Sign, Sign], width: int, selected: s
     title += [(f"{signs[1].marker} ", signs[1].colour), (names[1], "strong"), (f"   {selected}", "muted")]
     if contrast.interim:
         title.append((f"   {INTERIM}", "warn"))
-    one = [*_words(contrast), said(), *_pairs(contrast, names), *_apart(contrast, names)]
-    two = [*_cost(contrast, names), said(), *_settings(contrast, names), *_cautions(contrast)]
-    body = _beside(one, two, width) if width >= BESIDE else [*one, said(), *two]
-    return Content("\n").join([said(*title), *body])
+    one = [*_words(contrast), said(), *_pairs(contrast, names)]
+    two = [*_sides(contrast, names), said(), *_settings(contrast, names)]
+    apart = [*_cautions(contrast), *_apart(contrast, names)]
+    if width < BESIDE:
+        return Content("\n").join([said(*title), *one, *apart, said(), *two])
+    room = min(width - ASIDE, WIDEST)
+    short = [line for line in apart if line.cell_length <= room]
+    long = [line for line in apart if line.cell_length > room]
+    return Content("\n").join([said(*title), *_beside([*one, *short], two, room), *long])
 
 
 def _words(contrast: Contrast) -> Lines:
@@ -93,10 +100,10 @@ def _apart(contrast: Contrast, names: tuple[str, str]) -> Lines:
     ]
 
 
-def _cost(contrast: Contrast, names: tuple[str, str]) -> Lines:
-    """Device time of one run, with its stage 1, and of all."""
+def _sides(contrast: Contrast, names: tuple[str, str]) -> Lines:
+    """Device time of one run, with its stage 1, and of all; accuracies beside the one that is compared."""
     sides = contrast.left, contrast.right
-    lines = [said((f" {'cost':<22}", "muted"), *((f"{name[-14:]:>16}", "muted") for name in names))]
+    lines = [said((f" {'each side':<22}", "muted"), *((f"{name[-14:]:>16}", "muted") for name in names))]
     rows = [
         ("time each, stage 1 too", [_each(side) for side in sides]),
         ("time in all", [duration(side.total_seconds) for side in sides]),
@@ -138,9 +145,8 @@ def _cautions(contrast: Contrast) -> Lines:
     return [said((" ! ", "warn"), (caution, "warn")) for caution in contrast.cautions]
 
 
-def _beside(one: Lines, two: Lines, width: int) -> Lines:
-    """Two columns, the left one as wide as its longest line but for sentences, which may be cut short."""
-    room = width - ASIDE
+def _beside(one: Lines, two: Lines, room: int) -> Lines:
+    """Two columns, the left one as wide as the room it is given."""
     lines = []
     for number in range(max(len(one), len(two))):
         left = one[number] if number < len(one) else Content("")

@@ -1,0 +1,92 @@
+"""Comparisons as the feed's thread reads them: nothing twice, and nothing slow before it is needed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import ingest_all
+from clarinet_tui.journal.writer import JournalWriter
+from clarinet_tui.ui.compare_reader import CompareReader
+from clarinet_tui.ui.compared import ComparisonWanted
+from core.events import Event, Stepped
+from tests.journal.said import evaluation
+from tests.ui.families import STEPS, five_seeds, write_family_run
+
+PREPARED = """
+import sys
+from pathlib import Path
+from clarinet_tui.ui.reader import Reader
+from clarinet_tui.ui.snapshot import Wanted
+reader = Reader(Path(sys.argv[1]))
+reader.look(Wanted())
+print("scipy" in sys.modules)
+reader.prepare()
+print("scipy.special" in sys.modules)
+"""
+
+
+def step(iteration: int) -> Stepped:
+    measured = {"complementary_loss": 0.5}
+    return Stepped(
+        iteration=iteration, epoch=6, adaptation_epoch=6, stage="clarinet", seconds=iteration * 0.1, measured=measured
+    )
+
+
+def test_numbers_are_computed_again_only_after_an_evaluation(tmp_path: Path) -> None:
+    five_seeds(tmp_path, ("clarinet", "gac+dann"))
+    going = write_family_run(tmp_path, "clar6", "clarinet", 6, until=5, end="running")
+    accuracy, loss = ComparisonWanted(), ComparisonWanted(metric="complementary_loss")
+    append(going.journal, step(5 * STEPS + 1))
+    with Database.open(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        reader = CompareReader(tmp_path)
+        first, curves = reader.read(db, accuracy), reader.read(db, loss)
+        assert curves.comparison is first.comparison
+        append(going.journal, step(5 * STEPS + 2))
+        ingest_all(db, tmp_path)
+        moved = reader.read(db, loss)
+        assert moved.comparison is first.comparison, "an iteration changes no number"
+        assert moved is not curves, "but it is drawn"
+        assert reader.read(db, loss) is moved
+        append(going.journal, evaluation(6 * STEPS, 70.0, stage="clarinet", epoch=6))
+        ingest_all(db, tmp_path)
+        last = reader.read(db, accuracy)
+        assert last.comparison is not first.comparison
+        assert reader.read(db, accuracy) is last
+
+
+def append(journal: Path, event: Event) -> None:
+    with JournalWriter(journal) as writer:
+        writer.append(event)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_scipy_is_loaded_early_only_where_there_is_something_to_compare(tmp_path: Path, both: bool) -> None:
+    write_family_run(tmp_path, "clar1", "clarinet", 1)
+    if both:
+        write_family_run(tmp_path, "dann1", "gac+dann", 1)
+    with Database.open(tmp_path) as db:
+        ingest_all(db, tmp_path)
+    said = subprocess.run(
+        [sys.executable, "-c", PREPARED, str(tmp_path)], check=True, capture_output=True, text=True
+    ).stdout
+    assert said.split() == ["False", str(both)]
+
+
+def test_the_usual_choice_needs_both_families_and_quotes_what_it_asks(tmp_path: Path) -> None:
+    folder = "my (own) digits->M"
+    write_family_run(tmp_path, "clar1", "clarinet", 1, task=folder)
+    with Database.open(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        reader = CompareReader(tmp_path)
+        assert "Nothing to compare yet" in reader.read(db, ComparisonWanted()).sentence
+        write_family_run(tmp_path, "dann1", "gac+dann", 1, task=folder)
+        ingest_all(db, tmp_path)
+        found = reader.read(db, ComparisonWanted())
+    assert found.queries == ('task:"my (own) digits->M" preset:smoke state:finished,running',) * 2
+    assert found.matches == (1, 1)
+    assert [part.place for part in found.parts] == [(folder, "smoke")]
+    assert found.command.startswith("clarinet compare --one-step 'task:")
