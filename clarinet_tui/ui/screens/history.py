@@ -39,7 +39,7 @@ class HistoryScreen(ActingScreen):
             "compare",
             "Compare",
             id="history.compare",
-            tooltip="Compare the selected runs; with none selected, the newest task's",
+            tooltip="Compare the selected runs, or the newest task's",
         ),
         Binding("v", "overlay", "Overlay", id="history.overlay", tooltip="Watch the selected runs over each other"),
         Binding("o", "sort", "Order", id="history.sort", tooltip="Order by date, accuracy, method, task or time"),
