@@ -29,6 +29,8 @@ BAR = 8
 """Cells of the longest difference to each side of zero."""
 BESIDE = 140
 """Columns from which on settings stand beside the pairs."""
+ROOMY = 100
+"""Columns from which on the title is a whole sentence."""
 ASIDE = 64
 """Columns of what stands there."""
 WIDEST = 90
@@ -43,7 +45,7 @@ def detail(contrast: Contrast, signs: tuple[Sign, Sign], width: int, selected: s
     title += [(f"{signs[0].marker} ", signs[0].colour), (names[0], "strong"), (" minus ", "muted")]
     title += [(f"{signs[1].marker} ", signs[1].colour), (names[1], "strong"), (f"   {selected}", "muted")]
     if contrast.interim:
-        title.append((f"   {INTERIM}", "warn"))
+        title.append((f"   {INTERIM}" if width >= ROOMY else "   interim", "warn"))
     one = [*_words(contrast), said(), *_pairs(contrast, names)]
     two = [*_sides(contrast, names), said(), *_settings(contrast, names)]
     apart = [*_cautions(contrast), *_apart(contrast, names)]

@@ -96,7 +96,8 @@ def _way(method: str, seed: int, stages: list[str], until: int) -> list[Event]:
 
 
 def _accuracy(method: str, seed: int, epoch: int) -> float:
-    wave = 2.6 * math.sin(2.1 * seed + 0.6 * epoch + len(method)) + 1.5 * math.sin(5 * seed + len(method))
+    own = len(method) + ord(method[-1])
+    wave = 2.6 * math.sin(2.1 * seed + 0.6 * epoch + own) + 1.5 * math.sin(5 * seed + own)
     return round(HEIGHTS.get(method, 60.0) * (1 - math.exp(-0.28 * epoch)) + wave, 2)
 
 
