@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.soak_load import started
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_run
+from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.writer import JournalWriter
 from core.events import Evaluated, Finished, Stepped
@@ -21,12 +21,16 @@ DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def many_runs(runs_dir: Path, runs: int, iterations: int = 20) -> None:
-    """Finished runs of several methods, an hour apart."""
-    with Database.open(runs_dir) as db:
-        for number in range(runs):
-            run = new_run(runs_dir, f"run{number:05}", METHODS[number % len(METHODS)], number)
+    """Finished runs of several methods, an hour apart. One journal is written, and every run has its copy."""
+    journal = b""
+    for number in range(runs):
+        run = new_run(runs_dir, f"run{number:05}", METHODS[number % len(METHODS)], number)
+        if not journal:
             write(run, iterations, evaluations=2)
-            ingest_run(db, run)
+            journal = run.journal.read_bytes()
+        run.journal.write_bytes(journal)
+    with Database.open(runs_dir) as db:
+        ingest_all(db, runs_dir)
 
 
 def long_run(runs_dir: Path, iterations: int, *, ingested: bool = True) -> RunDirectory:

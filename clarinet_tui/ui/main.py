@@ -29,16 +29,8 @@ def show(
     data_dir: Path = Path("data"),
 ) -> int:
     """The app on a runs directory: on its history, on one run, or on several over each other."""
-    from clarinet_tui.journal.directory import find_run
-    from clarinet_tui.ui.session import MOST_OVERLAID
-    from core.errors import InputError
-
-    try:
-        found = tuple(dict.fromkeys(find_run(runs_dir, run).id for run in runs))
-        if len(found) > MOST_OVERLAID:
-            raise InputError(f"expected at most {MOST_OVERLAID} runs to show over each other, got {len(found)}")
-    except InputError as error:
-        print(f"clarinet-tui: {error}", file=sys.stderr)
+    found = _find(runs_dir, runs) if runs else ()
+    if found is None:
         return 2
     if not sys.stdout.isatty():
         print("clarinet-tui: needs a terminal: `clarinet ls` lists the runs without one", file=sys.stderr)
@@ -50,6 +42,22 @@ def show(
     app = ClarinetApp(runs_dir, runs=found, database=database, data_dir=data_dir, fps=fps, careful=True)
     app.run()
     return app.return_code or 0
+
+
+def _find(runs_dir: Path, runs: Sequence[str]) -> tuple[str, ...] | None:
+    """The ids of those runs, each once; or a sentence and None."""
+    from clarinet_tui.journal.directory import find_run
+    from clarinet_tui.ui.session import MOST_OVERLAID
+    from core.errors import InputError
+
+    try:
+        found = tuple(dict.fromkeys(find_run(runs_dir, run).id for run in runs))
+        if len(found) > MOST_OVERLAID:
+            raise InputError(f"expected at most {MOST_OVERLAID} runs to show over each other, got {len(found)}")
+    except InputError as error:
+        print(f"clarinet-tui: {error}", file=sys.stderr)
+        return None
+    return found
 
 
 def _parser() -> argparse.ArgumentParser:
