@@ -1,6 +1,7 @@
 """The command `clarinet-tui`."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -35,13 +36,20 @@ def show(
     if not sys.stdout.isatty():
         print("clarinet-tui: needs a terminal: `clarinet ls` lists the runs without one", file=sys.stderr)
         return 2
+    gc.disable()  # what is made for the first paint stays: looking through it for garbage costs a sixth of the time
     # Textual reads it once, when it is imported: so often keys and mouse may have the screen painted again.
     os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS * fps)))))
     from clarinet_tui.ui.app import ClarinetApp
 
-    app = ClarinetApp(runs_dir, runs=found, database=database, data_dir=data_dir, fps=fps, careful=True)
+    app = ClarinetApp(runs_dir, runs=found, database=database, data_dir=data_dir, fps=fps, careful=True, painted=_look_for_garbage)
     app.run()
     return app.return_code or 0
+
+
+def _look_for_garbage() -> None:
+    """From the first paint on, and only among what is made after it."""
+    gc.freeze()
+    gc.enable()
 
 
 def _find(runs_dir: Path, runs: Sequence[str]) -> tuple[str, ...] | None:
