@@ -34,8 +34,8 @@ def many_runs(runs_dir: Path, runs: int, iterations: int = 20) -> None:
 
 
 def long_run(runs_dir: Path, iterations: int, *, ingested: bool = True) -> RunDirectory:
-    """A finished run of four metrics an iteration and a hundred evaluations."""
-    run = new_run(runs_dir, f"long{iterations}", "clarinet", 1)
+    """A finished run of four metrics an iteration and a hundred evaluations, older than the many."""
+    run = new_run(runs_dir, "longrun", "clarinet", 0, DAY - timedelta(days=1))
     write(run, iterations)
     if ingested:
         with Database.open(runs_dir) as db:
@@ -43,9 +43,9 @@ def long_run(runs_dir: Path, iterations: int, *, ingested: bool = True) -> RunDi
     return run
 
 
-def new_run(runs_dir: Path, name: str, method: str, number: int) -> RunDirectory:
+def new_run(runs_dir: Path, name: str, method: str, number: int, day: datetime = DAY) -> RunDirectory:
     config = resolve(preset="smoke", task="U->M", method=method, seed=number)
-    return RunDirectory.create(runs_dir, config, id=name, now=DAY + timedelta(hours=number))
+    return RunDirectory.create(runs_dir, config, id=name, now=day + timedelta(hours=number))
 
 
 def write(run: RunDirectory, iterations: int, evaluations: int = EVALUATIONS) -> None:
