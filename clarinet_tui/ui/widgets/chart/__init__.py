@@ -11,7 +11,12 @@ The widget knows nothing of where numbers come from. Everything it shows is a re
   mean, missing)` takes summaries. Each pixel column inks everything from its lowest to its highest value, so no peak is
   lost however many points there are. NaN is a gap with × in a row of its own; infinite values, and values that a log
   scale cannot show, are arrows at the edge.
-- `beside`: lines that only count for the axes. Give each of two charts the other's lines: both have the same axes.
+- `behind`: what lies behind the lines, dimmed, the first on top. `Band.of(x, low, high, slot=0)` shades the room
+  between two curves with sparse dots in the colour of the line in that slot, such as the spread of seeds around their
+  mean; a `Line` with the slot of another one is company for it, such as a seed behind the mean. Ghosts, in neutral
+  grey, are what has no slot: `Band.of(x, low, high, name="earlier seeds")`, which the legend names, a `Line`, and
+  `Level(93.1, "published 93.1")`, a dashed rule with its label. All count for the height of the axes, not for x.
+- `beside`: what only counts for the axes. Give each of two charts what the other has: both have the same axes.
 - `marks`: vertical marks with a label. `x_range`: what counts as everything along x, for charts that share it.
   `y_range`: fixed edges (linear scale). `x_name`, `x_is_time`, `x_labels`: the x axis.
 - `scale`: "linear", "log" or "symlog" (signed, with a zero line). `smoothing`: how far an exponential average reaches
@@ -30,6 +35,7 @@ dots: `BRAILLE`, `QUADRANTS` for terminals without Braille, `HALVES` for the Lin
 Below the widget, `draw(Plan(...))` makes the same picture as plain characters, without Textual.
 """
 
+from clarinet_tui.ui.widgets.chart.behind import Band, Behind, Level
 from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, HALVES, QUADRANTS, Glyphs, glyphs_for
 from clarinet_tui.ui.widgets.chart.palette import colour, marker
 from clarinet_tui.ui.widgets.chart.picture import Picture, draw
@@ -43,8 +49,11 @@ __all__ = [
     "BRAILLE",
     "HALVES",
     "QUADRANTS",
+    "Band",
+    "Behind",
     "Chart",
     "Glyphs",
+    "Level",
     "Line",
     "Mark",
     "Picture",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clarinet_tui.text import duration, number
+from clarinet_tui.ui.widgets.chart.behind import Behind, inside, reach
 from clarinet_tui.ui.widgets.chart.field import AXIS, GRID, LABEL, POINTER, ZERO, Field
 from clarinet_tui.ui.widgets.chart.plan import Plan
 from clarinet_tui.ui.widgets.chart.scales import Scale, fit, limits
@@ -55,12 +56,15 @@ class Axes:
 
 def make_axes(plan: Plan) -> Axes:
     """Fits the axes to what the window shows."""
-    counted = (*plan.lines, *plan.beside)
-    inside = [_inside(line, plan.window) for line in counted]
-    missing = any(bool((line.missing[part] > 0).any()) for line, part in zip(counted, inside, strict=True))
+    counted = (*plan.lines, *plan.beside, *plan.behind)
+    missing = any(
+        bool((line.missing[inside(line.x, plan.window)] > 0).any())
+        for line in (*plan.lines, *plan.beside)
+        if isinstance(line, Line)
+    )
     axis_rows = 0 if not plan.x_labels else (2 if plan.height >= 6 else (1 if plan.height >= 3 else 0))
     height = max(1, plan.height - axis_rows - (1 if missing and plan.height >= 4 else 0))
-    scale, low, high = _edges(plan, counted, inside, height)
+    scale, low, high = _edges(plan, counted, height)
     ticks = tuple(y_ticks(scale, low, high, tick_count(height)))
     gutter = max(max((len(tick.label) for tick in ticks), default=0) + 2, plan.gutter)
     gutter = gutter if plan.width >= gutter + 12 else 0
@@ -86,15 +90,8 @@ def tick_count(rows: int) -> int:
     return max(2, min(9, round(rows / 2.4)))
 
 
-def _inside(line: Line, window: tuple[float, float]) -> slice:
-    """The line's part in the window, and one point on each side if the window falls between two."""
-    first, last = np.searchsorted(line.x, window[0]), np.searchsorted(line.x, window[1], side="right")
-    return slice(max(0, int(first) - 1), int(last) + 1) if last <= first else slice(int(first), int(last))
-
-
-def _edges(plan: Plan, lines: tuple[Line, ...], inside: list[slice], height: int) -> tuple[Scale, float, float]:
-    parts = [values[part] for line, part in zip(lines, inside, strict=True) for values in (line.low, line.high)]
-    values = np.concatenate(parts) if parts else np.zeros(0)
+def _edges(plan: Plan, counted: tuple[Behind, ...], height: int) -> tuple[Scale, float, float]:
+    values = np.concatenate([reach(thing, plan.window) for thing in counted]) if counted else np.zeros(0)
     values = values[np.isfinite(values)]
     scale = fit(plan.scale, values)
     if plan.y_range:

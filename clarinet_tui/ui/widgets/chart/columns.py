@@ -61,6 +61,23 @@ def gather(line: Line, window: tuple[float, float], count: int) -> Columns:
     )
 
 
+def extremes(x: Floats, low: Floats, high: Floats, window: tuple[float, float], count: int) -> tuple[Floats, Floats]:
+    """The edges of a band in `count` columns: everything that lies in a column, and straight lines between points."""
+    start, stop = window
+    width = (stop - start) / max(count - 1, 1)
+    grid = start + np.arange(count) * width
+    if not x.size:
+        return np.full(count, np.nan), np.full(count, np.nan)
+    cuts = np.searchsorted(x, start + (np.arange(count + 1) - 0.5) * width)
+    filled = np.flatnonzero(cuts[1:] > cuts[:-1])
+    part, starts = slice(int(cuts[0]), int(cuts[-1])), cuts[:-1][filled] - cuts[0]
+    lower, upper = (np.interp(grid, x, edge, np.nan, np.nan) for edge in (low, high))
+    return (
+        np.fmin(lower, _spread(filled, starts, np.fmin, low[part], count)),
+        np.fmax(upper, _spread(filled, starts, np.fmax, high[part], count)),
+    )
+
+
 def _spread(filled: Places, starts: Places, reduce: np.ufunc, values: Floats, count: int) -> Floats:
     """One reduced value for each filled column, NaN for the others."""
     result = np.full(count, np.nan)

@@ -9,18 +9,25 @@ from clarinet_tui.ui.widgets.chart.canvas import Codes
 
 Cells = NDArray[np.intp]
 SPACE = ord(" ")
-PLAIN, AXIS, LABEL, GRID, ZERO, MARK, CROSSHAIR, POINTER = range(8)
-"""The fixed styles; two for each slot of the palette come after them."""
+TINT = 1000
+"""On a tinted ground the number of a style is so much higher, once for each slot up to that of the tint."""
+PLAIN, AXIS, LABEL, GRID, ZERO, GHOST, MARK, CROSSHAIR, POINTER = range(9)
+"""The fixed styles; three for each slot of the palette come after them."""
 
 
 def solid(slot: int) -> int:
     """The style of a line."""
-    return POINTER + 1 + 2 * slot
+    return POINTER + 1 + 3 * slot
 
 
 def faint(slot: int) -> int:
-    """The style of a line's raw values behind its smoothed ones."""
-    return POINTER + 2 + 2 * slot
+    """The style of a line that is only company: raw values behind smoothed ones, members behind their mean."""
+    return POINTER + 2 + 3 * slot
+
+
+def shade(slot: int) -> int:
+    """The style of the band around a line."""
+    return POINTER + 3 + 3 * slot
 
 
 class Field:
@@ -30,6 +37,8 @@ class Field:
         self.width, self.height = max(width, 0), max(height, 0)
         self.codes: Codes = np.full((self.height, self.width), SPACE, dtype=np.uint32)
         self.styles = np.zeros((self.height, self.width), dtype=np.int16)
+        self.tints = np.zeros((self.height, self.width), dtype=np.int16)
+        """The slot that tints the ground of a cell, plus one; 0 where nothing does."""
 
     def put(self, row: int, column: int, text: str, style: int) -> None:
         """Writes text of single-width characters."""
@@ -47,10 +56,15 @@ class Field:
         np.copyto(self.codes[here], codes, where=seen)
         np.copyto(self.styles[here], styles, where=seen)
 
+    def tint(self, row: int, column: int, cells: NDArray[np.bool_], slot: int) -> None:
+        here = self.tints[row : row + cells.shape[0], column : column + cells.shape[1]]
+        np.copyto(here, np.int16(slot + 1), where=cells)
+
     def column(self, column: int, row: int, length: int, sign: str, style: int) -> None:
-        """A vertical rule that leaves the lines it meets as they are."""
+        """A vertical rule that leaves the lines it meets as they are, and covers bands."""
         here = slice(row, row + length), column
-        free = self.styles[here] <= CROSSHAIR
+        styles = self.styles[here]
+        free = (styles <= CROSSHAIR) | ((styles > POINTER) & ((styles - shade(0)) % 3 == 0))
         self.codes[here] = np.where(free, ord(sign), self.codes[here])
         self.styles[here] = np.where(free, style, self.styles[here])
 
@@ -66,7 +80,7 @@ class Field:
         places = np.where((self.codes != SPACE) | (self.styles == POINTER), np.arange(self.width), 0)
         seen = np.maximum.accumulate(places, axis=1) if self.width else places
         styles = np.take_along_axis(self.styles, seen, axis=1)
-        styles = np.where(styles == POINTER, self.styles, styles)
+        styles = np.where(styles == POINTER, self.styles, styles).astype(np.intp) + TINT * self.tints
         rows = []
         for text, row in zip(self.text(), styles, strict=True):
             cuts = [0, *(np.flatnonzero(row[1:] != row[:-1]) + 1).tolist(), self.width]

@@ -8,8 +8,10 @@ from rich.cells import cell_len, set_cell_size
 
 from clarinet_tui.text import number
 from clarinet_tui.ui.widgets.chart import palette
-from clarinet_tui.ui.widgets.chart.field import LABEL, PLAIN, solid
+from clarinet_tui.ui.widgets.chart.behind import Band, Behind
+from clarinet_tui.ui.widgets.chart.field import GHOST, LABEL, PLAIN, solid
 from clarinet_tui.ui.widgets.chart.series import Line
+from clarinet_tui.ui.widgets.chart.shading import SHADE
 
 TITLE = -1
 SHORT = 6
@@ -23,32 +25,37 @@ class Entry:
     """One line in the legend."""
 
     marker: str
-    slot: int
+    style: int
     name: str
-    value: str
+    value: str = ""
 
     def pieces(self, *, value: bool = True, letters: int | None = None) -> list[Piece]:
         shown = f" {self.value}" if value and self.value else ""
-        return [(f"{self.marker} ", solid(self.slot)), (self.name[:letters], LABEL), (shown, PLAIN)]
+        return [(f"{self.marker} ", self.style), (self.name[:letters], LABEL), (shown, PLAIN)]
 
 
-def entries(lines: tuple[Line, ...], crosshair: float | None) -> list[Entry]:
-    """The legend of the lines, with their values at the crosshair or else their newest ones."""
+def entries(lines: tuple[Line, ...], crosshair: float | None, behind: tuple[Behind, ...] = ()) -> list[Entry]:
+    """The legend of the lines, with their values at the crosshair or else their newest ones; then named ghosts."""
+    bands = [thing for thing in behind if isinstance(thing, Band)]
     found = []
     for place, line in enumerate(lines):
         slot = place if line.slot is None else line.slot
-        found.append(Entry(line.marker or palette.marker(slot), slot, line.name, reading(line, crosshair)))
-    return found
+        around = next((band for band in bands if band.slot == slot), None)
+        value = reading(line, crosshair, around)
+        found.append(Entry(line.marker or palette.marker(slot), solid(slot), line.name, value))
+    return found + [Entry(SHADE, GHOST, band.name) for band in bands if band.slot is None and band.name]
 
 
-def reading(line: Line, x: float | None) -> str:
-    """The line's value at x, with its range where the entry stands for many; the newest value without x."""
+def reading(line: Line, x: float | None, around: Band | None = None) -> str:
+    """The line's value at x, with its range or that of the band around it; the newest value without x."""
     if x is None:
         return "" if line.last is None else number(line.last)
     index = line.nearest(x)
     if index is None:
         return ""
     mean, low, high = (float(values[index]) for values in (line.mean, line.low, line.high))
+    if around is not None and (edges := around.at(float(line.x[index]))):
+        low, high = edges
     if not low < high or not np.isfinite(mean):
         return number(mean)
     return f"{number(mean)} ({number(low, 3)}…{number(high, 3)})"

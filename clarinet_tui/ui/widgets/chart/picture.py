@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 from clarinet_tui.text import printable
 from clarinet_tui.ui.widgets.chart import palette
 from clarinet_tui.ui.widgets.chart.axes import Axes, draw_axes, make_axes
+from clarinet_tui.ui.widgets.chart.behind import Band, Level
 from clarinet_tui.ui.widgets.chart.canvas import Glyphs, ink
 from clarinet_tui.ui.widgets.chart.columns import Columns, gather, smooth, spans, tail, to_heights
-from clarinet_tui.ui.widgets.chart.field import CROSSHAIR, MARK, Field, faint, solid
+from clarinet_tui.ui.widgets.chart.field import CROSSHAIR, GHOST, MARK, Field, faint, solid
 from clarinet_tui.ui.widgets.chart.plan import Plan
 from clarinet_tui.ui.widgets.chart.series import Floats, Line
+from clarinet_tui.ui.widgets.chart.shading import draw_bands, draw_levels
 
 Cells = NDArray[np.intp]
 
@@ -49,7 +51,10 @@ def draw(plan: Plan) -> Picture:
     canvas = Field(plan.width, plan.height)
     draw_axes(canvas, axes, plan)
     traces = [_trace(line, place, plan, axes) for place, line in enumerate(plan.lines)]
+    draw_levels(canvas, axes, [thing for thing in plan.behind if isinstance(thing, Level)])
+    draw_bands(canvas, axes, [thing for thing in plan.behind if isinstance(thing, Band)], plan.glyphs)
     _draw_marks(canvas, axes, plan)
+    _draw_company(canvas, axes, plan)
     if plan.smoothing > 0:
         _draw_lines(canvas, axes, [(trace.raw, faint(trace.slot)) for trace in traces], plan.glyphs)
     _draw_lines(canvas, axes, [(trace.shown, solid(trace.slot)) for trace in traces], plan.glyphs)
@@ -87,6 +92,17 @@ def _draw_lines(canvas: Field, axes: Axes, lines: list[tuple[Columns, int]], gly
         patterns |= one
         np.copyto(styles, np.int16(style), where=one > 0)
     canvas.overlay(axes.top, axes.left, glyphs.table[patterns], styles)
+
+
+def _draw_company(canvas: Field, axes: Axes, plan: Plan) -> None:
+    """Dim lines behind the others, without markers."""
+    count = axes.width * plan.glyphs.across
+    company = [thing for thing in plan.behind if isinstance(thing, Line)]
+    drawn = [
+        (to_heights(gather(line, plan.window, count), axes.scale), GHOST if line.slot is None else faint(line.slot))
+        for line in company
+    ]
+    _draw_lines(canvas, axes, drawn, plan.glyphs)
 
 
 def _draw_marks(canvas: Field, axes: Axes, plan: Plan) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from clarinet_tui.ui.widgets.chart.behind import Behind
 from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, Glyphs
 from clarinet_tui.ui.widgets.chart.scales import ScaleName
 from clarinet_tui.ui.widgets.chart.series import Line, Mark
@@ -14,8 +15,10 @@ class Plan:
     width: int
     height: int
     lines: tuple[Line, ...] = ()
-    beside: tuple[Line, ...] = ()
-    """Lines that are not drawn here but count for the axes."""
+    behind: tuple[Behind, ...] = ()
+    """Bands, levels and dim lines behind the lines, the first on top; they count for the height of the axes."""
+    beside: tuple[Behind, ...] = ()
+    """What is not drawn here but counts for the axes."""
     marks: tuple[Mark, ...] = ()
     window: tuple[float, float] = (0.0, 1.0)
     scale: ScaleName = "linear"

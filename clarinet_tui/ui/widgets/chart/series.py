@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-def _column(values: ArrayLike) -> Floats:
+def frozen(values: ArrayLike) -> Floats:
     """A private, read-only copy: a line never changes once it is made."""
     array = np.array(values, dtype=np.float64).reshape(-1)
     array.flags.writeable = False
@@ -49,7 +49,7 @@ class Line:
         marker: str | None = None,
     ) -> "Line":
         """A line through the points (x, y). Not-a-number is a gap, an infinite value an arrow at the edge."""
-        values = _column(y)
+        values = frozen(y)
         return cls.envelope(name, x, values, values, values, slot=slot, colour=colour, marker=marker)
 
     @classmethod
@@ -67,17 +67,17 @@ class Line:
         marker: str | None = None,
     ) -> "Line":
         """A line of summaries: at each x everything between low and high is inked, so that no peak is lost."""
-        columns = [_column(values) for values in (x, low, high, mean)]
+        columns = [frozen(values) for values in (x, low, high, mean)]
         gaps = np.isnan(columns[3])
-        columns.append(_column(gaps if missing is None else np.maximum(_column(missing), gaps)))
+        columns.append(frozen(gaps if missing is None else np.maximum(frozen(missing), gaps)))
         if len({column.size for column in columns}) != 1:
             raise ValueError(f"line {name!r}: x, low, high, mean and missing must be of one length")
         known = np.isfinite(columns[0])
         if not known.all():
-            columns = [_column(column[known]) for column in columns]
+            columns = [frozen(column[known]) for column in columns]
         if np.any(np.diff(columns[0]) < 0):
             order = np.argsort(columns[0], kind="stable")
-            columns = [_column(column[order]) for column in columns]
+            columns = [frozen(column[order]) for column in columns]
         x, low, high, mean, missing = columns
         return cls(printable(name), x, low, high, mean, missing, slot, colour, marker)
 

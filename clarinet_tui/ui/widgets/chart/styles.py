@@ -6,7 +6,22 @@ from textual.theme import Theme
 from textual.widget import Widget
 
 from clarinet_tui.ui.widgets.chart import palette
-from clarinet_tui.ui.widgets.chart.field import AXIS, CROSSHAIR, GRID, LABEL, MARK, PLAIN, POINTER, ZERO, faint, solid
+from clarinet_tui.ui.widgets.chart.behind import Band, Behind
+from clarinet_tui.ui.widgets.chart.field import (
+    AXIS,
+    CROSSHAIR,
+    GHOST,
+    GRID,
+    LABEL,
+    MARK,
+    PLAIN,
+    POINTER,
+    TINT,
+    ZERO,
+    faint,
+    shade,
+    solid,
+)
 from clarinet_tui.ui.widgets.chart.legend import TITLE
 from clarinet_tui.ui.widgets.chart.series import Line
 
@@ -15,6 +30,7 @@ NAMES = {
     AXIS: "chart--axis",
     LABEL: "chart--label",
     GRID: "chart--grid",
+    GHOST: "chart--ghost",
     ZERO: "chart--zero",
     MARK: "chart--mark",
     CROSSHAIR: "chart--crosshair",
@@ -23,20 +39,38 @@ NAMES = {
 COMPONENTS = set(NAMES.values())
 FAINT = 0.62
 """How far raw values behind a smoothed line fade into the background."""
-Styles = dict[int, Style]
+SHADED = 0.45
+"""How far the dots of a band do."""
+TINTED = 0.14
+"""How much of its colour a band gives to the ground."""
 
 
-def make_styles(widget: Widget, lines: tuple[Line, ...]) -> Styles:
-    """A style for each number that the picture of these lines can use."""
-    styles: Styles = {number: widget.get_component_rich_style(name) for number, name in NAMES.items()}
+class Styles(dict[int, Style]):
+    """Styles by their numbers; those on a tinted ground are made when they are first asked for."""
+
+    grounds: dict[int, Style]
+
+    def __missing__(self, number: int) -> Style:
+        tint, style = divmod(number, TINT)
+        self[number] = made = self[style] + self.grounds[tint - 1]
+        return made
+
+
+def make_styles(widget: Widget, lines: tuple[Line, ...], behind: tuple[Behind, ...] = ()) -> Styles:
+    """A style for each number that the picture of these lines, and of what is behind them, can use."""
+    styles = Styles({number: widget.get_component_rich_style(name) for number, name in NAMES.items()})
     styles[PLAIN] = widget.rich_style
+    styles.grounds = {}
     background = widget.background_colors[1]
     colours = palette_of(widget.app.current_theme)
-    for place, line in enumerate(lines):
-        slot = place if line.slot is None else line.slot
-        colour = _parse(line.colour) or Color.parse(palette.colour(slot, colours))
+    given = {place if line.slot is None else line.slot: line.colour for place, line in enumerate(lines)}
+    slots = {thing.slot for thing in behind if isinstance(thing, Line | Band) and thing.slot is not None}
+    for slot in sorted(slots | given.keys()):
+        colour = _parse(given.get(slot)) or Color.parse(palette.colour(slot, colours))
         styles[solid(slot)] = _style(colour, background)
         styles[faint(slot)] = _style(colour.blend(background, FAINT), background)
+        styles.grounds[slot] = Style(bgcolor=background.blend(colour, TINTED).rich_color)
+        styles[shade(slot)] = _style(colour.blend(background, SHADED), background)
     return styles
 
 

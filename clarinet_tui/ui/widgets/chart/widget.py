@@ -15,6 +15,7 @@ from textual.widget import Widget
 from clarinet_tui.text import printable
 from clarinet_tui.ui.guard import Guarded, drawn_carefully
 from clarinet_tui.ui.widgets.chart.axes import Axes
+from clarinet_tui.ui.widgets.chart.behind import Behind
 from clarinet_tui.ui.widgets.chart.canvas import BRAILLE, Glyphs
 from clarinet_tui.ui.widgets.chart.field import LABEL, PLAIN
 from clarinet_tui.ui.widgets.chart.legend import Piece, entries, header
@@ -29,7 +30,7 @@ SMOOTHINGS = (0.0, 0.01, 0.03, 0.1)
 """How far smoothing reaches back, as shares of the width."""
 
 SHOWN = (
-    *("title", "lines", "beside", "marks", "view", "scale", "smoothing", "crosshair", "x_range", "y_range"),
+    *("title", "lines", "behind", "beside", "marks", "view", "scale", "smoothing", "crosshair", "x_range", "y_range"),
     *("x_name", "x_is_time", "x_labels", "least_header", "empty_text"),
 )
 """The reactives that decide the picture."""
@@ -47,6 +48,7 @@ class Chart(Guarded, Widget, can_focus=True):
     Chart > .chart--axis { color: $foreground 38%; }
     Chart > .chart--label { color: $foreground-muted; }
     Chart > .chart--grid { color: $foreground 14%; }
+    Chart > .chart--ghost { color: $foreground 45%; }
     Chart > .chart--zero { color: $foreground 42%; }
     Chart > .chart--mark { color: $foreground-muted; }
     Chart > .chart--crosshair { color: $foreground-muted; }
@@ -103,7 +105,8 @@ class Chart(Guarded, Widget, can_focus=True):
 
     title: reactive[str] = reactive("")
     lines: reactive[tuple[Line, ...]] = reactive(())
-    beside: reactive[tuple[Line, ...]] = reactive(())
+    behind: reactive[tuple[Behind, ...]] = reactive[tuple[Behind, ...]](())
+    beside: reactive[tuple[Behind, ...]] = reactive[tuple[Behind, ...]](())
     marks: reactive[tuple[Mark, ...]] = reactive(())
     view: reactive[View] = reactive(View())
     scale: reactive[ScaleName] = reactive[ScaleName]("linear")
@@ -141,7 +144,7 @@ class Chart(Guarded, Widget, can_focus=True):
     @property
     def extent(self) -> Extent:
         """All of x that there is: as told, or as the lines here and beside have it."""
-        return self.x_range or extent_of((*self.lines, *self.beside))
+        return self.x_range or extent_of((*self.lines, *(thing for thing in self.beside if isinstance(thing, Line))))
 
     @property
     def window(self) -> Extent:
@@ -173,7 +176,7 @@ class Chart(Guarded, Widget, can_focus=True):
             text = self.empty_text[: picture.axes.width]
             column = picture.axes.left + (picture.axes.width - len(text)) // 2
             picture.field.put(picture.axes.height // 2, column, text, LABEL)
-        styles = make_styles(self, self.lines)
+        styles = make_styles(self, self.lines, self.behind)
         self._strips = [_strip(row, styles, width) for row in (*rows, *picture.field.runs())]
 
     def _plan(self, width: int, height: int) -> Plan:
@@ -181,6 +184,7 @@ class Chart(Guarded, Widget, can_focus=True):
             width=width,
             height=height,
             lines=self.lines,
+            behind=self.behind,
             beside=self.beside,
             marks=self.marks,
             window=self.window,
@@ -201,7 +205,7 @@ class Chart(Guarded, Widget, can_focus=True):
         return len(self._header())
 
     def _header(self) -> list[list[Piece]]:
-        listed = entries(self.lines, self.crosshair)
+        listed = entries(self.lines, self.crosshair, self.behind)
         return header(self.title, listed, self._badges(), self.size.width, self._room(self.size))
 
     def _room(self, size: Size) -> int:
