@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-PATIENCE = 120.0
+PATIENCE = 60.0
 """Seconds after which something that was waited for does not come any more."""
 PIECE = 1 << 16
 SEQUENCE = re.compile(r"\x1b(?:\[([?<>=]?)([0-9;:]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[()].|[^[\]PX^_()])")
