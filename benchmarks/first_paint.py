@@ -65,7 +65,9 @@ def report(runs: int, rounds: list[Round]) -> None:
     print(f"First paint with {runs} runs, beside a Textual hello-world; medians of {len(rounds)} rounds, in ms")
     print(f"{'':<26}{'CPU':>8}{'ratio':>8}{'wall':>8}{'ratio':>8}")
     for name, what in (("hello-world", "hello"), ("first frame", "frame"), ("the runs are listed", "runs")):
-        cells = "".join(f"{figure(rounds, what, kind):>8.0f}{ratio(rounds, what, kind):>8.2f}" for kind in ("cpu", "wall"))
+        cells = "".join(
+            f"{figure(rounds, what, kind):>8.0f}{ratio(rounds, what, kind):>8.2f}" for kind in ("cpu", "wall")
+        )
         print(f"  {name:<24}{cells}")
     found = ratio(rounds, "frame", "cpu")
     print(f"  goal: first frame at most {GOAL:g} times the CPU: {'kept' if found <= GOAL else 'MISSED'}")

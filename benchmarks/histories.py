@@ -62,9 +62,15 @@ def course(iterations: int, evaluations: int) -> Iterator[Stepped | Evaluated]:
     for at in range(1, iterations + 1):
         done, epoch = at / iterations, (at - 1) // each + 1
         measured = dict(
-            zip(METRICS, (2 * math.exp(-3 * done) + chance.random(), 1 + chance.random() / 4, at % 3 / 2, done), strict=True)
+            zip(
+                METRICS,
+                (2 * math.exp(-3 * done) + chance.random(), 1 + chance.random() / 4, at % 3 / 2, done),
+                strict=True,
+            )
         )
-        yield Stepped(iteration=at, epoch=epoch, adaptation_epoch=epoch, stage="clarinet", seconds=at / 100, measured=measured)
+        yield Stepped(
+            iteration=at, epoch=epoch, adaptation_epoch=epoch, stage="clarinet", seconds=at / 100, measured=measured
+        )
         if at % each == 0:
             yield evaluated(at, epoch, done)
 

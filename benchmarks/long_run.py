@@ -52,7 +52,9 @@ def measure(iterations: int, rounds: int, *, cold: bool) -> None:
     print(f"  {iterations:>9} iterations, opened from the history   {found:6.2f} s{beside}", flush=True)
     print(f"  {'':>9}             opened from the shell     {statistics.median(shell):6.2f} s", flush=True)
     if first is not None:
-        print(f"  {'':>9}             not ingested before       {first:6.2f} s   ({size:.0f} MB of database)", flush=True)
+        print(
+            f"  {'':>9}             not ingested before       {first:6.2f} s   ({size:.0f} MB of database)", flush=True
+        )
 
 
 def from_the_history(folder: Path, run: str) -> float:

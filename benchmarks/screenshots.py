@@ -1,7 +1,7 @@
 """Pictures of every view, from a real history: `python -m benchmarks.screenshots --runs-dir RUNS` (`make screenshots`).
 
 Only runs that have ended are shown, from a copy: nothing is written where they are. The app runs without a terminal at
-fixed sizes and is driven by keys; a view that is not there is left out. Each picture is an SVG that needs no network, and
+fixed sizes and is driven by keys; a view that is not there is left out. Each picture is an SVG that needs no network;
 one that tells where on this machine things are is refused.
 """
 
@@ -10,7 +10,6 @@ import asyncio
 import os
 import re
 import shutil
-import socket
 import tempfile
 import time
 from dataclasses import dataclass
@@ -68,7 +67,7 @@ def main() -> None:
             if shot.view not in VIEWS:
                 print(f"{shot.name}: there is no such view yet")
             elif not asked.only or shot.name in asked.only:
-                take(shot, run, out, (*secrets, socket.gethostname()))
+                take(shot, run, out, secrets)
 
 
 def settle_in(folder: Path, runs_dir: Path, data_dir: Path) -> None:

@@ -2,8 +2,8 @@
 
 python -m benchmarks.streaming [--keys N] [--seconds N] [--pace N]
 Eight processes write journals at the pace of small networks on a GPU, and nothing else, as workers on other machines
-do: the app ingests all of it. Keys that change the screen are pressed in the history and in the live view at moments that
-nothing is in step with; each takes until the first byte of an answer that shows the key's effect. Bytes are counted in
+do: the app ingests all of it. Keys are pressed in the history and in the live view at moments that nothing
+is in step with, each until a complete frame shows its effect. Bytes are counted in
 the live view of one of the runs, with the usual updates a second and with --fps 1.
 """
 
@@ -43,7 +43,9 @@ def main() -> None:
         folder = Path(name)
         many_runs(folder / "runs", 50)
         with streams(folder / "runs", asked.pace) as runs:
-            print(f"{WRITERS} runs stream {asked.pace} iterations a second each; the screen has 160×48 cells", flush=True)
+            print(
+                f"{WRITERS} runs stream {asked.pace} iterations a second each; the screen has 160×48 cells", flush=True
+            )
             history = keys_in_history(folder, asked.keys)
             live = keys_in_live(folder, runs[0], asked.keys)
             tell("key to screen in the history", history)

@@ -19,7 +19,9 @@ from types import TracebackType
 PATIENCE = 60.0
 """Seconds after which something that was waited for does not come any more."""
 PIECE = 1 << 16
-SEQUENCE = re.compile(r"\x1b(?:\[([?<>=]?)([0-9;:]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[()].|[^[\]PX^_()])")
+SEQUENCE = re.compile(
+    r"\x1b(?:\[([?<>=]?)([0-9;:]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[()].|[^[\]PX^_()])"
+)
 BEGUN = re.compile(r"\x1b(?:\[[?<>=]?[0-9;:]*[ -/]*|\][^\x07\x1b]*\x1b?|[PX^_][^\x1b]*\x1b?|[()])?$")
 SYNCHRONIZED = "\x1b[?2026$p", b"\x1b[?2026;2$y"
 """The question whether whole frames can be held back, and the answer of a terminal that can."""
@@ -80,7 +82,7 @@ class Moment:
 
 
 class Terminal:
-    """Starts the program; what it prints is read only while somebody waits for something. Closing it ends the program."""
+    """Starts the program; what it prints is read only while somebody waits for it. Closing it ends the program."""
 
     def __init__(self, words: Sequence[str], folder: Path, columns: int = 160, rows: int = 48) -> None:
         """The program keeps its configuration in `folder`, and asks nothing of the user's."""
@@ -153,5 +155,7 @@ class Terminal:
     def __enter__(self) -> "Terminal":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
         self.close()

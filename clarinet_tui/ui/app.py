@@ -97,6 +97,7 @@ class ClarinetApp(App[None]):
             self.register_theme(theme)
         # Without its watchers: styles are not there yet, and would be made twice.
         self.set_reactive(App.theme, left.theme if left.theme in self.available_themes else DARK)
+        self.stylesheet.set_variables(self.get_css_variables())
         self._signs = PlainSigns(enabled=needed(os.environ))
         self.feed = Feed(runs_dir, self._hear, database=database, interval=1 / fps)
         self.session = Session(runs_dir, self.feed.want, now, glyphs, left, data_dir=data_dir, database=database)

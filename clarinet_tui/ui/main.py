@@ -41,7 +41,9 @@ def show(
     os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS * fps)))))
     from clarinet_tui.ui.app import ClarinetApp
 
-    app = ClarinetApp(runs_dir, runs=found, database=database, data_dir=data_dir, fps=fps, careful=True, painted=_look_for_garbage)
+    app = ClarinetApp(
+        runs_dir, runs=found, database=database, data_dir=data_dir, fps=fps, careful=True, painted=_look_for_garbage
+    )
     app.run()
     return app.return_code or 0
 

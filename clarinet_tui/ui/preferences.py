@@ -24,6 +24,8 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     sort: str = "created"
     pane: str = "charts"
     axis: str = "iteration"
+    ghosts: str = "both"
+    """What stands behind the live accuracy: both, published, seeds or none."""
 
 
 def place(environ: Mapping[str, str] = os.environ) -> Path:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow, Series
     from clarinet_tui.ui.board_seen import BoardSeen, BoardWanted
     from clarinet_tui.ui.detail import Detail, DetailWanted
+    from clarinet_tui.ui.ghost import Ghost, GhostWanted
     from clarinet_tui.ui.pace import Pace
 
 PAGE = 200
@@ -43,6 +44,7 @@ class Wanted:
     words: bool = False
     """Whether a query is being typed, for which the history's words are offered."""
     board: BoardWanted | None = None
+    ghost: GhostWanted | None = None
 
 
 @dataclass(frozen=True)
@@ -93,3 +95,4 @@ class Snapshot:
     settled: bool = True
     """Whether all that runs have written was ingested once: only then is an empty history really empty."""
     board: BoardSeen | None = None
+    ghost: Ghost | None = None

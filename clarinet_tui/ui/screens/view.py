@@ -39,6 +39,7 @@ class ViewScreen(Guarded, Screen[None]):
         width, height = self.app.size
         for room, shapes in ((width, self.HORIZONTAL_BREAKPOINTS), (height, self.VERTICAL_BREAKPOINTS)):
             self.set_class(True, *self._get_breakpoint_classes(room, shapes), update=False)
+        self.app.stylesheet.apply(self.app)  # its colours are those of texts that have none
         self._css_update_count = self.app._css_update_count
 
     @abstractmethod
