@@ -75,11 +75,15 @@ def report(runs: int, rounds: list[Round]) -> None:
 
 
 def figure(rounds: list[Round], what: str, kind: str) -> float:
-    return statistics.median(getattr(getattr(one, what), kind) for one in rounds) * 1e3
+    return statistics.median(seconds(one, what, kind) for one in rounds) * 1e3
 
 
 def ratio(rounds: list[Round], what: str, kind: str) -> float:
-    return statistics.median(getattr(getattr(one, what), kind) / getattr(one.hello, kind) for one in rounds)
+    return statistics.median(seconds(one, what, kind) / seconds(one, "hello", kind) for one in rounds)
+
+
+def seconds(one: Round, what: str, kind: str) -> float:
+    return float(getattr(getattr(one, what), kind))
 
 
 if __name__ == "__main__":
