@@ -35,7 +35,7 @@ FONTS = "Fira Code, ui-monospace, DejaVu Sans Mono, Menlo, Consolas, monospace"
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture: of which view, how large, and the keys that are pressed in it."""
+    """A picture: of which view, how large, and the keys that lead there from the first view; else the view's number."""
 
     name: str
     view: str
@@ -43,8 +43,10 @@ class Shot:
     keys: tuple[str, ...] = ()
 
 
+KEYS = {"launch": ("e",)}
+"""The launch form is filled from the newest run."""
 SHOTS = (
-    *(Shot(view, view) for view in NUMBERS),
+    *(Shot(view, view, keys=KEYS.get(view, ())) for view in NUMBERS),
     Shot("live-80x24", "live", SMALL),
     Shot("history-80x24", "history", SMALL),
 )
@@ -112,9 +114,10 @@ async def look(app: ClarinetApp, shot: Shot) -> str:
     async with app.run_test(size=shot.size, tooltips=True) as pilot:
         await still(pilot, app)
         if app.current_mode != shot.view:
-            await pilot.press(str(NUMBERS[shot.view]))
-        await pilot.press(*shot.keys)
-        await still(pilot, app)
+            await pilot.press(*(shot.keys or (str(NUMBERS[shot.view]),)))
+            await still(pilot, app)
+        if app.current_mode != shot.view:
+            raise SystemExit(f"{shot.name}: the view did not open")
         return alone(app.export_screenshot(title=f"clarinet-tui · {VIEWS[shot.view]}"))
 
 
