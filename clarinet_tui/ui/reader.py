@@ -67,7 +67,7 @@ class Reader:
     @property
     def busy(self) -> bool:
         """Whether a look was cut short, so that the next one should come soon."""
-        return self._board.unread or self._ghosts.pending
+        return self._board.unread
 
     def close(self) -> None:
         if self._db:
