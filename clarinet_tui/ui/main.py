@@ -36,7 +36,7 @@ def show(
     if not sys.stdout.isatty():
         print("clarinet-tui: needs a terminal: `clarinet ls` lists the runs without one", file=sys.stderr)
         return 2
-    gc.disable()  # what is made for the first paint stays: looking through it for garbage costs a sixth of the time
+    gc.disable()  # what is made for the first paint stays: looking through it for garbage costs a tenth of the CPU
     # Textual reads it once, when it is imported: so often keys and mouse may have the screen painted again.
     os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS * fps)))))
     from clarinet_tui.ui.app import ClarinetApp

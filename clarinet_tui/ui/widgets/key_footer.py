@@ -48,7 +48,7 @@ class Key:
 class KeyFooter(Guarded, Widget):
     """Leaves out what does not fit, instead of cutting it off; a click presses the key.
 
-    Textual's own has a widget for each key: to style and lay them out takes a third of the first paint.
+    Textual's own has a widget for each key: to style and lay them out was much of the first paint.
     """
 
     ALLOW_SELECT = False
