@@ -2,10 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# Of which real history the screenshots are, and where its data is.
+RUNS ?= runs/results
+DATA ?= data
 export PYTHONSAFEPATH := 1
 export CLARINET_TEST_DATA ?= $(wildcard ../shared/data)
 
-.PHONY: setup demo test lint bench soak clean
+.PHONY: setup demo test lint bench screenshots soak clean
 
 setup: $(READY)
 
@@ -32,7 +35,14 @@ bench: setup
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.loop
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.memory
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.recording
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.first_paint
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.long_run
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.redraw
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.streaming
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.compare
+
+screenshots: setup
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.screenshots --runs-dir $(RUNS) --data-dir $(DATA)
 
 soak: setup
 	@CLARINET_SOAK=1 $(BIN)/python -m pytest --durations 10 tests/faults

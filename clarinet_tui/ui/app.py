@@ -81,10 +81,13 @@ class ClarinetApp(App[None]):
         glyphs: str = "",
         preferences: Path | None = None,
         careful: bool = False,
+        painted: Callable[[], object] = lambda: None,
     ) -> None:
+        """`painted` is called once, after the first paint."""
         # Textual makes the screen of this mode first: no other one has to be made and left before it.
         self.DEFAULT_MODE = "live" if runs else "history"  # type: ignore[misc]
         super().__init__()
+        self._painted = painted
         self.careful, self._troubles = careful, TroubleBook(log_place())
         if fps < FPS:
             self.animation_level = "none"
@@ -94,6 +97,7 @@ class ClarinetApp(App[None]):
             self.register_theme(theme)
         # Without its watchers: styles are not there yet, and would be made twice.
         self.set_reactive(App.theme, left.theme if left.theme in self.available_themes else DARK)
+        self.stylesheet.set_variables(self.get_css_variables())
         self._signs = PlainSigns(enabled=needed(os.environ))
         self.feed = Feed(runs_dir, self._hear, database=database, interval=1 / fps)
         self.session = Session(runs_dir, self.feed.want, now, glyphs, left, data_dir=data_dir, database=database)
@@ -117,8 +121,13 @@ class ClarinetApp(App[None]):
         self.set_class(self.console.color_system in (None, "standard"), "-few-colours")
         if self.keeper.problem:
             self._complain(self.keeper.problem)
-        self.call_after_refresh(self.feed.start)
+        self.call_after_refresh(self._begin)
         self.set_timer(LATER, self._look_after_the_queue)
+
+    def _begin(self) -> None:
+        """What the first paint did not need."""
+        self._painted()
+        self.feed.start()
 
     def _look_after_the_queue(self) -> None:
         self.run_worker(self._feed_the_queue, thread=True, exit_on_error=False)

@@ -1,6 +1,7 @@
 """The command `clarinet-tui`."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -29,6 +30,32 @@ def show(
     data_dir: Path = Path("data"),
 ) -> int:
     """The app on a runs directory: on its history, on one run, or on several over each other."""
+    found = _find(runs_dir, runs) if runs else ()
+    if found is None:
+        return 2
+    if not sys.stdout.isatty():
+        print("clarinet-tui: needs a terminal: `clarinet ls` lists the runs without one", file=sys.stderr)
+        return 2
+    gc.disable()  # what is made for the first paint stays: looking through it for garbage costs a tenth of the CPU
+    # Textual reads it once, when it is imported: so often keys and mouse may have the screen painted again.
+    os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS * fps)))))
+    from clarinet_tui.ui.app import ClarinetApp
+
+    app = ClarinetApp(
+        runs_dir, runs=found, database=database, data_dir=data_dir, fps=fps, careful=True, painted=_look_for_garbage
+    )
+    app.run()
+    return app.return_code or 0
+
+
+def _look_for_garbage() -> None:
+    """From the first paint on, and only among what is made after it."""
+    gc.freeze()
+    gc.enable()
+
+
+def _find(runs_dir: Path, runs: Sequence[str]) -> tuple[str, ...] | None:
+    """The ids of those runs, each once; or a sentence and None."""
     from clarinet_tui.journal.directory import find_run
     from clarinet_tui.ui.session import MOST_OVERLAID
     from core.errors import InputError
@@ -39,17 +66,8 @@ def show(
             raise InputError(f"expected at most {MOST_OVERLAID} runs to show over each other, got {len(found)}")
     except InputError as error:
         print(f"clarinet-tui: {error}", file=sys.stderr)
-        return 2
-    if not sys.stdout.isatty():
-        print("clarinet-tui: needs a terminal: `clarinet ls` lists the runs without one", file=sys.stderr)
-        return 2
-    # Textual reads it once, when it is imported: so often keys and mouse may have the screen painted again.
-    os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS * fps)))))
-    from clarinet_tui.ui.app import ClarinetApp
-
-    app = ClarinetApp(runs_dir, runs=found, database=database, data_dir=data_dir, fps=fps, careful=True)
-    app.run()
-    return app.return_code or 0
+        return None
+    return found
 
 
 def _parser() -> argparse.ArgumentParser:

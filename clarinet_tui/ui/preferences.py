@@ -32,6 +32,8 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the families are beside each other or over each other: beside or over."""
     compare_pane: str = "both"
     """Charts, numbers or both; on a low screen both is charts."""
+    ghosts: str = "both"
+    """What stands behind the live accuracy: both, published, seeds or none."""
 
 
 def place(environ: Mapping[str, str] = os.environ) -> Path:

@@ -14,6 +14,7 @@ from clarinet_tui.ui.board_reader import BoardReader
 from clarinet_tui.ui.compare_reader import CompareReader
 from clarinet_tui.ui.compared import FAMILIES
 from clarinet_tui.ui.detail_reader import DetailReader
+from clarinet_tui.ui.ghost_reader import GhostReader
 from clarinet_tui.ui.snapshot import Curves, CurvesWanted, Listing, QueryProblem, Snapshot, Wanted
 from clarinet_tui.ui.states import LIVE
 from clarinet_tui.ui.vocabulary import words_of
@@ -43,6 +44,7 @@ class Reader:
         self._papers = DetailReader(self.runs_dir)
         self._board = BoardReader(self.runs_dir)
         self._comparer = CompareReader(self.runs_dir)
+        self._ghosts = GhostReader(self.runs_dir)
 
     def look(self, wanted: Wanted, *, settled: bool = True, trouble: str = "") -> Snapshot | None:
         """A snapshot, or None if it would be the same as the last one."""
@@ -50,7 +52,7 @@ class Reader:
         version = db.rows("PRAGMA data_version")[0][0] if db else None
         glance = self._papers.glance(wanted.detail) if db else ()
         seen = (wanted, version, id(db.connection) if db else None, settled, trouble, glance)
-        if seen == self._seen and not self._board.pending:
+        if seen == self._seen and not (self._board.pending or self._ghosts.pending):
             return None
         board = self._board.look(db, wanted.board)
         snapshot = Snapshot(problem=trouble, settled=settled, board=board)
@@ -66,6 +68,7 @@ class Reader:
                 trouble,
                 settled,
                 board,
+                ghost=self._ghosts.look(db, wanted.ghost),
             )
         self._seen = seen
         return snapshot
@@ -88,6 +91,7 @@ class Reader:
         self._papers.close()
         self._board.close()
         self._comparer.close()
+        self._ghosts.close()
 
     def _open(self) -> Database | None:
         path = self.database or self.runs_dir / NAME

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.board_seen import BoardSeen, BoardWanted
     from clarinet_tui.ui.compared import Compared, ComparisonWanted
     from clarinet_tui.ui.detail import Detail, DetailWanted
+    from clarinet_tui.ui.ghost import Ghost, GhostWanted
     from clarinet_tui.ui.pace import Pace
 
 PAGE = 200
@@ -45,6 +46,7 @@ class Wanted:
     words: bool = False
     """Whether a query is being typed, for which the history's words are offered."""
     board: BoardWanted | None = None
+    ghost: GhostWanted | None = None
 
 
 @dataclass(frozen=True)
@@ -96,3 +98,4 @@ class Snapshot:
     settled: bool = True
     """Whether all that runs have written was ingested once: only then is an empty history really empty."""
     board: BoardSeen | None = None
+    ghost: Ghost | None = None

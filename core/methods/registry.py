@@ -4,7 +4,6 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any, Literal
 
 from core.errors import InputError
@@ -99,6 +98,8 @@ METHODS = {
 @cache
 def methods() -> Mapping[str, MethodSpec]:
     """Our methods and those of installed plug-ins, by name."""
+    from importlib.metadata import entry_points  # it brings half of the standard library with it
+
     found = dict(METHODS)
     for point in entry_points(group=ENTRY_POINTS):
         try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib import metadata
 from typing import Any
 
 import msgspec
@@ -135,7 +136,7 @@ class Point:
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Point]]:
     """What is installed: the test fills it."""
     points: list[Point] = []
-    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.ENTRY_POINTS else [])
+    monkeypatch.setattr(metadata, "entry_points", lambda group: points if group == registry.ENTRY_POINTS else [])
     methods.cache_clear()
     yield points
     methods.cache_clear()

@@ -3,6 +3,7 @@
 import math
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.writer import JournalWriter
@@ -28,16 +29,21 @@ def write_run(
     age: float = 3600.0,
     broken_from: int | None = None,
     name: str = "",
+    gain: float = 0.0,
+    **settings: Any,
 ) -> RunDirectory:
-    """A run of `epochs` epochs that has come `until` one of them and ended so, or goes on ("running")."""
-    config = RunConfig(method=method, seed=seed, preset="smoke", name=name)
+    """A run of `epochs` epochs that has come `until` one of them and ended so, or goes on ("running").
+
+    Its target accuracy is higher than that of others by its gain.
+    """
+    config = RunConfig(method=method, seed=seed, preset="smoke", name=name, **settings)
     created = datetime.fromtimestamp(NOW - age, UTC)
     directory = RunDirectory.create(runs_dir, config, id=run, now=created)
     last = until or epochs
     with JournalWriter(directory.journal, now=lambda: NOW - age) as journal:
         journal.append(started(config, epochs, STEPS))
         for epoch in range(1, last + 1):
-            for event in _epoch(epoch, epochs, broken_from):
+            for event in _epoch(epoch, epochs, broken_from, gain):
                 journal.append(event)
         _end(journal, end, last)
     return directory
@@ -50,7 +56,7 @@ def go_on(directory: RunDirectory, epoch: int, epochs: int) -> None:
             journal.append(event)
 
 
-def _epoch(epoch: int, epochs: int, broken_from: int | None) -> list[Event]:
+def _epoch(epoch: int, epochs: int, broken_from: int | None, gain: float = 0.0) -> list[Event]:
     events: list[Event] = []
     for step in range(STEPS):
         iteration = (epoch - 1) * STEPS + step + 1
@@ -79,7 +85,7 @@ def _epoch(epoch: int, epochs: int, broken_from: int | None) -> list[Event]:
             epoch=epoch,
             adaptation_epoch=epoch,
             stage="clarinet",
-            target_accuracy=80 - 60 * math.exp(-4 * epoch / epochs),
+            target_accuracy=gain + 80 - 60 * math.exp(-4 * epoch / epochs),
             source_accuracy=95 - 60 * math.exp(-6 * epoch / epochs),
             confusion=CONFUSION,
         )

@@ -13,6 +13,7 @@ from clarinet_tui.ui.themes import CONTRAST, LIGHT
 from clarinet_tui.ui.widgets.run_detail import PANES
 from tests.ui.conftest import SIZES, make_app, screen_text, until
 from tests.ui.runs import three_runs
+from tests.ui.test_ghosts import five_seeds
 
 Compare = Callable[..., bool]
 STILL = 6
@@ -29,6 +30,8 @@ def complete(app: ClarinetApp) -> bool:
     if wanted.detail and not (snapshot.detail and snapshot.detail.wanted == wanted.detail):
         return False
     if wanted.comparison and not (snapshot.comparison and snapshot.comparison.wanted == wanted.comparison):
+        return False
+    if wanted.ghost and not (snapshot.ghost and snapshot.ghost.wanted == wanted.ghost):
         return False
     return all(one.run in snapshot.curves and snapshot.curves[one.run].wanted == one for one in wanted.curves)
 
@@ -76,6 +79,12 @@ def test_live(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> N
 def test_live_of_a_failed_run(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
     three_runs(runs_dir)
     assert snap_compare(make_app(runs_dir, "bbb222"), terminal_size=size, run_before=still("■ source"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_live_with_ghosts(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+    five_seeds(runs_dir)
+    assert snap_compare(make_app(runs_dir, "run5"), terminal_size=size, run_before=still("■ source"))
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -128,10 +128,15 @@ class HistoryScreen(ActingScreen):
             self.query_one(RunTable).show(listing)
         self._detail.show(self.query_one(RunTable).cursor_run, snapshot)
         if listing.all_runs and self._detail.charts is None:
-            self._detail.begin()
-            self.call_after_refresh(self.ask)
+            self.call_after_refresh(self._begin_charts)
         if self.focused is None and not empty:
             self.query_one(RunTable).focus()
+
+    def _begin_charts(self) -> None:
+        """After the runs are on the screen: what charts need takes a while to import."""
+        if self._detail.charts is None:
+            self._detail.begin()
+            self.call_after_refresh(self.ask)
 
     def _welcome(self, empty: bool) -> None:
         """The first steps take the place of the table while there is nothing in it."""

@@ -14,6 +14,7 @@ from textual.content import Content
 from clarinet_tui.ui import facts
 from clarinet_tui.ui.commands import Choice
 from clarinet_tui.ui.detail import DetailWanted
+from clarinet_tui.ui.ghost import KINDS, NAMES, NOTHING, GhostWanted
 from clarinet_tui.ui.screens.acting import ActingScreen
 from clarinet_tui.ui.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
@@ -35,6 +36,9 @@ class LiveScreen(ActingScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "axis", "X axis", id="live.axis", tooltip="Iteration, epoch, adaptation epoch or time"),
         Binding("M", "measure", "Measure", id="live.measure", tooltip="Of runs over each other: the next measure"),
+        Binding(
+            "b", "ghosts", "Behind", id="live.ghosts", tooltip="Published number and other seeds behind the accuracy"
+        ),
         Binding("p,right_square_bracket,P,left_square_bracket", "log", "Log", key_display="p", id="live.log"),
         Binding("c", "compare", "Compare", id="live.compare", tooltip="These runs side by side"),
         Binding("j", "other_run(1)", "Next run", id="live.next", show=False),
@@ -61,6 +65,9 @@ class LiveScreen(ActingScreen):
     def on_mount(self) -> None:
         self._charts.loss.scale = "symlog"
         self._charts.begin_with(self.session.left.axis)
+        self._ghosts = self.session.left.ghosts if self.session.left.ghosts in KINDS else "both"
+        self._untold = False
+        """Whether other ghosts were chosen, of which nothing was said yet."""
         self._charts.loss.focus()
 
     def on_screen_resume(self) -> None:
@@ -110,7 +117,8 @@ class LiveScreen(ActingScreen):
         if front is None:
             return Wanted()
         curves = tuple(self._charts.wanted(run, *(READINGS if run == front else ())) for run in self._all())
-        return Wanted(curves=curves, detail=DetailWanted(front, frozenset({"log", "memory"})))
+        ghost = GhostWanted(front, "seeds" in KINDS[self._ghosts]) if len(curves) == 1 and KINDS[self._ghosts] else None
+        return Wanted(curves=curves, detail=DetailWanted(front, frozenset({"log", "memory"})), ghost=ghost)
 
     def show(self, snapshot: Snapshot) -> None:
         front = self._watched()
@@ -122,6 +130,7 @@ class LiveScreen(ActingScreen):
             return
         detail = snapshot.detail if snapshot.detail and snapshot.detail.wanted.run == front else None
         self._charts.show(*found, front=curves.run.id)
+        self._show_ghosts(snapshot)
         self._say(curves, detail)
         if detail:
             self.query_one(LogTail).show(curves.run.id, detail.log)
@@ -160,6 +169,8 @@ class LiveScreen(ActingScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("measure", "compare"):
             return len(self.session.overlaid) > 1
+        if action == "ghosts":
+            return len(self.session.overlaid) < 2
         return super().check_action(action, parameters)
 
     def action_log(self) -> None:
@@ -182,6 +193,31 @@ class LiveScreen(ActingScreen):
 
         for axis in AXES:
             yield Choice(f"X axis: {axis}", f"Draw along {axis}", partial(self._use_axis, axis))
+
+        if len(self.session.overlaid) < 2:
+            for kind, name in NAMES.items():
+                yield Choice(
+                    f"Behind the accuracy: {name}", f"Put {name} behind the accuracy", partial(self._haunt, kind)
+                )
+
+    def action_ghosts(self) -> None:
+        kinds = list(KINDS)
+        self._haunt(kinds[(kinds.index(self._ghosts) + 1) % len(kinds)])
+
+    def _haunt(self, kind: str) -> None:
+        """Shows what is known at once; what is not is read, then shown, and told with what was left out."""
+        self._ghosts, self._untold = kind, True
+        self.session.remember(ghosts=kind)
+        self._show_ghosts(self.session.snapshot)
+        self.ask()
+
+    def _show_ghosts(self, snapshot: Snapshot | None) -> None:
+        ghost, wanted = snapshot.ghost if snapshot else None, self.wanted().ghost
+        self._charts.haunt(ghost, self._ghosts)
+        if self._untold and (wanted is None or (ghost and ghost.wanted == wanted)):
+            self._untold = False
+            told = ghost.sentence(self._ghosts) if ghost and wanted else NOTHING
+            self.notify(told, title="Behind the accuracy", timeout=6, markup=False)
 
     def _use_axis(self, axis: AxisName) -> None:
         self._charts.use_axis(axis)

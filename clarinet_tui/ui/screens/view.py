@@ -32,6 +32,15 @@ class ViewScreen(Guarded, Screen[None]):
         self.session = session
         self._ready = False
         """Whether everything that `show` changes is there."""
+        self._begin_in_shape()
+
+    def _begin_in_shape(self) -> None:
+        """Has the looks of the app's size and style sheet from the start: else Textual makes all of them twice."""
+        width, height = self.app.size
+        for room, shapes in ((width, self.HORIZONTAL_BREAKPOINTS), (height, self.VERTICAL_BREAKPOINTS)):
+            self.set_class(True, *self._get_breakpoint_classes(room, shapes), update=False)
+        self.app.stylesheet.apply(self.app)  # its colours are those of texts that have none
+        self._css_update_count = self.app._css_update_count
 
     @abstractmethod
     def wanted(self) -> Wanted:

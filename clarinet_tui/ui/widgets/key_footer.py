@@ -2,60 +2,147 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
 from rich.cells import cell_len
-from textual.app import ComposeResult
-from textual.screen import Screen
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.reactive import reactive
+from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Footer
-from textual.widgets._footer import FooterKey
+
+from clarinet_tui.ui.guard import Guarded, drawn_carefully
+
+if TYPE_CHECKING:
+    from textual.binding import ActiveBinding
+    from textual.screen import Screen
 
 ALWAYS = "help"
 """Help lists every key, so that none is lost."""
 SELDOM = ("leave", "copy_command", "note", "tag", "remove", "clone", "sort", "pane(1)", "resume", "app.view('history')")
 """Actions whose keys go first where there is too little room."""
-PADDING, PALETTE = 3, 12
-"""Columns around a key and its word, and those of the palette's."""
+PADDING = 3
+"""Columns around a key and its word."""
+EDGE = "▏"
 
 
-class KeyFooter(Footer):
-    """Leaves out what does not fit, instead of cutting it off; made anew only when other keys are to be shown."""
+@dataclass(frozen=True)
+class Key:
+    """A key that the view offers: how it is called, shown and explained, and whether it does something now."""
 
-    _drawn: object = None
+    name: str
+    shown: str
+    word: str
+    action: str
+    enabled: bool = True
+    tip: str = ""
 
-    def bindings_changed(self, screen: Screen[object]) -> None:
-        """Called whenever the focus moves, which mostly leaves the keys as they are."""
-        if not self._bindings_ready or offered(screen) != self._drawn:
-            super().bindings_changed(screen)
-
-    def compose(self) -> ComposeResult:
-        self._drawn = offered(self.screen) if self._bindings_ready else None
-        yield from fitting(list(super().compose()), self.screen.size.width - PALETTE)
-
-    def on_resize(self) -> None:
-        self.refresh(recompose=True)
+    @property
+    def width(self) -> int:
+        return cell_len(self.shown) + cell_len(self.word) + PADDING
 
 
-def offered(screen: Screen[object]) -> object:
-    """The keys that the screen has now, and whether they can be pressed."""
-    return [
-        (binding, enabled, tooltip) for _, binding, enabled, tooltip in screen.active_bindings.values() if binding.show
-    ]
+class KeyFooter(Guarded, Widget):
+    """Leaves out what does not fit, instead of cutting it off; a click presses the key.
+
+    Textual's own has a widget for each key: to style and lay them out was much of the first paint.
+    """
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"footer--key", "footer--word", "footer--edge"}
+    DEFAULT_CSS = """
+    KeyFooter { dock: bottom; height: 1; color: $footer-foreground; background: $footer-background; }
+    KeyFooter > .footer--key {
+        color: $footer-key-foreground; background: $footer-key-background; text-style: bold;
+    }
+    KeyFooter > .footer--word { color: $footer-description-foreground; background: $footer-description-background; }
+    KeyFooter > .footer--edge { color: $foreground 20%; }
+    """
+    keys: reactive[tuple[Key, ...]] = reactive(())
+    palette: reactive[Key | None] = reactive[Key | None](None)
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, self._bindings_changed)
+
+    def on_unmount(self) -> None:
+        self.screen.bindings_updated_signal.unsubscribe(self)
+
+    def _bindings_changed(self, screen: Screen[object]) -> None:
+        if screen.app.app_focus and self.is_attached and screen is self.screen:
+            self.call_after_refresh(self._look)
+
+    def _look(self) -> None:
+        """Takes the keys of the view as they are now; the same keys are not painted again."""
+        bound, palette = self.screen.active_bindings, self.app.COMMAND_PALETTE_BINDING
+        keys: dict[str, Key] = {}
+        for one in bound.values():
+            if one.binding.show:
+                keys.setdefault(one.binding.action, self._key(one))
+        self.keys = tuple(keys.values())
+        self.palette = self._key(bound[palette]) if palette in bound else None
+
+    def _key(self, one: ActiveBinding) -> Key:
+        shown, word = self.app.get_key_display(one.binding), one.binding.description
+        return Key(one.binding.key, shown, word, one.binding.action, one.enabled, one.tooltip)
+
+    @drawn_carefully
+    def render_line(self, y: int) -> Strip:
+        key, word, edge = (self.get_component_rich_style(f"footer--{part}") for part in ("key", "word", "edge"))
+        blank = self.rich_style.background_style
+        segments = []
+        for one in self._fitting():
+            dim = Style(dim=not one.enabled or None)
+            segments += [Segment(f" {one.shown} ", key + dim), Segment(f"{one.word} ", word + dim)]
+        strip = Strip(segments)
+        if not self.palette:
+            return strip.adjust_cell_length(self.size.width, blank)
+        last = [Segment(EDGE, edge), Segment(self.palette.shown, key), Segment(f" {self.palette.word}", word)]
+        strip = strip.adjust_cell_length(self._room, blank)
+        return Strip([*strip, *last, Segment(" ", blank)])
+
+    @property
+    def _room(self) -> int:
+        """Columns for keys; the palette's is at the other end."""
+        return self.size.width - (self.palette.width if self.palette else 0)
+
+    def _fitting(self) -> Sequence[Key]:
+        return fitting(self.keys, self._room)
+
+    def _under(self, x: int) -> Key | None:
+        """The key at a column."""
+        if x >= self._room:
+            return self.palette
+        end = 0
+        for key in self._fitting():
+            end += key.width
+            if x < end:
+                return key
+        return None
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        key = self._under(event.x)
+        self.tooltip = (key.tip or None) if key else None
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        key = self._under(event.x)
+        if key and key.enabled:
+            self.app.simulate_key(key.name)
+        elif key:
+            self.app.bell()
 
 
-def fitting(keys: list[Widget], width: int) -> list[Widget]:
+def fitting(keys: Sequence[Key], width: int) -> Sequence[Key]:
     """The keys that fit; those that are seldom needed go first, then the last ones."""
-    named = [key for key in keys if isinstance(key, FooterKey) and not key.has_class("-command-palette")]
-    leaving = [key for action in SELDOM for key in named if key.action == action]
-    leaving += [key for key in reversed(named) if key not in leaving and key.action != ALWAYS]
-    room = width - sum(map(_width, named))
+    leaving = [key for action in SELDOM for key in keys if key.action == action]
+    leaving += [key for key in reversed(keys) if key not in leaving and key.action != ALWAYS]
+    room = width - sum(key.width for key in keys)
     gone = []
     for key in leaving:
         if room >= 0:
             break
         gone.append(key)
-        room += _width(key)
+        room += key.width
     return [key for key in keys if key not in gone]
-
-
-def _width(key: FooterKey) -> int:
-    return cell_len(key.key_display) + cell_len(key.description) + PADDING

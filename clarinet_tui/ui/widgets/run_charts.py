@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
@@ -9,7 +11,10 @@ from clarinet_tui.ui.curves import ACCURACIES, LOSSES, lines_of, marks_of, overl
 from clarinet_tui.ui.guard import Guarded
 from clarinet_tui.ui.pace import AXES, AxisName
 from clarinet_tui.ui.snapshot import Curves, CurvesWanted
-from clarinet_tui.ui.widgets.chart import Chart, Glyphs, Line, View, extent_of
+from clarinet_tui.ui.widgets.chart import Behind, Chart, Glyphs, Line, View, extent_of
+
+if TYPE_CHECKING:
+    from clarinet_tui.ui.ghost import Ghost
 
 METRICS = (*LOSSES, *ACCURACIES)
 TITLES = {"loss": "Loss", "accuracy": "Accuracy %"}
@@ -38,6 +43,9 @@ class RunCharts(Guarded, Vertical):
         self._front = ""
         self._width = 100
         """Columns of curves: while the charts are hidden, as many as before."""
+        self._ghost: Ghost | None = None
+        self.ghosts = "none"
+        """Which of its ghosts stand behind the accuracy of a single run."""
         self._measure = 0
         """Which of the measures that the runs have is drawn, if there are several runs."""
 
@@ -86,6 +94,18 @@ class RunCharts(Guarded, Vertical):
             self._look_at_everything()
         self._draw()
 
+    def haunt(self, ghost: Ghost | None, ghosts: str) -> None:
+        """Puts these behind the accuracy."""
+        if ghost is not self._ghost or ghosts != self.ghosts:
+            self._ghost, self.ghosts = ghost, ghosts
+            self.accuracy.behind = self._behind()
+
+    def _behind(self) -> tuple[Behind, ...]:
+        run = self.curves
+        if run is None or len(self.runs) > 1 or self._ghost is None or self._ghost.wanted.run != run.run.id:
+            return ()
+        return self._ghost.behind(self.ghosts, run.pace, self.usable_axis)
+
     def next_axis(self) -> AxisName:
         """The next x axis that the runs have."""
         usable = [axis for axis in AXES if axis == "iteration" or self._has(axis)]
@@ -126,6 +146,7 @@ class RunCharts(Guarded, Vertical):
             chart.lines, chart.marks = lines, marks
             chart.x_range = extent_of((*losses, *accuracies))
             chart.x_name, chart.x_is_time = axis, axis == "time"
+        self.accuracy.behind = self._behind()
 
     def _lines(self, names: dict[str, str], chart: str, axis: AxisName) -> tuple[Line, ...]:
         """Every measure of one run; one measure of several, whose name is then in the title."""

@@ -86,6 +86,7 @@ class RunTable(Guarded, ScrollView, can_focus=True):
         self._cursor = 0
         self._selected: dict[str, None] = {}
         self._roles = RoleStyles(self, "runs")
+        self._ground = Style()
 
     @property
     def cursor_run(self) -> RunRow | None:
@@ -135,10 +136,15 @@ class RunTable(Guarded, ScrollView, can_focus=True):
         self.virtual_size = Size(self.scrollable_content_region.width, self._listing.total + 1)
         self._keep_in_sight()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The ground is looked up once for all rows: Textual mixes it from every widget below."""
+        self._ground = self.rich_style
+        return super().render_lines(crop)
+
     @drawn_carefully
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        base = self.rich_style
+        base = self._ground
         if y == 0:
             style = self.get_component_rich_style("runs--head")
             titles = [

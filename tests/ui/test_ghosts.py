@@ -1,0 +1,165 @@
+"""What stands behind the live accuracy: the paper's number, and other seeds that may stand in one mean with the run."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from textual.widgets._toast import Toast
+
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import ingest_all
+from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.ghost import Ghost, GhostWanted
+from clarinet_tui.ui.ghost_reader import GhostReader
+from clarinet_tui.ui.preferences import read
+from clarinet_tui.ui.reader import Reader
+from clarinet_tui.ui.snapshot import CurvesWanted, Wanted
+from clarinet_tui.ui.widgets.chart import Band, Level, Line
+from clarinet_tui.ui.widgets.run_charts import RunCharts
+from tests.ui.conftest import make_app, screen_text, until
+from tests.ui.runs import write_run
+
+GAINS = {1: -6.0, 2: 0.0, 3: 6.0}
+
+
+def five_seeds(runs_dir: Path) -> None:
+    """Three finished seeds, one of another protocol, and one that goes on, of M→U: the paper has a number of that."""
+    for seed, gain in GAINS.items():
+        write_run(runs_dir, f"run{seed}", seed=seed, gain=gain, task="M->U", age=9000 - seed)
+    write_run(runs_dir, "run4", seed=4, gain=15.0, task="M->U", classifier_rate=0.1, age=8000)
+    write_run(runs_dir, "run5", seed=5, task="M->U", until=5, end="running", age=60)
+
+
+def ghost_of(runs_dir: Path, run: str, *, seeds: bool = True) -> Ghost:
+    with Database.open(runs_dir) as db:
+        ingest_all(db, runs_dir)
+        reader, wanted = GhostReader(runs_dir), GhostWanted(run, seeds)
+        assert reader.look(db, wanted) is None
+        assert reader.pending
+        ghost = reader.look(db, wanted)
+        assert ghost is not None
+        assert not reader.pending
+        assert reader.look(db, wanted) is ghost
+    return ghost
+
+
+def test_other_seeds_of_the_same_protocol_make_the_band_and_others_are_named(runs_dir: Path) -> None:
+    five_seeds(runs_dir)
+    ghost = ghost_of(runs_dir, "run5")
+    assert ghost.published is not None
+    assert ghost.published.mean == pytest.approx(94.538)
+    assert ghost.seeds is not None
+    assert ghost.seeds.seeds == (1, 2, 3)
+    np.testing.assert_allclose(ghost.seeds.high - ghost.seeds.low, 12.0)
+    np.testing.assert_allclose((ghost.seeds.high + ghost.seeds.low)[-1] / 2, 80 - 60 * np.exp(-4))
+    assert [one.runs for one in ghost.left_out] == [("run4",)]
+    told = ghost.sentence("both")
+    assert "Published 94.5 ± 0.3" in told
+    assert "seeds 1, 2, 3, as mean ± std" in told
+    assert "left out: 1 run (classifier_rate is 0.1" in told
+    assert ghost.sentence("none") == "Nothing."
+
+
+def test_one_other_seed_is_a_line_and_none_is_said(runs_dir: Path) -> None:
+    five_seeds(runs_dir)
+    ghost = ghost_of(runs_dir, "run4")
+    assert ghost.seeds is None
+    assert "No other seed of this is finished" in ghost.sentence("seeds")
+    write_run(runs_dir, "again", seed=9, task="M->U", classifier_rate=0.1, age=10)
+    ghost = ghost_of(runs_dir, "run4")
+    assert ghost.seeds is not None
+    assert ghost.seeds.name == "seed 9"
+
+
+def test_of_a_seed_that_was_run_twice_only_the_newest_counts(runs_dir: Path) -> None:
+    five_seeds(runs_dir)
+    write_run(runs_dir, "newer", seed=3, gain=60.0, task="M->U", age=30)
+    write_run(runs_dir, "mine", seed=5, gain=90.0, task="M->U", age=20)
+    seeds = ghost_of(runs_dir, "run5").seeds
+    assert seeds is not None
+    assert seeds.seeds == (1, 2, 3)
+    assert seeds.high[-1] > 110  # that of seed 5 itself would be more still
+
+
+def test_the_paper_has_no_number_of_other_tasks_and_nothing_is_read_for_it_alone(runs_dir: Path) -> None:
+    write_run(runs_dir, "aaa", seed=1)
+    write_run(runs_dir, "bbb", seed=2)
+    ghost = ghost_of(runs_dir, "aaa", seeds=False)
+    assert ghost.published is None
+    assert ghost.seeds is None
+    assert "no number" in ghost.sentence("published")
+
+
+def test_curves_come_before_ghosts_and_another_finished_seed_is_seen(runs_dir: Path) -> None:
+    five_seeds(runs_dir)
+    reader = Reader(runs_dir)
+    wanted = Wanted(curves=(CurvesWanted("run5", ("target_accuracy",)),), ghost=GhostWanted("run5"))
+    with Database.open(runs_dir) as db:
+        ingest_all(db, runs_dir)
+        first, second, third = (reader.look(wanted) for _ in range(3))
+        assert first is not None
+        assert first.curves
+        assert first.ghost is None
+        assert second is not None
+        assert second.ghost is not None
+        assert third is None
+        write_run(runs_dir, "run6", seed=6, task="M->U", age=10)
+        ingest_all(db, runs_dir)
+        fourth, fifth = reader.look(wanted), reader.look(wanted)
+    assert fourth is not None
+    assert fourth.ghost is second.ghost
+    assert fifth is not None
+    assert fifth.ghost is not None
+    assert fifth.ghost.seeds is not None
+    assert fifth.ghost.seeds.seeds == (1, 2, 3, 6)
+    reader.close()
+
+
+def behind(app: ClarinetApp) -> list[type]:
+    return [type(thing) for thing in app.screen.query_one(RunCharts).accuracy.behind]
+
+
+async def test_a_key_chooses_what_is_behind_and_it_is_remembered(runs_dir: Path) -> None:
+    five_seeds(runs_dir)
+    app = make_app(runs_dir, "run5")
+    async with app.run_test(size=(160, 48), notifications=True) as pilot:
+        await until(pilot, lambda: behind(app) == [Level, Band], "both")
+        assert "published 94.5" in screen_text(app)
+        assert "3 other seeds ± std" in screen_text(app)
+        for kind, things in (("published", [Level]), ("seeds", [Band]), ("none", []), ("both", [Level, Band])):
+            await pilot.press("b")
+            await until(pilot, lambda things=things: behind(app) == things, kind)  # type: ignore[misc]
+            assert app.keeper.preferences.ghosts == kind
+        await until(pilot, lambda: any("left out" in str(toast.render()) for toast in app.query(Toast)), "the notice")
+        await pilot.press("b")
+    assert read(Path("config/clarinet/tui.json"))[0].ghosts == "published"
+    again = make_app(runs_dir, "run5")
+    async with again.run_test(size=(160, 48)) as pilot:
+        await until(pilot, lambda: behind(again) == [Level], "what was chosen the last time")
+
+
+async def test_ghosts_follow_the_axis_and_the_run(runs_dir: Path) -> None:
+    five_seeds(runs_dir)
+    app = make_app(runs_dir, "run5")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: behind(app) == [Level, Band], "both")
+        await pilot.press("x")
+        band = app.screen.query_one(RunCharts).accuracy.behind[1]
+        assert isinstance(band, Band)
+        np.testing.assert_allclose(band.x, np.arange(1, 9))
+        await pilot.press("j")
+        await until(pilot, lambda: app.session.watched == "run4" and behind(app) == [Level], "the other run's")
+        write_run(runs_dir, "again", seed=9, task="M->U", classifier_rate=0.1, age=10)
+        await until(pilot, lambda: behind(app) == [Level, Line, Band], "the line of one seed")
+        assert "seed 9" in screen_text(app)
+
+
+async def test_runs_over_each_other_have_no_ghosts(runs_dir: Path) -> None:
+    five_seeds(runs_dir)
+    app = make_app(runs_dir, "run1", "run2")
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "■ run2" in screen_text(app))
+        await pilot.press("b")
+        await pilot.pause(0.5)
+        assert not behind(app)
+        assert app.keeper.preferences.ghosts == "both"

@@ -1,0 +1,42 @@
+"""The row of keys: what is left out where there is little room, and that it can be clicked."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.screens.help import HelpScreen
+from clarinet_tui.ui.widgets.key_footer import Key, KeyFooter, fitting
+from tests.ui.conftest import screen_text, until
+
+KEYS = [Key(name, name, word, word) for name, word in (("a", "open"), ("b", "tag"), ("c", "help"), ("d", "leave"))]
+
+
+@given(st.integers(0, 60))
+def test_what_is_left_fits_in_its_order_and_help_stays(width: int) -> None:
+    left = fitting(KEYS, width)
+    assert [key for key in KEYS if key in left] == list(left)
+    assert KEYS[2] in left
+    assert sum(key.width for key in left) <= max(width, KEYS[2].width)
+
+
+def test_what_is_seldom_needed_goes_first() -> None:
+    room = sum(key.width for key in KEYS)
+    assert [key.name for key in fitting(KEYS, room)] == ["a", "b", "c", "d"]
+    assert [key.name for key in fitting(KEYS, room - 1)] == ["a", "b", "c"]
+    assert [key.name for key in fitting(KEYS, KEYS[0].width + KEYS[2].width)] == ["a", "c"]
+
+
+async def test_a_click_presses_the_key_under_it(app: ClarinetApp) -> None:
+    async with app.run_test(size=(120, 24), tooltips=True) as pilot:
+        await until(pilot, lambda: "? Help" in screen_text(app) and "No runs yet" in screen_text(app))
+        row = screen_text(app).split("\n")[-1]
+        await pilot.hover(KeyFooter, offset=(row.index("Quit"), 0))
+        await until(pilot, lambda: app.screen.query_one(KeyFooter).tooltip == "Quit; runs go on", "the tip")
+        await pilot.hover(KeyFooter, offset=(row.index("▏") - 1, 0))
+        await until(pilot, lambda: app.screen.query_one(KeyFooter).tooltip is None, "no tip")
+        await pilot.click(KeyFooter, offset=(row.index("▏") - 1, 0))
+        await pilot.click(KeyFooter, offset=(row.index("Help"), 0))
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen), "help")
+        await pilot.press("escape")
+        await pilot.click(KeyFooter, offset=(row.index("Palette"), 0))
+        await until(pilot, lambda: app.screen.__class__.__name__ == "CommandPalette", "the palette")
