@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from textual.widgets._footer import FooterKey
 
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.commands import commands, keys_of
@@ -86,15 +85,3 @@ async def test_the_palette_can_be_searched(runs_dir: Path) -> None:
         await until(pilot, lambda: "Show settings of the run" in screen_text(app), "the command")
         await pilot.press("enter")
         await until(pilot, lambda: app.screen.query(RunDetail) and app.screen.query_one(RunDetail).pane == "settings")
-
-
-async def test_the_footer_is_made_anew_only_for_other_keys(app: ClarinetApp, runs_dir: Path) -> None:
-    three_runs(runs_dir)
-    async with app.run_test(size=(240, 48)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
-        keys = list(app.screen.query(FooterKey))
-        app.screen.refresh_bindings()
-        await pilot.pause(0.1)
-        assert list(app.screen.query(FooterKey)) == keys
-        await pilot.press("space", "j", "space")
-        await until(pilot, lambda: any(key.action == "overlay" for key in app.screen.query(FooterKey)), "another key")

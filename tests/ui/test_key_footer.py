@@ -1,5 +1,7 @@
 """The row of keys: what is left out where there is little room, and that it can be clicked."""
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,6 +9,7 @@ from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.help import HelpScreen
 from clarinet_tui.ui.widgets.key_footer import Key, KeyFooter, fitting
 from tests.ui.conftest import screen_text, until
+from tests.ui.runs import three_runs
 
 KEYS = [Key(name, name, word, word) for name, word in (("a", "open"), ("b", "tag"), ("c", "help"), ("d", "leave"))]
 
@@ -40,3 +43,13 @@ async def test_a_click_presses_the_key_under_it(app: ClarinetApp) -> None:
         await pilot.press("escape")
         await pilot.click(KeyFooter, offset=(row.index("Palette"), 0))
         await until(pilot, lambda: app.screen.__class__.__name__ == "CommandPalette", "the palette")
+
+
+async def test_it_follows_what_the_keys_would_do_now(app: ClarinetApp, runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    async with app.run_test(size=(240, 48)) as pilot:
+        await until(pilot, lambda: "● target" in screen_text(app))
+        footer = app.screen.query_one(KeyFooter)
+        assert not any(key.action == "overlay" for key in footer.keys)
+        await pilot.press("space", "j", "space")
+        await until(pilot, lambda: any(key.action == "overlay" for key in footer.keys), "another key")
