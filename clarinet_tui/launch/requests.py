@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -141,10 +141,12 @@ def cancel(runs_dir: Path, ids: Collection[str]) -> None:
     change_queue(runs_dir, edit)
 
 
-def set_slots(runs_dir: Path, device: str, count: int) -> None:
-    if not 1 <= count <= MOST_SLOTS:
-        raise InputError(f"slots: {device}: expected 1 to {MOST_SLOTS}, got {count}")
-    change_queue(runs_dir, lambda queue: queue.with_slots({**queue.slots, device: count}))
+def set_slots(runs_dir: Path, wanted: Mapping[str, int]) -> None:
+    """How many runs at once, by the devices' keys, or "cpu" and "gpu" for all of a kind."""
+    for device, count in wanted.items():
+        if not 1 <= count <= MOST_SLOTS:
+            raise InputError(f"slots: {device}: expected 1 to {MOST_SLOTS}, got {count}")
+    change_queue(runs_dir, lambda queue: queue.with_slots({**queue.slots, **wanted}))
     ensure_supervisor_if_needed(runs_dir)
 
 
@@ -153,6 +155,13 @@ def ensure_supervisor_if_needed(runs_dir: Path) -> None:
     queue = read_queue(runs_dir)
     if queue.started or (queue.waiting and not queue.paused):
         ensure_supervisor(runs_dir)
+
+
+def refuse_unless_active(runs: Sequence[RunDirectory]) -> None:
+    """For those who stop several: none of them if one neither runs nor waits."""
+    for run in runs:
+        if holder_of(run) is None and run.id not in read_queue(run.runs_dir):
+            raise InputError(f"run {run.id}: is not running")
 
 
 def stop(run: RunDirectory, grace: float = GRACE) -> str:

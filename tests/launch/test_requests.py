@@ -240,4 +240,5 @@ def test_trash_that_is_a_link_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [0, 65])
 def test_slots_have_bounds(tmp_path: Path, count: int) -> None:
     with pytest.raises(InputError, match="expected 1 to 64"):
-        requests.set_slots(tmp_path, "cpu", count)
+        requests.set_slots(tmp_path, {"gpu": 2, "cpu": count})
+    assert read_queue(tmp_path).slots == {}
