@@ -47,7 +47,7 @@ def sweep(
     asked = _grid(
         file, methods, tasks, seeds, grid or [], {k: v for k, v in flags.items() if v is not None}, set_ or []
     )
-    configs = expand(asked, cores_for(runs_dir, device or asked.settings.get("device", "auto")))
+    configs = expand(asked, cores_for(runs_dir, str(asked.settings.get("device", "auto"))))
     wishes = Wishes(data_dir, Path.cwd(), priority, retries, share, paused, alarm_words(on_alarm))
     if dry_run:
         for point in asked.points():

@@ -229,3 +229,20 @@ def test_one_run_is_one_run(runs: Path) -> None:
     make_run(runs, id="abc1"), make_run(runs, id="abc2")
     assert done("tag", "abc1", "--add", "x") == "1 run tagged\n"
     assert done("tag", "abc1", "abc2", "--drop", "x") == "2 runs untagged\n"
+
+
+def test_a_device_that_is_not_here_is_refused_before_anything_is_queued(tmp_path: Path, runs: Path) -> None:
+    run = make_run(runs)
+    say(run, [started(), Stopped(iteration=1)])
+    for words in (
+        ["sweep", "--tasks", "M->U", "--preset", "smoke", "--device", "cuda:7"],
+        ["sweep", "--tasks", "M->U", "--preset", "smoke", "--grid", "device=cpu,cuda:7"],
+        ["clone", run.id, "--set", "device=cuda:7"],
+        ["resume", run.id, "--device", "cuda:7"],
+    ):
+        assert "device: there is no cuda:7 here" in refused(*words)
+    done("queue", "slots", "cpu=2")
+    (tmp_path / "s.toml").write_text("device = 3\n")
+    assert "device: expected auto, cpu" in refused("sweep", "s.toml")
+    assert read_queue(runs).entries == ()
+    assert [one["id"] for one in listed()] == [run.id]
