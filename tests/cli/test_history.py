@@ -204,3 +204,17 @@ def test_a_runs_directory_that_is_a_file_is_one_sentence(tmp_path: Path, words: 
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
         assert re.match("clarinet: runs: is a file|clarinet: runs/queue.json: Not a directory", done.stderr)
     assert (tmp_path / "runs").read_text() == "mine"
+
+
+def test_show_names_the_damaged_lines_of_a_journal_and_still_tells_the_failure(runs: Path) -> None:
+    journal = runs / "bbb222" / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(lines[0] + b"{garbage\n" + b"".join(lines[1:]) + b"\xff\n")
+    last = len(lines) + 2
+    shown = here(runs, "show", "bbb").stdout
+    assert "line 2 cannot be read and was left out" in shown
+    assert f"line {last} cannot be read and was left out" in shown
+    assert "out of memory" in shown
+    told = json.loads(here(runs, "show", "bbb", "--json").stdout)
+    assert [sentence.split()[1] for sentence in told["damaged"]] == ["2", str(last)]
+    assert "Journal" not in here(runs, "show", "aaa").stdout
