@@ -58,6 +58,8 @@ def test_a_dry_run_prints_lines_and_makes_nothing(runs: Path) -> None:
     lines = done("sweep", "--methods", "clarinet,gac", "--tasks", "M->U", "--seeds", "1..2", "--dry-run").splitlines()
     assert len(lines) == 4
     assert lines[0] == "clarinet run --headless --method clarinet --task 'M->U' --seed 1"
+    words = ["sweep", "--methods", "clarinet,gac", "--tasks", "M->U", "--seeds", "1..2", "--dry-run", "--json"]
+    assert json.loads(done(*words)) == lines
     assert read_queue(runs).entries == ()
     assert listed() == []
 
