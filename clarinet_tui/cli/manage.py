@@ -80,7 +80,8 @@ def clone(
         settings["seed"] = seed
     for pair in set_ or []:
         settings = merge(settings, parse_pair(pair))
-    config = resolve(settings, place="command line")
+    cores = requests.cores_for(runs_dir, str(settings.get("device", "auto")))
+    config = resolve(settings, place="command line", cores=cores)
     (made,) = requests.submit(runs_dir, [config], requests.Wishes(data_dir, Path.cwd()))
     print(f"{made.id} queued")
 

@@ -115,6 +115,8 @@ def test_cpu_slots_share_the_threads(runs: Path, monkeypatch: pytest.MonkeyPatch
     sweep("--device", "cpu")
     (run,) = json.loads(done("ls", "--json"))
     assert json.loads(done("show", run["id"], "--json"))["config"]["threads"] == 2
+    copy = done("clone", make_run(runs, device="cpu").id).split()[0]
+    assert json.loads(done("show", copy, "--json"))["config"]["threads"] == 2
 
 
 def test_stop_and_resume(runs: Path) -> None:
