@@ -66,6 +66,11 @@ def ago(seconds: float) -> str:
     return "now"
 
 
+def counted(number: int, of: str) -> str:
+    """1 run, 2 runs."""
+    return f"{number} {of}" if number == 1 else f"{number} {of}s"
+
+
 def percent(value: float | None) -> str:
     """An accuracy with one decimal; a dash where it is not known."""
     return "–" if value is None or not math.isfinite(value) else f"{value:.1f}"

@@ -11,6 +11,7 @@ import typer
 
 from clarinet_tui.cli.options import DataDir, Json
 from clarinet_tui.cli.places import DATA
+from clarinet_tui.text import counted
 
 if TYPE_CHECKING:
     from core.data.catalogue import Entry
@@ -50,7 +51,11 @@ def fetch(
     for name in names:
         with _progress(in_bytes=True) as tell:
             brought = fetch_domain(name, data_dir, tell)
-        print(f"{name}: {len(brought)} files downloaded to {data_dir / name}" if brought else f"{name}: already there")
+        print(
+            f"{name}: {counted(len(brought), 'file')} downloaded to {data_dir / name}"
+            if brought
+            else f"{name}: already there"
+        )
 
 
 @app.command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clarinet_tui.cli.options import Json
-from clarinet_tui.text import printable
+from clarinet_tui.text import counted, printable
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -98,7 +98,7 @@ def _table(seen: "list[Device]") -> "Table":
 
 def _cells(device: "Device") -> tuple[list[str], ...]:
     """Each cell in lines, so that every process has one."""
-    cores = "" if device.cores is None else f", {device.cores} cores"
+    cores = "" if device.cores is None else f", {counted(device.cores, 'core')}"
     return (
         [device.label],
         [device.name.removeprefix("NVIDIA ") + cores],

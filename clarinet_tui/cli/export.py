@@ -12,6 +12,7 @@ import typer
 from clarinet_tui.cli.options import Ids, Json, Query, RunsDir, chosen_runs
 from clarinet_tui.cli.places import RUNS
 from clarinet_tui.cli.recorded import open_history
+from clarinet_tui.text import counted
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def export(
         if with_checkpoints or without_patches:
             raise InputError("--with-checkpoints, --without-patches: they are about archives; say --out FILE.tar.gz")
         count = _write_csv(runs, out, level or "run", runs_dir)
-        print(f"Written: {out} ({count} lines of {len(runs)} runs)")
+        print(f"Written: {out} ({counted(count, 'line')} of {counted(len(runs), 'run')})")
     elif suffixes.endswith((".tar.gz", ".tgz")):
         if level:
             raise InputError("--level: an archive has everything; say --out FILE.csv")
@@ -105,7 +106,7 @@ def _pack(runs: "list[RunDirectory]", out: Path, checkpoints: bool, without_patc
     from clarinet_tui.journal.archive import has_patch, pack
 
     pack(runs, out, checkpoints=checkpoints, patches=not without_patches)
-    print(f"Written: {out} ({len(runs)} runs, {out.stat().st_size / 1e6:.1f} MB)")
+    print(f"Written: {out} ({counted(len(runs), 'run')}, {out.stat().st_size / 1e6:.1f} MB)")
     if not without_patches and any(has_patch(run) for run in runs):
         told = "it holds uncommitted changes of your code; --without-patches leaves them out"
         print(f"clarinet: {told}", file=sys.stderr)

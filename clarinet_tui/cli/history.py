@@ -1,4 +1,4 @@
-"""`clarinet ls`, `show`, `compare` and `reindex`: what was recorded."""
+"""`clarinet ls`, `show` and `reindex`: what was recorded."""
 
 import json as json_
 import sys
@@ -101,7 +101,7 @@ def show(
 
 
 def reindex(runs_dir: RunsDir = RUNS) -> None:
-    """Make the history anew from the runs' journals, which are the truth.
+    """Make the history anew from the runs' journals and the queue, which are the truth.
 
     Example: clarinet reindex
     """
@@ -111,7 +111,10 @@ def reindex(runs_dir: RunsDir = RUNS) -> None:
 
     with Progress() as bar:
         task = bar.add_task("Reading journals", total=None)
-        make_anew(runs_dir, lambda done, total, _: bar.update(task, completed=done, total=total))
+        unread = make_anew(runs_dir, lambda done, total, _: bar.update(task, completed=done, total=total))
+        open_history(runs_dir).close()  # what became of runs without a last word is told by queue and processes
+    for run, why in unread.items():
+        print(f"clarinet: run {run} cannot be read: {printable(why)}", file=sys.stderr)
 
 
 def _object(row: "RunRow") -> dict[str, Any]:

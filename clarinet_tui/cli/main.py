@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -86,5 +86,13 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        print(f"clarinet: {printable(str(error))[:LONGEST]}", file=sys.stderr)
-        sys.exit(2)
+        refuse(str(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        refuse(f"{os.fsdecode(error.filename)}: {error.strerror}")  # such as a runs directory that is a file
+
+
+def refuse(sentence: str) -> NoReturn:
+    print(f"clarinet: {printable(sentence)[:LONGEST]}", file=sys.stderr)
+    sys.exit(2)

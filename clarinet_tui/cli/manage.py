@@ -8,6 +8,7 @@ import typer
 from clarinet_tui.cli.completion import RunId
 from clarinet_tui.cli.options import DataDir, Ids, Query, RunsDir, Settings, chosen_runs
 from clarinet_tui.cli.places import DATA, RUNS
+from clarinet_tui.text import counted
 from core.errors import InputError
 
 
@@ -25,6 +26,7 @@ def stop(
     from clarinet_tui.launch import requests
 
     runs = chosen_runs(runs_dir, ids, query)
+    requests.refuse_unless_active(runs)
     asked = [run for run in runs if _told(run.id, requests.stop(run, grace)) == "was asked to stop"]
     for run in asked if wait else ():
         saved = requests.wait_until_stopped(run, grace)
@@ -78,7 +80,8 @@ def clone(
         settings["seed"] = seed
     for pair in set_ or []:
         settings = merge(settings, parse_pair(pair))
-    config = resolve(settings, place="command line")
+    cores = requests.cores_for(runs_dir, str(settings.get("device", "auto")))
+    config = resolve(settings, place="command line", cores=cores)
     (made,) = requests.submit(runs_dir, [config], requests.Wishes(data_dir, Path.cwd()))
     print(f"{made.id} queued")
 
@@ -100,15 +103,21 @@ def remove(
     if undo and empty:
         raise InputError("rm: --undo and --empty do not go together")
     if empty:
+        if ids or query:
+            raise InputError("rm: --empty deletes all that was removed: say it without runs")
         count = len(trash.removed(runs_dir))
         if count and not yes:
-            typer.confirm(f"Delete {count} removed runs for good?", abort=True)
+            typer.confirm(f"Delete {counted(count, 'removed run')} for good?", abort=True)
         print(f"{trash.empty(runs_dir)} deleted")
     elif undo:
-        for one in ids or []:
+        if query or not ids:
+            raise InputError("rm: say the ids of the runs to take back; history knows no removed ones to query")
+        for one in [trash.find_removed(runs_dir, prefix) for prefix in ids]:
             print(f"{trash.restore(runs_dir, one).id} is back")
     else:
-        for run in chosen_runs(runs_dir, ids, query):
+        runs = chosen_runs(runs_dir, ids, query)
+        trash.refuse_if_live(runs)
+        for run in runs:
             trash.remove(run)
             print(f"{run.id} removed; take it back with: clarinet rm --undo {run.id}")
 
@@ -136,7 +145,7 @@ def tag(
             add_tag(run, name)
         for name in drop or []:
             remove_tag(run, name)
-    print(f"{len(runs)} runs tagged")
+    print(f"{counted(len(runs), 'run')} {'tagged' if add else 'untagged'}")
 
 
 def note(

@@ -1,6 +1,7 @@
 """`clarinet queue`: what waits, in which order, and why."""
 
 import json as json_
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,13 +21,13 @@ app = typer.Typer(
 
 
 @app.callback()
-def queue(context: typer.Context, runs_dir: RunsDir = RUNS) -> None:
+def queue(context: typer.Context, json: Json = False, runs_dir: RunsDir = RUNS) -> None:
     """See and change the queue; without a command, the same as `clarinet queue ls`.
 
     Example: clarinet queue
     """
     if context.invoked_subcommand is None:
-        list_(runs_dir=runs_dir)
+        list_(json=json, runs_dir=runs_dir)
 
 
 @app.command("ls")
@@ -106,7 +107,9 @@ def cancel(ids: Ids = None, all_: Annotated[bool, typer.Option("--all")] = False
 
 @app.command()
 def slots(
-    pairs: Annotated[list[str], typer.Argument(metavar="DEVICE=COUNT…", help="cpu=2, gpu=1, or a GPU's UUID.")],
+    pairs: Annotated[
+        list[str], typer.Argument(metavar="DEVICE=COUNT…", help="cpu=2, gpu=1, cuda:0=2 or a GPU's UUID.")
+    ],
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Say how many runs may share a device; one is the default.
@@ -115,11 +118,22 @@ def slots(
     """
     from clarinet_tui.launch import requests
 
+    wanted: dict[str, int] = {}
     for pair in pairs:
-        device, _, count = pair.partition("=")
-        if not device or not count.isdecimal():
-            raise InputError(f"slots: expected DEVICE=COUNT such as cpu=2, got {pair!a}")
-        requests.set_slots(runs_dir, device, int(count))
+        wanted |= _parse_slots(pair)
+    requests.set_slots(runs_dir, wanted)
+
+
+def _parse_slots(pair: str) -> dict[str, int]:
+    """By what the queue knows a device as: all of a kind, or the key that stays when others count differently."""
+    from clarinet_tui.launch.devices import candidates, list_devices
+
+    device, _, count = pair.partition("=")
+    if not device or not re.fullmatch("[0-9]{1,9}", count):
+        raise InputError(f"slots: expected DEVICE=COUNT such as cpu=2, got {pair[:80]!a}")
+    if device in ("cpu", "gpu"):
+        return {device: int(count)}
+    return {found.key: int(count) for found in candidates(device, list_devices(seconds=0))}
 
 
 def _pause(ids: list[str] | None, runs_dir: Path, paused: bool) -> None:

@@ -49,9 +49,8 @@ def run(
 
     Example: clarinet run --headless --method clarinet --task "M->U" --preset quick --seed 1
     """
-    from clarinet_tui.journal.directory import find_run
-    from clarinet_tui.launch.requests import Wishes, cores_for, enqueue
-    from clarinet_tui.launch.requests import resume as put_back
+    from clarinet_tui.journal.directory import RunDirectory, find_run
+    from clarinet_tui.launch.requests import Wishes, cores_for, enqueue, refuse_absent
 
     flags = {"method": method, "task": task, "seed": seed, "device": device, "preset": preset, "epochs": epochs}
     given = {name: value for name, value in flags.items() if value is not None}
@@ -61,19 +60,30 @@ def run(
     if resume:
         if given or set_ or file or run_id:
             raise InputError("--resume: goes on with the run's own settings, so that no others can be given")
-        found = find_run(runs_dir, resume)
-        if headless:
-            become_worker(found, wishes, json)
-        put_back([found], wishes)
-        open_app(found, data_dir)
-    cores = None if headless else cores_for(runs_dir, device or "auto")
-    config = configure(file, given, set_ or [], cores)
+        go_on(find_run(runs_dir, resume), wishes, headless, json)
+    known = find_known(runs_dir, run_id)
+    if known:  # on a machine that may have more cores than the one before, or fewer
+        if known.read_config() != configure(file, given, set_ or [], known.read_config().threads):
+            raise InputError(f"--run-id: run {known.id} has other settings than those given here")
+        go_on(known, wishes, headless, json)
+    config = configure(file, given, set_ or [], None if headless else cores_for(runs_dir, device or "auto"))
     if headless:
         chosen = claim_device(config.device)
-        become_worker(make_or_find(runs_dir, config, run_id), wishes, json, chosen)
-    made = make_or_find(runs_dir, config, run_id)
+        become_worker(RunDirectory.create(runs_dir, config, id=run_id), wishes, json, chosen)
+    refuse_absent([config.device])
+    made = RunDirectory.create(runs_dir, config, id=run_id)
     enqueue([made], wishes)
     open_app(made, data_dir)
+
+
+def go_on(run: "RunDirectory", wishes: "Wishes", headless: bool, json: bool) -> NoReturn:
+    """With a run that is there: in this process, or from the queue."""
+    from clarinet_tui.launch.requests import resume
+
+    if headless:
+        become_worker(run, wishes, json, claim_device(run.read_config().device))
+    resume([run], wishes)
+    open_app(run, wishes.data_dir)
 
 
 def tui(context: typer.Context) -> None:
@@ -137,16 +147,14 @@ def read_value(text: str) -> Any:
         return text
 
 
-def make_or_find(runs_dir: Path, config: "RunConfig", run_id: str | None) -> "RunDirectory":
-    """A new run; or, for a job that was requeued under the same id, the one that is there."""
+def find_known(runs_dir: Path, run_id: str | None) -> "RunDirectory | None":
+    """For a job that was requeued under the same id: the run that is there."""
     from clarinet_tui.journal.directory import RunDirectory
 
-    if run_id and RunDirectory(runs_dir, run_id).config.exists():
-        found = RunDirectory(runs_dir, run_id)
-        if found.read_config() != config:
-            raise InputError(f"--run-id: run {run_id} has other settings than those given here")
-        return found
-    return RunDirectory.create(runs_dir, config, id=run_id)
+    if not run_id:
+        return None
+    run = RunDirectory(runs_dir, run_id)
+    return run if run.config.exists() else None
 
 
 def claim_device(request: str) -> "Device | None":

@@ -42,7 +42,8 @@ def describe(
     """What there is to say, the most important for last: that is where the eyes are."""
     now = time.time() if now is None else now
     groups = [_what(row, now), _progress(row), _results(row), _data(row), *_settings(run), _environment(run)]
-    return [group for group in [*groups, _alarms(alarms), _failure(row, said)] if group.lines]
+    heard = [event for event in said if event["event"] != "damaged"]
+    return [group for group in [*groups, _damage(said), _alarms(alarms), _failure(row, heard)] if group.lines]
 
 
 def as_object(run: "RunDirectory", said: Said, alarms: "Sequence[Alarm]" = ()) -> dict[str, Any]:
@@ -59,7 +60,8 @@ def as_object(run: "RunDirectory", said: Said, alarms: "Sequence[Alarm]" = ()) -
         found["changed"] = {name: {"default": usual, "value": value} for name, (usual, value) in pairs.items()}
     except InputError:
         pass  # the row's error, or the method's absence, says why
-    return found | {"open_alarms": [asdict(alarm) for alarm in alarms], "events_tail": said[-EVENTS:]}
+    found |= {"open_alarms": [asdict(alarm) for alarm in alarms], "damaged": damaged_lines(said)}
+    return found | {"events_tail": said[-EVENTS:]}
 
 
 def _what(row: "RunRow", now: float) -> Group:
@@ -169,6 +171,21 @@ def _alarms(alarms: "Sequence[Alarm]") -> Group:
         since = "" if alarm.iteration is None else f" (since iteration {alarm.iteration})"
         group.add(alarm.kind, f"{alarm.message}{since}")
         group.add("try", alarm.advice)
+    return group
+
+
+def damaged_lines(said: Said) -> list[str]:
+    """What could not be read of the journal, in words with the lines' numbers."""
+    return [str(event.get("message", "")) for event in said if event["event"] == "damaged"]
+
+
+def _damage(said: Said) -> Group:
+    group = Group("Journal")
+    hurt = damaged_lines(said)
+    for sentence in hurt[:EVENTS]:
+        group.add("damaged", sentence)
+    if len(hurt) > EVENTS:
+        group.add("damaged", f"and {len(hurt) - EVENTS} more")
     return group
 
 

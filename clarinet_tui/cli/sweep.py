@@ -47,22 +47,25 @@ def sweep(
     asked = _grid(
         file, methods, tasks, seeds, grid or [], {k: v for k, v in flags.items() if v is not None}, set_ or []
     )
-    configs = expand(asked, cores_for(runs_dir, device or asked.settings.get("device", "auto")))
+    configs = expand(asked, cores_for(runs_dir, str(asked.settings.get("device", "auto"))))
     wishes = Wishes(data_dir, Path.cwd(), priority, retries, share, paused, alarm_words(on_alarm))
     if dry_run:
-        for point in asked.points():
-            print(run_command(point, on_alarm))
+        _print_lines([run_command(point, on_alarm) for point in asked.points()], json)
         return
     made = submit(runs_dir, configs, wishes)
     if json:
-        import json as json_
-
-        print(json_.dumps([run.id for run in made]))
-        return
-    if len(made) == 1:
+        _print_lines([run.id for run in made], json)
+    elif len(made) == 1:
         print(f"1 run queued, {made[0].id}. Watch it: clarinet-tui, or clarinet queue")
     else:
         print(f"{len(made)} runs queued, {made[0].id} to {made[-1].id}. Watch them: clarinet-tui, or clarinet queue")
+
+
+def _print_lines(lines: list[str], json: bool) -> None:
+    """One a line, or a list for programs."""
+    import json as json_
+
+    print(json_.dumps(lines) if json else "\n".join(lines))
 
 
 def _grid(

@@ -39,6 +39,8 @@ class Database:
         path = path or database_path(runs_dir)
         _refuse_hollow(path)
         with explained(path):
+            if path.parent.exists() and not path.parent.is_dir():
+                raise InputError(f"{path.parent}: is a file, and no directory")
             path.parent.mkdir(parents=True, exist_ok=True)
             connection = _connect(f"{path.absolute().as_uri()}?mode=rwc")
             try:

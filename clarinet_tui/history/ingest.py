@@ -98,13 +98,23 @@ def ingest_all(db: Database, runs_dir: Path) -> int:
     return count
 
 
-def reindex(runs_dir: Path, progress: Progress = lambda done, total, under_way: None, path: Path | None = None) -> None:
-    """Make the whole database anew from the run directories. Others may have it open, and go on."""
+def reindex(
+    runs_dir: Path, progress: Progress = lambda done, total, under_way: None, path: Path | None = None
+) -> dict[str, str]:
+    """Make the whole database anew from the run directories. Others may have it open, and go on.
+
+    Runs that cannot be read keep none of the others out; why, by their ids.
+    """
     from clarinet_tui.history.renewal import emptied
 
+    unread: dict[str, str] = {}
     with emptied(Path(runs_dir), path) as db:
         runs = all_runs(runs_dir)
         for done, run in enumerate(runs):
             progress(done, len(runs), run.id)
-            ingest_run(db, run)
+            try:
+                ingest_run(db, run)
+            except OSError as error:
+                unread[run.id] = f"{error.filename or run.path}: {error.strerror}"
         progress(len(runs), len(runs), "")
+    return unread

@@ -1,6 +1,7 @@
 """Bringing an older database up to date, with a copy beside it; refusing a newer one."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from clarinet_tui.history.schema import MIGRATIONS, SET
@@ -9,17 +10,17 @@ from core.errors import InputError
 
 def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     """Several processes may come here at once: one migrates, the others find it done."""
-    applied = check_schema(connection, path)
-    if len(applied) == len(MIGRATIONS):
+    if len(check_schema(connection, path)) == len(MIGRATIONS):
         return
-    if applied:
-        _back_up(connection, path.with_name(f"{path.name}.before-{MIGRATIONS[len(applied)]}"))
     from sqlite_utils import Database as Tables
 
     from clarinet_tui.history.schema import migrations
 
     connection.execute("BEGIN IMMEDIATE")
     try:
+        applied = check_schema(connection, path)  # another may have been quicker
+        if 0 < len(applied) < len(MIGRATIONS):
+            _back_up(path, path.with_name(f"{path.name}.before-{MIGRATIONS[len(applied)]}"))
         migrations().apply(Tables(connection, recursive_triggers=False, execute_plugins=False))
         connection.execute("COMMIT")
     except BaseException:
@@ -49,13 +50,13 @@ def _applied(connection: sqlite3.Connection) -> list[str]:
     return [name for (name,) in rows]
 
 
-def _back_up(connection: sqlite3.Connection, path: Path) -> None:
-    """A copy that is there whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
+def _back_up(path: Path, beside: Path) -> None:
+    """A copy that is there whole or not at all. Its maker keeps others from writing, so that nobody makes a second."""
+    partial = beside.with_name(f".{beside.name}.partial")
     partial.unlink(missing_ok=True)
-    copy = sqlite3.connect(partial)
-    try:
-        connection.backup(copy)
-    finally:
-        copy.close()
-    partial.replace(path)
+    with (
+        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source,
+        closing(sqlite3.connect(partial)) as copy,
+    ):
+        source.backup(copy)
+    partial.replace(beside)

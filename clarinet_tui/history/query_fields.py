@@ -114,6 +114,8 @@ def _range(column: str, value: str, read: Callable[[str], float], wants: str) ->
         if text:
             sql.append(f"{column} {sign} ?")
             parameters.append(_read(read, text, wants))
+    if len(parameters) == 2 and parameters[0] > parameters[1]:
+        raise Wrong("the smaller side of .. first")
     return Condition(f"({' AND '.join(sql)})", parameters)
 
 

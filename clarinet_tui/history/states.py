@@ -3,6 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -60,7 +61,8 @@ def _refresh(db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, no
         return False
     if state == "lost":
         # Dead before this: whatever it said last is read now, and then the row below is no longer the same.
-        ingest_run(db, run)
+        with suppress(OSError):  # one that cannot be read is lost all the same
+            ingest_run(db, run)
     with db.transaction() as connection:
         done = connection.execute(
             "UPDATE runs SET state = ? WHERE id = ? AND state = ? AND said = ? AND heard IS ?",

@@ -131,6 +131,11 @@ def change_queue(runs_dir: Path, edit: Callable[[Queue], Queue]) -> Queue:
         return change_locked_queue(runs_dir, edit)
 
 
+def _mode(queue: Queue) -> int:
+    """A command for alarms may hold secrets, such as a hook's address: then its owner alone reads the queue."""
+    return 0o600 if any(entry.on_alarm for entry in queue.entries) else 0o666
+
+
 def change_locked_queue(runs_dir: Path, edit: Callable[[Queue], Queue]) -> Queue:
     """For those who hold the lock."""
     before = read_queue(runs_dir)
@@ -138,5 +143,5 @@ def change_locked_queue(runs_dir: Path, edit: Callable[[Queue], Queue]) -> Queue
     if after != before:
         path = Path(runs_dir) / NAME
         with told(path):
-            replace_file(path, msgspec.json.format(msgspec.json.encode(after)) + b"\n")
+            replace_file(path, msgspec.json.format(msgspec.json.encode(after)) + b"\n", _mode(after))
     return after

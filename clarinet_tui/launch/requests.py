@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,7 @@ class Wishes:
 
 def submit(runs_dir: Path, configs: Sequence[RunConfig], wishes: Wishes) -> list[RunDirectory]:
     """New runs at the end of the queue, in this order."""
+    refuse_absent({config.device for config in configs})
     runs = [RunDirectory.create(runs_dir, config) for config in configs]
     enqueue(runs, wishes)
     return runs
@@ -47,6 +48,15 @@ def enqueue(runs: Sequence[RunDirectory], wishes: Wishes, device: str | None = N
     """Runs that are there, at the end of the queue."""
     if runs:
         _enqueue(runs[0].runs_dir, [(run.id, device or run.read_config().device) for run in runs], wishes)
+
+
+def refuse_absent(requests: Iterable[str]) -> None:
+    """Devices that are not here: whoever asks for one hears it at once, and not from a run that has failed."""
+    devices = list_devices(seconds=0)
+    if devices[-1].trouble:
+        return  # a driver that fails for a moment may know it again when the run's turn comes
+    for request in requests:
+        candidates(request, devices)
 
 
 def cores_for(runs_dir: Path, device: str) -> int | None:
@@ -61,6 +71,8 @@ def resume(runs: Sequence[RunDirectory], wishes: Wishes, device: str | None = No
     """Stopped, failed, lost and cancelled runs again, from their last checkpoint."""
     if not runs:
         return
+    if device is not None:
+        refuse_absent([device])
     queue = read_queue(runs[0].runs_dir)
     for run in runs:
         if run.id in queue and not _abandoned(run, queue[run.id]):
@@ -141,10 +153,12 @@ def cancel(runs_dir: Path, ids: Collection[str]) -> None:
     change_queue(runs_dir, edit)
 
 
-def set_slots(runs_dir: Path, device: str, count: int) -> None:
-    if not 1 <= count <= MOST_SLOTS:
-        raise InputError(f"slots: {device}: expected 1 to {MOST_SLOTS}, got {count}")
-    change_queue(runs_dir, lambda queue: queue.with_slots({**queue.slots, device: count}))
+def set_slots(runs_dir: Path, wanted: Mapping[str, int]) -> None:
+    """How many runs at once, by the devices' keys, or "cpu" and "gpu" for all of a kind."""
+    for device, count in wanted.items():
+        if not 1 <= count <= MOST_SLOTS:
+            raise InputError(f"slots: {device}: expected 1 to {MOST_SLOTS}, got {count}")
+    change_queue(runs_dir, lambda queue: queue.with_slots({**queue.slots, **wanted}))
     ensure_supervisor_if_needed(runs_dir)
 
 
@@ -153,6 +167,13 @@ def ensure_supervisor_if_needed(runs_dir: Path) -> None:
     queue = read_queue(runs_dir)
     if queue.started or (queue.waiting and not queue.paused):
         ensure_supervisor(runs_dir)
+
+
+def refuse_unless_active(runs: Sequence[RunDirectory]) -> None:
+    """For those who stop several: none of them if one neither runs nor waits."""
+    for run in runs:
+        if holder_of(run) is None and run.id not in read_queue(run.runs_dir):
+            raise InputError(f"run {run.id}: is not running")
 
 
 def stop(run: RunDirectory, grace: float = GRACE) -> str:

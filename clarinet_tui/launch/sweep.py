@@ -1,8 +1,10 @@
 """A grid of runs: methods, tasks, seeds and any other settings, as configurations and as command lines."""
 
 import itertools
+import json
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -155,4 +157,17 @@ def flattened(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
 
 
 def _toml(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """So that the command line reads it again as what it is; a text may look like a number."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        return str(value)
+    return json.dumps(value) if _reads_as_toml(value) else value
+
+
+def _reads_as_toml(text: str) -> bool:
+    try:
+        tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return False
+    return True

@@ -3,25 +3,39 @@
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import forget, ingest_run
 from clarinet_tui.journal.directory import RunDirectory, valid_id
 from clarinet_tui.journal.files import told
-from clarinet_tui.journal.queue import Queue, change_queue
+from clarinet_tui.journal.queue import Queue, change_queue, read_queue
+from clarinet_tui.launch.presence import holder_of
 from core.errors import InputError
 
 TRASH = ".trash"
 REMOVED = re.compile(r"[0-9a-z]{3,32}(\.\d{1,9})?", re.ASCII)
 
 
+def refuse_if_live(runs: Sequence[RunDirectory]) -> None:
+    """For those who remove several: none of them if one is being trained."""
+    for run in runs:
+        _refuse_started(run, read_queue(run.runs_dir))
+        if holder := holder_of(run):
+            raise InputError(f"run {run.id}: is running, process {holder.pid} on {holder.host}: stop it first")
+
+
+def _refuse_started(run: RunDirectory, queue: Queue) -> None:
+    if run.id in queue and not queue[run.id].waits:
+        raise InputError(f"run {run.id}: is running: `clarinet stop {run.id}` first")
+
+
 def remove(run: RunDirectory, database: Path | None = None) -> None:
     """Out of the queue, the history and the listing; a run that is being trained is refused."""
 
     def leave(queue: Queue) -> Queue:
-        if run.id in queue and not queue[run.id].waits:
-            raise InputError(f"run {run.id}: is running: `clarinet stop {run.id}` first")
+        _refuse_started(run, queue)
         return queue.without([run.id])
 
     change_queue(run.runs_dir, leave)
@@ -33,6 +47,17 @@ def remove(run: RunDirectory, database: Path | None = None) -> None:
             run.path.rename(_free_place(trash, run.id))
     with Database.open(run.runs_dir, database) as db:
         forget(db, run.id)
+
+
+def find_removed(runs_dir: Path, prefix: str) -> str:
+    """The id of the removed run that begins so."""
+    names = {place.name.partition(".")[0] for place in removed(runs_dir)}
+    found = [prefix] if prefix in names else sorted(name for name in names if prefix and name.startswith(prefix))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(f"{prefix[:40]!a} is not one removed run but {len(found)}: {', '.join(found[:5])}")
+    raise InputError(f"run {prefix[:40]!a}: is not in {_trash(runs_dir)}")
 
 
 def restore(runs_dir: Path, run_id: str, database: Path | None = None) -> RunDirectory:

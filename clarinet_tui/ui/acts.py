@@ -174,7 +174,7 @@ class Acts:
     def slots(self, device: str, step: int) -> Outcome:
         """So many more runs, or fewer, at once on a device."""
         count = read_queue(self.runs_dir).slots_of(device) + step
-        requests.set_slots(self.runs_dir, device, count)
+        requests.set_slots(self.runs_dir, {device: count})
         return Outcome()
 
     def _wishes(self, paused: bool = False) -> requests.Wishes:

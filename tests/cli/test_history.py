@@ -2,7 +2,9 @@
 
 import json
 import re
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -156,3 +158,63 @@ def test_the_database_may_be_elsewhere(tmp_path: Path, runs: Path) -> None:
     assert done.stdout.splitlines() == ["ccc333", "bbb222", "aaa111"]
     assert (tmp_path / "local" / "history.db").exists()
     assert not (runs / "clarinet.db").exists()
+
+
+def test_reindex_tells_states_that_the_journals_do_not(runs: Path) -> None:
+    lost = make_run(runs, id="ddd444")
+    say(lost, [started()])
+    hold_as(lost, start=-1.0)
+    cancelled = runs / "ccc333" / "annotations.jsonl"
+    cancelled.write_text('{"event": "created", "time": 1000.0}\n')  # long ago, and in no queue
+    before = here(runs, "ls", "--json").stdout
+    assert here(runs, "reindex").exit_code == 0
+    with closing(sqlite3.connect(runs / "clarinet.db")) as db:
+        states = dict(db.execute("SELECT id, state FROM runs"))
+    assert states == {"aaa111": "finished", "bbb222": "failed", "ccc333": "stopped", "ddd444": "lost"}
+    assert here(runs, "ls", "--json").stdout == before
+
+
+def test_reindex_names_a_run_that_cannot_be_read_and_reads_the_others(runs: Path) -> None:
+    hurt = make_run(runs, id="zzz999")  # the newest, so that it comes first
+    hurt.journal.mkdir()
+    done = here(runs, "reindex")
+    assert done.exit_code == 0, done.exception
+    assert "run zzz999 cannot be read" in done.stderr
+    assert "journal.jsonl: Is a directory" in done.stderr
+    with closing(sqlite3.connect(runs / "clarinet.db")) as db:
+        assert db.execute("SELECT count(*) FROM evaluations").fetchone() == (2,)
+
+
+def test_a_lost_run_that_cannot_be_read_keeps_no_listing_back(runs: Path) -> None:
+    run = make_run(runs, id="ddd444")
+    say(run, [started()])
+    assert ids(runs, "state:running") == ["ddd444"]
+    run.journal.unlink()
+    run.journal.mkdir()
+    hold_as(run, start=-1.0)
+    assert ids(runs, "state:lost") == ["ddd444"]
+
+
+@pytest.mark.parametrize("words", [["ls"], ["show", "aaa"], ["reindex"], ["queue"], ["doctor"]])
+def test_a_runs_directory_that_is_a_file_is_one_sentence(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "runs").write_text("mine")
+    done = clarinet(tmp_path, *words)
+    assert "Traceback" not in done.stderr
+    if words != ["doctor"]:
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+        assert re.match("clarinet: runs: is a file|clarinet: runs/queue.json: Not a directory", done.stderr)
+    assert (tmp_path / "runs").read_text() == "mine"
+
+
+def test_show_names_the_damaged_lines_of_a_journal_and_still_tells_the_failure(runs: Path) -> None:
+    journal = runs / "bbb222" / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(lines[0] + b"{garbage\n" + b"".join(lines[1:]) + b"\xff\n")
+    last = len(lines) + 2
+    shown = here(runs, "show", "bbb").stdout
+    assert "line 2 cannot be read and was left out" in shown
+    assert f"line {last} cannot be read and was left out" in shown
+    assert "out of memory" in shown
+    told = json.loads(here(runs, "show", "bbb", "--json").stdout)
+    assert [sentence.split()[1] for sentence in told["damaged"]] == ["2", str(last)]
+    assert "Journal" not in here(runs, "show", "aaa").stdout

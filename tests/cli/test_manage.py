@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 from clarinet_tui.cli.main import app
 from clarinet_tui.journal.queue import change_queue, read_queue
 from clarinet_tui.launch import requests
+from clarinet_tui.launch.device import Device
 from core.errors import InputError
 from core.events import Finished, Stopped
 from tests.history.made import history, make_run, say
@@ -57,6 +58,8 @@ def test_a_dry_run_prints_lines_and_makes_nothing(runs: Path) -> None:
     lines = done("sweep", "--methods", "clarinet,gac", "--tasks", "M->U", "--seeds", "1..2", "--dry-run").splitlines()
     assert len(lines) == 4
     assert lines[0] == "clarinet run --headless --method clarinet --task 'M->U' --seed 1"
+    words = ["sweep", "--methods", "clarinet,gac", "--tasks", "M->U", "--seeds", "1..2", "--dry-run", "--json"]
+    assert json.loads(done(*words)) == lines
     assert read_queue(runs).entries == ()
     assert listed() == []
 
@@ -112,6 +115,8 @@ def test_cpu_slots_share_the_threads(runs: Path, monkeypatch: pytest.MonkeyPatch
     sweep("--device", "cpu")
     (run,) = json.loads(done("ls", "--json"))
     assert json.loads(done("show", run["id"], "--json"))["config"]["threads"] == 2
+    copy = done("clone", make_run(runs, device="cpu").id).split()[0]
+    assert json.loads(done("show", copy, "--json"))["config"]["threads"] == 2
 
 
 def test_stop_and_resume(runs: Path) -> None:
@@ -175,3 +180,73 @@ def test_the_database_may_live_elsewhere(tmp_path: Path, runs: Path, monkeypatch
     run = make_run(runs)
     assert run.id in done("--db", str(tmp_path / "local" / "h.db"), "ls", "-q")
     assert (tmp_path / "local" / "h.db").exists()
+
+
+def test_queue_alone_lists_for_programs_too(runs: Path) -> None:
+    (run_id,) = sweep()
+    assert [entry["id"] for entry in json.loads(done("queue", "--json"))["entries"]] == [run_id]
+
+
+def test_slots_of_a_device_that_is_not_here_are_refused_and_nothing_is_changed(runs: Path) -> None:
+    assert 'got "bogus"' in refused("queue", "slots", "gpu=2", "bogus=3")
+    assert "there is no cuda:7 here" in refused("queue", "slots", "cuda:7=2")
+    assert "expected 1 to 64" in refused("queue", "slots", "gpu=2", "cpu=65")
+    assert "DEVICE=COUNT" in refused("queue", "slots", "cpu=" + "9" * 5000)
+    assert read_queue(runs).slots == {}
+
+
+def test_slots_of_one_gpu_are_kept_under_its_uuid(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpus = [Device(key=f"GPU-{name}", label=f"cuda:{number}", name="A100") for number, name in enumerate("ab")]
+    monkeypatch.setattr("clarinet_tui.launch.devices.list_devices", lambda **_: gpus)
+    done("queue", "slots", "cuda:1=2", "GPU-a=3")
+    assert read_queue(runs).slots == {"GPU-b": 2, "GPU-a": 3}
+    assert [read_queue(runs).slots_of(gpu.key) for gpu in gpus] == [3, 2]
+
+
+def test_all_are_stopped_or_removed_or_none(runs: Path) -> None:
+    first, second = sweep("--seeds", "1..2")
+    idle = make_run(runs)
+    assert f"run {idle.id}: is not running" in refused("stop", first, idle.id)
+    assert {first, second} == {entry.id for entry in read_queue(runs).waiting}
+    change_queue(runs, lambda queue: queue.change([second], on="cpu"))
+    assert f"clarinet stop {second}" in refused("rm", first, idle.id, second)
+    with idle.hold():
+        assert f"run {idle.id}: is running" in refused("rm", first, idle.id)
+    assert not (runs / ".trash").exists()
+    assert first in read_queue(runs)
+
+
+def test_rm_takes_back_by_the_beginning_of_an_id_and_refuses_what_it_would_ignore(runs: Path) -> None:
+    for name in ("abc1", "abc2"):
+        done("rm", make_run(runs, id=name).id)
+    assert "abc1, abc2" in refused("rm", "--undo", "abc")
+    assert "say the ids" in refused("rm", "--undo")
+    assert "say the ids" in refused("rm", "--undo", "--query", "tag:x")
+    assert "without runs" in refused("rm", "--empty", "--yes", "abc1")
+    assert "abc2 is back" in done("rm", "--undo", "abc2")
+    assert "abc1 is back" in done("rm", "--undo", "abc")
+    done("rm", "abc1")
+    assert "Delete 1 removed run for good?" in clarinet("rm", "--empty", input="n\n").output
+
+
+def test_one_run_is_one_run(runs: Path) -> None:
+    make_run(runs, id="abc1"), make_run(runs, id="abc2")
+    assert done("tag", "abc1", "--add", "x") == "1 run tagged\n"
+    assert done("tag", "abc1", "abc2", "--drop", "x") == "2 runs untagged\n"
+
+
+def test_a_device_that_is_not_here_is_refused_before_anything_is_queued(tmp_path: Path, runs: Path) -> None:
+    run = make_run(runs)
+    say(run, [started(), Stopped(iteration=1)])
+    for words in (
+        ["sweep", "--tasks", "M->U", "--preset", "smoke", "--device", "cuda:7"],
+        ["sweep", "--tasks", "M->U", "--preset", "smoke", "--grid", "device=cpu,cuda:7"],
+        ["clone", run.id, "--set", "device=cuda:7"],
+        ["resume", run.id, "--device", "cuda:7"],
+    ):
+        assert "device: there is no cuda:7 here" in refused(*words)
+    done("queue", "slots", "cpu=2")
+    (tmp_path / "s.toml").write_text("device = 3\n")
+    assert "device: expected auto, cpu" in refused("sweep", "s.toml")
+    assert read_queue(runs).entries == ()
+    assert [one["id"] for one in listed()] == [run.id]

@@ -4,6 +4,8 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -233,3 +235,25 @@ def _a_run(runs_dir: Path) -> str:
     add_tag(run, "icml")
     set_note(run, "a note")
     return run.id
+
+
+def test_several_that_migrate_at_once_leave_one_whole_copy_of_what_was_there(tmp_path: Path) -> None:
+    history(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / NAME)) as old:
+        old.execute("ALTER TABLE runs DROP COLUMN alarms")
+        old.execute("DELETE FROM _sqlite_migrations WHERE name = '0002'")
+        old.execute("CREATE TABLE ballast AS SELECT randomblob(1000000) AS bytes")
+        old.commit()
+    together = threading.Barrier(8)
+
+    def opened(_: int) -> str:
+        together.wait()
+        with Database.open(tmp_path) as db:
+            return str(db.rows("SELECT max(name) FROM _sqlite_migrations")[0][0])
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(opened, range(8))) == {"0002"}
+    with closing(sqlite3.connect(tmp_path / f"{NAME}.before-0002")) as copy:
+        assert copy.execute("SELECT max(name) FROM _sqlite_migrations").fetchone() == ("0001",)
+        assert copy.execute("PRAGMA quick_check").fetchone() == ("ok",)
+    assert list(tmp_path.glob(".*.partial")) == []

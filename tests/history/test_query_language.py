@@ -178,6 +178,7 @@ def test_any_text_is_a_query_or_says_where_it_is_wrong(db: Database, text: str) 
         ("seed:", 5, "expected a number after seed:"),
         ("seed:1,", 7, "expected a number after seed:"),
         ("seed:..", 5, "expected a number on a side of .."),
+        ("seed:5..1", 5, "expected the smaller side of .. first after seed:, got '5..1'"),
         ("seed:1 OR", 9, "expected a condition on both sides of OR"),
         ("OR seed:1", 9, "expected a condition on both sides of OR"),
         ("AND seed:1", 4, "expected a condition on both sides of AND"),

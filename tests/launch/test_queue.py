@@ -86,3 +86,17 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         change_queue(runs, lambda queue: queue.paused_as(True))
     assert outside.read_text() == "mine"
+
+
+def test_a_command_for_alarms_is_for_its_owner_only(tmp_path: Path) -> None:
+    def mode() -> int:
+        return (tmp_path / NAME).stat().st_mode & 0o077
+
+    plain = Entry(id="aaa", folder="/", data_dir="/")
+    secret = Entry(id="bbb", folder="/", data_dir="/", on_alarm=("curl", "https://example.org/hook?token=1"))
+    change_queue(tmp_path, lambda queue: queue.with_entries([plain]))
+    before = mode()
+    change_queue(tmp_path, lambda queue: queue.with_entries([plain, secret]))
+    assert mode() == 0
+    change_queue(tmp_path, lambda queue: queue.without(["bbb"]))
+    assert mode() == before

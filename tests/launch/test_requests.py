@@ -13,6 +13,7 @@ from clarinet_tui.history.states import refresh_states
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.queue import change_queue, read_queue
 from clarinet_tui.launch import requests
+from clarinet_tui.launch.device import Device
 from clarinet_tui.launch.requests import Wishes
 from clarinet_tui.launch.trash import empty, remove, removed, restore
 from core.errors import InputError
@@ -133,7 +134,11 @@ def test_stopping_a_run_that_waits_takes_it_out_and_resuming_puts_it_back(tmp_pa
         requests.resume([run], wishes(tmp_path))
 
 
-def test_a_stopped_run_is_queued_again_and_a_finished_one_is_not(tmp_path: Path) -> None:
+def test_a_stopped_run_is_queued_again_and_a_finished_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = Device(key="GPU-b", label="cuda:1", name="A100")
+    monkeypatch.setattr(requests, "list_devices", lambda **_: [gpu, Device(key="cpu", label="cpu", name="AMD")])
     runs_dir = tmp_path / "runs"
     stopped, finished = make_run(runs_dir), make_run(runs_dir)
     say(stopped, [started(), step(1), Stopped(iteration=1)])
@@ -141,6 +146,9 @@ def test_a_stopped_run_is_queued_again_and_a_finished_one_is_not(tmp_path: Path)
     assert state(runs_dir, stopped) == "stopped"
     with pytest.raises(InputError, match="clarinet clone"):
         requests.resume([stopped, finished], wishes(tmp_path))
+    assert order(runs_dir) == []
+    with pytest.raises(InputError, match="there is no cuda:0 here"):
+        requests.resume([stopped], wishes(tmp_path), "cuda:0")
     assert order(runs_dir) == []
     requests.resume([stopped], wishes(tmp_path), "cuda:1")
     assert read_queue(runs_dir)[stopped.id].device == "cuda:1"
@@ -240,4 +248,5 @@ def test_trash_that_is_a_link_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [0, 65])
 def test_slots_have_bounds(tmp_path: Path, count: int) -> None:
     with pytest.raises(InputError, match="expected 1 to 64"):
-        requests.set_slots(tmp_path, "cpu", count)
+        requests.set_slots(tmp_path, {"gpu": 2, "cpu": count})
+    assert read_queue(tmp_path).slots == {}

@@ -114,3 +114,11 @@ def test_the_lines_that_say_it_can_be_typed() -> None:
 def test_what_has_to_be_said_of_a_run_makes_the_same_run(asked: dict[str, Any]) -> None:
     config = resolve(asked, task="M->U", cores=2)
     assert resolve(settings_of(config), cores=2) == config
+
+
+@pytest.mark.parametrize("name", ["1", "true", '"quoted"', "[bold]x[/]", "2026-01-31", "plain", "two words", "1 # one"])
+def test_a_text_that_looks_like_a_number_is_read_again_as_a_text(name: str) -> None:
+    from clarinet_tui.cli.run import parse_pair
+
+    words = shlex.split(run_command({"name": name}))
+    assert parse_pair(words[words.index("--set") + 1]) == {"name": name}
