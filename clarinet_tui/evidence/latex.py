@@ -1,10 +1,12 @@
 """The board as LaTeX with booktabs. All text is escaped; signs that plain LaTeX lacks are written as code points."""
 
 import unicodedata
+from collections.abc import Iterator
 
 from clarinet_tui.evidence.board import Board, Part
 from clarinet_tui.evidence.lines import AVERAGE, Entry, Line, lines, short_name
 from clarinet_tui.evidence.published import LATEX, title
+from clarinet_tui.evidence.selections import HEADINGS, MEANINGS, ORDER, TITLE, texts
 from clarinet_tui.text import printable
 from core.tasks import DOMAINS
 
@@ -43,7 +45,7 @@ AFTER = "\\end{document}\n"
 
 def to_latex(board: Board, *, standalone: bool = False) -> str:
     """A table for each part; `standalone` makes it a document that compiles alone."""
-    body = _comments(board) + "\n".join(_part(board, part) for part in board.parts)
+    body = _comments(board) + "\n".join([*(_part(board, part) for part in board.parts), *_selections(board)])
     return f"{BEFORE}{body}{AFTER}" if standalone else body
 
 
@@ -60,7 +62,7 @@ def _comments(board: Board) -> str:
 
 def _part(board: Board, part: Part) -> str:
     columns = "l" + "r" * len(part.methods)
-    header = ["Task", *(LATEX.get(method, escaped(title(method))) for method in part.methods)]
+    header = ["Task", *map(_title, part.methods)]
     written = lines(board, part)
     rows = [_row(line) for line in written if line.label != AVERAGE]
     averages = [_row(line) for line in written if line.label == AVERAGE]
@@ -81,6 +83,35 @@ def _part(board: Board, part: Part) -> str:
             "",
         ]
     )
+
+
+def _selections(board: Board) -> Iterator[str]:
+    """What each rule reports of the same runs, in a table of its own."""
+    cells = [cell for cell in board.cells.values() if cell.selections]
+    if not cells:
+        return
+    rows = [[_label(cell.task), _title(cell.method), *texts(cell.selections, DECIMALS, r"$\pm$")] for cell in cells]
+    caption = escaped(f"{TITLE}. Target accuracy in percent; {'; '.join(MEANINGS)}.")
+    yield "\n".join(
+        [
+            r"\begin{table}[t]",
+            r"\centering\small\setlength{\tabcolsep}{4pt}",
+            rf"\caption{{{caption}}}",
+            rf"\begin{{tabular}}{{ll{'r' * len(ORDER)}}}",
+            r"\toprule",
+            " & ".join(["Task", "Method", *(HEADINGS[rule] for rule in ORDER)]) + r" \\",
+            r"\midrule",
+            *(" & ".join(row).replace("–", "--").replace("(-", "($-$") + r" \\" for row in rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _title(method: str) -> str:
+    return LATEX.get(method, escaped(title(method)))
 
 
 def _caption(board: Board, part: Part) -> str:
