@@ -36,6 +36,7 @@ SIGNS |= {sign: f"{{{sign}}}" for sign in "[]*"}
 """The last three would be arguments of a line's end before them."""
 BEFORE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
+\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}
 \usepackage[margin=2cm]{geometry}
 \usepackage{booktabs}
 \begin{document}
@@ -55,8 +56,7 @@ def _comments(board: Board) -> str:
     for (method, task), cell in board.cells.items():
         if cell.figures:
             said.append(f"runs: {task} {method}: {' '.join(cell.runs)}")
-        said += [f"left out: {task} {method}: {left.reason}: {' '.join(left.runs)}" for left in cell.left_out]
-    said += [f"left out: {left.reason}: {' '.join(left.runs)}" for left in board.left_out]
+    said += [f"left out: {place}{left.reason}: {' '.join(left.runs)}" for place, left in board.not_counted]
     return "".join(f"% {printable(line)}\n" for line in said)
 
 
@@ -120,8 +120,14 @@ def _caption(board: Board, part: Part) -> str:
 
 
 def _below(board: Board, part: Part) -> list[str]:
-    mixed = [cell for (method, _), cell in board.cells.items() if method in part.methods and cell.mixed]
-    return [r"\par\smallskip\footnotesize $^\dagger$ averages runs that are not alike."] if mixed else []
+    """What must be said with these numbers, each sentence on a line of its own."""
+    mixed = any(cell.mixed for (method, _), cell in board.cells.items() if method in part.methods)
+    told = [r"$^\dagger$ averages runs that are not alike."] if mixed else []
+    told += [escaped(remark) for remark in board.remarks(part.methods)]
+    if not told:
+        return []
+    said = "\\par\n".join(told)
+    return [r"\par\smallskip\begin{minipage}{\linewidth}\footnotesize\raggedright", said, r"\end{minipage}"]
 
 
 def _row(line: Line) -> str:

@@ -61,6 +61,7 @@ def _notes(board: Board) -> str:
         notes.append("† averages runs that are not alike.")
     if any(cell.selections for cell in board.cells.values()):
         notes += [f"{meaning}." for meaning in MEANINGS]
+    notes += [f"left out: {place}{left.reason} ({' '.join(left.runs)})" for place, left in board.not_counted]
     return "\n".join(f"- {_escaped(note)}" for note in notes)
 
 

@@ -133,9 +133,7 @@ def selections_view(told: Sequence[tuple[str, str, Mapping[Rule, Selected]]], wi
 
 
 def _left_out(board: Board) -> list[str]:
-    found = [(left, "") for left in board.left_out]
-    found += [(left, f"{task} {method}: ") for (method, task), cell in board.cells.items() for left in cell.left_out]
-    return [f"left out: {place}{left.reason} ({_ids(left)})" for left, place in found]
+    return [f"left out: {place}{left.reason} ({_ids(left)})" for place, left in board.not_counted]
 
 
 def _ids(left: LeftOut) -> str:

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +196,48 @@ def test_own_folders_steer_neither_terminal_nor_markup(tmp_path: Path) -> None:
     assert "\x1b" not in on_terminal(board, 80)
     assert "a|b[red]" in on_terminal(board, 80)
     assert "| a\\|b\\[red\\]" in to_markdown(board)
+
+
+def test_latex_and_markdown_say_what_a_reader_must_know(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    finished(runs, "clar1", 82.0, seed=1, said={"notes": ["MNIST is made here"]}, commit="a" * 40)
+    finished(runs, "clar2", 84.0, seed=2, said={"notes": ["MNIST is made here"]}, commit="b" * 40)
+    finished(runs, "odd1", 20.0, seed=3, epochs=9)
+    board = make_board(archive_of(runs))
+    for text in (to_markdown(board), to_latex(board)):
+        assert "data: MNIST is made here" in text
+        assert "started at 2 git commits: aaaaaaa, bbbbbbb" in text
+        assert "epochs is 9, not 3" in text
+    (row,) = [row for row in csv.DictReader(io.StringIO(to_csv(board))) if row["mean"]]
+    assert (row["notes"], row["commits"]) == ("MNIST is made here", "aaaaaaa bbbbbbb")
+
+
+def test_more_seeds_than_were_wanted_are_told(archive: Any) -> None:
+    """The caption of the LaTeX table says how many seeds a number without brackets is of."""
+    board = make_board(archive, seeds=1)
+    assert "| **83.000 ± 1.414** (2/1) |" in to_markdown(board)
+    assert r"\textbf{83.000$\pm$1.414} (2/1)" in to_latex(board)
+
+
+def test_the_published_average_never_stands_without_its_name(archive: Any) -> None:
+    board = make_board(archive, seeds=5)
+    assert not board.averages
+    assert "| Average | – | – | – | – | – |\n| Average, published | *60.585* |" in to_markdown(board)
+    assert "Average & -- & -- & -- & -- & -- \\\\\n\\quad published & \\textit{60.585}" in to_latex(board)
+    assert re.search(r"Average +– +– +– +– +–\n +paper +60.59", on_terminal(board, 80))
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX is installed")
+@pytest.mark.parametrize("mix", [False, True])
+def test_latex_compiles(tmp_path: Path, mix: bool) -> None:
+    runs, own = tmp_path / "runs", tmp_path / "a_b%[1pt]$中"
+    own.mkdir()
+    for seed in (1, 2):
+        trained(runs, f"clar{seed}", (70.0, 66.0), seed=seed)
+        finished(runs, f"own{seed}", 50.0, task=f"{own}->U", seed=seed, said={"notes": ["50 % & more_than #1 \\x"]})
+    finished(runs, "odd1", 20.0, seed=3, epochs=9)
+    (tmp_path / "board.tex").write_text(to_latex(make_board(archive_of(runs), mix=mix), standalone=True))
+    words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "board.tex"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "board.pdf").stat().st_size > 10_000
