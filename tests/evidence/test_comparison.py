@@ -219,3 +219,9 @@ def test_every_rule_is_told_with_its_distance_to_the_oracle(tmp_path: Path) -> N
     assert "GAC+DAN 61.00 (0.00) 61.00 (0.00) 60.00 (-1.00) 61.00" in words
     assert max(map(len, text.splitlines())) <= 80
     assert comparison_object(found)["sides"][0]["selections"]["information"]["to_oracle"]["mean"] == 0.0
+
+
+def test_a_finished_run_without_target_accuracy_is_told(tmp_path: Path) -> None:
+    finished(tmp_path, "clar1", 83.0, seed=1)
+    finished(tmp_path, "dan1", None, seed=1, method="gac+dan")
+    assert "not counted: dan1 has no target accuracy to report" in on_terminal(compared(tmp_path))
