@@ -107,7 +107,12 @@ def comparison_part(comparison: Comparison) -> Iterator[Markup | None]:
         sides = [side for side in comparison.sides if side.task == task]
         header = ["Method", "preset", "seeds", "target %", "source %", "pseudo-labels %", "time each", "time in all"]
         yield table(header, [_side(side) for side in sides], caption=short_name(task), class_="numbers")
-        yield from (_contrast(contrast) for contrast in comparison.contrasts if contrast.left.task == task)
+        contrasts = [contrast for contrast in comparison.contrasts if contrast.left.task == task]
+        told = [contrast for contrast in contrasts if contrast.left.accuracy.n and contrast.right.accuracy.n]
+        yield from (_contrast(contrast) for contrast in told)
+        if silent := len(contrasts) - len(told):
+            words = "1 comparison waits" if silent == 1 else f"{silent} comparisons wait"
+            yield tag("p", f"{words} for a finished run on each side.", class_="notes")
     if comparison.alone:
         yield tag("p", f"Nothing to compare with: {', '.join(comparison.alone)}.", class_="notes")
 
