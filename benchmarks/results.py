@@ -18,6 +18,8 @@ from core.errors import InputError
 
 FOLDER = Path("docs/results")
 COMPARISON = "comparison.txt"
+DRAWN = "method!=clarinet-ce"
+"""Its accuracy is near zero, and would press all others together."""
 LARGEST = 1_500_000
 """Bytes of one file: what goes into the repository stays small."""
 
@@ -57,8 +59,7 @@ def commands(folder: Path, seeds: int, query: str) -> list[tuple[list[str], Path
         ([*board, "markdown"], "board.md"),
         ([*board, "latex", "--standalone"], "board.tex"),
         ([*board, "csv"], "board.csv"),
-        (["plot", "accuracy", *asked], "accuracy.svg"),
-        (["plot", "accuracy", *asked, "--x", "time"], "accuracy-time.svg"),
+        (["plot", "accuracy", f"{query} {DRAWN}".strip()], "accuracy.svg"),
         (["report", *asked, "--seeds", str(seeds), "--without-hosts"], "report.html"),
     ]
     written = [([*words, "--out", str(folder / name)], folder / name) for words, name in found]

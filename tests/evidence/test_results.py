@@ -10,7 +10,7 @@ from core.errors import InputError
 from tests.evidence.trained import trained
 
 README = Path(__file__).parents[2] / "docs" / "results" / "README.md"
-FILES = "README.md accuracy-time.svg accuracy.svg board.csv board.md board.tex comparison.txt report.html"
+FILES = "README.md accuracy.svg board.csv board.md board.tex comparison.txt report.html"
 
 
 def test_everything_is_written_and_tells_nothing_of_this_machine(tmp_path: Path) -> None:
