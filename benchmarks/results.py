@@ -1,56 +1,81 @@
-"""Writes what was measured on real digits to docs/results.md: the finished runs of a runs directory, as a table.
+"""Writes what was measured on real digits to docs/results: board, figures, comparison, report, and a table of the runs.
 
-clarinet sweep --methods clarinet,gac --tasks "M->U,U->M" --preset quick --runs-dir runs/results --data-dir DATA
-python -m benchmarks.results runs/results
+clarinet sweep --methods clarinet,gac+dan,gac+dann,gac+cdan-e --tasks "M->U" --seeds 3 --preset quick --runs-dir RUNS
+python -m benchmarks.results RUNS
 """
 
 import argparse
-from datetime import UTC, datetime
+import io
+import re
+import shlex
+from contextlib import redirect_stdout
 from pathlib import Path
 
-from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.history.queries import RunRow, list_runs
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.environment import read_environment
+from benchmarks.results_readme import fill
+from clarinet_tui.cli.main import app
+from clarinet_tui.journal.process import host_name
+from core.errors import InputError
 
-PAPER = ("gac", "gac+dan", "gac+dann", "gac+cdan-e", "clarinet", "clarinet-no-t", "clarinet-ce")
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-RESULTS = Path("docs/results.md")
+FOLDER = Path("docs/results")
+COMPARISON = "comparison.txt"
+DRAWN = "method!=clarinet-ce"
+"""Its accuracy is near zero, and would press all others together."""
+LARGEST = 1_500_000
+"""Bytes of one file: what goes into the repository stays small."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs_dir", type=Path)
-    write(parser.parse_args().runs_dir)
+    parser.add_argument("--seeds", type=int, default=3, help="how many seeds make a cell of the board complete")
+    parser.add_argument("--query", default="", help="only runs that match")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="a folder with a README.md that has the two markers")
+    given = parser.parse_args()
+    write(given.runs_dir, given.out, seeds=given.seeds, query=given.query)
 
 
-def write(runs_dir: Path) -> None:
-    """Put the table between the markers of docs/results.md; the words around it are written by hand."""
-    with Database.open(runs_dir) as database:
-        ingest_all(database, runs_dir)
-        rows = list_runs(database, "state:finished", limit=1000)
-    rows.sort(key=lambda row: (row.task or "", PAPER.index(row.method) if row.method in PAPER else 99, row.seed or 0))
-    lines = ["| task | method | seed | target % | source % | pseudo-labels % | minutes | threads | date | commit |"]
-    lines.append("|---" * 10 + "|")
-    lines += [line(runs_dir, row) for row in rows]
-    text = RESULTS.read_text()
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    RESULTS.write_text(f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{after}")
+def write(runs_dir: Path, folder: Path = FOLDER, *, seeds: int = 3, query: str = "") -> None:
+    """Runs the commands that the README lists, fills the README, and refuses what nobody else should read."""
+    listed = []
+    for words, file in commands(folder, seeds, query):
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            app([*words, "--runs-dir", str(runs_dir)], standalone_mode=False)
+        to_file = f" > {file}" if file.name == COMPARISON else ""
+        if to_file:
+            file.write_text(printed.getvalue())
+        listed.append(f"clarinet {shlex.join(words)} --runs-dir RUNS{to_file}".replace(f"{folder}/", "docs/results/"))
+    fill(folder / "README.md", runs_dir, query, listed)
+    for file in sorted(folder.iterdir()):
+        check(file, runs_dir)
+        print(f"{file} {file.stat().st_size / 1000:.0f} kB")
 
 
-def line(runs_dir: Path, row: RunRow) -> str:
-    directory = RunDirectory(runs_dir, row.id)
-    environment = read_environment(directory)
-    commit = ((environment.get("git") or {}).get("commit") or "unknown")[:9]
-    day = datetime.fromtimestamp(row.ended or 0, UTC).date()
-    cells = (row.task, f"`{row.method}`", row.seed, percent(row.target_accuracy), percent(row.source_accuracy))
-    more = (percent(row.pseudo_label_accuracy), f"{(row.seconds or 0) / 60:.1f}", directory.read_config().threads)
-    return "| " + " | ".join(map(str, (*cells, *more, day, commit))) + " |"
+def commands(folder: Path, seeds: int, query: str) -> list[tuple[list[str], Path]]:
+    """Each with the file that it writes."""
+    asked = [query] if query else []
+    board = ["table", *asked, "--seeds", str(seeds), "--format"]
+    found = [
+        ([*board, "markdown"], "board.md"),
+        ([*board, "latex", "--standalone"], "board.tex"),
+        ([*board, "csv"], "board.csv"),
+        (["plot", "accuracy", f"{query} {DRAWN}".strip()], "accuracy.svg"),
+        (["report", *asked, "--seeds", str(seeds), "--without-hosts"], "report.html"),
+    ]
+    written = [([*words, "--out", str(folder / name)], folder / name) for words, name in found]
+    one, two = (f"{query} {which}".strip() for which in ("method:clarinet", "method:gac+*"))
+    return [*written, (["compare", "--one-step", one, "--two-step", two], folder / COMPARISON)]
 
 
-def percent(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
+def check(file: Path, runs_dir: Path) -> None:
+    """What is written here is for everybody: no names of machines, no paths of this one, nothing large."""
+    if file.stat().st_size > LARGEST:
+        raise InputError(f"{file}: is larger than {LARGEST / 1e6} MB")
+    places = {str(Path.home()), str(Path.cwd()), str(runs_dir.absolute().parent)} - {"/"}
+    text = file.read_text(encoding="utf-8")
+    for name in (re.escape(place) for place in (*sorted(places), host_name())):
+        if found := re.search(rf"(?<![\w-]){name}(?![\w-])", text):
+            raise InputError(f"{file}: tells of this machine: {text[max(0, found.start() - 40) : found.end() + 40]!a}")
 
 
 if __name__ == "__main__":

@@ -138,7 +138,9 @@ def _table(database: "Database", ids: list[str], level: Level) -> tuple[list[str
     from clarinet_tui.history.queries import RunRow
 
     if level == "run":
-        return list(RunRow.__dataclass_fields__), _runs(database, ids)
+        from clarinet_tui.evidence.selections import COLUMNS
+
+        return [*RunRow.__dataclass_fields__, *COLUMNS], _runs(database, ids)
     names = dict.fromkeys(name for one in ids for name in choose(database, one, level, [])[1])
     columns = [*PLACE, *(["time"] if level == "evaluation" else []), *names]
     return columns, (row for one in ids for row in measured(database, one, level, None, None))
@@ -147,9 +149,13 @@ def _table(database: "Database", ids: list[str], level: Level) -> tuple[list[str
 def _runs(database: "Database", ids: list[str]) -> Iterator[dict[str, Any]]:
     from dataclasses import asdict
 
-    from clarinet_tui.history.queries import get_run
+    from clarinet_tui.evidence.selection import last_stage, select_all
+    from clarinet_tui.evidence.selections import flat_selections, selections
+    from clarinet_tui.history.queries import evaluations, get_run
 
     for one in ids:
         if row := get_run(database, one):
             said = asdict(row)
-            yield said | {name: between.join(said[name]) for name, between in LISTS.items()}
+            said |= {name: between.join(said[name]) for name, between in LISTS.items()}
+            chosen = select_all(evaluations(database, one), stage=last_stage(row.method))
+            yield said | flat_selections(selections([chosen]))

@@ -25,6 +25,10 @@ def report(
             help="Board and figures of this preset; otherwise that of most finished runs.", autocompletion=preset_names
         ),
     ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds make a cell of the board complete.")] = 5,
+    without_hosts: Annotated[
+        bool, typer.Option("--without-hosts", help="Name no machine: for a page that everybody may read.")
+    ] = False,
     patches: Annotated[
         bool, typer.Option("--with-patches", help="Also uncommitted changes of the folders where runs were started.")
     ] = False,
@@ -59,6 +63,8 @@ def report(
         preset=preset,
         typed=typed,
         patches=patches,
+        seeds=seeds,
+        hosts=not without_hosts,
     )
     page = to_html(made).encode()
     with told(out.parent):

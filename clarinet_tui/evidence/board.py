@@ -80,9 +80,20 @@ class Board:
     @property
     def notes(self) -> tuple[str, ...]:
         """What must be said with the numbers."""
-        cells = [cell for cell in self.cells.values() if cell.figures]
+        return (*self.conditions, *self.remarks([method for method, _ in self.cells]))
+
+    def remarks(self, methods: Sequence[str]) -> tuple[str, ...]:
+        """What must be said with the numbers of some methods: of the paper's, the data, settings and what was mixed."""
+        cells = [cell for cell in self.cells.values() if cell.figures and cell.method in methods]
         caution = (CAUTION,) if any(cell.published for cell in cells) else ()
-        return (*self.conditions, *caution, *_together(cells))
+        return (*caution, *_together(cells))
+
+    @property
+    def not_counted(self) -> list[tuple[str, LeftOut]]:
+        """Everything that is left out, each after its place: of whole runs an empty one."""
+        cells = self.cells.items()
+        of_cells = [(f"{task} {method}: ", left) for (method, task), cell in cells for left in cell.left_out]
+        return [("", left) for left in self.left_out] + of_cells
 
 
 def make_board(

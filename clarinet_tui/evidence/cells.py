@@ -9,6 +9,7 @@ from clarinet_tui.evidence.groups import Group, LeftOut, grouped, others, why_ap
 from clarinet_tui.evidence.published import Published, published
 from clarinet_tui.evidence.records import Record
 from clarinet_tui.evidence.selection import Choice, Rule
+from clarinet_tui.evidence.selections import Selected, selections
 from clarinet_tui.evidence.statistics import Distance, Summary, distance, summarise
 from core.config import RunConfig
 from core.errors import InputError
@@ -52,6 +53,8 @@ class Cell:
     figures: tuple[Figure, ...] = ()
     """Finished runs that count, by seed."""
     summary: Summary = NOTHING
+    selections: Mapping[Rule, Selected] = field(default_factory=dict)
+    """What every rule reports of the same runs."""
     states: Mapping[str, int] = field(default_factory=dict)
     """How many seeds are finished, running, queued, failed, …"""
     unfinished: tuple[Standing, ...] = ()
@@ -114,12 +117,14 @@ def make_cell(
     members = list({record.row.id: record for group in counted for record in group.records}.values())
     known, states = published(method, task), _states(members)
     summary = summarise(figure.choice.accuracy for figure in figures)
+    shown = {figure.run for figure in figures}
     return Cell(
         task=task,
         method=method,
         wanted=seeds,
         figures=tuple(sorted(figures, key=lambda figure: (figure.seed is None, figure.seed or 0))),
         summary=summary,
+        selections=selections(record.choices for record in members if record.row.id in shown),
         states=states,
         unfinished=_unfinished(members, rule),
         missing=_missing({record.row.seed for record in members}, seeds),

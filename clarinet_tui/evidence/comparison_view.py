@@ -17,6 +17,7 @@ from clarinet_tui.evidence.contrast_words import (
     value_of,
 )
 from clarinet_tui.evidence.lines import short_name
+from clarinet_tui.evidence.selections import HEADINGS, MEANINGS, ORDER, texts
 from clarinet_tui.evidence.sides import Side
 from clarinet_tui.text import duration, printable
 
@@ -39,6 +40,8 @@ def comparison_view(comparison: Comparison, *, named: bool = False) -> "Renderab
     if not named or any(len(side.runs) > 1 or side.runs[0].shared for side in comparison.sides):
         shown += _tasks(comparison)
     shown.append(Text(printable(f"Reported: {comparison.selected}"), style="dim"))
+    if any(side.selections for side in comparison.sides):
+        shown.append(Text(f"In brackets: points below the oracle's. {'; '.join(MEANINGS)}.", style="dim"))
     for contrast in comparison.contrasts:
         shown += [Text(), *_contrast(contrast)]
     if comparison.alone:
@@ -56,6 +59,7 @@ def _tasks(comparison: Comparison) -> "Iterator[RenderableType]":
         if task in compared or not compared:
             yield Text(printable(short_name(task)), style="bold")
             yield _sides(sides)
+            yield from _selections(sides)
             yield from (Text(f"· {printable(line)}", style="dim") for side in sides for line in left_out_in_words(side))
             yield Text()
 
@@ -98,6 +102,18 @@ def _sides(sides: Sequence[Side]) -> "Table":
         ]
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
+
+
+def _selections(sides: Sequence[Side]) -> "Iterator[RenderableType]":
+    """What every rule reports of the same runs, and how far it is from the oracle's."""
+    from rich.text import Text
+
+    rows = [(side.title, *texts(side.selections, 2, None)) for side in sides if side.selections]
+    if rows:
+        table = _table("selected by", *(HEADINGS[rule] for rule in ORDER))
+        for cells in rows:
+            table.add_row(*(Text(printable(cell)) for cell in cells))
+        yield table
 
 
 def _contrast(contrast: Contrast) -> "Iterator[RenderableType]":

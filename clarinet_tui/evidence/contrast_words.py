@@ -26,7 +26,7 @@ def differences_in_words(contrast: "Contrast") -> list[str]:
     found, count = contrast.paired, len(contrast.paired.pairs)
     if found.difference.mean is None:
         return ["no pairs of equal seed and label draw", *_welch(contrast)]
-    lines = [f"{found.difference.mean:+.2f} points over {count} {'pair' if count == 1 else 'pairs'}"]
+    lines = [f"{found.difference.mean:+z.2f} points over {count} {'pair' if count == 1 else 'pairs'}"]
     if found.interval:
         lines[0] += f", 95 % {between(found.interval)} (paired t)"
     if found.bootstrap:
@@ -46,7 +46,7 @@ def _welch(contrast: "Contrast") -> list[str]:
     if unpaired is None:
         return []
     interval = f", 95 % {between(unpaired.interval)} (Welch)" if unpaired.interval else ""
-    return [f"means differ by {unpaired.difference:+.2f} points{interval}, runs taken as independent"]
+    return [f"means differ by {unpaired.difference:+z.2f} points{interval}, runs taken as independent"]
 
 
 def unpaired_in_words(contrast: "Contrast", left: str, right: str) -> list[str]:
@@ -55,8 +55,11 @@ def unpaired_in_words(contrast: "Contrast", left: str, right: str) -> list[str]:
     for name, seeds in ((left, contrast.paired.only_left), (right, contrast.paired.only_right)):
         if seeds:
             found.append(f"not paired: {name}, seed {', '.join(map(str, seeds))}")
-    unfinished = [fact for side in (contrast.left, contrast.right) for fact in side.runs if fact.state != "finished"]
-    for fact in unfinished:
+    uncounted = [fact for side in (contrast.left, contrast.right) for fact in side.runs if fact.accuracy is None]
+    for fact in uncounted:
+        if fact.state == "finished":
+            found.append(f"not counted: {fact.run} has no target accuracy to report")
+            continue
         so_far = f", {fact.choice.accuracy:.2f} so far" if fact.choice else ""
         found.append(f"not counted: {fact.run} is {fact.state}{so_far}")
     return found

@@ -100,7 +100,9 @@ def _legend(sheet: "Figure", panels: Sequence[Panel | Matrix], theme: Theme, wid
     """One for all panels: a method looks the same everywhere."""
     from matplotlib.lines import Line2D
 
-    lines = [line for panel in panels if isinstance(panel, Panel) for line in panel.lines]
+    # The fullest panel first: it has the methods in the order of all.
+    drawn = sorted((panel for panel in panels if isinstance(panel, Panel)), key=lambda panel: -len(panel.lines))
+    lines = [line for panel in drawn for line in panel.lines]
     shown = {(line.label, line.slot): line for line in lines}
     handles = [
         Line2D([], [], color=theme.line(slot), marker=marker(slot), markersize=3, label=printable(label))

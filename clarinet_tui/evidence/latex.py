@@ -1,10 +1,12 @@
 """The board as LaTeX with booktabs. All text is escaped; signs that plain LaTeX lacks are written as code points."""
 
 import unicodedata
+from collections.abc import Iterator
 
 from clarinet_tui.evidence.board import Board, Part
 from clarinet_tui.evidence.lines import AVERAGE, Entry, Line, lines, short_name
 from clarinet_tui.evidence.published import LATEX, title
+from clarinet_tui.evidence.selections import HEADINGS, MEANINGS, ORDER, TITLE, texts
 from clarinet_tui.text import printable
 from core.tasks import DOMAINS
 
@@ -34,6 +36,7 @@ SIGNS |= {sign: f"{{{sign}}}" for sign in "[]*"}
 """The last three would be arguments of a line's end before them."""
 BEFORE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
+\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}
 \usepackage[margin=2cm]{geometry}
 \usepackage{booktabs}
 \begin{document}
@@ -43,7 +46,7 @@ AFTER = "\\end{document}\n"
 
 def to_latex(board: Board, *, standalone: bool = False) -> str:
     """A table for each part; `standalone` makes it a document that compiles alone."""
-    body = _comments(board) + "\n".join(_part(board, part) for part in board.parts)
+    body = _comments(board) + "\n".join([*(_part(board, part) for part in board.parts), *_selections(board)])
     return f"{BEFORE}{body}{AFTER}" if standalone else body
 
 
@@ -53,14 +56,13 @@ def _comments(board: Board) -> str:
     for (method, task), cell in board.cells.items():
         if cell.figures:
             said.append(f"runs: {task} {method}: {' '.join(cell.runs)}")
-        said += [f"left out: {task} {method}: {left.reason}: {' '.join(left.runs)}" for left in cell.left_out]
-    said += [f"left out: {left.reason}: {' '.join(left.runs)}" for left in board.left_out]
+    said += [f"left out: {place}{left.reason}: {' '.join(left.runs)}" for place, left in board.not_counted]
     return "".join(f"% {printable(line)}\n" for line in said)
 
 
 def _part(board: Board, part: Part) -> str:
     columns = "l" + "r" * len(part.methods)
-    header = ["Task", *(LATEX.get(method, escaped(title(method))) for method in part.methods)]
+    header = ["Task", *map(_title, part.methods)]
     written = lines(board, part)
     rows = [_row(line) for line in written if line.label != AVERAGE]
     averages = [_row(line) for line in written if line.label == AVERAGE]
@@ -83,14 +85,49 @@ def _part(board: Board, part: Part) -> str:
     )
 
 
+def _selections(board: Board) -> Iterator[str]:
+    """What each rule reports of the same runs, in a table of its own."""
+    cells = [cell for cell in board.cells.values() if cell.selections]
+    if not cells:
+        return
+    rows = [[_label(cell.task), _title(cell.method), *texts(cell.selections, DECIMALS, r"$\pm$")] for cell in cells]
+    caption = escaped(f"{TITLE}. Target accuracy in percent; {'; '.join(MEANINGS)}.")
+    yield "\n".join(
+        [
+            r"\begin{table}[t]",
+            r"\centering\small\setlength{\tabcolsep}{4pt}",
+            rf"\caption{{{caption}}}",
+            rf"\begin{{tabular}}{{ll{'r' * len(ORDER)}}}",
+            r"\toprule",
+            " & ".join(["Task", "Method", *(HEADINGS[rule] for rule in ORDER)]) + r" \\",
+            r"\midrule",
+            *(" & ".join(row).replace("–", "--").replace("(-", "($-$") + r" \\" for row in rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _title(method: str) -> str:
+    return LATEX.get(method, escaped(title(method)))
+
+
 def _caption(board: Board, part: Part) -> str:
     words = f"{part.title}: target accuracy in percent, mean ± standard deviation over {board.seeds} seeds"
     return escaped(f"{words} (or as many as stand in brackets). {' '.join(board.conditions)}")
 
 
 def _below(board: Board, part: Part) -> list[str]:
-    mixed = [cell for (method, _), cell in board.cells.items() if method in part.methods and cell.mixed]
-    return [r"\par\smallskip\footnotesize $^\dagger$ averages runs that are not alike."] if mixed else []
+    """What must be said with these numbers, each sentence on a line of its own."""
+    mixed = any(cell.mixed for (method, _), cell in board.cells.items() if method in part.methods)
+    told = [r"$^\dagger$ averages runs that are not alike."] if mixed else []
+    told += [escaped(remark) for remark in board.remarks(part.methods)]
+    if not told:
+        return []
+    said = "\\par\n".join(told)
+    return [r"\par\smallskip\begin{minipage}{\linewidth}\footnotesize\raggedright", said, r"\end{minipage}"]
 
 
 def _row(line: Line) -> str:

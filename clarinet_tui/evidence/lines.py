@@ -20,7 +20,7 @@ class Entry:
     std: float | None = None
     best: bool = False
     count: str = ""
-    """Seeds or tasks, where they are not all there: 3/5."""
+    """Seeds or tasks, where they are not as many as were wanted: 3/5."""
     mixed: bool = False
 
     def text(self, decimals: int, plus_minus: str = " ± ") -> str:
@@ -76,12 +76,12 @@ def _published(part: Part, task: str) -> bool:
 def _measured(cell: Cell, best: bool) -> Entry:
     if not cell.figures:
         return Entry()
-    count = "" if cell.complete else f"{len(cell.figures)}/{cell.wanted}"
+    count = "" if len(cell.figures) == cell.wanted else f"{len(cell.figures)}/{cell.wanted}"
     return Entry(cell.summary.mean, cell.summary.std, best, count, bool(cell.mixed))
 
 
 def _averages(board: Board, part: Part) -> list[Line]:
-    """The published one is over the same tasks as the measured one, or over all."""
+    """The published one is over the same tasks as the measured one, or over all; it never stands without the other."""
     best = board.best_average(part.methods)
     measured, published = [], []
     for method in part.methods:
@@ -94,9 +94,6 @@ def _averages(board: Board, part: Part) -> list[Line]:
         count = "" if all_there else f"{len(average.tasks)}/{len(PAPER_TASKS)}"
         measured.append(Entry(average.mean, None, method in best, count))
         published.append(Entry(average.published, count=count))
-    both: list[tuple[Kind, list[Entry]]] = [("measured", measured), ("published", published)]
-    return [
-        Line(kind, AVERAGE, tuple(entries))
-        for kind, entries in both
-        if any(entry.mean is not None for entry in entries)
-    ]
+    found = [Line("measured", AVERAGE, tuple(measured)), Line("published", AVERAGE, tuple(published))]
+    known = [any(entry.mean is not None for entry in line.entries) for line in found]
+    return found if known[1] else found[:1] if known[0] else []

@@ -10,6 +10,8 @@ from clarinet_tui.evidence.board import Board
 from clarinet_tui.evidence.cells import Cell
 from clarinet_tui.evidence.published import ABLATIONS, METHODS, title
 from clarinet_tui.evidence.selection import SENTENCES
+from clarinet_tui.evidence.selections import COLUMNS as SELECTIONS
+from clarinet_tui.evidence.selections import flat_selections
 
 STATES = ("running", "queued", "failed", "stopped", "lost", "silent")
 COLUMNS = (
@@ -31,7 +33,11 @@ COLUMNS = (
     "best",
     "selection",
     "oracle",
+    *SELECTIONS,
     "preset",
+    "changes",
+    "notes",
+    "commits",
     "mixed",
     "runs",
     "left_out",
@@ -69,7 +75,11 @@ def flat(board: Board, cell: Cell) -> dict[str, Any]:
         "best": _is_best(board, cell),
         "selection": board.rule,
         "oracle": board.oracle,
+        **flat_selections(cell.selections),
         "preset": board.preset,
+        "changes": "; ".join(cell.changes),
+        "notes": "; ".join(cell.notes),
+        "commits": " ".join(cell.commits),
         "mixed": "; ".join(cell.mixed),
         "runs": " ".join(cell.runs),
         "left_out": " ".join(run for left in cell.left_out for run in left.runs),

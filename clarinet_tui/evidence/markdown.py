@@ -5,6 +5,7 @@ import re
 from clarinet_tui.evidence.board import Board, Part
 from clarinet_tui.evidence.lines import Entry, Line, lines, short_name
 from clarinet_tui.evidence.published import title
+from clarinet_tui.evidence.selections import HEADINGS, MEANINGS, ORDER, TITLE, texts
 from clarinet_tui.text import printable
 
 DECIMALS = 3
@@ -13,7 +14,8 @@ DECIMALS = 3
 def to_markdown(board: Board) -> str:
     """A table for each part that has something to tell, then notes and the runs behind the numbers."""
     parts = [_part(board, part) for part in board.parts]
-    return "\n\n".join([*parts, _notes(board), _runs(board)]).strip() + "\n"
+    told = [*parts, _selections(board), _notes(board), _runs(board)]
+    return "\n\n".join(text for text in told if text) + "\n"
 
 
 def _part(board: Board, part: Part) -> str:
@@ -21,6 +23,16 @@ def _part(board: Board, part: Part) -> str:
     rows = [header, ["---", *["---:"] * len(part.methods)], *(_row(line) for line in lines(board, part))]
     oracle = " (oracle selection)" if board.oracle else ""
     return "\n".join([f"**{part.title}**{oracle}", "", *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _selections(board: Board) -> str:
+    cells = [cell for cell in board.cells.values() if cell.selections]
+    if not cells:
+        return ""
+    rows = [["Task", "Method", *(HEADINGS[rule] for rule in ORDER)], ["---", "---", *["---:"] * len(ORDER)]]
+    for cell in cells:
+        rows.append([_escaped(short_name(cell.task)), _escaped(title(cell.method)), *texts(cell.selections, DECIMALS)])
+    return "\n".join([f"**{TITLE}**", "", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def _row(line: Line) -> list[str]:
@@ -47,6 +59,9 @@ def _notes(board: Board) -> str:
     notes = [*board.notes, f"Mean ± sample standard deviation over seeds; {board.seeds} seeds make a cell complete."]
     if any(cell.mixed for cell in board.cells.values()):
         notes.append("† averages runs that are not alike.")
+    if any(cell.selections for cell in board.cells.values()):
+        notes += [f"{meaning}." for meaning in MEANINGS]
+    notes += [f"left out: {place}{left.reason} ({' '.join(left.runs)})" for place, left in board.not_counted]
     return "\n".join(f"- {_escaped(note)}" for note in notes)
 
 

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from clarinet_tui.evidence.figures_accuracy import accuracy
 from clarinet_tui.evidence.figures_confusion import confusion
 from clarinet_tui.evidence.figures_losses import losses
 from clarinet_tui.evidence.figures_sides import chosen_by
+from clarinet_tui.evidence.published import SEEDS
 from clarinet_tui.evidence.records import Archive, Record, code_of
 from clarinet_tui.evidence.selection import Rule
 from clarinet_tui.journal.directory import RunDirectory
@@ -70,13 +71,22 @@ def make_report(
     preset: str | None = None,
     typed: bool = False,
     patches: bool = False,
+    seeds: int = SEEDS,
+    hosts: bool = True,
 ) -> Report:
-    """Board and figures are of one preset; runs, settings and commands of all that match."""
+    """Board and figures are of one preset; runs, settings and commands of all that match.
+
+    Without `hosts` no machine is named: for a page that everybody may read.
+    """
     records = archive.search(query)
     if not records:
         raise InputError(f"report: no run matches {query or 'anything'!a}: `clarinet ls` lists runs")
-    board = make_board(archive, query, rule=rule, preset=preset)
+    board = make_board(archive, query, rule=rule, preset=preset, seeds=seeds)
     papers = {record.row.id: read_environment(RunDirectory(archive.runs_dir, record.row.id)) for record in records}
+    if not hosts:
+        host = ""
+        records = [replace(record, row=replace(record.row, host=None)) for record in records]
+        papers = {run: {**said, "host": None} for run, said in papers.items()}
     return Report(
         title=title,
         query=query,

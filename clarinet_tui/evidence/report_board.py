@@ -10,6 +10,7 @@ from clarinet_tui.evidence.groups import LeftOut
 from clarinet_tui.evidence.lines import AVERAGE, Entry, Line, lines, short_name
 from clarinet_tui.evidence.published import title
 from clarinet_tui.evidence.report_markup import Markup, folded, joined, listed, row, table, tag
+from clarinet_tui.evidence.selections import HEADINGS, MEANINGS, ORDER, TITLE, texts
 from clarinet_tui.evidence.sides import Side
 from clarinet_tui.evidence.statistics import Summary
 from clarinet_tui.text import duration, number
@@ -26,6 +27,7 @@ def board_part(board: Board) -> Iterator[Markup | None]:
             yield _table(board, part, {cell.task for cell in told})
         before |= set(part.methods)
     yield listed(board.notes, class_="notes")
+    yield from _selections(board)
     yield listed([_left_out(left) for left in _all_left_out(board)], class_="notes")
     behind = [
         f"{short_name(cell.task)} {title(cell.method)}: {' '.join(cell.runs)}"
@@ -33,6 +35,17 @@ def board_part(board: Board) -> Iterator[Markup | None]:
         if cell.runs
     ]
     yield folded("The runs behind each number", listed(behind)) if behind else None
+
+
+def _selections(board: Board) -> Iterator[Markup | None]:
+    rows = [
+        row([f"{short_name(cell.task)} {title(cell.method)}", *texts(cell.selections, DECIMALS)])
+        for cell in board.cells.values()
+        if cell.selections
+    ]
+    if rows:
+        yield table(["Runs of", *(HEADINGS[rule] for rule in ORDER)], rows, caption=TITLE, class_="numbers")
+        yield listed([f"{meaning}." for meaning in MEANINGS], class_="notes")
 
 
 def _table(board: Board, part: Part, told: set[str]) -> Markup:
@@ -94,7 +107,12 @@ def comparison_part(comparison: Comparison) -> Iterator[Markup | None]:
         sides = [side for side in comparison.sides if side.task == task]
         header = ["Method", "preset", "seeds", "target %", "source %", "pseudo-labels %", "time each", "time in all"]
         yield table(header, [_side(side) for side in sides], caption=short_name(task), class_="numbers")
-        yield from (_contrast(contrast) for contrast in comparison.contrasts if contrast.left.task == task)
+        contrasts = [contrast for contrast in comparison.contrasts if contrast.left.task == task]
+        told = [contrast for contrast in contrasts if contrast.left.accuracy.n and contrast.right.accuracy.n]
+        yield from (_contrast(contrast) for contrast in told)
+        if silent := len(contrasts) - len(told):
+            words = "1 comparison waits" if silent == 1 else f"{silent} comparisons wait"
+            yield tag("p", f"{words} for a finished run on each side.", class_="notes")
     if comparison.alone:
         yield tag("p", f"Nothing to compare with: {', '.join(comparison.alone)}.", class_="notes")
 

@@ -73,11 +73,12 @@ def _what(report: Report) -> list[str]:
     hosts = sorted({row.host for row in rows if row.host})
     asked = f" that match {report.query}" if report.query else ""
     days = sorted({_day(row.created) for row in rows})
+    on = f" on {report.host}" if report.host else ""
     made = f"Made on {days[0]}" if len(days) == 1 else f"Made from {days[0]} to {days[-1]}"
     return [
         f"{len(rows)} {'run' if len(rows) == 1 else 'runs'}{asked}: {states}.",
         made + (f" on {', '.join(hosts)}." if hosts else "."),
-        f"Written {_moment(report.written)} on {report.host} by clarinet {report.version}.",
+        f"Written {_moment(report.written)}{on} by clarinet {report.version}.",
     ]
 
 

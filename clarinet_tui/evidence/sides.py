@@ -1,6 +1,6 @@
 """One side of a comparison: the runs of a method on a task under one protocol."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from clarinet_tui.evidence.course import Shared
@@ -8,6 +8,7 @@ from clarinet_tui.evidence.groups import Group, LeftOut, grouped, others
 from clarinet_tui.evidence.published import title
 from clarinet_tui.evidence.records import Data, Record, Settings
 from clarinet_tui.evidence.selection import Choice, Rule
+from clarinet_tui.evidence.selections import Selected, selections
 from clarinet_tui.evidence.statistics import Summary, summarise
 
 GOING_ON = frozenset({"queued", "starting", "running", "silent"})
@@ -54,6 +55,8 @@ class Side:
     total_seconds: float
     """Of all runs together: a stage 1 that several share was paid for once."""
     left_out: tuple[LeftOut, ...]
+    selections: Mapping[Rule, Selected]
+    """What every rule reports of the finished runs."""
 
     @property
     def going_on(self) -> tuple[str, ...]:
@@ -112,6 +115,7 @@ def make_side(group: Group, rule: Rule = "last", left_out: Sequence[LeftOut] = (
         seconds=_summary_of([fact.seconds for fact in done]),
         total_seconds=_total(done),
         left_out=(*left_out, *again),
+        selections=selections(record.choices for record in newest.values() if record.finished),
     )
 
 

@@ -1,6 +1,6 @@
 """The board for a terminal of 80 columns and more."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -11,7 +11,8 @@ from clarinet_tui.evidence.groups import LeftOut
 from clarinet_tui.evidence.lines import AVERAGE, Entry, Line, lines, short_name
 from clarinet_tui.evidence.machine import STATES
 from clarinet_tui.evidence.published import title
-from clarinet_tui.evidence.selection import ORACLE
+from clarinet_tui.evidence.selection import ORACLE, Rule
+from clarinet_tui.evidence.selections import HEADINGS, MEANINGS, ORDER, TITLE, Selected, texts
 from clarinet_tui.evidence.statistics import Distance
 from clarinet_tui.text import printable
 
@@ -38,7 +39,12 @@ def board_view(board: Board, width: int) -> "RenderableType":
     for part in board.parts:
         for start in range(0, len(part.methods), most):
             shown += [_table(board, part, slice(start, start + most), width >= ROOMY), Text()]
-    shown += [Text(f"· {printable(note)}", style="dim") for note in (*board.notes, *_left_out(board))]
+    told = [(short_name(cell.task), title(cell.method), cell.selections) for cell in board.cells.values()]
+    notes = [*board.notes, *_left_out(board)]
+    if any(found for _, _, found in told):
+        shown += [*selections_view(told, width), Text()]
+        notes += [f"{meaning}." for meaning in MEANINGS]
+    shown += [Text(f"· {printable(note)}", style="dim") for note in notes]
     return Group(*shown)
 
 
@@ -105,10 +111,29 @@ def _to_oracle(cell: Cell) -> str:
     return f"{0.0 - fmean(losses):.{DECIMALS}f}" if losses else ""
 
 
+def selections_view(told: Sequence[tuple[str, str, Mapping[Rule, Selected]]], width: int) -> "Iterator[RenderableType]":
+    """Task, method and what each rule reports of its runs; in several tables where the terminal is narrow."""
+    from rich.table import Table
+    from rich.text import Text
+
+    names, each = sum(max(len(row[place]) for row in told) + 1 for place in (0, 1)), 2 * LABEL
+    roomy = width >= names + len(ORDER) * each
+    most = len(ORDER) if roomy else max(1, (width - names) // (COLUMN + 2))
+    for start in range(0, len(ORDER), most):
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title=TITLE, title_justify="left")
+        table.add_column("")
+        table.add_column("")
+        for rule in ORDER[start : start + most]:
+            table.add_column(HEADINGS[rule], justify="right", no_wrap=True, min_width=COLUMN)
+        for task, method, found in told:
+            if found:
+                numbers = texts(found, DECIMALS, " ± " if roomy else None)[start : start + most]
+                table.add_row(*(Text(printable(word)) for word in (task, method, *numbers)))
+        yield table
+
+
 def _left_out(board: Board) -> list[str]:
-    found = [(left, "") for left in board.left_out]
-    found += [(left, f"{task} {method}: ") for (method, task), cell in board.cells.items() for left in cell.left_out]
-    return [f"left out: {place}{left.reason} ({_ids(left)})" for left, place in found]
+    return [f"left out: {place}{left.reason} ({_ids(left)})" for place, left in board.not_counted]
 
 
 def _ids(left: LeftOut) -> str:

@@ -66,8 +66,6 @@ def _table(board: Board, part: Part, label: int, column: int) -> SheetTable:
     for name, group in groupby(lines(board, part), key=lambda line: line.label):
         cells = [None if name == AVERAGE else board.cells[method, name] for method in part.methods]
         written = list(group)
-        if written[0].kind == "published":
-            written.insert(0, Line("measured", name, (Entry(),) * len(cells)))
         shown = tuple(_line(line, cells, label, column) for line in written)
         rows.append(SheetRow(None if name == AVERAGE else name, shown))
     return SheetTable(heading, part.methods, (_nothing(), *names), tuple(rows))

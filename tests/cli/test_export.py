@@ -56,6 +56,13 @@ def table(runs: Path, *words: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def test_a_run_tells_what_each_rule_reports(runs: Path) -> None:
+    say(make_run(runs, id="ddd"), [started(), evaluation(1, 50.0, epoch=1), evaluation(2, 47.0, epoch=2)])
+    (row,) = table(runs, "ddd")
+    assert (row["last_accuracy"], row["last_to_oracle"], row["oracle_accuracy"]) == ("47.0", "-3.0", "50.0")
+    assert row["risk_accuracy"] == row["risk_to_oracle"] == "", "no held-out risk was measured"
+
+
 def test_a_line_for_each_run(runs: Path) -> None:
     rows = table(runs, "--query", "tag:icml")
     assert [(row["id"], row["state"], row["seed"], row["target_accuracy"], row["tags"]) for row in rows] == [

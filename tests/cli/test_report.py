@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from clarinet_tui.journal.process import host_name
 from tests.cli.test_history import clarinet, here
 from tests.evidence.trained import trained
 
@@ -15,6 +16,18 @@ def test_a_page_is_written_with_the_commands_that_make_its_runs(tmp_path: Path) 
     command = "clarinet run --headless --method clarinet --task &#x27;U-&gt;M&#x27; --seed 1 --preset smoke --epochs 7"
     assert command in page
     assert "&#x27;name=it&#x27;&quot;&#x27;&quot;&#x27;s mine&#x27;" in page  # quoted for a shell, escaped for HTML
+
+
+def test_no_machine_is_named_where_that_is_asked_for(tmp_path: Path) -> None:
+    run = trained(tmp_path / "runs", "aaa", [20, 60])
+    run.environment.write_text('{"host": "secret-host", "device": "cpu", "python": "3.11.7"}')
+    for words, named in ((), True), (("--without-hosts",), False):
+        assert clarinet(tmp_path, "report", *words, "--seeds", "1", "--out", "report.html").returncode == 0
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert ("secret-host" in page) is named
+        assert (f" on {host_name()}" in page) is named
+        assert "3.11.7" in page
+        assert "1/5" not in page, "one seed is all that was wanted"
 
 
 def test_wrong_input_is_a_sentence(tmp_path: Path) -> None:

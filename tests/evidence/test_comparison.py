@@ -13,6 +13,7 @@ from clarinet_tui.evidence.comparison_view import comparison_object, comparison_
 from clarinet_tui.evidence.statistics import Summary
 from core.errors import InputError
 from tests.evidence.made import archive_of, finished
+from tests.evidence.trained import trained
 from tests.history.made import make_run
 
 CLARINET = (83.1, 84.9, 82.6, 83.3, 84.2)
@@ -205,3 +206,22 @@ def test_for_programs_sides_are_told_once(tmp_path: Path) -> None:
     assert [(one["left"], one["right"]) for one in told["contrasts"]] == [(0, 1), (0, 2)]
     assert len(told["runs"]) == 15
     assert told["sides"][0]["accuracy"]["n"] == 5
+
+
+def test_every_rule_is_told_with_its_distance_to_the_oracle(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        trained(tmp_path, f"clar{seed}", (70.0, 66.0), seed=seed)
+        trained(tmp_path, f"dan{seed}", (60.0, 61.0), seed=seed, method="gac+dan")
+    found = compared(tmp_path)
+    text = on_terminal(found)
+    words = " ".join(text.split())
+    assert "CLARINET 66.00 (-4.00) 66.00 (-4.00) 70.00 (0.00) 70.00" in words
+    assert "GAC+DAN 61.00 (0.00) 61.00 (0.00) 60.00 (-1.00) 61.00" in words
+    assert max(map(len, text.splitlines())) <= 80
+    assert comparison_object(found)["sides"][0]["selections"]["information"]["to_oracle"]["mean"] == 0.0
+
+
+def test_a_finished_run_without_target_accuracy_is_told(tmp_path: Path) -> None:
+    finished(tmp_path, "clar1", 83.0, seed=1)
+    finished(tmp_path, "dan1", None, seed=1, method="gac+dan")
+    assert "not counted: dan1 has no target accuracy to report" in on_terminal(compared(tmp_path))

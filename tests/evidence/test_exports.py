@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from clarinet_tui.evidence.machine import to_csv, to_json
 from clarinet_tui.evidence.markdown import to_markdown
 from clarinet_tui.evidence.terminal import board_view
 from tests.evidence.made import archive_of, finished
+from tests.evidence.trained import trained
 from tests.history.made import make_run
 
 
@@ -106,7 +109,47 @@ def test_json_tells_everything_of_a_cell(archive: Any) -> None:
 @pytest.mark.parametrize("export", [to_markdown, to_latex, lambda board: on_terminal(board, 80)])
 def test_oracle_selection_is_marked_in_every_text(archive: Any, export: Any) -> None:
     assert "oracle selection" in " ".join(export(make_board(archive, rule="best")).lower().split())
-    assert "oracle" not in export(make_board(archive)).lower()
+    assert "oracle selection" not in export(make_board(archive)).lower()
+
+
+@pytest.fixture
+def chosen(tmp_path: Path) -> Any:
+    """By held-out risk and by information the last of two epochs is taken, the oracle takes the first."""
+    runs = tmp_path / "runs"
+    trained(runs, "clar1", (70.0, 66.0), seed=1)
+    trained(runs, "clar2", (74.0, 72.0), seed=2)
+    return archive_of(runs)
+
+
+def test_every_text_names_all_selections_with_their_distance_to_the_oracle(chosen: Any) -> None:
+    board = make_board(chosen, seeds=2)
+    markdown, latex, terminal = to_markdown(board), to_latex(board), on_terminal(board, 120)
+    last, other = "69.000 ± 4.243 (-3.000)", "72.000 ± 2.828"
+    assert f"| U→M | CLARINET | {last} | {last} | {other} (0.000) | {other} |" in markdown
+    assert r"$U \rightarrow M$ & CLARINET & 69.000$\pm$4.243 ($-$3.000) & " in latex
+    line = r"U→M CLARINET +69.00 ± 4.24 \(-3.00\) +69.00 ± 4.24 \(-3.00\) +72.00 ± 2.83 \(0.00\) +72.00 ± 2.83"
+    assert re.search(line, terminal)
+    for text in (markdown, latex, terminal):
+        assert "held-out risk: the epoch with the least complementary risk (Eq. 6)" in text
+        assert "oracle: the best epoch by the target's true labels" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_selections_fit_into_the_terminal(chosen: Any, width: int) -> None:
+    text = on_terminal(make_board(chosen), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "69.00 (-3.00)" in text
+
+
+def test_selections_are_there_for_programs(chosen: Any) -> None:
+    board = make_board(chosen, seeds=2)
+    (row,) = [row for row in csv.DictReader(io.StringIO(to_csv(board))) if row["mean"]]
+    assert (row["last_accuracy"], row["last_to_oracle"]) == ("69.0", "-3.0")
+    assert (row["risk_accuracy"], row["risk_to_oracle"]) == ("69.0", "-3.0")
+    assert (row["information_accuracy"], row["information_to_oracle"]) == ("72.0", "0.0")
+    assert row["oracle_accuracy"] == "72.0"
+    (cell,) = [cell for cell in json.loads(to_json(board))["cells"] if cell["figures"]]
+    assert cell["selections"]["risk"]["to_oracle"]["mean"] == -3.0
 
 
 def test_oracle_selection_is_marked_for_programs(archive: Any) -> None:
@@ -153,3 +196,48 @@ def test_own_folders_steer_neither_terminal_nor_markup(tmp_path: Path) -> None:
     assert "\x1b" not in on_terminal(board, 80)
     assert "a|b[red]" in on_terminal(board, 80)
     assert "| a\\|b\\[red\\]" in to_markdown(board)
+
+
+def test_latex_and_markdown_say_what_a_reader_must_know(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    finished(runs, "clar1", 82.0, seed=1, said={"notes": ["MNIST is made here"]}, commit="a" * 40)
+    finished(runs, "clar2", 84.0, seed=2, said={"notes": ["MNIST is made here"]}, commit="b" * 40)
+    finished(runs, "odd1", 20.0, seed=3, epochs=9)
+    board = make_board(archive_of(runs))
+    for text in (to_markdown(board), to_latex(board)):
+        assert "data: MNIST is made here" in text
+        assert "started at 2 git commits: aaaaaaa, bbbbbbb" in text
+        assert "epochs is 9, not 3" in text
+    (row,) = [row for row in csv.DictReader(io.StringIO(to_csv(board))) if row["mean"]]
+    assert (row["notes"], row["commits"]) == ("MNIST is made here", "aaaaaaa bbbbbbb")
+
+
+def test_more_seeds_than_were_wanted_are_told(archive: Any) -> None:
+    """The caption of the LaTeX table says how many seeds a number without brackets is of."""
+    board = make_board(archive, seeds=1)
+    assert "| **83.000 ± 1.414** (2/1) |" in to_markdown(board)
+    assert r"\textbf{83.000$\pm$1.414} (2/1)" in to_latex(board)
+
+
+def test_the_published_average_never_stands_without_its_name(archive: Any) -> None:
+    board = make_board(archive, seeds=5)
+    assert not board.averages
+    assert "| Average | – | – | – | – | – |\n| Average, published | *60.585* |" in to_markdown(board)
+    assert "Average & -- & -- & -- & -- & -- \\\\\n\\quad published & \\textit{60.585}" in to_latex(board)
+    assert re.search(r"Average +– +– +– +– +–\n +paper +60.59", on_terminal(board, 80))
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX is installed")
+@pytest.mark.parametrize("mix", [False, True])
+def test_latex_compiles(tmp_path: Path, mix: bool) -> None:
+    runs, own = tmp_path / "runs", tmp_path / "a_b%[1pt]$中"
+    own.mkdir()
+    for seed in (1, 2):
+        trained(runs, f"clar{seed}", (70.0, 66.0), seed=seed)
+        finished(runs, f"own{seed}", 50.0, task=f"{own}->U", seed=seed, said={"notes": ["50 % & more_than #1 \\x"]})
+    finished(runs, "odd1", 20.0, seed=3, epochs=9)
+    (tmp_path / "board.tex").write_text(to_latex(make_board(archive_of(runs), mix=mix), standalone=True))
+    words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "board.tex"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "board.pdf").stat().st_size > 10_000

@@ -223,3 +223,14 @@ def test_figures_load_nothing_heavy_before_they_are_drawn() -> None:
     rooms = ("figures_accuracy", "figures_budget", "figures_confusion", "figures_losses", "figures_paint")
     code = "\n".join(f"import clarinet_tui.evidence.{room}" for room in (*rooms, "terminal_plot"))
     assert not loaded_by(code) & (HEAVY | {"numpy", "rich"})
+
+
+def test_the_legend_has_the_papers_order_whatever_the_first_panel_lacks(tmp_path: Path) -> None:
+    trained(tmp_path, "one", [20, 60], task="U->M")
+    for name, method in (("two", "gac"), ("three", "gac+dann"), ("four", "clarinet")):
+        trained(tmp_path, name, [20, 60], task="M->U", method=method)
+    archive = archive_of(tmp_path)
+    svg = paint(accuracy(archive, choose(archive)), "svg", real_text=True).decode()
+    legend = svg[svg.index('id="legend_1"') :]
+    places = [legend.index(f">{label}<") for label in ("GAC", "GAC+DANN", "CLARINET", "published")]
+    assert places == sorted(places)

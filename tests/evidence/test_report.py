@@ -220,3 +220,13 @@ def test_a_browser_shows_it_on_phone_and_desktop_and_asks_nobody(tmp_path: Path,
         assert browser.complaints == []
         assert browser.pdf().startswith(b"%PDF")
     assert len(inks) == 2  # light and dark
+
+
+def test_comparisons_that_have_nothing_to_tell_are_counted_only(tmp_path: Path) -> None:
+    trained(tmp_path, "one", [70], seed=1)
+    trained(tmp_path, "two", [60], seed=1, method="gac+dann")
+    trained(tmp_path, "three", [50], seed=1, method="gac+dan", end="running")
+    page = to_html(report_of(archive_of(tmp_path)))
+    assert "CLARINET minus GAC+DANN" in page
+    assert "CLARINET minus GAC+DAN (" not in page
+    assert "1 comparison waits for a finished run on each side." in page
