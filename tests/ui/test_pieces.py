@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from clarinet_tui.history.queries import RunRow, Series
-from clarinet_tui.text import ago, bar, percent, printable
+from clarinet_tui.text import ago, bar, fitted, percent, printable
 from clarinet_tui.ui import sheets
 from clarinet_tui.ui.curves import detailed
 from clarinet_tui.ui.pace import Pace, pace_of
@@ -67,6 +67,10 @@ def test_what_a_run_was_given_does_not_shorten_the_time_that_is_left() -> None:
     begun = run_row(iteration=60, iterations_given=50, iterations_total=100, seconds=10.0)
     assert remaining(begun) == pytest.approx(40.0)
     assert remaining(run_row(iteration=50, iterations_given=50, iterations_total=100, seconds=1.0)) is None
+
+
+def test_a_text_is_filled_or_cut_to_its_width() -> None:
+    assert [fitted("AMD EPYC", width) for width in (10, 8, 5)] == ["AMD EPYC  ", "AMD EPYC", "AMD …"]
 
 
 def test_bars_percentages_and_times() -> None:
