@@ -108,7 +108,7 @@ def head(width: int) -> Content:
 
 def _columns(width: int) -> tuple[int, int]:
     """Of a device's name, and of a bar."""
-    return (17, 6) if width < 100 else (NAME, min(30, (width - 110) // 2))
+    return (17, 5) if width < 100 else (NAME, min(30, (width - 110) // 2))
 
 
 def _freedom(device: Device, machine: Machine, roomy: bool) -> list[Part]:

@@ -156,8 +156,9 @@ class RunTable(Guarded, ScrollView, can_focus=True):
             return Strip([Segment(" " + " ".join(titles), style)]).adjust_cell_length(width, style)
         index = self.scroll_offset.y + y - 1
         if index >= self._listing.total:
-            nothing = NO_MATCH if y == NO_MATCH_AT and self._listing.query and not self._listing.total else ""
-            return Strip([Segment(nothing, self._roles.on(base, "muted"))]).adjust_cell_length(width, base)
+            if y != NO_MATCH_AT or self._listing.total or not self._listing.query:
+                return Strip.blank(width, base)
+            return Strip([Segment(NO_MATCH, self._roles.on(base, "muted"))]).adjust_cell_length(width, base)
         run = self._run_at(index)
         here = "runs--cursor" if index == self._cursor else "runs--row"
         row_style = base + self.get_component_rich_style(here)
