@@ -14,6 +14,11 @@ def printable(text: str) -> str:
     return "".join(sign for sign in signs if not unicodedata.category(sign).startswith("C"))
 
 
+def fitted(text: str, width: int) -> str:
+    """Exactly that wide: filled with blanks, or cut with an ellipsis."""
+    return f"{text if len(text) <= width else text[: width - 1] + '…':<{width}}"
+
+
 def number(value: float, digits: int = 4) -> str:
     """A value as short as it can be read: 0.6931, 81.25, 12.5k, 3.1e-7."""
     if math.isnan(value):

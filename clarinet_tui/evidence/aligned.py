@@ -13,6 +13,7 @@ from clarinet_tui.evidence.figures_sides import POINTS, counted
 from clarinet_tui.evidence.records import Record
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side
+from clarinet_tui.evidence.straight import straight
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import evaluations, events, series
 from clarinet_tui.history.schema import EVALUATION_METRICS
@@ -65,20 +66,15 @@ def side_curves(side: Side, found: "dict[str, Curve]", metric: str, axis: Axis) 
 
 
 def _along(iterations: "Floats", told: Told, axis: Axis) -> "Floats":
-    """Iterations as places on the axis, in straight lines between evaluations, and on after the last one."""
+    """Iterations as places on the axis, by the evaluations and the beginning."""
     import numpy as np
 
     if axis == "iteration":
         return iterations
     rows = [*_beginnings(told.course), *told.rows]
     known = [(row["iteration"], place) for row in rows if (place := place_of(row, axis, told.course)) is not None]
-    if len(known) < 2:
-        return np.full(iterations.shape, np.nan)
-    at, places = (np.array(column, dtype=np.float64) for column in zip(*sorted(known), strict=True))
-    step = (places[-1] - places[-2]) / max(at[-1] - at[-2], 1.0)
-    result = np.interp(iterations, at, places)
-    result = np.where(iterations > at[-1], places[-1] + (iterations - at[-1]) * step, result)
-    return np.where(iterations < at[0] - (at[1] - at[0]), np.nan, result)
+    at, places = np.array(sorted(known), dtype=np.float64).reshape(-1, 2).T
+    return straight(iterations, at, places)
 
 
 def _beginnings(course: Course) -> Sequence[dict[str, Any]]:

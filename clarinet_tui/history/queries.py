@@ -63,13 +63,16 @@ class RunRow:
     family: str
     alarms: tuple[str, ...] = ()
     """The kinds of those that are open; `alarms` tells more of them."""
+    iterations_given: int = 0
+    """Those before its first own one: of a stage 1 that another run has paid for."""
 
 
 _COLUMNS = """runs.*,
     (SELECT json_group_array(tag) FROM (SELECT tag FROM tags WHERE run = runs.id ORDER BY tag)) AS tags,
-    (SELECT note FROM notes WHERE run = runs.id) AS note"""
+    (SELECT note FROM notes WHERE run = runs.id) AS note,
+    ifnull((SELECT min(iteration) - 1 FROM iterations WHERE run = runs.id), 0) AS iterations_given"""
 PIECE = 5000
-SORTS = frozenset(RunRow.__dataclass_fields__) - {"tags", "note", "notes", "alarms"}
+SORTS = frozenset(RunRow.__dataclass_fields__) - {"tags", "note", "notes", "alarms", "iterations_given"}
 SORT_NAMES = {
     "acc": "target_accuracy",
     "target": "target_accuracy",

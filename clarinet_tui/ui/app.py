@@ -265,6 +265,9 @@ class ClarinetApp(App[None]):
         problem = self.session.snapshot.problem if self.session.snapshot else ""
         self.push_screen(HelpScreen(of_view(self.screen.active_bindings.values(), keys_of(self.screen)), problem))
 
+    async def action_quit(self) -> None:
+        self.action_leave()
+
     def action_leave(self) -> None:
         """Quits without asking: runs live in processes of their own."""
         running = self.session.snapshot.listing.running if self.session.snapshot else 0

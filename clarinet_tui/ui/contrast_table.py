@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual.content import Content
 
 from clarinet_tui.evidence.contrast_words import spread
-from clarinet_tui.text import duration
+from clarinet_tui.text import duration, fitted
 from clarinet_tui.ui.facts import Part as Piece
 from clarinet_tui.ui.facts import said
 from clarinet_tui.ui.side_lines import labels, slots_of
@@ -74,19 +74,19 @@ def _head(part: Part, air: int) -> Content:
 
 
 def _row(sign: Sign, side: Side, air: int, contrast: Contrast | None = None, *, here: bool = False) -> Content:
-    cells = [
+    facts = [
         f"{side.accuracy.n}/{len(side.runs)}",
         spread(side.accuracy).replace("±", " ±"),
         "–" if side.pseudo_label_accuracy.mean is None else f"{side.pseudo_label_accuracy.mean:.1f}",
         "–" if side.seconds.mean is None else ("≥" if side.cost_unknown else "") + duration(side.seconds.mean),
     ]
-    pieces: list[Piece] = [(f"{cell:>{width + air}}", "") for cell, width in zip(cells, WIDTHS, strict=False)]
+    pieces: list[Piece] = [(f"{fact:>{width + air}}", "") for fact, width in zip(facts, WIDTHS, strict=False)]
     if contrast is None:
-        return said((" ", ""), (f"{sign.marker} ", sign.colour), (_cut(sign.name, NAME + air - 2), "strong"), *pieces)
-    numbers = zip(differences(contrast), WIDTHS[len(cells) :], strict=True)
+        return said((" ", ""), (f"{sign.marker} ", sign.colour), (fitted(sign.name, NAME + air - 2), "strong"), *pieces)
+    numbers = zip(differences(contrast), WIDTHS[len(facts) :], strict=True)
     pieces += [(f"{text:>{width + air}}", role) for (text, role), width in numbers]
     lead: list[Piece] = [("▸" if here else " ", "live"), ("  − ", "muted"), (f"{sign.marker} ", sign.colour)]
-    row = said(*lead, (_cut(sign.name, NAME + air - 6), "strong" if here else ""), *pieces)
+    row = said(*lead, (fitted(sign.name, NAME + air - 6), "strong" if here else ""), *pieces)
     return row.stylize("$background 0% on $foreground 9%") if here else row
 
 
@@ -115,7 +115,3 @@ def verdict(contrast: Contrast, signs: tuple[Sign, Sign]) -> Content:
     if p != "–":
         pieces.append((p if contrast.interim else f"p {p} (Holm {contrast.comparisons})", p_role))
     return said(*pieces)
-
-
-def _cut(text: str, width: int) -> str:
-    return f"{text if len(text) <= width else text[: width - 1] + '…':<{width}}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from clarinet_tui.launch.devices import why_not_free
-from clarinet_tui.text import bar, duration
+from clarinet_tui.text import bar, duration, fitted
 from clarinet_tui.ui.facts import GAP, Part, said
 from clarinet_tui.ui.states import progress, remaining
 from clarinet_tui.ui.task_names import task_name
@@ -84,7 +84,7 @@ def _owned(process: Process) -> str:
 def card(device: Device, machine: Machine, running: Mapping[str, RunRow], width: int) -> Content:
     """A device with a line for each run and process on it."""
     names, bars = _columns(width)
-    title = said((f" {device.label:<7} ", "strong"), (f"{name_of(device)[:names]:<{names}} ", "muted"))
+    title = said((f" {device.label:<7} ", "strong"), (f"{fitted(name_of(device), names)} ", "muted"))
     slots = machine.queue.slots_of(device.key)
     state = said(*load(device, bars), (f"{slots:>6}  ", "muted"), *_freedom(device, machine, width >= 100))
     lines = [(title + state).truncate(width, ellipsis=True)]
@@ -108,7 +108,7 @@ def head(width: int) -> Content:
 
 def _columns(width: int) -> tuple[int, int]:
     """Of a device's name, and of a bar."""
-    return (15, 6) if width < 100 else (NAME, min(30, (width - 110) // 2))
+    return (17, 5) if width < 100 else (NAME, min(30, (width - 110) // 2))
 
 
 def _freedom(device: Device, machine: Machine, roomy: bool) -> list[Part]:

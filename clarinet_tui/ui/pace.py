@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clarinet_tui.evidence.straight import straight
+
 AxisName = Literal["iteration", "epoch", "adaptation epoch", "time"]
 AXES: tuple[AxisName, ...] = get_args(AxisName)
 Floats = NDArray[np.float64]
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Pace:
-    """At the end of each evaluated epoch: iteration, epochs, adaptation epochs (NaN before) and training seconds."""
+    """At the beginning and at the end of each evaluated epoch: iteration, epochs, adaptation epochs, training seconds.
+
+    What there is none of is NaN.
+    """
 
     iteration: Floats
     epoch: Floats
@@ -23,41 +30,35 @@ class Pace:
     seconds: Floats
 
     def along(self, axis: AxisName, iterations: Floats) -> Floats:
-        """Iterations as places on another axis, in a straight line between evaluations; NaN where there is no place."""
+        """Iterations as places on another axis; NaN where there is no place."""
         if axis == "iteration":
             return iterations
         known = {"epoch": self.epoch, "adaptation epoch": self.adaptation_epoch, "time": self.seconds}[axis]
         usable = np.isfinite(known)
-        at, places = self.iteration[usable], known[usable]
-        if axis != "adaptation epoch":
-            at, places = np.r_[0.0, at], np.r_[0.0, places]
-        if at.size < 2:
-            return np.full(iterations.shape, np.nan)
-        return _straight(iterations, at, places, keep_before=axis != "adaptation epoch")
+        return straight(iterations, self.iteration[usable], known[usable])
 
     def back(self, axis: AxisName, place: float) -> float:
         """The iteration at a place of the axis."""
-        if axis == "iteration" or not self.iteration.size:
+        if axis == "iteration":
             return place
-        grid = np.r_[0.0, self.iteration, 2 * self.iteration[-1]]
+        grid = np.r_[self.iteration, 2 * self.iteration[-1]]
         places = self.along(axis, grid)
         usable = np.isfinite(places)
         return float(np.interp(place, places[usable], grid[usable])) if usable.sum() > 1 else place
 
 
-def _straight(x: Floats, at: Floats, places: Floats, *, keep_before: bool) -> Floats:
-    """Interpolation that goes on in a straight line after the last known place: the run does, too."""
-    result = np.interp(x, at, places)
-    step = (places[-1] - places[-2]) / max(at[-1] - at[-2], 1.0)
-    result = np.where(x > at[-1], places[-1] + (x - at[-1]) * step, result)
-    before = at[0] - (at[1] - at[0])
-    return result if keep_before else np.where(x < before, np.nan, result)
-
-
-def pace_of(evaluated: list[dict[str, Any]]) -> Pace:
-    """The pace of a run from its evaluations, in order."""
+def pace_of(evaluated: Sequence[Row], events: Sequence[Row] = ()) -> Pace:
+    """The pace of a run from its evaluations, in order, and what it said of its stages."""
+    rows = [_beginning(events), *evaluated]
 
     def column(name: str) -> Floats:
-        return np.array([row[name] for row in evaluated], dtype=np.float64)
+        return np.array([row[name] for row in rows], dtype=np.float64)
 
     return Pace(column("iteration"), column("epoch"), column("adaptation_epoch"), column("seconds"))
+
+
+def _beginning(events: Sequence[Row]) -> Row:
+    """A run that was given its pseudo-labels begins where stage 1 would have ended, any other at nothing."""
+    stages = (said for said in events if said["event"] == "stage" and not said["superseded"])
+    first = next(stages, {"iteration": 0, "epoch": 0})
+    return {"iteration": first["iteration"], "epoch": first["epoch"], "adaptation_epoch": None, "seconds": 0.0}

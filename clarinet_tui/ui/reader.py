@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.history.database import NAME, Database
-from clarinet_tui.history.queries import RunRow, count_runs, evaluations, get_run, list_runs, series
+from clarinet_tui.history.queries import RunRow, count_runs, evaluations, events, get_run, list_runs, series
 from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.ui.board_reader import BoardReader
 from clarinet_tui.ui.compare_reader import CompareReader
@@ -160,7 +160,7 @@ def _read_curves(db: Database, run: RunRow, wanted: CurvesWanted) -> Curves:
             part = series(db, run.id, metric, start=max(start, 0), stop=max(stop, 1), width=wanted.width)
             read[metric] = detailed(read[metric], part)
     evaluated = evaluations(db, run.id)
-    return Curves(run, read, pace_of(evaluated), _stages(evaluated), wanted)
+    return Curves(run, read, pace_of(evaluated, events(db, run.id)), _stages(evaluated), wanted)
 
 
 def _stages(evaluated: list[dict[str, Any]]) -> tuple[tuple[int, str], ...]:

@@ -55,7 +55,8 @@ def progress(run: RunRow) -> float | None:
 
 
 def remaining(run: RunRow) -> float | None:
-    """Seconds that a running run still needs, if it goes on as it did."""
-    if run.state != "running" or not run.iteration or not run.iterations_total or not run.seconds:
+    """Seconds that a running run still needs, if it goes on as it did; what it was given has cost it nothing."""
+    own = (run.iteration or 0) - run.iterations_given
+    if run.state != "running" or own <= 0 or not run.iterations_total or not run.seconds:
         return None
-    return max(run.iterations_total - run.iteration, 0) * run.seconds / run.iteration
+    return max(run.iterations_total - (run.iteration or 0), 0) * run.seconds / own

@@ -94,6 +94,11 @@ def test_two_step_run_knows_its_labels_before_an_evaluation(tmp_path: Path) -> N
     row = get_run(db, run.id)
     assert row is not None
     assert (row.family, row.pseudo_label_accuracy, row.stage, row.epoch) == ("two-step", 71.5, "dann", 3)
+    say(run, [step(6), step(7)])
+    ingest_run(db, run)
+    row = get_run(db, run.id)
+    assert row is not None
+    assert (row.iteration, row.iterations_given) == (7, 5)
 
 
 def test_not_a_number_is_kept(tmp_path: Path) -> None:

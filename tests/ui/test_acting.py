@@ -81,6 +81,7 @@ async def test_delete_asks_and_can_be_undone(app: ClarinetApp, held: Path) -> No
         await on_run(pilot, "bbb222")
         await pilot.press("d")
         await said(pilot, "Delete run bbb222?")
+        assert "bbb222. " not in screen_text(app)
         await pilot.press("enter")
         await until(pilot, lambda: "Delete run" not in screen_text(app), "the question's going")
         assert "bbb222" in all_ids(held)

@@ -2,16 +2,21 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from textual.content import Content
 from textual.pilot import Pilot
 
 from clarinet_tui.cli.main import main
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.compared import Compared
+from clarinet_tui.ui.themes import THEMES
 from clarinet_tui.ui.widgets.chart import Band, Chart, Line
+from clarinet_tui.ui.widgets.chart.palette import PALETTES
 from clarinet_tui.ui.widgets.compare_charts import CompareCharts
+from clarinet_tui.ui.widgets.words import Words
 from tests.ui.conftest import SIZES, make_app, screen_text, until
 from tests.ui.families import five_seeds, more_epochs, write_family_run
 from tests.ui.runs import three_runs
@@ -47,6 +52,7 @@ async def test_both_sides_have_the_same_axes_and_crosshairs_in_step(runs_dir: Pa
         assert right.axes is not None
         assert (left.axes.low, left.axes.high, left.axes.left) == (right.axes.low, right.axes.high, right.axes.left)
         assert left.window == right.window
+        assert left.size == right.size
         assert left.header_rows <= left.least_header == right.least_header
         await pilot.press("right", "right", "plus", "L")
         await pilot.pause()
@@ -87,6 +93,35 @@ async def test_the_numbers_are_those_of_the_command_line(
         assert f"{contrast['paired']['interval']['low']:+.2f} … {contrast['paired']['interval']['high']:+.2f}" in text
     for line in said["contrasts"][0]["words"]:
         assert line in text
+
+
+async def test_it_begins_with_a_difference_that_there_is(runs_dir: Path) -> None:
+    write_family_run(runs_dir, "one1", "clarinet", 1)
+    write_family_run(runs_dir, "two1", "gac+dan", 2)
+    write_family_run(runs_dir, "two2", "gac+dann", 1)
+    app = make_app(runs_dir)
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot)
+        assert "no pairs" in screen_text(app)
+        await until(pilot, lambda: "CLARINET minus ◆ GAC+DANN" in screen_text(app), "the pair's detail")
+
+
+async def test_words_change_their_colours_with_the_theme(runs_dir: Path) -> None:
+    five_seeds(runs_dir, ("clarinet", "gac+dann"))
+    app = make_app(runs_dir)
+
+    def coloured(words: str, palette: str) -> bool:
+        said = app.screen.query_one(words, Words).content
+        assert isinstance(said, Content)
+        return not {str(span.style) for span in said.spans}.isdisjoint(PALETTES[palette])
+
+    async with app.run_test(size=WIDE) as pilot:
+        await opened(app, pilot)
+        for theme in THEMES:
+            app.theme = theme.name
+            palette = theme.variables["chart-palette"]
+            for words in ("#contrast-table", "#contrast-detail", "#verdict"):
+                await until(pilot, partial(coloured, words, palette), words)
 
 
 async def test_bands_and_seeds_come_and_go(runs_dir: Path) -> None:

@@ -86,6 +86,18 @@ async def test_filter_while_typing_and_what_is_wrong_with_it(app: ClarinetApp, r
         await until(pilot, lambda: "aaa111 " in screen_text(app), "the whole list again")
 
 
+async def test_a_filter_that_nothing_matches_says_how_to_leave_it(app: ClarinetApp, runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "aaa111" in screen_text(app))
+        assert "No run matches" not in screen_text(app)
+        await pilot.press("slash", *"seed:77", "enter")
+        await until(pilot, lambda: "No run matches: esc clears the filter." in screen_text(app), "the sentence")
+        await pilot.press("escape")
+        await until(pilot, lambda: "aaa111 " in screen_text(app), "the whole list again")
+        assert "No run matches" not in screen_text(app)
+
+
 async def test_select_two_and_compare(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(160, 48), notifications=True) as pilot:

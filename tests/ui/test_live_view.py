@@ -79,8 +79,9 @@ async def test_x_goes_round_iteration_epoch_and_time(runs_dir: Path) -> None:
         assert app.screen.query(Chart).first().x_name == "iteration"
 
 
+@pytest.mark.parametrize("key", ["q", "ctrl+q"])
 async def test_help_lists_every_key_and_quit_says_that_runs_go_on(
-    runs_dir: Path, capsys: pytest.CaptureFixture[str]
+    key: str, runs_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir, "ccc333")
@@ -91,7 +92,7 @@ async def test_help_lists_every_key_and_quit_says_that_runs_go_on(
         text = screen_text(app)
         for words in ("Zoom in", "Pan left", "Crosshair right", "Next run", "Quit; runs go on", "Find any action"):
             assert words in text
-        await pilot.press("escape", "q")
+        await pilot.press("escape", key)
     assert "1 run goes on" in "".join(capsys.readouterr())
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from clarinet_tui.history.queries import RunRow, Series
-from clarinet_tui.text import ago, bar, percent, printable
+from clarinet_tui.text import ago, bar, fitted, percent, printable
 from clarinet_tui.ui import sheets
 from clarinet_tui.ui.curves import detailed
 from clarinet_tui.ui.pace import Pace, pace_of
@@ -22,7 +22,8 @@ from clarinet_tui.ui.widgets.run_columns import COLUMNS, Moment, cell, fit, usef
 def run_row(**changes: object) -> RunRow:
     known: dict[str, object] = dict.fromkeys(RunRow.__dataclass_fields__)
     known |= {"id": "aaa111", "state": "running", "created": 0.0, "tags": (), "notes": (), "note": "", "name": ""}
-    return RunRow(**(known | {"family": "one-step"} | changes))  # type: ignore[arg-type]
+    known |= {"family": "one-step", "iterations_given": 0}
+    return RunRow(**(known | changes))  # type: ignore[arg-type]
 
 
 @given(st.text())
@@ -62,6 +63,16 @@ def test_the_time_left_follows_from_the_time_spent() -> None:
     assert remaining(run_row(iteration=25, iterations_total=100, seconds=10.0)) == pytest.approx(30.0)
 
 
+def test_what_a_run_was_given_does_not_shorten_the_time_that_is_left() -> None:
+    begun = run_row(iteration=60, iterations_given=50, iterations_total=100, seconds=10.0)
+    assert remaining(begun) == pytest.approx(40.0)
+    assert remaining(run_row(iteration=50, iterations_given=50, iterations_total=100, seconds=1.0)) is None
+
+
+def test_a_text_is_filled_or_cut_to_its_width() -> None:
+    assert [fitted("AMD EPYC", width) for width in (10, 8, 5)] == ["AMD EPYC  ", "AMD EPYC", "AMD …"]
+
+
 def test_bars_percentages_and_times() -> None:
     assert bar(0.5, 4) == ("━━", "──")
     assert bar(2.0, 2) == ("━━", "")
@@ -95,7 +106,17 @@ def test_iterations_as_epochs_adaptation_epochs_and_seconds() -> None:
     assert pace().along("time", x).tolist() == [5.0, 40.0, 140.0]
     adaptation = pace().along("adaptation epoch", x)
     assert math.isnan(adaptation[0])
-    assert adaptation[2] == 3.0
+    assert adaptation[1:].tolist() == [0.5, 3.0]
+
+
+def test_a_run_that_was_given_its_stage_1_has_spent_nothing_on_it() -> None:
+    said = [{"event": "stage", "stage": "dan", "iteration": 1000, "epoch": 8, "superseded": False}]
+    rows: list[dict[str, Any]] = [{"iteration": 1200, "epoch": 9, "adaptation_epoch": 1, "seconds": 40.0}]
+    given = pace_of(rows, said)
+    x = np.array([1000.0, 1100.0, 1300.0])
+    assert given.along("time", x).tolist() == [0.0, 20.0, 60.0]
+    assert given.along("epoch", x).tolist() == [8.0, 8.5, 9.5]
+    assert given.back("time", 20.0) == pytest.approx(1100.0)
 
 
 def test_there_and_back_again() -> None:

@@ -85,9 +85,9 @@ class ActingScreen(WorkingScreen):
     def action_remove(self) -> None:
         runs = self._meant()
         act = partial(self.work, partial(self.acts.remove, runs), self._remember)
-        what = f"run {runs[0]}" if len(runs) == 1 else f"{len(runs)} runs"
+        what, more = (f"run {runs[0]}", "") if len(runs) == 1 else (f"{len(runs)} runs", f"{named(runs)}. ")
         if runs:
-            self._ask(f"Delete {what}?", "Delete", f"{named(runs)}. u takes back what was deleted last.", act)
+            self._ask(f"Delete {what}?", "Delete", f"{more}u takes back what was deleted last.", act)
 
     def _remember(self, outcome: Outcome) -> None:
         if not outcome.runs:

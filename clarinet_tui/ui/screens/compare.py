@@ -121,6 +121,10 @@ class CompareScreen(ViewScreen):
             self._compared = compared
             self._show_all(compared)
 
+    def restyle(self) -> None:
+        self._compared = None
+        super().restyle()
+
     def _show_all(self, compared: Compared) -> None:
         if not compared.parts:
             self._say_nothing(compared.sentence)

@@ -31,9 +31,19 @@ GROUPS = {
     "list": "In lists",
     "log": "In the log",
     "chart": "In charts",
+    "focus": "Where the focus is",
     "app": "Everywhere",
 }
 """The first part of a binding's id, and its heading."""
+INHERITED = {
+    "quit": ("app.quit", "Quit; runs go on"),
+    "app.focus_next": ("app.next_pane", "Next pane"),
+    "app.focus_previous": ("app.previous_pane", "Pane before"),
+    "screen.copy_text": ("app.copy_text", "Copy the text that is marked with the mouse"),
+}
+"""What Textual binds without an id, by its action: an id, and a sentence."""
+SIDEWAYS = frozenset({"page_left", "page_right"})
+"""Nothing here is wider than a page."""
 
 
 class HelpScreen(ModalScreen[None]):
@@ -61,13 +71,14 @@ def keys(bindings: Iterable[Binding], display: Callable[[Binding], str]) -> Cont
     """The bindings under their headings, keys of one action together."""
     found: dict[str, dict[str, tuple[list[str], str]]] = {group: {} for group in GROUPS}
     for binding in bindings:
-        group = (binding.id or "app").partition(".")[0]
-        if group not in found or not binding.description:
+        name, sentence = _told(binding)
+        group = name.partition(".")[0]
+        if group not in found or not sentence or binding.action in SIDEWAYS:
             continue
-        names, _ = found[group].setdefault(binding.id or binding.action, ([], binding.tooltip or binding.description))
-        for name in [binding.key_display] if binding.key_display else _keys(binding, display):
-            if name not in names:
-                names.append(name)
+        names, _ = found[group].setdefault(name, ([], sentence))
+        for key in [binding.key_display] if binding.key_display else _keys(binding, display):
+            if key not in names:
+                names.append(key)
     lines = []
     for group, entries in found.items():
         if entries:
@@ -77,6 +88,13 @@ def keys(bindings: Iterable[Binding], display: Callable[[Binding], str]) -> Cont
             ]
             lines += [said()]
     return Content("\n").join(lines[:-1])
+
+
+def _told(binding: Binding) -> tuple[str, str]:
+    """Its id and its sentence."""
+    if binding.id:
+        return binding.id, binding.tooltip or binding.description
+    return INHERITED.get(binding.action, (f"focus.{binding.action}", binding.description.capitalize()))
 
 
 def _keys(binding: Binding, display: Callable[[Binding], str]) -> list[str]:

@@ -64,6 +64,12 @@ class ViewScreen(Guarded, Screen[None]):
 
     def on_mount(self) -> None:
         self._ready = True
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.restyle())
+
+    def restyle(self) -> None:
+        """Says again what has the colours of another theme."""
+        if self.session.snapshot:
+            self.receive(self.session.snapshot)
 
     def on_screen_resume(self) -> None:
         self.call_after_refresh(self._resume)

@@ -69,9 +69,11 @@ class ContrastPane(Guarded, Vertical):
         return contrast_table.verdict(contrast, (signs[id(contrast.left)], signs[id(contrast.right)]))
 
     def show(self, compared: Compared) -> None:
-        """Another choice of runs begins with its first difference."""
-        if self._compared and self._compared.asked != compared.asked:
-            self._chosen = 0
+        """Another choice of runs begins with its first difference that there is."""
+        if self._compared is None or self._compared.asked != compared.asked:
+            contrasts = [contrast for part in compared.parts for contrast in part.contrasts]
+            known = (number for number, one in enumerate(contrasts) if one.paired.pairs)
+            self._chosen = next(known, 0)
         self._compared = compared
         self._write()
 

@@ -101,7 +101,7 @@ COLUMNS = (
     Column("source", lambda run, *_: [(percent(run.source_accuracy), "")], 6, 4, right=True),
     Column("progress", _progress, 12, 3, grows=4),
     Column("took", _took, 5, 5, right=True),
-    Column("started", _created, 7, 6, right=True),
+    Column("created", _created, 7, 6, right=True),
     Column("preset", lambda run, *_: [(run.preset or "–", "muted")], 7, 10),
     Column("device", lambda run, *_: [(run.device or "–", "muted")], 6, 11),
     Column("pseudo", _pseudo, 6, 9, right=True, useful=lambda run: run.pseudo_label_accuracy is not None),

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 AGEING = 30.0
 """Seconds after which "now" may have become a minute ago."""
+NO_MATCH, NO_MATCH_AT = "   No run matches: esc clears the filter.", 2
+"""What an empty table says, and on which of its lines."""
 
 
 class RunTable(Guarded, ScrollView, can_focus=True):
@@ -154,7 +156,9 @@ class RunTable(Guarded, ScrollView, can_focus=True):
             return Strip([Segment(" " + " ".join(titles), style)]).adjust_cell_length(width, style)
         index = self.scroll_offset.y + y - 1
         if index >= self._listing.total:
-            return Strip.blank(width, base)
+            if y != NO_MATCH_AT or self._listing.total or not self._listing.query:
+                return Strip.blank(width, base)
+            return Strip([Segment(NO_MATCH, self._roles.on(base, "muted"))]).adjust_cell_length(width, base)
         run = self._run_at(index)
         here = "runs--cursor" if index == self._cursor else "runs--row"
         row_style = base + self.get_component_rich_style(here)
