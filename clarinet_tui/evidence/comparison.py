@@ -80,8 +80,9 @@ def compare_queries(archive: Archive, one_step: str, two_step: str, *, rule: Rul
 
 
 def _papers_order(side: Side) -> tuple[int, str, int, str]:
-    """Tasks and methods as the paper lists them, then the others by name."""
-    tasks, methods = (*PAPER_TASKS, side.task), (*METHODS, *ABLATIONS, side.method)
+    """Tasks and methods as the paper lists them, but CLARINET before GAC, which adapts nothing; others by name."""
+    methods = (*(name for name in METHODS if name != "gac"), *ABLATIONS, "gac", side.method)
+    tasks = (*PAPER_TASKS, side.task)
     return tasks.index(side.task), side.task, methods.index(side.method), side.method
 
 
