@@ -15,9 +15,9 @@ from clarinet_tui.cli.run import configure
 COMMON = ("batch_size=64", "ybars_per_sample=4", "epochs=3", "lambda_horizon=500")
 """Short, and with four complementary labels an image instead of one, so that two minutes are enough to learn."""
 METHODS = {
-    "clarinet": ("warmup_epochs=5",),
+    "clarinet": ("warmup_epochs=7",),
     "gac+cdan-e": (
-        *("stage1.epochs=6", "stage1.batch_size=64", "stage1.rate=1e-3"),
+        *("stage1.epochs=7", "stage1.batch_size=64", "stage1.rate=1e-3"),
         *("optimizer=adamw", "classifier_rate=1e-3", "discriminator_rate=1e-3"),
     ),
 }

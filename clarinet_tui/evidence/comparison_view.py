@@ -37,10 +37,11 @@ def comparison_view(comparison: Comparison, *, named: bool = False) -> "Renderab
     from rich.text import Text
 
     shown: list[RenderableType] = [_runs(comparison.runs), Text()] if named else []
-    if not named or any(len(side.runs) > 1 or side.runs[0].shared for side in comparison.sides):
+    several = not named or any(len(side.runs) > 1 or side.runs[0].shared for side in comparison.sides)
+    if several:
         shown += _tasks(comparison)
     shown.append(Text(printable(f"Reported: {comparison.selected}"), style="dim"))
-    if any(side.selections for side in comparison.sides):
+    if several and any(side.selections for side in comparison.sides):
         shown.append(Text(f"In brackets: points below the oracle's. {'; '.join(MEANINGS)}.", style="dim"))
     for contrast in comparison.contrasts:
         shown += [Text(), *_contrast(contrast)]

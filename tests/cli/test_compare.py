@@ -33,6 +33,13 @@ def test_runs_by_the_beginning_of_their_ids(runs: Path) -> None:
     assert "+12.00 points over 1 pair" in shown.stdout
 
 
+def test_brackets_are_explained_only_where_there_are_some(runs: Path) -> None:
+    assert "In brackets" not in invoke(runs, "aaa", "bbb").stdout
+    sides = invoke(runs, "--one-step", "", "--two-step", "").stdout
+    assert "selected by" in sides
+    assert "In brackets" in sides
+
+
 def test_sides_by_queries_for_programs(runs: Path) -> None:
     told = json.loads(invoke(runs, "--one-step", "", "--two-step", "method:gac+*", "--json").stdout)
     assert [row["id"] for row in told["runs"]] == ["aaa1", "bbb1"]
