@@ -22,8 +22,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Half as many again as there are cores: tests of processes and of the app wait for a third of their time."""
-    return (os.cpu_count() or 1) * 3 // 2
+    """Twice as many as there are cores: tests of processes and of the app wait for much of their time."""
+    return (os.cpu_count() or 1) * 2
 
 
 def pytest_collection_finish() -> None:

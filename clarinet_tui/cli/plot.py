@@ -34,6 +34,7 @@ class Along(StrEnum):
     ADAPTATION_EPOCH = "adaptation-epoch"
     SAMPLES = "samples"
     TIME = "time"
+    ITERATION = "iteration"
 
 
 class BandName(StrEnum):
@@ -56,6 +57,7 @@ AXES: "dict[Along, Axis]" = {
     Along.ADAPTATION_EPOCH: "adaptation epoch",
     Along.SAMPLES: "samples",
     Along.TIME: "device time",
+    Along.ITERATION: "iteration",
 }
 
 

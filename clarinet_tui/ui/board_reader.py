@@ -89,7 +89,7 @@ class BoardReader:
 
 def _quiet(row: RunRow) -> RunRow:
     """Of a run that goes on only what changes with an epoch: iterations pass too quickly to read it again for each."""
-    return replace(row, iteration=None, seconds=None) if row.state in LIVE else row
+    return replace(row, iteration=None, iterations_given=0, seconds=None) if row.state in LIVE else row
 
 
 def _same(records: list[Record], before: list[Record]) -> bool:

@@ -71,7 +71,7 @@ def test_texts_of_runs_are_shown_as_they_are(runs: Path, evil: RunDirectory) -> 
         (["tag", "evil", "--add", "two\nlines"], r"tag: expected 1 to 64 printable characters without spaces"),
         (["show", "../../x"], "no run in"),
         (["rm", "../outside"], "no run in"),
-        (["rm", "--undo", "../outside"], "run id: expected 3 to 32 of 0-9 and a-z"),
+        (["rm", "--undo", "../outside"], "run '../outside': is not in"),
         (["run", "--headless", "--run-id", "linked", "--preset", "smoke"], "is a symbolic link"),
         (["ls", "--sort", "id; DROP TABLE runs"], "sort: expected one of"),
         (["run", "--headless", "--task", EVIL], "task: expected SOURCE->TARGET"),

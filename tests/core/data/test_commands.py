@@ -64,7 +64,7 @@ def test_fetch_says_what_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     result = clarinet_data("fetch", "mnist", "usps", data_dir=tmp_path)
 
     assert result.stdout.splitlines() == [
-        f"mnist: 1 files downloaded to {tmp_path / 'mnist'}",
+        f"mnist: 1 file downloaded to {tmp_path / 'mnist'}",
         "usps: already there",
     ]
 
