@@ -91,7 +91,7 @@ class Feed:
                     continue
                 snapshot = Snapshot(problem=sentence(error)) if sentence(error) != said else None
                 self._stopped.wait(PATIENCE)
-            early = reader.busy and time.monotonic() - posted < self.interval
+            early = reader.cut_short and time.monotonic() - posted < self.interval
             if snapshot and not early and not self._stopped.is_set():
                 said, posted = snapshot.problem, time.monotonic()
                 self._post(snapshot)

@@ -74,9 +74,14 @@ class Reader:
         return snapshot
 
     @property
-    def busy(self) -> bool:
-        """Whether a look was cut short, so that the next one should come soon."""
+    def cut_short(self) -> bool:
+        """Whether the last look has only a part of what is wanted."""
         return self._board.unread
+
+    @property
+    def busy(self) -> bool:
+        """Whether the next look should come soon: there is more to read, even if no run says anything."""
+        return self.cut_short or self._ghosts.pending
 
     def prepare(self) -> None:
         """Loads what a comparison needs, if the newest runs are something to compare: its view then opens at once."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from textual.content import Content
 from textual.widgets import Static
+
+if TYPE_CHECKING:
+    from textual.css.styles import RulesMap
 
 
 class Words(Static):
@@ -16,4 +21,13 @@ class Words(Static):
     def say(self, content: Content) -> None:
         if self._said is None or not self._said.is_same(content):
             self._said = content
-            self.update(content, layout=self.styles.auto_dimensions)
+            self.update(content, layout=not self._has_room_for(content))
+
+    def _has_room_for(self, content: Content) -> bool:
+        """Whether it takes as many rows as before: then nothing around it has to be laid out again."""
+        styles, (width, height) = self.styles, self.content_size
+        if not styles.auto_dimensions:
+            return True
+        auto_width = styles.width is not None and styles.width.is_auto
+        rules = cast("RulesMap", styles)  # as Textual itself passes them
+        return not auto_width and width > 0 and content.get_height(rules, width) == height
