@@ -124,8 +124,8 @@ async def test_a_key_chooses_what_is_behind_and_it_is_remembered(runs_dir: Path)
     app = make_app(runs_dir, "run5")
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await until(pilot, lambda: behind(app) == [Level, Band], "both")
-        assert "published 94.5" in screen_text(app)
-        assert "3 other seeds ± std" in screen_text(app)
+        await until(pilot, lambda: "published 94.5" in screen_text(app), "the published number")
+        await until(pilot, lambda: "3 other seeds ± std" in screen_text(app), "the other seeds")
         for kind, things in (("published", [Level]), ("seeds", [Band]), ("none", []), ("both", [Level, Band])):
             await pilot.press("b")
             await until(pilot, lambda things=things: behind(app) == things, kind)  # type: ignore[misc]
@@ -151,7 +151,7 @@ async def test_ghosts_follow_the_axis_and_the_run(runs_dir: Path) -> None:
         await until(pilot, lambda: app.session.watched == "run4" and behind(app) == [Level], "the other run's")
         write_run(runs_dir, "again", seed=9, task="M->U", classifier_rate=0.1, age=10)
         await until(pilot, lambda: behind(app) == [Level, Line, Band], "the line of one seed")
-        assert "seed 9" in screen_text(app)
+        await until(pilot, lambda: "seed 9" in screen_text(app), "its name")
 
 
 async def test_runs_over_each_other_have_no_ghosts(runs_dir: Path) -> None:
