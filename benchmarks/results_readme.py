@@ -55,7 +55,8 @@ def _commands(records: list[Record], commands: list[str]) -> list[str]:
     for record in records:
         if record.finished and record.config:
             row, changed = record.row, changed_settings(record.config)
-            others = "".join(f" --set {name}={value}" for name, (_, value) in changed.items())
+            said = {name: value for name, (_, value) in changed.items()} | {"threads": record.config.threads}
+            others = "".join(f" --set {name}={value}" for name, value in said.items())  # threads decide the numbers
             key = (row.task or "?", f"--preset {row.preset}{others}", row.method or "?")
             seeds.setdefault(key, set()).add(row.seed or 0)
     together: dict[tuple[str, str, str], list[str]] = {}
