@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import torch
 
-from core.config import RunConfig, protocol
+from core.config import RunConfig, merge, protocol
 from core.errors import InputError
 
 NAME = "checkpoint.pt"
@@ -25,7 +25,7 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 def save(folder: Path, config: RunConfig, state: dict[str, Any]) -> Path:
     """Write beside, sync, then rename: at every moment one whole checkpoint is there under a known name."""
     path, temporary = folder / NAME, folder / f".{NAME}.partial"
-    content = {"format": FORMAT, "protocol": _protocol(config), "state": state}
+    content = {"format": FORMAT, "protocol": msgspec.json.encode(protocol(config)).decode(), "state": state}
     buffer = io.BytesIO()
     torch.save(content, buffer)  # to memory: on a full disk, torch tells of its own confusion and not of the disk
     temporary.unlink(missing_ok=True)  # it may be a link to somewhere else
@@ -52,8 +52,9 @@ def load(path: Path, config: RunConfig) -> dict[str, Any]:
         raise InputError(f"{path}: is damaged or cut short ({_first_line(error)})") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path}: is not a checkpoint of this version of Clarinet")
-    if content["protocol"] != _protocol(config):
-        raise InputError(f"{path}: belongs to another configuration ({_differences(content['protocol'], config)})")
+    recorded = msgspec.json.decode(content["protocol"], type=dict[str, Any])
+    if differences := _differences(recorded, protocol(config)):
+        raise InputError(f"{path}: belongs to another configuration ({', '.join(differences[:3])})")
     state: dict[str, Any] = content["state"]
     return state
 
@@ -68,14 +69,11 @@ def load_latest(folder: Path, config: RunConfig) -> tuple[dict[str, Any], str | 
         return load(folder / PREVIOUS, config), f"{error}; going on from the one before it"
 
 
-def _protocol(config: RunConfig) -> str:
-    return msgspec.json.encode(protocol(config), order="sorted").decode()
-
-
-def _differences(recorded: str, config: RunConfig) -> str:
-    before, now = msgspec.json.decode(recorded), protocol(config)
+def _differences(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """A setting that came after the checkpoint was written had its default then."""
+    before = merge(protocol(RunConfig()), recorded)
     names = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
-    return ", ".join(f"{name}: {before.get(name)} there, {now.get(name)} here" for name in names[:3])
+    return [f"{name}: {before.get(name)} there, {now.get(name)} here" for name in names]
 
 
 def _first_line(error: Exception) -> str:

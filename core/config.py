@@ -116,7 +116,10 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["linear", "quadratic"], Meta(description="DAN's estimate of MMD: linear-time or quadratic.")
     ] = "linear"
 
-    optimizer: Annotated[Optimizer, Meta(description="Optimizer of G, F and D.")] = "sgd"
+    optimizer: Annotated[Optimizer, Meta(description="Optimizer of G and F, and of D unless it has its own.")] = "sgd"
+    discriminator_optimizer: Annotated[
+        Literal["same", "sgd", "adam", "adamw"], Meta(description="Optimizer of D; same is that of G and F.")
+    ] = "same"
     classifier_rate: Annotated[float, Meta(gt=0, description="Learning rate of G and F.")] = 5e-5
     discriminator_rate: Annotated[float, Meta(gt=0, description="Learning rate of D.")] = 0.005
     momentum: Annotated[float, Meta(ge=0, lt=1, description="Momentum, with sgd.")] = 0.9

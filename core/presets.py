@@ -53,13 +53,13 @@ PRESETS: dict[str, Protocol] = {
     ),
     "quick": Protocol(
         "The same algorithm, sized for minutes on a CPU.",
-        {"epochs": 2, "lambda_horizon": 1000, "rate_decay": "linear", "stage1": QUICK_STAGE1},
+        {"epochs": 4, "lambda_horizon": 3333, "rate_decay": "linear", "stage1": QUICK_STAGE1},
         {
-            "warmup_epochs": 10,
-            "warmup_optimizer": "adamw",
-            "warmup_rate": 5e-4,
-            "classifier_rate": 1e-3,
-            "discriminator_rate": 1e-3,
+            "warmup_epochs": 8,
+            "optimizer": "adamw",
+            "classifier_rate": 4e-4,
+            "discriminator_optimizer": "sgd",
+            "discriminator_rate": 4e-2,
         },
         {**TWO_STEP, "classifier_rate": 1e-2, "discriminator_rate": 1e-2},
         sizes={
@@ -71,6 +71,7 @@ PRESETS: dict[str, Protocol] = {
                     "target_size": 10_000,
                     "test_size": 2_000,
                     "epochs": 3,
+                    "lambda_horizon": 1000,
                     "stage1": {**QUICK_STAGE1, "epochs": 6},
                 },
                 {"warmup_epochs": 5},

@@ -115,6 +115,11 @@ class Algorithm(ABC):
         self.optimizers[name] = make_optimizer(kind, parameters, rate, source.momentum, source.weight_decay)
         return self.optimizers[name]
 
+    def optimize_discriminator(self, discriminator: Discriminator) -> Optimizer:
+        config = self.config
+        kind = config.optimizer if config.discriminator_optimizer == "same" else config.discriminator_optimizer
+        return self.optimize("discriminator", [discriminator], kind, config.discriminator_rate)
+
     def set_rates(self, iteration: int) -> None:
         """The learning rates of an iteration, where they fall: a function of its number, so that resuming is exact."""
         if self.config.rate_decay == "none":

@@ -21,7 +21,7 @@ class Clarinet(Algorithm):
         self.fg = list(self.classifier.parameters())
         self.d = list(self.discriminator.parameters())
         self.fg_step = self.optimize("classifier", [self.classifier], config.optimizer, config.classifier_rate)
-        self.d_step = self.optimize("discriminator", [self.discriminator], config.optimizer, config.discriminator_rate)
+        self.d_step = self.optimize_discriminator(self.discriminator)
         self.fg_warmup_step = self.fg_step
         if config.warmup_epochs and (config.warmup_optimizer != "same" or config.warmup_rate):
             kind = config.optimizer if config.warmup_optimizer == "same" else config.warmup_optimizer

@@ -4,6 +4,7 @@ import errno
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
 
@@ -155,6 +156,19 @@ def test_a_truncated_checkpoint_is_refused_and_the_one_before_it_taken(tmp_path:
     after = list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))
     assert "going on from the one before it" in str(after[1])
     assert isinstance(after[-1], Finished)
+
+
+def test_a_checkpoint_from_before_a_setting_came_goes_on(tmp_path: Path) -> None:
+    config = tiny_config()
+    list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(3)))
+    content = torch.load(tmp_path / NAME, weights_only=True)
+    recorded = msgspec.json.decode(content["protocol"])
+    del recorded["discriminator_optimizer"], recorded["stage1"]["momentum"]
+    torch.save(content | {"protocol": msgspec.json.encode(recorded).decode()}, tmp_path / NAME)
+    other = msgspec.structs.replace(config, discriminator_optimizer="adamw")
+    with pytest.raises(InputError, match=r"another configuration \(discriminator_optimizer: same there, adamw here\)"):
+        load(tmp_path / NAME, other)
+    assert isinstance(list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))[-1], Finished)
 
 
 def test_a_checkpoint_of_another_configuration_is_refused(tmp_path: Path) -> None:
