@@ -11,7 +11,7 @@ import shlex
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from benchmarks.results_readme import fill
+from benchmarks.results_page import fill
 from clarinet_tui.cli.main import app
 from clarinet_tui.journal.process import host_name
 from core.errors import InputError
@@ -29,14 +29,14 @@ def main() -> None:
     parser.add_argument("runs_dir", type=Path)
     parser.add_argument("--seeds", type=int, default=3, help="how many seeds make a cell of the board complete")
     parser.add_argument("--query", default="", help="only runs that match")
-    parser.add_argument("--out", type=Path, default=FOLDER, help="a folder with a README.md that has the two markers")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="a folder; beside it, its page with the two markers")
     given = parser.parse_args()
     write(given.runs_dir, given.out, seeds=given.seeds, query=given.query)
 
 
 def write(runs_dir: Path, folder: Path = FOLDER, *, seeds: int = 3, query: str = "") -> None:
-    """Runs the commands that the README lists, fills the README, and refuses what nobody else should read."""
-    listed = []
+    """Runs the commands that the page lists, fills the page, and refuses what nobody else should read."""
+    listed, page = [], folder.with_suffix(".md")
     for words, file in commands(folder, seeds, query):
         printed = io.StringIO()
         with redirect_stdout(printed):
@@ -45,8 +45,8 @@ def write(runs_dir: Path, folder: Path = FOLDER, *, seeds: int = 3, query: str =
         if to_file:
             file.write_text(printed.getvalue())
         listed.append(f"clarinet {shlex.join(words)} --runs-dir RUNS{to_file}".replace(f"{folder}/", "docs/results/"))
-    fill(folder / "README.md", runs_dir, query, listed)
-    for file in sorted(folder.iterdir()):
+    fill(page, runs_dir, query, listed)
+    for file in (page, *sorted(folder.iterdir())):
         check(file, runs_dir)
         print(f"{file} {file.stat().st_size / 1000:.0f} kB")
 

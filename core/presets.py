@@ -53,13 +53,14 @@ PRESETS: dict[str, Protocol] = {
     ),
     "quick": Protocol(
         "The same algorithm, sized for minutes on a CPU.",
-        {"epochs": 4, "lambda_horizon": 3333, "rate_decay": "linear", "stage1": QUICK_STAGE1},
+        {"epochs": 5, "lambda_horizon": 3333, "rate_decay": "linear", "stage1": QUICK_STAGE1},
         {
-            "warmup_epochs": 8,
+            "warmup_epochs": 6,
+            "warmup_rate": 4e-4,
             "optimizer": "adamw",
-            "classifier_rate": 4e-4,
+            "classifier_rate": 2e-4,
             "discriminator_optimizer": "sgd",
-            "discriminator_rate": 4e-2,
+            "discriminator_rate": 2e-2,
         },
         {**TWO_STEP, "classifier_rate": 1e-2, "discriminator_rate": 1e-2},
         sizes={

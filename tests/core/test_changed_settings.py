@@ -35,10 +35,10 @@ def test_a_fixed_seed_of_stage_1_is_a_change() -> None:
 def test_another_machine_has_other_cores_and_not_our_folders(tmp_path: Path) -> None:
     for name in ("photos", "scans"):
         (tmp_path / name).mkdir()
-    config = resolve(task=f"{tmp_path}/photos->{tmp_path}/scans", preset="quick", cores=64, epochs=4)
+    config = resolve(task=f"{tmp_path}/photos->{tmp_path}/scans", preset="quick", cores=64, epochs=9)
     for name in ("photos", "scans"):
         (tmp_path / name).rmdir()
-    assert changed_settings(config) == {"epochs": (2, 4)}
+    assert changed_settings(config) == {"epochs": (5, 9)}
     elsewhere = resolve(task="U->M", preset="quick", cores=1)
     assert changed_settings(msgspec.structs.replace(elsewhere, task="U->/gone/scans")) == {}
 

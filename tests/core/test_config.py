@@ -313,7 +313,7 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "protocols.md").read_text(encod
 QUICK_MAY_CHANGE = {
     *("epochs", "warmup_epochs", "stage1.epochs"),
     *("classifier_rate", "discriminator_rate", "warmup_rate", "rate_decay", "stage1.rate", "stage1.batch_size"),
-    *("optimizer", "warmup_optimizer", "stage1.optimizer"),
+    *("optimizer", "discriminator_optimizer", "warmup_optimizer", "stage1.optimizer"),
     *("lambda_horizon", "source_size", "target_size", "test_size"),
 }
 

@@ -56,7 +56,7 @@ def whole(config: RunConfig, folder: Path) -> list[Event]:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_asked_to_stop_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -> None:
-    config = tiny_config(method, rate_decay="linear")
+    config = tiny_config(method, optimizer="adamw", discriminator_optimizer="sgd", rate_decay="linear")
     expected = whole(config, tmp_path)
     total = len(steps(expected))
     assert isinstance(expected[-1], Finished)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from core.checkpoint import NAME, load
 from core.config import RunConfig
 from core.data.sets import TaskData
 from core.errors import InputError
@@ -89,6 +90,15 @@ def test_lambda_starts_with_the_first_adversarial_iteration() -> None:
     strengths = [s.measured["lambda"] for s in steps(events_of(config)) if "lambda" in s.measured]
     expected = [2 / (1 + np.exp(-10 * i / 50)) - 1 for i in range(1, len(strengths) + 1)]
     assert strengths == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["clarinet", "cdan-e", "gac+dann"])
+def test_the_discriminator_may_have_an_optimizer_of_its_own(method: str, tmp_path: Path) -> None:
+    config = tiny_config(method, optimizer="adamw", warmup_optimizer="same", discriminator_optimizer="sgd")
+    events_of(config, checkpoint_dir=tmp_path)
+    optimizers = load(tmp_path / NAME, config)["algorithm"]["optimizers"]
+    assert {"exp_avg", "exp_avg_sq"} <= optimizers["classifier"]["state"][0].keys()
+    assert optimizers["discriminator"]["state"][0].keys() == {"momentum_buffer"}
 
 
 @pytest.mark.parametrize("method", ["clarinet", "gac+cdan-e"])

@@ -9,14 +9,15 @@ from clarinet_tui.journal.process import host_name
 from core.errors import InputError
 from tests.evidence.trained import trained
 
-README = Path(__file__).parents[2] / "docs" / "results" / "README.md"
-FILES = "README.md accuracy.svg board.csv board.md board.tex comparison.txt report.html"
+PAGE = Path(__file__).parents[2] / "docs" / "results.md"
+FILES = "accuracy.svg board.csv board.md board.tex comparison.txt report.html"
 
 
 def test_everything_is_written_and_tells_nothing_of_this_machine(tmp_path: Path) -> None:
     runs, out = tmp_path / "runs", tmp_path / "out"
     out.mkdir()
-    (out / "README.md").write_text(README.read_text())
+    page = tmp_path / "out.md"
+    page.write_text(PAGE.read_text())
     for seed in (1, 2):
         for method, accuracy in (("clarinet", 70.0), ("gac+dan", 60.0)):
             name = f"{method[:3]}{seed}"
@@ -25,19 +26,18 @@ def test_everything_is_written_and_tells_nothing_of_this_machine(tmp_path: Path)
     trained(runs, "more", (50.0,), seed=3, task="M->U", end="running")
     write(runs, out, seeds=2)
     assert sorted(file.name for file in out.iterdir()) == sorted(FILES.split())
-    readme = (out / "README.md").read_text()
-    assert "4 of 5 runs are finished" in readme
+    written = page.read_text()
+    assert "4 of 5 runs are finished" in written
     assert (
-        'clarinet sweep --methods gac+dan,clarinet --tasks "M->U" --seeds 1,2 --preset smoke --set epochs=7' in readme
+        'clarinet sweep --methods gac+dan,clarinet --tasks "M->U" --seeds 1,2 --preset smoke --set epochs=7' in written
     )
-    assert "clarinet table --seeds 2 --format markdown --out docs/results/board.md --runs-dir RUNS" in readme
-    assert "| cla2 | M->U | `clarinet` | 2 | 72.00 |" in readme
-    assert "M→U, CLARINET minus GAC+DAN" in readme
+    assert "clarinet table --seeds 2 --format markdown --out docs/results/board.md --runs-dir RUNS" in written
+    assert "| cla2 | M->U | `clarinet` | 2 | 72.00 |" in written
+    assert "M→U, CLARINET minus GAC+DAN" in written
     assert "+10.00 points over 2 pairs" in (out / "comparison.txt").read_text()
-    assert readme.endswith(README.read_text().partition("<!-- measured: end -->")[2]), "what is written by hand stays"
-    written = readme
+    assert written.endswith(PAGE.read_text().partition("<!-- measured: end -->")[2]), "what is written by hand stays"
     write(runs, out, seeds=2)
-    assert (out / "README.md").read_text() == written, "a second time nothing grows"
+    assert page.read_text() == written, "a second time nothing grows"
 
 
 @pytest.mark.parametrize("secret", [lambda runs: f"made on {host_name()}.", lambda runs: str(runs.parent / "data")])

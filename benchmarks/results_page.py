@@ -1,4 +1,4 @@
-"""The measured part of docs/results/README.md: dates and commits, commands, a line a run, and what the pairs say."""
+"""The measured part of docs/results.md: dates and commits, commands, a line a run, and what the pairs say."""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -19,9 +19,9 @@ BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 COLUMNS = ("run", "task", "method", "seed", "target %", "source %", "pseudo-labels %", "minutes", "threads", "commit")
 
 
-def fill(readme: Path, runs_dir: Path, query: str, commands: list[str]) -> None:
+def fill(page: Path, runs_dir: Path, query: str, commands: list[str]) -> None:
     """Between the markers; the words around them are written by hand."""
-    text = readme.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     with Database.open(runs_dir) as database:
         ingest_all(database, runs_dir)
@@ -29,7 +29,7 @@ def fill(readme: Path, runs_dir: Path, query: str, commands: list[str]) -> None:
         records = sorted(archive.search(query), key=_place)
         parts = [_origin(records), _commands(records, commands), _table(records), _pairs(archive, query)]
     written = "\n\n".join("\n".join(part) for part in parts)
-    readme.write_text(f"{before}{BEGIN}\n{written}\n{END}{after}", encoding="utf-8")
+    page.write_text(f"{before}{BEGIN}\n{written}\n{END}{after}", encoding="utf-8")
 
 
 def _place(record: Record) -> tuple[int, int, int]:
