@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clarinet_tui.evidence.comparison import compare_queries
+from clarinet_tui.evidence.comparison import compare_queries, compare_runs
 from clarinet_tui.evidence.contrast_words import INTERIM, differences_in_words, names_of
 from clarinet_tui.evidence.lines import short_name
 from clarinet_tui.evidence.published import ABLATIONS, METHODS
@@ -86,10 +86,12 @@ def _line(record: Record) -> str:
 
 
 def _pairs(archive: Archive, query: str) -> list[str]:
-    """The comparison in a line each; nothing is concluded that its words do not say."""
+    """The comparisons in a line each: with GAC, which adapts nothing, then with the two-step methods."""
     one, two = (f"{query} {which}".strip() for which in ("method:clarinet", "method:gac+*"))
+    without = archive.search(f"{query} method:gac".strip())
     try:
-        found = compare_queries(archive, one, two).contrasts
+        with_gac = compare_runs(archive, [record.row.id for record in (*archive.search(one), *without)])
+        found = [*with_gac.contrasts, *compare_queries(archive, one, two).contrasts]
     except InputError as error:
         return ["## What the pairs say", "", str(error)]
     lines = []

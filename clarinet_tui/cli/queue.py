@@ -10,6 +10,7 @@ import typer
 from clarinet_tui.cli.completion import RunIds
 from clarinet_tui.cli.options import Ids, Json, RunsDir, find_runs
 from clarinet_tui.cli.places import RUNS
+from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def list_(json: Json = False, runs_dir: RunsDir = RUNS) -> None:
     Example: clarinet queue ls
     """
     from clarinet_tui.journal.queue import read_queue
-    from clarinet_tui.launch.presence import supervisor
+    from clarinet_tui.launch.presence import fed_elsewhere, supervisor
 
     found = read_queue(runs_dir)
     rows = _rows(runs_dir, found)
@@ -49,6 +50,8 @@ def list_(json: Json = False, runs_dir: RunsDir = RUNS) -> None:
     _table(rows)
     if found.paused:
         print("The queue is paused: clarinet queue continue")
+    elif found.entries and (host := fed_elsewhere(runs_dir)):
+        print(f"The queue is that of {printable(host)}; to start its runs on this machine: clarinet queue continue")
     elif found.entries and supervisor(runs_dir) is None:
         print("Nobody feeds the queue (the supervisor was killed): clarinet queue continue")
 

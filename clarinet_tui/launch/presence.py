@@ -10,7 +10,7 @@ from clarinet_tui.history.states import SILENT_AFTER
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.files import modified, open_append
 from clarinet_tui.journal.holding import is_held, read_holder
-from clarinet_tui.journal.process import Holder, alive
+from clarinet_tui.journal.process import Holder, alive, myself
 
 SUPERVISOR_LOCK, SUPERVISOR_LOG = "supervisor.lock", "supervisor.log"
 
@@ -28,6 +28,12 @@ def supervisor(runs_dir: Path) -> Holder | None:
     """Who feeds the queue now, for those who only look."""
     holder = read_holder(Path(runs_dir) / SUPERVISOR_LOCK)
     return holder if holder is not None and alive(holder) is not False else None
+
+
+def fed_elsewhere(runs_dir: Path) -> str:
+    """The machine whose supervisor was the last one, if that is not this one; else nothing."""
+    last, here = read_holder(Path(runs_dir) / SUPERVISOR_LOCK), myself()
+    return last.host if last and (last.host, last.machine) != (here.host, here.machine) else ""
 
 
 def ensure_supervisor(runs_dir: Path) -> None:

@@ -13,7 +13,7 @@ from clarinet_tui.journal.process import alive, ask_to_stop, send_signal
 from clarinet_tui.journal.queue import Entry, Queue, change_queue, read_queue
 from clarinet_tui.journal.reader import last_word
 from clarinet_tui.launch.devices import candidates, list_devices
-from clarinet_tui.launch.presence import ensure_supervisor, supervisor
+from clarinet_tui.launch.presence import ensure_supervisor, fed_elsewhere, supervisor
 from clarinet_tui.launch.presence import holder_of as holder_of
 from core.config import RunConfig
 from core.errors import InputError
@@ -163,9 +163,12 @@ def set_slots(runs_dir: Path, wanted: Mapping[str, int]) -> None:
 
 
 def ensure_supervisor_if_needed(runs_dir: Path) -> None:
-    """For those who open the queue: what waits is started even if the supervisor was killed."""
+    """For those who open the queue: what waits is started even if the supervisor was killed.
+
+    Not the queue of another machine, seen on a network mount or in a copy: looking must not start its runs here.
+    """
     queue = read_queue(runs_dir)
-    if queue.started or (queue.waiting and not queue.paused):
+    if (queue.started or (queue.waiting and not queue.paused)) and not fed_elsewhere(runs_dir):
         ensure_supervisor(runs_dir)
 
 

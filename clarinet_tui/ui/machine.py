@@ -51,6 +51,8 @@ class Machine:
     """Which run a process is of."""
     supervised: bool = False
     """Whether somebody feeds the queue."""
+    fed_on: str = ""
+    """The machine that feeds it, if that is another one."""
     host: str = ""
     domains: tuple[DomainEntry, ...] = ()
     durations: Mapping[Kind, Duration] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.journal.process import myself
 from clarinet_tui.journal.queue import Entry, Queue, read_queue
 from clarinet_tui.launch.devices import list_devices
-from clarinet_tui.launch.presence import supervisor
+from clarinet_tui.launch.presence import fed_elsewhere, supervisor
 from clarinet_tui.launch.requests import holder_of
 from clarinet_tui.launch.waiting import Waiting
 from clarinet_tui.ui.machine import Machine, Place
@@ -61,6 +61,7 @@ class MachineReader:
             places=tuple(self._places(queue, devices, workers)),
             workers=workers,
             supervised=supervisor(self.runs_dir) is not None,
+            fed_on=fed_elsewhere(self.runs_dir),
             host=myself().host,
             domains=self._data(),
             durations=self._known_durations(),

@@ -3,13 +3,16 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
+from clarinet_tui.journal.process import myself
 from clarinet_tui.journal.queue import change_queue, read_queue
 from clarinet_tui.launch import requests
 from clarinet_tui.launch.device import Device
+from clarinet_tui.launch.presence import SUPERVISOR_LOCK
 from core.errors import InputError
 from core.events import Finished, Stopped
 from tests.history.made import history, make_run, say
@@ -62,6 +65,17 @@ def test_a_dry_run_prints_lines_and_makes_nothing(runs: Path) -> None:
     assert json.loads(done(*words)) == lines
     assert read_queue(runs).entries == ()
     assert listed() == []
+
+
+def test_the_queue_of_another_machine_is_named(runs: Path) -> None:
+    sweep("--seeds", "1")
+    assert "Nobody feeds the queue" in done("queue")
+    other = msgspec.structs.replace(myself(), host="gpu7\x1b[31m")
+    (runs / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(other))
+    said = done("queue")
+    assert "The queue is that of gpu7" in said
+    assert "on this machine: clarinet queue continue" in said
+    assert "\x1b" not in said
 
 
 def test_a_sweep_is_queued_in_order_and_listed_as_such(runs: Path) -> None:

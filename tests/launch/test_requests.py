@@ -6,14 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.history.states import refresh_states
 from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.journal.process import myself
 from clarinet_tui.journal.queue import change_queue, read_queue
 from clarinet_tui.launch import requests
 from clarinet_tui.launch.device import Device
+from clarinet_tui.launch.presence import SUPERVISOR_LOCK, fed_elsewhere
 from clarinet_tui.launch.requests import Wishes
 from clarinet_tui.launch.trash import empty, remove, removed, restore
 from core.errors import InputError
@@ -110,6 +113,24 @@ def test_move_pause_and_cancel(tmp_path: Path) -> None:
     assert order(runs_dir) == [c]
     with pytest.raises(InputError, match="is not in the queue"):
         requests.cancel(runs_dir, [a])
+
+
+@pytest.mark.parametrize("change", [{"host": "gpu7"}, {"machine": "another"}, {"host": "gpu7", "released": 1.0}])
+def test_looking_at_the_queue_of_another_machine_starts_nothing(
+    tmp_path: Path, nobody_acts: list[Path], change: dict[str, object]
+) -> None:
+    three(tmp_path)
+    runs_dir, last = tmp_path / "runs", myself()
+    nobody_acts.clear()
+    for holder in (last, msgspec.structs.replace(last, released=1.0)):
+        (runs_dir / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(holder))
+        requests.ensure_supervisor_if_needed(runs_dir)
+    assert (len(nobody_acts), fed_elsewhere(runs_dir)) == (2, ""), "its own queue goes on"
+    (runs_dir / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(msgspec.structs.replace(last, **change)))
+    requests.ensure_supervisor_if_needed(runs_dir)
+    assert (len(nobody_acts), fed_elsewhere(runs_dir)) == (2, change.get("host", last.host))
+    requests.pause(runs_dir, [], False)
+    assert len(nobody_acts) == 3, "asked for, its runs start here"
 
 
 def test_a_run_that_has_started_can_be_stopped_but_not_moved(tmp_path: Path) -> None:

@@ -4,15 +4,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.durations import Duration, durations
 from clarinet_tui.history.ingest import ingest_all
+from clarinet_tui.journal.process import myself
 from clarinet_tui.journal.queue import change_queue
+from clarinet_tui.launch.presence import SUPERVISOR_LOCK
 from clarinet_tui.ui.machine import Machine
 from clarinet_tui.ui.machine_feed import MachineFeed
 from clarinet_tui.ui.machine_reader import MachineReader
+from clarinet_tui.ui.queue_lines import line
 from tests.launch.standin import BUSY, build
 from tests.ui.queues import fill_queue, still_machine
 from tests.ui.runs import write_run
@@ -44,6 +48,15 @@ def test_nothing_is_made_where_there_is_nothing(tmp_path: Path) -> None:
     assert not seen.supervised
     assert {domain.letter for domain in seen.domains if not domain.there} == {"M", "U", "S", "m", "Y"}
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_queue_of_another_machine_waits_for_it(tmp_path: Path) -> None:
+    fill_queue(tmp_path, "aaa111", paused=False, device="cpu")
+    last = msgspec.structs.replace(myself(), host="gpu7")
+    (tmp_path / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(last))
+    seen = MachineReader(tmp_path, tmp_path).look()
+    assert seen.fed_on == "gpu7"
+    assert line(seen.places[0], seen, None, 120).plain.endswith("waits for gpu7, whose queue this is")
 
 
 def test_places_are_in_the_order_of_starting_with_what_they_wait_for(tmp_path: Path) -> None:
