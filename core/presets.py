@@ -20,7 +20,7 @@ class Protocol:
     one_step: Mapping[str, Any] = field(default_factory=dict)
     two_step: Mapping[str, Any] = field(default_factory=dict)
     sizes: Mapping[str, "Protocol"] = field(default_factory=dict)
-    """By a kind of task: "colour", or the letter of the source."""
+    """By a kind of task: the letter of the source, "colour", "own"."""
 
     def settings_for(self, family: Family, task: Task) -> dict[str, Any]:
         settings = {**self.common, **(self.one_step if family == "one-step" else self.two_step)}
@@ -77,6 +77,7 @@ PRESETS: dict[str, Protocol] = {
                 },
                 {"warmup_epochs": 5},
             ),
+            "own": Protocol("Own data may be of any size: λ rises over the whole adaptation.", {"lambda_horizon": 0}),
         },
     ),
     "smoke": Protocol(

@@ -55,9 +55,10 @@ class Task:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """By what presets size a run: its source, and whether it is in colour."""
+        """By what presets size a run: its source, whether it is in colour, whether it is somebody's own."""
+        source = () if self.source.own else (self.source.letter,)
         colour = ("colour",) if self.shape == COLOUR else ()
-        return (self.source.letter, *colour)
+        return (*source, *colour, *(("own",) if self.own else ()))
 
     @property
     def shape(self) -> tuple[int, int, int] | None:

@@ -386,6 +386,16 @@ def test_the_tables_of_quick_and_smoke_are_true_and_complete(preset: str) -> Non
     assert set().union(*found) == listed
 
 
+@pytest.mark.parametrize("name", ["photos", "colour"])
+def test_quick_takes_own_data_whole_and_lets_lambda_rise_over_all_of_it(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    for task in (f"{folder}->{folder}", f"{folder}->U", f"U->{folder}"):
+        config = resolve(preset="quick", task=task)
+        assert (config.lambda_horizon, config.source_size, config.target_size) == (0, 0, 0)
+    assert resolve(preset="quick", task=f"U->{folder}").stage1.epochs == 50
+
+
 def test_quick_changes_only_what_makes_a_run_short() -> None:
     for method, task in everywhere():
         changed = differences(configured("paper", method, task), configured("quick", method, task))
