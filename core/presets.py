@@ -73,7 +73,7 @@ PRESETS: dict[str, Protocol] = {
                     "test_size": 2_000,
                     "epochs": 3,
                     "lambda_horizon": 1000,
-                    "stage1": {**QUICK_STAGE1, "epochs": 6},
+                    "stage1": {**QUICK_STAGE1, "epochs": 12, "rate": 4e-4},
                 },
                 {"warmup_epochs": 5},
             ),
