@@ -55,8 +55,10 @@ def _commands(records: list[Record], commands: list[str]) -> list[str]:
     for record in records:
         if record.finished and record.config:
             row, changed = record.row, changed_settings(record.config)
-            said = {name: value for name, (_, value) in changed.items()} | {"threads": record.config.threads}
-            others = "".join(f" --set {name}={value}" for name, value in said.items())  # threads decide the numbers
+            counts = {*(record.settings or changed), "device"}  # stage 1 has settings in every run, and a say in some
+            said = {name: value for name, (_, value) in changed.items() if name in counts}
+            said["threads"] = record.config.threads  # the machine's choice, but it decides the numbers
+            others = "".join(f" --set {name}={value}" for name, value in said.items())
             key = (row.task or "?", f"--preset {row.preset}{others}", row.method or "?")
             seeds.setdefault(key, set()).add(row.seed or 0)
     together: dict[tuple[str, str, str], list[str]] = {}
@@ -88,9 +90,10 @@ def _line(record: Record) -> str:
 def _pairs(archive: Archive, query: str) -> list[str]:
     """The comparisons in a line each: with GAC, which adapts nothing, then with the two-step methods."""
     one, two = (f"{query} {which}".strip() for which in ("method:clarinet", "method:gac+*"))
-    without = archive.search(f"{query} method:gac".strip())
+    unadapted = archive.search(f"{query} method:gac".strip())
+    both = [*sorted(archive.search(one), key=_place), *sorted(unadapted, key=_place)]
     try:
-        with_gac = compare_runs(archive, [record.row.id for record in (*archive.search(one), *without)])
+        with_gac = compare_runs(archive, [record.row.id for record in both])
         found = [*with_gac.contrasts, *compare_queries(archive, one, two).contrasts]
     except InputError as error:
         return ["## What the pairs say", "", str(error)]
