@@ -52,7 +52,10 @@ def load(path: Path, config: RunConfig) -> dict[str, Any]:
         raise InputError(f"{path}: is damaged or cut short ({_first_line(error)})") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path}: is not a checkpoint of this version of Clarinet")
-    recorded = msgspec.json.decode(content["protocol"], type=dict[str, Any])
+    try:
+        recorded = msgspec.json.decode(content["protocol"], type=dict[str, Any])
+    except (KeyError, TypeError, msgspec.MsgspecError):
+        raise InputError(f"{path}: does not say which settings it belongs to") from None
     if differences := _differences(recorded, protocol(config)):
         raise InputError(f"{path}: belongs to another configuration ({', '.join(differences[:3])})")
     state: dict[str, Any] = content["state"]

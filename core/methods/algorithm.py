@@ -109,16 +109,12 @@ class Algorithm(ABC):
     def optimize(self, name: str, modules: Iterable[nn.Module], kind: str, rate: float) -> Optimizer:
         """An optimizer of the run's own momentum and weight decay, kept in checkpoints under `name`."""
         stage1, config = self.config.stage1, self.config
+        kind = config.optimizer if kind == "same" else kind
         source = stage1 if self.problem.stage.spec.stage1 else config
         parameters = [parameter for module in modules for parameter in module.parameters()]
         self.rates[name] = rate
         self.optimizers[name] = make_optimizer(kind, parameters, rate, source.momentum, source.weight_decay)
         return self.optimizers[name]
-
-    def optimize_discriminator(self, discriminator: Discriminator) -> Optimizer:
-        config = self.config
-        kind = config.optimizer if config.discriminator_optimizer == "same" else config.discriminator_optimizer
-        return self.optimize("discriminator", [discriminator], kind, config.discriminator_rate)
 
     def set_rates(self, iteration: int) -> None:
         """The learning rates of an iteration, where they fall: a function of its number, so that resuming is exact."""

@@ -21,12 +21,13 @@ class Clarinet(Algorithm):
         self.fg = list(self.classifier.parameters())
         self.d = list(self.discriminator.parameters())
         self.fg_step = self.optimize("classifier", [self.classifier], config.optimizer, config.classifier_rate)
-        self.d_step = self.optimize_discriminator(self.discriminator)
+        self.d_step = self.optimize(
+            "discriminator", [self.discriminator], config.discriminator_optimizer, config.discriminator_rate
+        )
         self.fg_warmup_step = self.fg_step
         if config.warmup_epochs and (config.warmup_optimizer != "same" or config.warmup_rate):
-            kind = config.optimizer if config.warmup_optimizer == "same" else config.warmup_optimizer
             rate = config.warmup_rate or config.classifier_rate
-            self.fg_warmup_step = self.optimize("warmup", [self.classifier], kind, rate)
+            self.fg_warmup_step = self.optimize("warmup", [self.classifier], config.warmup_optimizer, rate)
         self.fg_adversarial_step = self.fg_step
         if config.adversarial_step == "own":
             self.fg_adversarial_step = self.optimize(

@@ -22,7 +22,8 @@ class Supervised(Algorithm):
         if self.adversarial:
             self.discriminator = self.build_discriminator()
             self.parameters += self.discriminator.parameters()
-            self.steps.append(self.optimize_discriminator(self.discriminator))
+            kind, rate = config.discriminator_optimizer, config.discriminator_rate
+            self.steps.append(self.optimize("discriminator", [self.discriminator], kind, rate))
 
     def adapt(self, source: Seen, target: Seen, adaptation_step: int) -> Adaptation | None:
         """The term that brings the domains together, what was measured of it, and its λ; None adapts nothing."""

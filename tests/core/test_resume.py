@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import torch
 
-from core.checkpoint import NAME, PREVIOUS, load
+from core.checkpoint import FORMAT, NAME, PREVIOUS, load
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import (
@@ -169,6 +169,13 @@ def test_a_checkpoint_from_before_a_setting_came_goes_on(tmp_path: Path) -> None
     with pytest.raises(InputError, match=r"another configuration \(discriminator_optimizer: same there, adamw here\)"):
         load(tmp_path / NAME, other)
     assert isinstance(list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))[-1], Finished)
+
+
+@pytest.mark.parametrize("protocol", [{}, {"protocol": 7}, {"protocol": "{"}, {"protocol": "[]"}])
+def test_a_checkpoint_without_settings_is_one_sentence(tmp_path: Path, protocol: dict[str, object]) -> None:
+    torch.save({"format": FORMAT, "state": {}} | protocol, tmp_path / NAME)
+    with pytest.raises(InputError, match="does not say which settings it belongs to"):
+        load(tmp_path / NAME, tiny_config())
 
 
 def test_a_checkpoint_of_another_configuration_is_refused(tmp_path: Path) -> None:
