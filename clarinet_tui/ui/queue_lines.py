@@ -66,5 +66,5 @@ def _rest(place: Place, machine: Machine, run: RunRow | None) -> list[Part]:
     if place.why:
         return [(place.why, "warn" if place.paused or machine.queue.paused else "muted")]
     if machine.fed_on:
-        return [(f"waits for {machine.fed_on}, whose queue this is", "muted")]
+        return [(f"{machine.fed_on}, whose queue it is", "muted")]
     return [("starts next" if machine.supervised else "waits for the supervisor", "good")]

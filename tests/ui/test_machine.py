@@ -56,7 +56,7 @@ def test_the_queue_of_another_machine_waits_for_it(tmp_path: Path) -> None:
     (tmp_path / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(last))
     seen = MachineReader(tmp_path, tmp_path).look()
     assert seen.fed_on == "gpu7"
-    assert line(seen.places[0], seen, None, 120).plain.endswith("waits for gpu7, whose queue this is")
+    assert line(seen.places[0], seen, None, 120).plain.endswith(" gpu7, whose queue it is")
 
 
 def test_places_are_in_the_order_of_starting_with_what_they_wait_for(tmp_path: Path) -> None:
