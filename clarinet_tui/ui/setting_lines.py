@@ -12,7 +12,7 @@ from core.config import Field, describe
 if TYPE_CHECKING:
     from clarinet_tui.ui.launch_check import Checked
 
-NAME, VALUE = 22, 17
+NAME, VALUE = 25, 14
 """Columns of a setting's name and value."""
 
 
