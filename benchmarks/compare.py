@@ -74,7 +74,7 @@ def between(stage: str, at: int) -> list[Event]:
 async def look(runs_dir: Path) -> None:
     """Prints the seconds of the first opening, of another layout, and of a measure that is read from the rollups."""
     from clarinet_tui.ui.app import ClarinetApp
-    from clarinet_tui.ui.widgets.chart import Chart
+    from clarinet_tui.ui.chart import Chart
 
     app = ClarinetApp(runs_dir, preferences=runs_dir / "tui.json")
     async with app.run_test(size=SIZE) as pilot:

@@ -13,7 +13,7 @@ import numpy as np
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
-from clarinet_tui.ui.widgets.chart import Chart, Line, View
+from clarinet_tui.ui.chart import Chart, Line, View
 
 GOAL = 20.0
 COLUMNS, ROWS, LINES = 160, 48, 4

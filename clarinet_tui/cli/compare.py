@@ -46,7 +46,7 @@ def compare(
     comparison = _compared(ids or [], one_step, two_step, select, runs_dir)
     with quiet_pipe():
         if json:
-            from clarinet_tui.evidence.comparison_view import comparison_object
+            from clarinet_tui.evidence.terminal.comparison import comparison_object
 
             print(json_.dumps(comparison_object(comparison), indent=2))
         else:
@@ -70,7 +70,7 @@ def _compared(
 def _show(comparison: "Comparison", *, named: bool) -> None:
     from rich.console import Console
 
-    from clarinet_tui.evidence.comparison_view import comparison_view
+    from clarinet_tui.evidence.terminal.comparison import comparison_view
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
     console.print(comparison_view(comparison, named=named))

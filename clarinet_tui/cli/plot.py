@@ -17,8 +17,8 @@ from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.course import Axis
-    from clarinet_tui.evidence.figures import Drawing
-    from clarinet_tui.evidence.figures_paint import Format
+    from clarinet_tui.evidence.figures.drawing import Drawing
+    from clarinet_tui.evidence.figures.paint import Format
     from clarinet_tui.evidence.records import Archive
 
 
@@ -119,7 +119,7 @@ def plot(
 
 
 def _format(out: Path) -> "Format":
-    from clarinet_tui.evidence.figures_paint import FORMATS
+    from clarinet_tui.evidence.figures.paint import FORMATS
 
     for known in FORMATS:
         if out.suffix.lower() == f".{known}":
@@ -137,11 +137,11 @@ def _drawing(
     along: BudgetName | None,
     preset: str | None,
 ) -> "Drawing":
-    from clarinet_tui.evidence.figures_accuracy import accuracy
-    from clarinet_tui.evidence.figures_budget import budget
-    from clarinet_tui.evidence.figures_confusion import confusion
-    from clarinet_tui.evidence.figures_losses import METRICS, losses
-    from clarinet_tui.evidence.figures_sides import choose
+    from clarinet_tui.evidence.figures.accuracy import accuracy
+    from clarinet_tui.evidence.figures.budget import budget
+    from clarinet_tui.evidence.figures.confusion import confusion
+    from clarinet_tui.evidence.figures.losses import METRICS, losses
+    from clarinet_tui.evidence.figures.sides import choose
 
     if what is What.BUDGET:
         return budget(runs, query, along=along.value if along else None, preset=preset, band=band.value)
@@ -154,7 +154,7 @@ def _drawing(
 
 
 def _write(drawing: "Drawing", out: Path, format: "Format", width: float) -> None:  # noqa: A002
-    from clarinet_tui.evidence.figures_paint import paint
+    from clarinet_tui.evidence.figures.paint import paint
     from clarinet_tui.journal.files import replace_file, told
     from clarinet_tui.text import printable
 
@@ -169,8 +169,8 @@ def _write(drawing: "Drawing", out: Path, format: "Format", width: float) -> Non
 def _show(drawing: "Drawing") -> None:
     from rich.console import Console
 
-    from clarinet_tui.evidence.terminal_dots import dots_for
-    from clarinet_tui.evidence.terminal_plot import terminal_view
+    from clarinet_tui.evidence.terminal.dots import dots_for
+    from clarinet_tui.evidence.terminal.plot import terminal_view
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
     console.print(terminal_view(drawing, console.width, dots=dots_for(os.environ, sys.stdout.encoding)))
@@ -179,6 +179,6 @@ def _show(drawing: "Drawing") -> None:
 def _print(drawing: "Drawing") -> None:
     import json
 
-    from clarinet_tui.evidence.figures import as_object
+    from clarinet_tui.evidence.figures.drawing import as_object
 
     print(json.dumps(as_object(drawing)))

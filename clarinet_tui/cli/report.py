@@ -43,8 +43,8 @@ def report(
     """
     import time
 
-    from clarinet_tui.evidence.report import make_report
-    from clarinet_tui.evidence.report_html import to_html
+    from clarinet_tui.evidence.report.content import make_report
+    from clarinet_tui.evidence.report.html import to_html
     from clarinet_tui.journal.files import replace_file, told
     from clarinet_tui.journal.process import host_name
     from clarinet_tui.launch.sweep import run_command

@@ -23,4 +23,4 @@ def serve(
     Example: clarinet serve --port 8000
     """
     words = [f"--host={host}", f"--port={port}", f"--runs-dir={runs_dir}", f"--data-dir={data_dir}"]
-    become(["-m", "clarinet_tui.ui.serve", *words, *(["--no-token"] if no_token else [])])
+    become(["-m", "clarinet_tui.ui.serve.server", *words, *(["--no-token"] if no_token else [])])

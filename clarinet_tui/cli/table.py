@@ -104,7 +104,7 @@ def _show(board: "Board", out: Path | None) -> None:
 
     from rich.console import Console
 
-    from clarinet_tui.evidence.terminal import board_view
+    from clarinet_tui.evidence.terminal.board import board_view
 
     if out is None:
         console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)

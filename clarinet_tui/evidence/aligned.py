@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.evidence.bands import Bands, bands
 from clarinet_tui.evidence.course import EXACT, Axis, Course, course_of, curve, place_of
-from clarinet_tui.evidence.figures_sides import POINTS, counted
+from clarinet_tui.evidence.figures.sides import POINTS, counted
 from clarinet_tui.evidence.records import Record
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side

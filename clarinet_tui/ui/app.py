@@ -20,21 +20,21 @@ from textual.message import Message
 from textual.screen import Screen
 
 from clarinet_tui.text import printable
-from clarinet_tui.ui.feed import FPS, Feed, sentence
+from clarinet_tui.ui.feed.history import FPS, Feed, sentence
+from clarinet_tui.ui.feed.machine import MachineFeed
 from clarinet_tui.ui.guard import Guarded, TroubleBook, log_place
-from clarinet_tui.ui.machine_feed import MachineFeed
+from clarinet_tui.ui.lines.signs import PlainSigns, needed
 from clarinet_tui.ui.preferences import Keeper, place
 from clarinet_tui.ui.screens.history import HistoryScreen
 from clarinet_tui.ui.screens.machine_screen import MachineScreen
 from clarinet_tui.ui.screens.view import ViewScreen
+from clarinet_tui.ui.seen.snapshot import Snapshot
 from clarinet_tui.ui.session import Session
-from clarinet_tui.ui.signs import PlainSigns, needed
-from clarinet_tui.ui.snapshot import Snapshot
 from clarinet_tui.ui.themes import CONTRAST, DARK, THEMES
 from clarinet_tui.ui.widgets.top_bar import NUMBERS, VIEWS
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.machine import Machine
+    from clarinet_tui.ui.seen.machine import Machine
 
 LATER = 1.0
 """Seconds after which there is time for what the first paint does not need."""

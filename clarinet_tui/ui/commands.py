@@ -59,7 +59,7 @@ def _looks(app: ClarinetApp) -> Iterable[Choice]:
 
 def _of_charts(screen: Screen[object]) -> list[ActiveBinding]:
     """The keys of the first chart in sight, also when none has the focus."""
-    from clarinet_tui.ui.widgets.chart import Chart
+    from clarinet_tui.ui.chart import Chart
 
     charts = [chart for chart in screen.query(Chart) if chart.region.area]
     listed = (binding for binding in Chart.BINDINGS if isinstance(binding, Binding))

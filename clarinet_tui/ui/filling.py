@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from clarinet_tui.evidence.published import title
 from clarinet_tui.launch.devices import candidates
 from clarinet_tui.text import duration
-from clarinet_tui.ui.board_words import listed
-from clarinet_tui.ui.launch_lines import missing
-from clarinet_tui.ui.task_names import task_name
+from clarinet_tui.ui.lines.board_words import listed
+from clarinet_tui.ui.lines.launch_lines import missing
+from clarinet_tui.ui.lines.task_names import task_name
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.cells import Cell
-    from clarinet_tui.ui.machine import Machine
+    from clarinet_tui.ui.seen.machine import Machine
 
 MOST_NAMED = 4
 """Cells that a question names."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from clarinet_tui.ui.feed import FPS
+from clarinet_tui.ui.feed.history import FPS
 
 SLOWEST, FASTEST = 0.2, 10.0
 """Updates a second, at least and at most."""

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.ui.preferences import Preferences
-from clarinet_tui.ui.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.seen.snapshot import Snapshot, Wanted
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.acts import Acts
+    from clarinet_tui.ui.chart import Glyphs
     from clarinet_tui.ui.launch_form import Form
-    from clarinet_tui.ui.machine import Machine
-    from clarinet_tui.ui.widgets.chart import Glyphs
+    from clarinet_tui.ui.seen.machine import Machine
 
 MOST_OVERLAID = 8
 """Runs over each other: so many colours there are."""
@@ -69,7 +69,7 @@ class Session:
     def chart_glyphs(self) -> Glyphs:
         import os
 
-        from clarinet_tui.ui.widgets.chart import glyphs_for
+        from clarinet_tui.ui.chart import glyphs_for
 
         asked = self.glyphs or os.environ.get("CLARINET_GLYPHS") or self.left.glyphs
         return glyphs_for({**os.environ, "CLARINET_GLYPHS": asked})

@@ -7,8 +7,8 @@ import pytest
 
 from clarinet_tui.cli.plot import AXES, BandName, BudgetName
 from clarinet_tui.evidence.course import AXES as KNOWN_AXES
-from clarinet_tui.evidence.figures import BANDS
-from clarinet_tui.evidence.figures_budget import BUDGETS
+from clarinet_tui.evidence.figures.budget import BUDGETS
+from clarinet_tui.evidence.figures.drawing import BANDS
 from tests.cli.test_history import clarinet, here
 from tests.evidence.trained import trained
 

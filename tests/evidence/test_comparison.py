@@ -9,8 +9,8 @@ from rich.console import Console
 from scipy import stats
 
 from clarinet_tui.evidence.comparison import Comparison, compare_queries, compare_runs
-from clarinet_tui.evidence.comparison_view import comparison_object, comparison_view
 from clarinet_tui.evidence.statistics import Summary
+from clarinet_tui.evidence.terminal.comparison import comparison_object, comparison_view
 from core.errors import InputError
 from tests.evidence.made import archive_of, finished
 from tests.evidence.trained import trained

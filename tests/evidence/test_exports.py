@@ -16,7 +16,7 @@ from clarinet_tui.evidence.board import Board, make_board
 from clarinet_tui.evidence.latex import escaped, to_latex
 from clarinet_tui.evidence.machine import to_csv, to_json
 from clarinet_tui.evidence.markdown import to_markdown
-from clarinet_tui.evidence.terminal import board_view
+from clarinet_tui.evidence.terminal.board import board_view
 from tests.evidence.made import archive_of, finished
 from tests.evidence.trained import trained
 from tests.history.made import make_run

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from clarinet_tui.evidence.figures import Drawing, Line, Matrix, Panel, as_object, slots
-from clarinet_tui.evidence.figures_accuracy import accuracy
-from clarinet_tui.evidence.figures_budget import budget
-from clarinet_tui.evidence.figures_confusion import confusion
-from clarinet_tui.evidence.figures_losses import losses
-from clarinet_tui.evidence.figures_paint import FORMATS, Format, paint
-from clarinet_tui.evidence.figures_sides import choose
-from clarinet_tui.evidence.figures_style import DARK, MARKERS, PRINT
-from clarinet_tui.evidence.terminal_dots import BRAILLE, SIGNS, Dots, dots_for
-from clarinet_tui.evidence.terminal_plot import MARKS, terminal_view
-from clarinet_tui.evidence.terminal_ticks import ticks
+from clarinet_tui.evidence.figures.accuracy import accuracy
+from clarinet_tui.evidence.figures.budget import budget
+from clarinet_tui.evidence.figures.confusion import confusion
+from clarinet_tui.evidence.figures.drawing import Drawing, Line, Matrix, Panel, as_object, slots
+from clarinet_tui.evidence.figures.losses import losses
+from clarinet_tui.evidence.figures.paint import FORMATS, Format, paint
+from clarinet_tui.evidence.figures.sides import choose
+from clarinet_tui.evidence.figures.style import DARK, MARKERS, PRINT
+from clarinet_tui.evidence.terminal.dots import BRAILLE, SIGNS, Dots, dots_for
+from clarinet_tui.evidence.terminal.plot import MARKS, terminal_view
+from clarinet_tui.evidence.terminal.ticks import ticks
 from core.errors import InputError
 from tests.cli.test_imports import HEAVY, loaded_by
 from tests.evidence.made import archive_of, finished

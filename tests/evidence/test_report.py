@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from clarinet_tui.evidence.records import Archive
-from clarinet_tui.evidence.report import Report, make_report
-from clarinet_tui.evidence.report_html import to_html
-from clarinet_tui.evidence.report_markup import Markup, folded, row, tag, text
+from clarinet_tui.evidence.report.content import Report, make_report
+from clarinet_tui.evidence.report.html import to_html
+from clarinet_tui.evidence.report.markup import Markup, folded, row, tag, text
 from clarinet_tui.evidence.selection import Rule
 from clarinet_tui.evidence.sides import sides_of
 from clarinet_tui.journal.annotations import add_tag, set_note
@@ -192,7 +192,7 @@ def test_markup_escapes_all_but_itself() -> None:
 
 
 def test_a_report_loads_nothing_heavy_before_it_is_made() -> None:
-    assert not loaded_by("import clarinet_tui.evidence.report_html, clarinet_tui.cli.report") & (
+    assert not loaded_by("import clarinet_tui.evidence.report.html, clarinet_tui.cli.report") & (
         HEAVY | {"numpy", "rich"}
     )
 

@@ -148,9 +148,7 @@ async def test_clone_fills_the_launch_form(app: ClarinetApp) -> None:
         await pilot.press("e")
         await until(pilot, lambda: app.current_mode == "launch", "Launch")
         await said(pilot, "clarinet sweep --methods gac+cdan-e --tasks 'Y->D' --seeds 1 --preset smoke")
-        await until(
-            pilot, lambda: re.search(r"● epochs +500 ", screen_text(app)), "500 epochs, marked as changed"
-        )
+        await until(pilot, lambda: re.search(r"● epochs +500 ", screen_text(app)), "500 epochs, marked as changed")
 
 
 async def test_the_command_line_is_copied(app: ClarinetApp) -> None:

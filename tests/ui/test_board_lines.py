@@ -6,10 +6,10 @@ import pytest
 
 from clarinet_tui.evidence.board import Board, make_board
 from clarinet_tui.history.queries import list_runs
-from clarinet_tui.ui.board_command import file_name, query_of, table_command
-from clarinet_tui.ui.board_lines import sheet
-from clarinet_tui.ui.board_sheet import Sheet, SheetRow
-from clarinet_tui.ui.board_words import listed
+from clarinet_tui.ui.lines.board_command import file_name, query_of, table_command
+from clarinet_tui.ui.lines.board_lines import sheet
+from clarinet_tui.ui.lines.board_sheet import Sheet, SheetRow
+from clarinet_tui.ui.lines.board_words import listed
 from tests.evidence.made import archive_of, finished
 from tests.ui.boards import board_runs
 

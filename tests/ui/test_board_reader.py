@@ -8,10 +8,10 @@ import pytest
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.ui.board_reader import BUDGET, BoardReader
-from clarinet_tui.ui.board_seen import BoardSeen, BoardWanted
-from clarinet_tui.ui.reader import Reader
-from clarinet_tui.ui.snapshot import Wanted
+from clarinet_tui.ui.feed.board_reader import BUDGET, BoardReader
+from clarinet_tui.ui.feed.reader import Reader
+from clarinet_tui.ui.seen.board import BoardSeen, BoardWanted
+from clarinet_tui.ui.seen.snapshot import Wanted
 from tests.evidence.made import finished
 from tests.history.made import history, say
 from tests.journal.said import evaluation, step

@@ -5,9 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from clarinet_tui.ui.widgets.chart import HALVES, QUADRANTS, Band, Level, Line, Plan, draw
-from clarinet_tui.ui.widgets.chart.field import GHOST, faint, shade
-from clarinet_tui.ui.widgets.chart.legend import entries
+from clarinet_tui.ui.chart import HALVES, QUADRANTS, Band, Level, Line, Plan, draw
+from clarinet_tui.ui.chart.field import GHOST, faint, shade
+from clarinet_tui.ui.chart.legend import entries
 from tests.ui.conftest import screen_text
 from tests.ui.test_chart_picture import inked, plan_of, plot, rows
 from tests.ui.test_chart_widget import ChartApp

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from clarinet_tui.ui.widgets.chart import HALVES, QUADRANTS, Line, Mark, Plan, draw
-from clarinet_tui.ui.widgets.chart.series import extent_of
+from clarinet_tui.ui.chart import HALVES, QUADRANTS, Line, Mark, Plan, draw
+from clarinet_tui.ui.chart.series import extent_of
 
 X = np.arange(1000.0)
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.chart import QUADRANTS, Chart
 from clarinet_tui.ui.commands import commands, keys_of
 from clarinet_tui.ui.screens.help import GROUPS, HelpScreen
 from clarinet_tui.ui.themes import LIGHT
-from clarinet_tui.ui.widgets.chart import QUADRANTS, Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_detail import RunDetail
 from clarinet_tui.ui.widgets.top_bar import NUMBERS, VIEWS

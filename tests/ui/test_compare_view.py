@@ -11,10 +11,10 @@ from textual.pilot import Pilot
 
 from clarinet_tui.cli.main import main
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.compared import Compared
+from clarinet_tui.ui.chart import Band, Chart, Line
+from clarinet_tui.ui.chart.palette import PALETTES
+from clarinet_tui.ui.seen.compared import Compared
 from clarinet_tui.ui.themes import THEMES
-from clarinet_tui.ui.widgets.chart import Band, Chart, Line
-from clarinet_tui.ui.widgets.chart.palette import PALETTES
 from clarinet_tui.ui.widgets.compare_charts import CompareCharts
 from clarinet_tui.ui.widgets.words import Words
 from tests.ui.conftest import SIZES, make_app, screen_text, until
@@ -178,7 +178,7 @@ async def test_x_is_aligned_in_five_ways(runs_dir: Path) -> None:
 async def test_too_many_runs_are_not_compared_while_a_query_is_typed(
     runs_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clarinet_tui.ui.compare_reader.MOST_RUNS", 9)
+    monkeypatch.setattr("clarinet_tui.ui.feed.compare_reader.MOST_RUNS", 9)
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     app = make_app(runs_dir)
     async with app.run_test(size=WIDE) as pilot:

@@ -12,7 +12,7 @@ from clarinet_tui.history.query_language import compile_query
 from clarinet_tui.journal.annotations import add_tag
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.completion import complete, quoted
-from clarinet_tui.ui.vocabulary import words_of
+from clarinet_tui.ui.feed.vocabulary import words_of
 from clarinet_tui.ui.widgets.filter_line import listed
 from tests.ui.conftest import screen_text, until
 from tests.ui.runs import three_runs, write_run

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from clarinet_tui.ui.feed import Feed
-from clarinet_tui.ui.snapshot import CurvesWanted, Snapshot, Wanted
+from clarinet_tui.ui.feed.history import Feed
+from clarinet_tui.ui.seen.snapshot import CurvesWanted, Snapshot, Wanted
 from tests.ui.runs import STEPS, go_on, three_runs, write_run
 
 PATIENCE = 20.0

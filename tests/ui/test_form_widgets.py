@@ -7,8 +7,9 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 
 from clarinet_tui.ui.acts import Acts
-from clarinet_tui.ui.task_names import task_name
-from clarinet_tui.ui.widgets.choices import Choice, Choices
+from clarinet_tui.ui.lines.choice import Choice
+from clarinet_tui.ui.lines.task_names import task_name
+from clarinet_tui.ui.widgets.choices import Choices
 from clarinet_tui.ui.widgets.pick_list import PickList
 from tests.ui.conftest import make_app, screen_text, until
 from tests.ui.runs import three_runs

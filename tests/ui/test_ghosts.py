@@ -9,12 +9,12 @@ from textual.widgets._toast import Toast
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.ghost import Ghost, GhostWanted
-from clarinet_tui.ui.ghost_reader import GhostReader
+from clarinet_tui.ui.chart import Band, Level, Line
+from clarinet_tui.ui.feed.ghost_reader import GhostReader
+from clarinet_tui.ui.feed.reader import Reader
 from clarinet_tui.ui.preferences import read
-from clarinet_tui.ui.reader import Reader
-from clarinet_tui.ui.snapshot import CurvesWanted, Wanted
-from clarinet_tui.ui.widgets.chart import Band, Level, Line
+from clarinet_tui.ui.seen.ghost import Ghost, GhostWanted
+from clarinet_tui.ui.seen.snapshot import CurvesWanted, Wanted
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from tests.ui.conftest import make_app, screen_text, until
 from tests.ui.runs import write_run

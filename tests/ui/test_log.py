@@ -4,8 +4,8 @@ from pathlib import Path
 
 from textual.app import App, ComposeResult
 
-from clarinet_tui.ui.detail import KEPT, Lines
-from clarinet_tui.ui.log_reader import LogReader
+from clarinet_tui.ui.feed.log_reader import LogReader
+from clarinet_tui.ui.seen.detail import KEPT, Lines
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from tests.ui.conftest import screen_text, until
 from tests.ui.runs import go_on, write_run

@@ -13,10 +13,10 @@ from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.journal.process import myself
 from clarinet_tui.journal.queue import change_queue
 from clarinet_tui.launch.presence import SUPERVISOR_LOCK
-from clarinet_tui.ui.machine import Machine
-from clarinet_tui.ui.machine_feed import MachineFeed
-from clarinet_tui.ui.machine_reader import MachineReader
-from clarinet_tui.ui.queue_lines import line
+from clarinet_tui.ui.feed.machine import MachineFeed
+from clarinet_tui.ui.feed.machine_reader import MachineReader
+from clarinet_tui.ui.lines.queue_lines import line
+from clarinet_tui.ui.seen.machine import Machine
 from tests.launch.standin import BUSY, build
 from tests.ui.queues import fill_queue, still_machine
 from tests.ui.runs import write_run

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.curves import overlaid
-from clarinet_tui.ui.detail import DetailWanted
-from clarinet_tui.ui.detail_reader import DetailReader
-from clarinet_tui.ui.memory import STEP, Memory, held_by
-from clarinet_tui.ui.reader import Reader
-from clarinet_tui.ui.readings import meter, recent, runs, size
-from clarinet_tui.ui.snapshot import Curves, CurvesWanted, Wanted
-from clarinet_tui.ui.widgets.chart import Chart
+from clarinet_tui.ui.chart import Chart
+from clarinet_tui.ui.feed.detail_reader import DetailReader
+from clarinet_tui.ui.feed.memory import STEP, Memory, held_by
+from clarinet_tui.ui.feed.reader import Reader
+from clarinet_tui.ui.lines.readings import meter, recent, runs, size
+from clarinet_tui.ui.seen.curves import overlaid
+from clarinet_tui.ui.seen.detail import DetailWanted
+from clarinet_tui.ui.seen.snapshot import Curves, CurvesWanted, Wanted
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from tests.ui.conftest import SIZES, make_app, screen_text, until
@@ -96,7 +96,7 @@ async def test_runs_over_each_other_share_zoom_and_axes(runs_dir: Path) -> None:
 
 
 def curves_of(runs_dir: Path, *ids: str) -> list[Curves]:
-    from clarinet_tui.ui.feed import Ingester
+    from clarinet_tui.ui.feed.history import Ingester
 
     ingester = Ingester(runs_dir, None)
     ingester.open()

@@ -11,11 +11,11 @@ from rich.cells import cell_len
 
 from clarinet_tui.history.queries import RunRow, Series
 from clarinet_tui.text import ago, bar, fitted, percent, printable
-from clarinet_tui.ui import sheets
-from clarinet_tui.ui.curves import detailed
-from clarinet_tui.ui.pace import Pace, pace_of
-from clarinet_tui.ui.sparks import spark
-from clarinet_tui.ui.states import progress, remaining
+from clarinet_tui.ui.lines import sheets
+from clarinet_tui.ui.lines.sparks import spark
+from clarinet_tui.ui.seen.curves import detailed
+from clarinet_tui.ui.seen.pace import Pace, pace_of
+from clarinet_tui.ui.seen.states import progress, remaining
 from clarinet_tui.ui.widgets.run_columns import COLUMNS, Moment, cell, fit, useful
 
 

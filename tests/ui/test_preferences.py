@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.chart import HALVES, Chart
 from clarinet_tui.ui.preferences import Keeper, Preferences, place, read
 from clarinet_tui.ui.themes import CONTRAST, DARK, LIGHT
-from clarinet_tui.ui.widgets.chart import HALVES, Chart
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from clarinet_tui.ui.widgets.run_detail import RunDetail
 from tests.ui.conftest import make_app, screen_text, until

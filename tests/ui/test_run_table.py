@@ -6,8 +6,8 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from clarinet_tui.ui.facts import said
-from clarinet_tui.ui.snapshot import Listing
+from clarinet_tui.ui.lines.facts import said
+from clarinet_tui.ui.seen.snapshot import Listing
 from clarinet_tui.ui.widgets.run_table import RunTable
 from clarinet_tui.ui.widgets.words import Words
 from tests.ui.test_pieces import run_row

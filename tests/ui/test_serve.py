@@ -16,9 +16,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clarinet_tui.ui.serve import main
-from clarinet_tui.ui.serve_gate import Gate
-from clarinet_tui.ui.serve_page import headers, page
+from clarinet_tui.ui.serve.gate import Gate
+from clarinet_tui.ui.serve.page import headers, page
+from clarinet_tui.ui.serve.server import main
 from tests.evidence.browser import DESKTOP, Page, chromium, opened
 from tests.ui.runs import three_runs
 

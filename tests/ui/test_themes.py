@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from rich.segment import Segment
 from textual.color import Color
 
-from clarinet_tui.ui.signs import PLAIN, PlainSigns, needed
+from clarinet_tui.ui.chart.palette import PALETTES, colour
+from clarinet_tui.ui.lines.signs import PLAIN, PlainSigns, needed
 from clarinet_tui.ui.themes import CONTRAST, THEMES
-from clarinet_tui.ui.widgets.chart.palette import PALETTES, colour
 from tests.ui.conftest import make_app, screen_text, until
 from tests.ui.runs import three_runs
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
-from clarinet_tui.ui.facts import said
+from clarinet_tui.ui.lines.facts import said
 
 FRAME = """
 {name} {{ align: center middle; background: $background 60%; }}

@@ -14,15 +14,15 @@ from textual.containers import VerticalScroll
 from clarinet_tui.evidence.board import Board
 from clarinet_tui.evidence.cells import Cell
 from clarinet_tui.evidence.selection import RULES, Rule
-from clarinet_tui.ui import board_lines, board_words
-from clarinet_tui.ui.board_command import file_name, query_of, table_command
-from clarinet_tui.ui.board_seen import BoardSeen, BoardWanted
 from clarinet_tui.ui.commands import Choice
-from clarinet_tui.ui.machine import Machine
+from clarinet_tui.ui.lines import board_lines, board_words
+from clarinet_tui.ui.lines.board_command import file_name, query_of, table_command
 from clarinet_tui.ui.outcome import Outcome
 from clarinet_tui.ui.screens.ask import Ask, Prompt
 from clarinet_tui.ui.screens.machine_screen import MachineScreen
-from clarinet_tui.ui.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.seen.board import BoardSeen, BoardWanted
+from clarinet_tui.ui.seen.machine import Machine
+from clarinet_tui.ui.seen.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.words import Words

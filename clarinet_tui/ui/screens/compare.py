@@ -12,19 +12,19 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from clarinet_tui.ui.commands import Choice
-from clarinet_tui.ui.compared import BANDS, EVALUATED, FAMILIES, MEASURES, BandName, ComparisonWanted
-from clarinet_tui.ui.facts import said
+from clarinet_tui.ui.lines.facts import said
+from clarinet_tui.ui.lines.task_names import task_name
 from clarinet_tui.ui.screens.view import ViewScreen
+from clarinet_tui.ui.seen.compared import BANDS, EVALUATED, FAMILIES, MEASURES, BandName, ComparisonWanted
+from clarinet_tui.ui.seen.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.session import MOST_OVERLAID
-from clarinet_tui.ui.snapshot import Snapshot, Wanted
-from clarinet_tui.ui.task_names import task_name
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.query_pair import QueryPair
 from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.course import Axis
-    from clarinet_tui.ui.compared import Compared
+    from clarinet_tui.ui.seen.compared import Compared
     from clarinet_tui.ui.widgets.compare_charts import CompareCharts
     from clarinet_tui.ui.widgets.contrast_pane import ContrastPane
 

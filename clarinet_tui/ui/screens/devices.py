@@ -10,12 +10,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import OptionList
 
-from clarinet_tui.ui import device_lines, queue_lines
-from clarinet_tui.ui.facts import Part, said
-from clarinet_tui.ui.machine import Machine, Place
+from clarinet_tui.ui.lines import device_lines, queue_lines
+from clarinet_tui.ui.lines.facts import Part, said
 from clarinet_tui.ui.outcome import Outcome
 from clarinet_tui.ui.screens.machine_screen import MachineScreen
-from clarinet_tui.ui.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.seen.machine import Machine, Place
+from clarinet_tui.ui.seen.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pick_list import PickList
 from clarinet_tui.ui.widgets.words import Words

@@ -12,8 +12,8 @@ from textual.containers import Horizontal
 
 from clarinet_tui.ui.commands import Choice
 from clarinet_tui.ui.screens.acting import ActingScreen
+from clarinet_tui.ui.seen.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.session import MOST_OVERLAID
-from clarinet_tui.ui.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pane_tabs import PaneTabs

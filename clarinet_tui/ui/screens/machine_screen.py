@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clarinet_tui.ui.screens.working import WorkingScreen
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.machine import Machine
+    from clarinet_tui.ui.seen.machine import Machine
 
 
 class MachineScreen(WorkingScreen):

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.screen import Screen
 
 from clarinet_tui.ui.guard import Guarded
-from clarinet_tui.ui.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.seen.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from clarinet_tui.ui.chart import Chart
     from clarinet_tui.ui.commands import Choice
     from clarinet_tui.ui.session import Session
-    from clarinet_tui.ui.widgets.chart import Chart
 
 
 class ViewScreen(Guarded, Screen[None]):
@@ -97,7 +97,7 @@ class ViewScreen(Guarded, Screen[None]):
 
     def charts(self) -> list[Chart]:
         """The charts that move together."""
-        from clarinet_tui.ui.widgets.chart import Chart
+        from clarinet_tui.ui.chart import Chart
 
         return list(self.query(Chart))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from clarinet_tui.ui.feed import sentence
+from clarinet_tui.ui.feed.history import sentence
 from clarinet_tui.ui.outcome import Outcome
 from clarinet_tui.ui.screens.view import ViewScreen
 

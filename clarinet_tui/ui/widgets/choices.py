@@ -15,22 +15,11 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from clarinet_tui.ui.facts import Part, said
+from clarinet_tui.ui.lines.choice import Choice
+from clarinet_tui.ui.lines.facts import said
 
 GAP = 3
 """Columns between two choices."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A value and how it looks; `sentence` tells more of it."""
-
-    value: str
-    label: str
-    sentence: str = ""
-    role: str = ""
-    more: tuple[Part, ...] = ()
-    """What follows the label, where each choice has a line of its own."""
 
 
 class Choices(Widget, can_focus=True):

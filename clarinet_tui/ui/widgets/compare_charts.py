@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from clarinet_tui.ui.compared import BANDS, MEASURES, BandName
+from clarinet_tui.ui.chart import Chart, Glyphs, View, extent_of
 from clarinet_tui.ui.guard import Guarded
-from clarinet_tui.ui.side_lines import SideLines, labels, side_lines, slots_of
-from clarinet_tui.ui.widgets.chart import Chart, Glyphs, View, extent_of
+from clarinet_tui.ui.lines.side_lines import SideLines, labels, side_lines, slots_of
+from clarinet_tui.ui.seen.compared import BANDS, MEASURES, BandName
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.compared import Compared, Part
+    from clarinet_tui.ui.seen.compared import Compared, Part
 
 Shown = tuple[object, BandName, bool, bool, tuple[object, ...]]
 

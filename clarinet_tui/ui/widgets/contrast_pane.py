@@ -8,14 +8,14 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 
-from clarinet_tui.ui.facts import said
+from clarinet_tui.ui.chart import palette_of
 from clarinet_tui.ui.guard import Guarded
-from clarinet_tui.ui.widgets.chart import palette_of
+from clarinet_tui.ui.lines.facts import said
 from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.comparison import Contrast
-    from clarinet_tui.ui.compared import Compared, Part, Place
+    from clarinet_tui.ui.seen.compared import Compared, Part, Place
 
 
 class ContrastPane(Guarded, Vertical):
@@ -60,7 +60,7 @@ class ContrastPane(Guarded, Vertical):
     @property
     def verdict(self) -> Content:
         """The same in a line."""
-        from clarinet_tui.ui import contrast_table
+        from clarinet_tui.ui.lines import contrast_table
 
         if self._under is None:
             return said()
@@ -90,7 +90,7 @@ class ContrastPane(Guarded, Vertical):
         self._write()
 
     def _write(self) -> None:
-        from clarinet_tui.ui import contrast_detail, contrast_table
+        from clarinet_tui.ui.lines import contrast_detail, contrast_table
 
         compared, width = self._compared, self.size.width - 1
         if compared is None or compared.comparison is None or width <= 0:

@@ -15,14 +15,14 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
-from clarinet_tui.ui.facts import Part, said
 from clarinet_tui.ui.guard import Guarded
+from clarinet_tui.ui.lines.facts import Part, said
 from clarinet_tui.ui.widgets.words import Words
 
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from clarinet_tui.ui.snapshot import QueryProblem
+    from clarinet_tui.ui.seen.snapshot import QueryProblem
 
 PAUSE = 0.15
 """Seconds without a key after which the query is tried."""

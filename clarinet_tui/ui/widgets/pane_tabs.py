@@ -9,7 +9,7 @@ from textual import events
 from textual.message import Message
 from textual.reactive import reactive
 
-from clarinet_tui.ui.facts import said
+from clarinet_tui.ui.lines.facts import said
 from clarinet_tui.ui.widgets.words import Words
 
 

@@ -14,7 +14,7 @@ from clarinet_tui.ui.guard import Guarded
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot import QueryProblem
+    from clarinet_tui.ui.seen.snapshot import QueryProblem
 
 Queries = tuple[str, str]
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from clarinet_tui.ui.curves import ACCURACIES, LOSSES, lines_of, marks_of, overlaid
+from clarinet_tui.ui.chart import Behind, Chart, Glyphs, Line, View, extent_of
 from clarinet_tui.ui.guard import Guarded
-from clarinet_tui.ui.pace import AXES, AxisName
-from clarinet_tui.ui.snapshot import Curves, CurvesWanted
-from clarinet_tui.ui.widgets.chart import Behind, Chart, Glyphs, Line, View, extent_of
+from clarinet_tui.ui.seen.curves import ACCURACIES, LOSSES, lines_of, marks_of, overlaid
+from clarinet_tui.ui.seen.pace import AXES, AxisName
+from clarinet_tui.ui.seen.snapshot import Curves, CurvesWanted
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.ghost import Ghost
+    from clarinet_tui.ui.seen.ghost import Ghost
 
 METRICS = (*LOSSES, *ACCURACIES)
 TITLES = {"loss": "Loss", "accuracy": "Accuracy %"}

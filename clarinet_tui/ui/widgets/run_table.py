@@ -17,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from clarinet_tui.ui.guard import Guarded, drawn_carefully
-from clarinet_tui.ui.snapshot import PAGE, Listing
+from clarinet_tui.ui.seen.snapshot import PAGE, Listing
 from clarinet_tui.ui.widgets.role_styles import RoleStyles, role_classes, role_rules
 from clarinet_tui.ui.widgets.run_columns import Moment, cell, fit, useful
 

@@ -11,9 +11,9 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 
-from clarinet_tui.ui import setting_lines
-from clarinet_tui.ui.facts import said
 from clarinet_tui.ui.launch_form import settings_offered, words_of
+from clarinet_tui.ui.lines import setting_lines
+from clarinet_tui.ui.lines.facts import said
 from clarinet_tui.ui.widgets.pick_list import PickList
 from clarinet_tui.ui.widgets.words import Words
 

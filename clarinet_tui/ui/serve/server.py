@@ -1,0 +1,150 @@
+"""`clarinet serve`: the terminal app as a page in a browser, on the loopback address alone."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import errno
+import getpass
+import shlex
+import socket
+import sys
+from asyncio.subprocess import Process
+from collections.abc import Sequence
+from pathlib import Path
+
+from aiohttp import WSCloseCode, web
+from aiohttp.typedefs import Handler
+from textual_serve.app_service import AppService
+from textual_serve.server import Server
+
+from clarinet_tui.journal.process import host_name
+from clarinet_tui.text import printable
+from clarinet_tui.ui.serve.gate import Gate, new_token
+from clarinet_tui.ui.serve.page import headers, page
+from clarinet_tui.ui.serve.session import words
+from core.errors import InputError
+
+LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "[::1]"}
+"""What may be asked for, and how an address spells it."""
+GRACE = 5.0
+"""Seconds that apps have to end with the server."""
+
+
+class PageServer(Server):
+    """textual-serve behind a gate, with a page of its own: one app for each tab."""
+
+    def __init__(self, command: Sequence[str], gate: Gate) -> None:
+        super().__init__(f"exec {shlex.join(command)}", port=gate.port)
+        self._gate = gate
+        self._tabs: set[web.WebSocketResponse] = set()
+        self._processes: list[Process] = []
+
+    async def _make_app(self) -> web.Application:
+        app = web.Application(middlewares=[self._admit])
+        base = self._gate.base
+        app.add_routes(
+            [
+                web.get(f"{base}/", self._index),
+                web.get(f"{base}/ws", self.handle_websocket),
+                web.get("/download/{key}", self.handle_download),
+                web.static(f"{base}/static", self.statics_path),
+            ]
+        )
+        app.on_response_prepare.append(self._add_headers)
+        app.on_shutdown.append(self.on_shutdown)
+        app.on_cleanup.append(self._see_apps_end)
+        return app
+
+    @web.middleware
+    async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        why = self._gate.refusal(request.method, request.path, request.headers)
+        return await handler(request) if why is None else web.Response(status=403, text=f"{why}\n")
+
+    async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
+        response.headers.update(headers(self.port))
+
+    async def _index(self, request: web.Request) -> web.Response:
+        shown = page(self._gate.base, request.host, request.query.get("fontsize", ""))
+        return web.Response(text=shown, content_type="text/html", headers={"Cache-Control": "no-store"})
+
+    async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
+        self._processes = [process for process in self._processes if process.returncode is None]
+        if app_service._process is not None:
+            self._processes.append(app_service._process)
+        self._tabs.add(websocket)
+        try:
+            await super()._process_messages(websocket, app_service)
+        finally:
+            self._tabs.discard(websocket)
+
+    async def on_shutdown(self, app: web.Application) -> None:
+        """Lets go of the tabs, which else would hold us for a minute."""
+        await asyncio.gather(*(tab.close(code=WSCloseCode.GOING_AWAY) for tab in self._tabs))
+
+    async def _see_apps_end(self, app: web.Application) -> None:
+        for process in self._processes:
+            try:
+                await asyncio.wait_for(process.wait(), GRACE)
+            except TimeoutError:
+                process.kill()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serves until Ctrl+C; ends with 2 and a sentence if it cannot."""
+    parser = argparse.ArgumentParser(prog="clarinet serve")
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--no-token", action="store_true")
+    parser.add_argument("--runs-dir", type=Path, required=True)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    asked = parser.parse_args(arguments)
+    try:
+        with listen(asked.host, asked.port) as door:
+            gate = Gate(door.getsockname()[1], "" if asked.no_token else new_token())
+            print(welcome(asked.host, gate), flush=True)
+            server = PageServer(words(asked.runs_dir, asked.data_dir), gate)
+            web.run_app(server._make_app(), sock=door, access_log=None, print=None, shutdown_timeout=GRACE)
+    except InputError as error:
+        print(f"clarinet: {printable(str(error))}", file=sys.stderr)
+        sys.exit(2)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket, which no other machine can reach."""
+    if host not in LOOPBACK:
+        line = tunnel("127.0.0.1", port)
+        raise InputError(f"--host: the page is for this machine alone; to see it from another one, say there: {line}")
+    family = socket.AF_INET6 if host == "::1" else socket.AF_INET
+    try:
+        return socket.create_server((LOOPBACK[host].strip("[]"), port), family=family)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise InputError(f"--port: {port} is in use by another program; say another one") from None
+        raise InputError(f"--port: {port} cannot be used ({error.strerror}); say another one") from None
+
+
+def welcome(host: str, gate: Gate) -> str:
+    """Where the page is, here and from elsewhere."""
+    spelled = LOOPBACK[host]
+    return (
+        f"In a browser:   http://{spelled}:{gate.port}{gate.base}/\n"
+        f"From elsewhere: {tunnel(spelled, gate.port)}   and the same address there\n"
+        "Ctrl+C closes the page; runs go on."
+    )
+
+
+def tunnel(spelled: str, port: int) -> str:
+    """The command with which another machine reaches the page."""
+    return f"ssh -L {port}:{spelled}:{port} {_user()}@{printable(host_name())}"
+
+
+def _user() -> str:
+    try:
+        return printable(getpass.getuser())
+    except (KeyError, OSError):  # a user id without a name, as in containers
+        return "user"
+
+
+if __name__ == "__main__":
+    main()
