@@ -34,6 +34,7 @@ from core.material import gather, hash_labels
 from core.meter import Meter, finite
 from core.methods import find_method
 from core.methods.algorithm import Algorithm, Problem, load_algorithm
+from core.methods.registry import GAC
 from core.plan import StagePlan, make_plan
 
 NOT_LOSSES = frozenset({"samples_per_second"})
@@ -190,10 +191,14 @@ class Session:
             yield from self._train_stage(stage)
             if self.ended:
                 return
-            if stage.index == len(self.plan.stages):
+            last = stage.index == len(self.plan.stages)
+            if not last or stage.spec == GAC:
+                yield from self._label_source()
+            if last:
                 yield from self._finish()
             else:
-                yield from self._label_source(stage)
+                self._enter(self.plan.stages[stage.index])
+                yield from self._checkpoint()
 
     def _train_stage(self, stage: StagePlan) -> Iterator[Event]:
         while True:
@@ -296,16 +301,14 @@ class Session:
 
     # -- stage 1's labels ----------------------------------------------------------------------------------------
 
-    def _label_source(self, stage: StagePlan) -> Iterator[Event]:
-        """Stage 1 ends: its classifier labels the source, and the next stage begins from fresh networks."""
+    def _label_source(self) -> Iterator[Event]:
+        """Stage 1 ends: its classifier labels the source, for the next stage or, of GAC alone, for other runs."""
         assert self.algorithm is not None
         if not self.position.labelled:
             logits = logits_of(self.algorithm.classifier, self.material.source, self.device, self._bf16)
             self.pseudo_labels = logits.argmax(dim=1).cpu().numpy()
             self.position.labelled = True
             yield self._labelled(self.pseudo_labels, given=False)
-        self._enter(self.plan.stages[stage.index])
-        yield from self._checkpoint()
 
     def _skip_stage1(self) -> Iterator[Event]:
         """Labels were given: the run stands where stage 1 would have ended."""

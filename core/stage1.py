@@ -25,7 +25,13 @@ TRAINING_SETTINGS = (
 """Settings that stage 1 learns with; `on_nan`, because a run that would have failed must not be given labels."""
 
 
-def has_shared_stage1(method: MethodSpec) -> bool:
-    """Whether a method goes on from the labels of our own GAC: a plug-in's stage 1 may depend on anything."""
+def makes_stage1(method: MethodSpec) -> bool:
+    """Whether a method trains our own GAC, for itself or for others: a plug-in's stage 1 may depend on anything."""
+    first, *others = method.stages
+    return first == GAC and (not others or takes_stage1(method))
+
+
+def takes_stage1(method: MethodSpec) -> bool:
+    """Whether a method can go on from labels that another run's GAC has made."""
     first, *others = method.stages
     return first == GAC and any(stage.labels == "pseudo" for stage in others)

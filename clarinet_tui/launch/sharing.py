@@ -1,4 +1,7 @@
-"""A run's part in a shared stage 1: it takes the labels, waits for who makes them, or makes them for the others."""
+"""A run's part in a shared stage 1: it takes the labels, waits for who makes them, or makes them for the others.
+
+A run of GAC is nothing but stage 1: it takes no labels and waits for nobody, but makes them for the others.
+"""
 
 import time
 from collections.abc import Callable
@@ -16,6 +19,7 @@ from core.config import RunConfig
 from core.errors import InputError
 from core.events import Event, PseudoLabelled, Stepped
 from core.methods import find_method
+from core.stage1 import takes_stage1
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +47,8 @@ class Sharing:
         """What stands in for stage 1."""
         self._run, self._say, self._look = run, say, look
         self._size, self._classes = len(data.source_train), len(data.classes)
-        self._stage = find_method(config.method).stages[0].name
+        method = find_method(config.method)
+        self._stage, self._takes = method.stages[0].name, takes_stage1(method)
         name = key(config, data, device)
         self._folder = None if name is None else Stage1Folder(run.runs_dir, name)
         self._origin: Origin | None = None
@@ -63,6 +68,9 @@ class Sharing:
         """Take the labels or become who makes them, which may mean to wait; False if asked to stop meanwhile."""
         self._joined = True
         if self._folder is None:
+            return True
+        if not self._takes:
+            self._join(self._folder, self._stage)
             return True
         try:
             return self._wait(self._folder, asked_to_stop)
@@ -123,7 +131,7 @@ class Sharing:
         return True
 
     def _join(self, folder: Stage1Folder, stage: str) -> None:
-        """A resumed run goes on with its own stage 1: it waits for nobody, but others may wait for it."""
+        """A run of GAC, or one that was resumed, trains its own stage 1: it waits for nobody, others may wait for it."""
         if stage != self._stage:
             return
         try:

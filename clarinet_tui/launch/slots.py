@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from clarinet_tui.journal.queue import Entry, Queue
 from clarinet_tui.launch.devices import Device, candidates, why_not_free
+from clarinet_tui.launch.stage1 import Part
 from core.errors import InputError
 
 
@@ -23,25 +24,27 @@ def decide(
     devices: Sequence[Device],
     *,
     workers: Collection[int] = (),
-    stage1_of: Mapping[str, str | None] | None = None,
+    parts: Mapping[str, Part | None] | None = None,
     making: Collection[str] = (),
 ) -> list[Decision]:
-    """In the queue's order. `workers` are the pids of our own runs; `stage1_of` gives each run's shared stage 1 and
-    `making` those that are being made: a second run of one would only hold a device and wait.
+    """In the queue's order. `workers` are the pids of our own runs; `parts` gives each run's part in a shared
+    stage 1 and `making` the signatures of those that are being made: who wants one would only hold a device and wait.
     """
-    stage1_of = stage1_of or {}
+    parts = parts or {}
     making = set(making)
     used: dict[str, int] = {}
     for entry in queue.started:
         used[entry.on] = used.get(entry.on, 0) + 1
     decisions = []
     for entry in queue.waiting:
-        decision = _decide(queue, entry, devices, used, workers, stage1_of.get(entry.id) in making)
+        part = parts.get(entry.id)
+        waits = part is not None and part.waits and part.signature in making
+        decision = _decide(queue, entry, devices, used, workers, waits)
         if decision.device is not None:
             key = decision.device.key
             used[key] = used.get(key, 0) + 1
-            if shared := stage1_of.get(entry.id):
-                making.add(shared)
+            if part is not None:
+                making.add(part.signature)
         decisions.append(decision)
     return decisions
 

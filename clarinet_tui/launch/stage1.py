@@ -7,7 +7,7 @@ import os
 import time
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,7 @@ from clarinet_tui.journal.process import Holder, host_name
 from core.config import RunConfig
 from core.events import PseudoLabelled
 from core.methods import find_method
-from core.stage1 import SOURCE_SETTINGS, TRAINING_SETTINGS, VERSION, has_shared_stage1
+from core.stage1 import SOURCE_SETTINGS, TRAINING_SETTINGS, VERSION, makes_stage1, takes_stage1
 from core.tasks import parse_task
 
 if TYPE_CHECKING:
@@ -51,18 +51,29 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """Of the file of labels; empty while they are being made."""
 
 
-def signature(config: RunConfig) -> str | None:
-    """Equal for runs that would wait for each other's stage 1 on devices of one kind; None if a run shares none."""
-    if not has_shared_stage1(find_method(config.method)):
+class Part(NamedTuple):
+    """A run's part in a stage 1 that runs share."""
+
+    signature: str
+    """Equal for runs that make the same stage 1 on devices of one kind."""
+    waits: bool
+    """Whether it would rather wait for the labels than make them."""
+
+
+def part_of(config: RunConfig) -> Part | None:
+    """None if a run makes no labels for others."""
+    method = find_method(config.method)
+    if not makes_stage1(method):
         return None
     task = parse_task(config.task)
     source = [task.source.letter, task.shape] if task.shape else config.task
-    return _hash({"source": source, **_settings(config, SOURCE_SETTINGS + TRAINING_SETTINGS)})
+    signature = _hash({"source": source, **_settings(config, SOURCE_SETTINGS + TRAINING_SETTINGS)})
+    return Part(signature, waits=takes_stage1(method))
 
 
 def key(config: RunConfig, data: "TaskData", device: str) -> str | None:
-    """All that decides the labels, the images themselves among it; None if the run shares none."""
-    if not has_shared_stage1(find_method(config.method)):
+    """All that decides the labels, the images themselves among it; None if the run makes none for others."""
+    if not makes_stage1(find_method(config.method)):
         return None
     installed = versions()
     said = _settings(config, TRAINING_SETTINGS) | {

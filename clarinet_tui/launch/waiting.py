@@ -8,7 +8,7 @@ from clarinet_tui.journal.queue import Queue
 from clarinet_tui.launch.devices import Device
 from clarinet_tui.launch.presence import holder_of
 from clarinet_tui.launch.slots import Decision, decide
-from clarinet_tui.launch.stage1 import signature
+from clarinet_tui.launch.stage1 import Part, part_of
 from core.errors import InputError
 
 
@@ -17,19 +17,19 @@ class Waiting:
 
     def __init__(self, runs_dir: Path) -> None:
         self._runs_dir = runs_dir
-        self._signatures: dict[str, str | None] = {}
+        self._parts: dict[str, Part | None] = {}
 
     def decide(self, queue: Queue, devices: Sequence[Device], workers: Collection[int] | None = None) -> list[Decision]:
         """`workers` are the pids of the runs that were started; they are looked up where they are not given."""
         queued = {entry.id for entry in queue.entries}
-        self._signatures = {one: known for one, known in self._signatures.items() if one in queued}
-        making = [self._signature(entry.id) for entry in queue.started if not self._has_labels(entry.id)]
+        self._parts = {one: known for one, known in self._parts.items() if one in queued}
+        making = [self._part(entry.id) for entry in queue.started if not self._has_labels(entry.id)]
         return decide(
             queue,
             devices,
             workers=self._workers(queue) if workers is None else workers,
-            stage1_of={entry.id: self._signature(entry.id) for entry in queue.waiting},
-            making=[one for one in making if one],
+            parts={entry.id: self._part(entry.id) for entry in queue.waiting},
+            making=[part.signature for part in making if part],
         )
 
     def _workers(self, queue: Queue) -> set[int]:
@@ -39,10 +39,10 @@ class Waiting:
     def _has_labels(self, run_id: str) -> bool:
         return RunDirectory(self._runs_dir, run_id).pseudo_labels.exists()
 
-    def _signature(self, run_id: str) -> str | None:
-        if run_id not in self._signatures:
+    def _part(self, run_id: str) -> Part | None:
+        if run_id not in self._parts:
             try:
-                self._signatures[run_id] = signature(RunDirectory(self._runs_dir, run_id).read_config())
+                self._parts[run_id] = part_of(RunDirectory(self._runs_dir, run_id).read_config())
             except InputError:
-                self._signatures[run_id] = None
-        return self._signatures[run_id]
+                self._parts[run_id] = None
+        return self._parts[run_id]

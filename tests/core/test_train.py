@@ -142,6 +142,9 @@ def test_gac_is_stage_1_of_the_two_step_methods() -> None:
     both = events_of(tiny_config("gac+dann"))
     count = len(steps(alone))
     assert said(steps(alone)) == said(steps(both)[:count])  # type: ignore[arg-type]
+    (own,), (given_on,) = ([one for one in events if isinstance(one, PseudoLabelled)] for events in (alone, both))
+    assert own.labels == given_on.labels
+    assert [type(event) for event in alone[-2:]] == [PseudoLabelled, Finished]
 
 
 @pytest.mark.parametrize("method", ["gac+dan", "gac+dann", "gac+cdan-e"])

@@ -3,6 +3,7 @@
 from clarinet_tui.journal.queue import Entry, Queue
 from clarinet_tui.launch.devices import Device, Process
 from clarinet_tui.launch.slots import decide
+from clarinet_tui.launch.stage1 import Part
 
 GIB = 1 << 30
 
@@ -91,7 +92,14 @@ def test_paused_runs_and_paused_queues_start_nothing() -> None:
 
 def test_a_second_run_of_one_stage_1_holds_no_device_while_the_first_makes_it() -> None:
     queue = Queue(entries=(entry("aaa"), entry("bbb"), entry("ccc"), entry("ddd")), slots={"cpu": 4})
-    shared = {"aaa": "k1", "bbb": "k1", "ccc": "k2", "ddd": None}
-    found = placed(queue, CPU, stage1_of=shared, making=["k2"])
+    shared = {"aaa": Part("k1", True), "bbb": Part("k1", True), "ccc": Part("k2", True), "ddd": None}
+    found = placed(queue, CPU, parts=shared, making=["k2"])
     waits = "another run makes its stage 1"
     assert found == {"aaa": "cpu", "bbb": waits, "ccc": waits, "ddd": "cpu"}
+
+
+def test_gac_waits_for_no_stage_1_but_others_wait_for_it() -> None:
+    queue = Queue(entries=(entry("aaa"), entry("bbb"), entry("ccc")), slots={"cpu": 4})
+    parts = {"aaa": Part("k1", False), "bbb": Part("k1", True), "ccc": Part("k2", False)}
+    found = placed(queue, CPU, parts=parts, making=["k2"])
+    assert found == {"aaa": "cpu", "bbb": "another run makes its stage 1", "ccc": "cpu"}

@@ -17,7 +17,7 @@ import pytest
 
 from clarinet_tui.journal.directory import RunDirectory
 from clarinet_tui.launch.sharing import Sharing
-from clarinet_tui.launch.stage1 import Stage1Folder, key, signature
+from clarinet_tui.launch.stage1 import Stage1Folder, key, part_of
 from core.config import RunConfig
 from core.events import PseudoLabelled, Stepped
 from core.resolve import resolve
@@ -30,6 +30,7 @@ from tests.launch.workers import make_task, records, repeatable, said, tiny_run,
 
 DATA = tiny_data()
 CONFIG = tiny_config("gac+dann")
+GAC = tiny_config("gac")
 LABELS = [number % 4 for number in range(40)]
 NOT_STAGE1 = {"method", "task", "seed", "preset", "name", "device", "stage1", "target_size"}
 """Settings that say what a run is, or that other tests are about."""
@@ -40,12 +41,15 @@ NOT_STAGE1 = {"method", "task", "seed", "preset", "name", "device", "stage1", "t
 
 def test_runs_with_one_stage_1_have_one_signature() -> None:
     def signed(method: str = "gac+dann", task: str = "Y->M", **settings: Any) -> str | None:
-        return signature(resolve(method=method, task=task, preset="quick", **settings))
+        part = part_of(resolve(method=method, task=task, preset="quick", **settings))
+        return part and part.signature
 
-    assert signed() == signed("gac+cdan-e", epochs=9, device="cpu", name="mine") == signed(task="Y->S")
+    assert signed() == signed("gac+cdan-e", epochs=9, device="cpu", name="mine") == signed(task="Y->S") == signed("gac")
     others = [signed(seed=2), signed(task="Y->D"), signed(task="S->M"), signed(stage1={"rate": 0.1}), signed(threads=9)]
     assert len({signed(), *others, signed(source_size=50), signed(complementary_loss="free")}) == 8
-    assert [signed(method) for method in ("clarinet", "gac", "cdan-e")] == [None, None, None]
+    assert [signed(method) for method in ("clarinet", "cdan-e", "source-only")] == [None, None, None]
+    waiting = [part_of(resolve(method=method, task="Y->D", preset="quick")) for method in ("gac", "gac+dan")]
+    assert [part and part.waits for part in waiting] == [False, True]
 
 
 def test_the_key_is_of_images_labels_settings_and_the_kind_of_device(tmp_path: Path) -> None:
@@ -64,7 +68,7 @@ def test_the_key_is_of_images_labels_settings_and_the_kind_of_device(tmp_path: P
         names.append(key(tiny_config("gac+dann", weights=str(weights)), DATA, "cpu"))
     assert len(set(names)) == 6
     assert None not in names
-    assert key(tiny_config("gac+cdan-e", epochs=9), DATA, "cpu") == names[0]
+    assert key(tiny_config("gac+cdan-e", epochs=9), DATA, "cpu") == key(tiny_config("gac"), DATA, "cpu") == names[0]
     assert key(CONFIG, DATA, "cuda:1") == names[1]
     assert key(tiny_config("clarinet"), DATA, "cpu") is None
 
@@ -111,10 +115,10 @@ def test_the_scheduler_needs_neither_torch_nor_numpy() -> None:
 class Run:
     """A run's part in the sharing, and what it said."""
 
-    def __init__(self, runs_dir: Path, name: str) -> None:
+    def __init__(self, runs_dir: Path, name: str, config: RunConfig = CONFIG) -> None:
         self.heard: list[str] = []
-        self.directory = RunDirectory.create(runs_dir, CONFIG, id=name)
-        self.sharing = Sharing(self.directory, CONFIG, DATA, "cpu", self.heard.append, look=0.001)
+        self.directory = RunDirectory.create(runs_dir, config, id=name)
+        self.sharing = Sharing(self.directory, config, DATA, "cpu", self.heard.append, look=0.001)
 
     def settle(self, looks: int = 0) -> bool:
         """Wait for so many looks, and be asked to stop then."""
@@ -161,6 +165,22 @@ def test_a_run_waits_until_the_labels_are_there(tmp_path: Path) -> None:
     maker.make()
     assert waiter.settle()
     assert waiter.sharing.labels == LABELS
+
+
+def test_gac_takes_no_labels_but_makes_them_for_the_others(tmp_path: Path) -> None:
+    alone, waiter, late = (Run(tmp_path, *one) for one in (("alone", GAC), ("waiter",), ("late", GAC)))
+    assert alone.settle()
+    assert not waiter.settle(looks=1)
+    assert waiter.heard[0].startswith("waiting for stage 1, which run alone makes")
+    assert late.settle()  # waits for nobody
+    alone.make()
+    assert late.settle()
+    assert late.sharing.labels is None
+    late.make(LABELS[::-1])
+    assert waiter.settle()
+    assert waiter.sharing.labels == LABELS
+    assert waiter.pass_on(LABELS, given=True).origin == "alone"
+    assert alone.heard == late.heard == []
 
 
 def test_a_waiting_run_takes_over_from_one_that_ended_without_labels(tmp_path: Path) -> None:
@@ -323,6 +343,17 @@ def test_given_labels_change_nothing_in_stage_2_and_the_journal_names_their_orig
     assert stage2[0] == stage2[1]
     assert len([said for said in stage2[0] if said["event"] == "step"]) == 10
     assert {said.get("stage") for said in records(second)} == {None, "dann"}
+
+
+def test_a_two_step_run_goes_on_from_the_labels_of_a_run_of_gac(first: RunDirectory, task: str, tmp_path: Path) -> None:
+    alone, second = tiny_run(tmp_path, task, "alone", "gac"), tiny_run(tmp_path, task, "second")
+    for run in (alone, second):
+        assert lived(run) == 0, run.log.read_text()
+    (made,), (own,), (given,) = (said(run, "pseudo-labels") for run in (first, alone, second))
+    assert (own["given"], own["label_hash"], own["accuracy"]) == (False, made["label_hash"], made["accuracy"])
+    assert (given["given"], given["origin"], given["label_hash"]) == (True, "alone", made["label_hash"])
+    stage2 = [[repeatable(said) for said in records(run) if said.get("stage") == "dann"] for run in (first, second)]
+    assert stage2[0] == stage2[1]
 
 
 def test_two_runs_started_at_once_make_stage_1_once(task: str, tmp_path: Path) -> None:
