@@ -131,7 +131,7 @@ class Sharing:
         return True
 
     def _join(self, folder: Stage1Folder, stage: str) -> None:
-        """A run of GAC, or one that was resumed, trains its own stage 1: it waits for nobody, others may wait for it."""
+        """A run of GAC, or a resumed one, trains its own stage 1: it waits for nobody, but others may wait for it."""
         if stage != self._stage:
             return
         try:
