@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 VARIABLE = "CLARINET_TEST_DATA"
+# A busy machine is no failure: no example has a time to keep.
+settings.register_profile("clarinet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("clarinet")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -13,7 +13,6 @@ import pytest
 import tomli
 import tomli_w
 from hypothesis import given
-from hypothesis import settings as patience
 from hypothesis import strategies as st
 
 from core.config import (
@@ -237,7 +236,6 @@ JUNK = st.recursive(
 )
 
 
-@patience(deadline=None)
 @given(st.dictionaries(st.sampled_from(NAMES) | st.text(), JUNK, max_size=4))
 def test_junk_is_either_right_or_one_sentence(junk: dict[str, Any]) -> None:
     settings: dict[str, Any] = {}
@@ -281,7 +279,6 @@ def random_settings() -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
-@patience(deadline=None)
 @given(random_settings())
 def test_a_configuration_is_the_same_after_toml(settings: dict[str, Any]) -> None:
     config = resolve(settings, cores=2)

@@ -117,7 +117,7 @@ def test_channels_last_changes_nothing(network: str, shape: Shape) -> None:
 
 
 @given(height=st.integers(4, 70), width=st.integers(4, 70), channels=st.integers(1, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_convnet_takes_any_shape(height: int, width: int, channels: int) -> None:
     shape = (height, width, channels)
     classifier = build_classifier("convnet", shape, 4)

@@ -1,7 +1,7 @@
 """How long a run is, for the paper's tasks and for any other numbers."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InputError
@@ -99,7 +99,6 @@ def plans(draw: st.DrawFn) -> Plan:
     return make_plan(config, find_method(method), draw(st.integers(9, 40)), draw(st.integers(9, 40)))
 
 
-@settings(deadline=None)
 @given(plans())
 def test_counts_agree_with_walking_through_the_run(plan: Plan) -> None:
     iteration = epoch = 0

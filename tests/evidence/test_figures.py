@@ -220,8 +220,8 @@ def test_numbers_for_programs_have_gaps() -> None:
 
 
 def test_figures_load_nothing_heavy_before_they_are_drawn() -> None:
-    rooms = ("figures_accuracy", "figures_budget", "figures_confusion", "figures_losses", "figures_paint")
-    code = "\n".join(f"import clarinet_tui.evidence.{room}" for room in (*rooms, "terminal_plot"))
+    figures = [f"figures.{name}" for name in ("accuracy", "budget", "confusion", "losses", "paint")]
+    code = "\n".join(f"import clarinet_tui.evidence.{room}" for room in (*figures, "terminal.plot"))
     assert not loaded_by(code) & (HEAVY | {"numpy", "rich"})
 
 

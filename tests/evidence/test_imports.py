@@ -4,6 +4,7 @@ from tests.cli.test_imports import HEAVY, loaded_by
 
 
 def test_evidence_loads_nothing_heavy() -> None:
-    rooms = ("board", "comparison", "comparison_view", "bands", "course", "latex", "machine", "markdown", "terminal")
+    rooms = ("board", "comparison", "bands", "course", "latex", "machine", "markdown")
+    rooms += ("terminal.board", "terminal.comparison")
     code = "\n".join(f"import clarinet_tui.evidence.{room}" for room in rooms)
     assert not loaded_by(code) & (HEAVY | {"numpy", "rich"})

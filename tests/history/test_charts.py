@@ -59,7 +59,7 @@ def total(found: Series, start: int, stop: int, metric: str) -> None:
         assert not np.isfinite(found.mean).any()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.integers(-10, LENGTH + 10), st.integers(0, LENGTH), st.integers(1, 400), st.sampled_from(METRICS))
 def test_nothing_is_left_out_or_counted_twice(
     recorded: tuple[Database, RunDirectory], start: int, length: int, width: int, metric: str

@@ -240,7 +240,7 @@ SITTINGS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SITTINGS, st.lists(st.floats(0, 1), max_size=6), st.integers(1, 60))
 def test_any_pieces_give_the_same_history(sittings: Any, pieces: list[float], most: int) -> None:
     model = Journal()

@@ -143,7 +143,7 @@ def deeper(pairs: st.SearchStrategy[Pair]) -> st.SearchStrategy[Pair]:
     return pairs.map(negation) | two.map(both) | two.map(either)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.recursive(ATOMS, deeper, max_leaves=8))
 def test_any_combination_means_what_it_says(db: Database, pair: Pair) -> None:
     assert found(db, pair[0]) == expected(pair[1])
@@ -155,7 +155,7 @@ WORDS = st.sampled_from(
 TEXTS = st.text(max_size=30) | st.lists(WORDS | st.text(string.printable, max_size=3), max_size=12).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(TEXTS)
 def test_any_text_is_a_query_or_says_where_it_is_wrong(db: Database, text: str) -> None:
     wrong: QueryError | None = None

@@ -48,7 +48,7 @@ def written(path: Path, events: list[Event]) -> None:
             writer.append(event)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(EVENTS)
 def test_what_is_written_is_read_back(events: list[Event]) -> None:
     with TemporaryDirectory() as folder:
@@ -63,7 +63,7 @@ def test_what_is_written_is_read_back(events: list[Event]) -> None:
         assert all(same(expected[name], record.fields[name]) for name in expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(EVENTS.filter(bool), st.data())
 def test_reading_on_from_any_record_is_reading_the_rest(events: list[Event], data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
@@ -74,7 +74,7 @@ def test_reading_on_from_any_record_is_reading_the_rest(events: list[Event], dat
         assert repr(list(read(path, whole[after].end))) == repr(whole[after + 1 :])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(EVENTS, st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=6))
 def test_any_damage_is_survived(events: list[Event], damage: list[tuple[int, int]]) -> None:
     with TemporaryDirectory() as folder:

@@ -98,7 +98,7 @@ def test_the_lines_that_say_it_can_be_typed() -> None:
     assert shlex.split(first)[:7] == ["clarinet", "run", "--headless", "--method", "clarinet", "--task", "M->U"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.fixed_dictionaries(
         {"method": st.sampled_from(["clarinet", "gac+dan", "gac"]), "seed": st.integers(0, 99)},

@@ -83,7 +83,7 @@ def test_eq_3_needs_the_priors_of_the_set(classes: int) -> None:
 
 @pytest.mark.parametrize("by_loss_index", [False, True])
 @given(classes=st.integers(2, 7), size=st.integers(1, 12), seed=seeds)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_eq_5_equals_the_double_loop(by_loss_index: bool, classes: int, size: int, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     logits = torch.randn(size, classes, generator=generator, dtype=torch.float64, requires_grad=True)
@@ -131,7 +131,7 @@ def test_priors_by_loss_index_agree_only_when_uniform() -> None:
 
 @pytest.mark.parametrize("by_counts", [False, True])
 @given(classes=st.integers(2, 8), seed=seeds, scale=st.sampled_from([0.1, 1.0, 5.0]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_ascent_equals_the_branch_of_algorithm_1(by_counts: bool, classes: int, seed: int, scale: float) -> None:
     generator = torch.Generator().manual_seed(seed)
     logits = scale * torch.randn(16, classes, generator=generator, dtype=torch.float64)

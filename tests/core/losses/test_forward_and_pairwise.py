@@ -31,7 +31,7 @@ def assert_same(ours: Tensor, expected: Tensor, logits: Tensor) -> None:
 
 
 @cases
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_forward_equals_the_transition_matrix(classes: int, seed: int, several: bool) -> None:
     logits, weights = batch(classes, seed, several)
     q = (1 - torch.eye(classes, dtype=torch.float64)) / (classes - 1)
@@ -61,7 +61,7 @@ def test_forward_is_least_when_the_label_is_ruled_out() -> None:
 
 
 @cases
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_pairwise_equals_the_loops(classes: int, seed: int, several: bool) -> None:
     logits, weights = batch(classes, seed, several)
     total = torch.zeros((), dtype=torch.float64)
