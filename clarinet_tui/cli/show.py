@@ -84,6 +84,7 @@ def _progress(row: "RunRow") -> Group:
     if row.iteration is not None:
         group.add("iteration", f"{row.iteration} of {row.iterations_total or '?'}")
     group.add("trained for", row.seconds and duration(row.seconds))
+    group.add("still takes", row.seconds_left and f"about {duration(row.seconds_left)}")
     group.add("began", row.started and _moment(row.started))
     group.add("ended", row.ended and _moment(row.ended))
     if row.state in ("stopped", "lost"):

@@ -10,6 +10,7 @@ from clarinet_tui.history.alarms import Alarm, alarms
 from clarinet_tui.history.charts import Series, metrics_of, series
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.query_language import compile_query
+from clarinet_tui.history.time_left import time_left
 from clarinet_tui.journal.reader import number
 from core.errors import InputError
 
@@ -65,6 +66,8 @@ class RunRow:
     """The kinds of those that are open; `alarms` tells more of them."""
     iterations_given: int = 0
     """Those before its first own one: of a stage 1 that another run has paid for."""
+    seconds_left: float | None = None
+    """What a running one still takes, probably."""
 
 
 _COLUMNS = """runs.*,
@@ -72,7 +75,7 @@ _COLUMNS = """runs.*,
     (SELECT note FROM notes WHERE run = runs.id) AS note,
     ifnull((SELECT min(iteration) - 1 FROM iterations WHERE run = runs.id), 0) AS iterations_given"""
 PIECE = 5000
-SORTS = frozenset(RunRow.__dataclass_fields__) - {"tags", "note", "notes", "alarms", "iterations_given"}
+SORTS = frozenset(RunRow.__dataclass_fields__) - {"tags", "note", "notes", "alarms", "iterations_given", "seconds_left"}
 SORT_NAMES = {
     "acc": "target_accuracy",
     "target": "target_accuracy",
@@ -104,7 +107,7 @@ def list_runs(
             ORDER BY {sort} {direction} NULLS LAST, id {direction} LIMIT ? OFFSET ?)
         SELECT {_COLUMNS} FROM page JOIN runs ON runs.id = page.chosen
         ORDER BY runs.{sort} {direction} NULLS LAST, runs.id {direction}"""
-    return [_run_row(dict(row)) for row in db.rows(sql, (*parameters, limit, offset))]
+    return [_run_row(db, dict(row)) for row in db.rows(sql, (*parameters, limit, offset))]
 
 
 def count_runs(db: Database, query: str = "", *, now: float | None = None) -> int:
@@ -115,7 +118,7 @@ def count_runs(db: Database, query: str = "", *, now: float | None = None) -> in
 
 def get_run(db: Database, id: str) -> RunRow | None:  # noqa: A002
     row = db.row(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", (id,))
-    return _run_row(dict(row)) if row else None
+    return _run_row(db, dict(row)) if row else None
 
 
 def evaluations(db: Database, run_id: str) -> list[dict[str, Any]]:
@@ -157,11 +160,12 @@ def _evaluation(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _run_row(row: dict[str, Any]) -> RunRow:
+def _run_row(db: Database, row: dict[str, Any]) -> RunRow:
     row["tags"] = tuple(msgspec.json.decode(row["tags"]))
     row["notes"] = tuple(msgspec.json.decode(row["notes"] or "[]"))
     row["alarms"] = tuple(msgspec.json.decode(row["alarms"] or "[]"))
     row["note"] = row["note"] or ""
     row["name"] = row["name"] or ""
     row["family"] = row["family"] or "one-step"
+    row["seconds_left"] = time_left(db, row)
     return RunRow(**{name: row[name] for name in RunRow.__dataclass_fields__})

@@ -15,7 +15,7 @@ from clarinet_tui.ui.lines import sheets
 from clarinet_tui.ui.lines.sparks import spark
 from clarinet_tui.ui.seen.curves import detailed
 from clarinet_tui.ui.seen.pace import Pace, pace_of
-from clarinet_tui.ui.seen.states import progress, remaining
+from clarinet_tui.ui.seen.states import progress
 from clarinet_tui.ui.widgets.run_columns import COLUMNS, Moment, cell, fit, useful
 
 
@@ -56,17 +56,6 @@ def test_a_run_of_which_nothing_is_known_can_be_shown() -> None:
     run = run_row(state="queued")
     assert "?" in sheets.about(run, None, 0.0, 40).plain
     assert progress(run) is None
-    assert remaining(run) is None
-
-
-def test_the_time_left_follows_from_the_time_spent() -> None:
-    assert remaining(run_row(iteration=25, iterations_total=100, seconds=10.0)) == pytest.approx(30.0)
-
-
-def test_what_a_run_was_given_does_not_shorten_the_time_that_is_left() -> None:
-    begun = run_row(iteration=60, iterations_given=50, iterations_total=100, seconds=10.0)
-    assert remaining(begun) == pytest.approx(40.0)
-    assert remaining(run_row(iteration=50, iterations_given=50, iterations_total=100, seconds=1.0)) is None
 
 
 def test_a_text_is_filled_or_cut_to_its_width() -> None:

@@ -89,7 +89,9 @@ class BoardReader:
 
 def _quiet(row: RunRow) -> RunRow:
     """Of a run that goes on only what changes with an epoch: iterations pass too quickly to read it again for each."""
-    return replace(row, iteration=None, iterations_given=0, seconds=None) if row.state in LIVE else row
+    if row.state not in LIVE:
+        return row
+    return replace(row, iteration=None, iterations_given=0, seconds=None, seconds_left=None)
 
 
 def _same(records: list[Record], before: list[Record]) -> bool:

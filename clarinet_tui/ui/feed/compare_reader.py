@@ -147,7 +147,7 @@ def _at_rest(row: RunRow) -> RunRow:
     """The run without what changes with every iteration while it goes on, and without what people say of it."""
     moving = row.state in ("starting", "running")
     row = replace(row, tags=(), note="", alarms=())
-    return replace(row, iteration=None, seconds=None) if moving else row
+    return replace(row, iteration=None, seconds=None, seconds_left=None) if moving else row
 
 
 def _meant(db: Database, wanted: ComparisonWanted) -> _Meant:

@@ -11,7 +11,7 @@ from clarinet_tui.launch.devices import why_not_free
 from clarinet_tui.text import bar, duration, fitted
 from clarinet_tui.ui.lines.facts import GAP, Part, said
 from clarinet_tui.ui.lines.task_names import task_name
-from clarinet_tui.ui.seen.states import progress, remaining
+from clarinet_tui.ui.seen.states import progress
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -146,7 +146,7 @@ def _other_run(run: RunRow, width: int) -> Content:
 
 def advance(run: RunRow, width: int) -> list[Part]:
     """How far a run is, in short."""
-    share, left = progress(run), remaining(run)
+    share, left = progress(run), run.seconds_left
     if share is None:
         return [(run.state, "muted")]
     done, rest = bar(share, width)

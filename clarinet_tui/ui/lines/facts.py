@@ -9,7 +9,7 @@ from textual.content import Content
 
 from clarinet_tui.text import ago, bar, duration, number, percent, printable
 from clarinet_tui.ui.lines.task_names import task_name
-from clarinet_tui.ui.seen.states import LIVE, ROLES, look, progress, remaining
+from clarinet_tui.ui.seen.states import LIVE, ROLES, look, progress
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -69,7 +69,7 @@ def reached(run: RunRow) -> list[Content]:
 
 def advance(run: RunRow, width: int) -> Content:
     """How far it is, and how long it still takes."""
-    share, left = progress(run), remaining(run)
+    share, left = progress(run), run.seconds_left
     counts = f"epoch {run.epoch or 0}/{run.epochs_total or '?'}"
     if run.iterations_total:
         counts += f"  iteration {number(run.iteration or 0)}/{number(run.iterations_total)}"

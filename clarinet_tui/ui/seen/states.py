@@ -52,11 +52,3 @@ def progress(run: RunRow) -> float | None:
     if not run.iterations_total or run.iteration is None:
         return None
     return min(run.iteration / run.iterations_total, 1.0)
-
-
-def remaining(run: RunRow) -> float | None:
-    """Seconds that a running run still needs, if it goes on as it did; what it was given has cost it nothing."""
-    own = (run.iteration or 0) - run.iterations_given
-    if run.state != "running" or own <= 0 or not run.iterations_total or not run.seconds:
-        return None
-    return max(run.iterations_total - (run.iteration or 0), 0) * run.seconds / own

@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from clarinet_tui.text import ago, bar, duration, percent, printable
 from clarinet_tui.ui.lines.sparks import spark
 from clarinet_tui.ui.lines.task_names import task_name
-from clarinet_tui.ui.seen.states import LIVE, look, progress, remaining
+from clarinet_tui.ui.seen.states import LIVE, look, progress
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -51,7 +51,7 @@ def _progress(run: RunRow, width: int, at: Moment) -> list[Piece]:
     """A bar with the time left while it runs, else what became of it."""
     share = progress(run)
     if run.state in LIVE and share is not None:
-        left = remaining(run)
+        left = run.seconds_left
         words = f" {share:>3.0%}"
         if left is not None and width - len(timed := f"{words} {duration(left)}") >= SHORTEST:
             words = timed
