@@ -94,9 +94,14 @@ def _named(archive: Archive, prefix: str) -> Record:
 
 
 def _of_family(archive: Archive, query: str, family: str) -> list[Record]:
-    found = [record for record in archive.search(query) if record.row.family == family]
+    matching = archive.search(query)
+    found = [record for record in matching if record.row.family == family]
     if not found:
-        raise InputError(f"--{family}: no {family} run matches {query or 'everything'!a}: `clarinet ls` lists runs")
+        told = f"--{family}: no {family} run matches {query or 'everything'!a}"
+        if matching:
+            ids = " ".join(record.row.id for record in matching[:2])
+            raise InputError(f"{told}; others do: compare them by their ids, such as `clarinet compare ID {ids}`")
+        raise InputError(f"{told}: `clarinet ls` lists runs")
     return found
 
 

@@ -162,8 +162,10 @@ def test_other_protocols_are_left_out_of_a_side(tmp_path: Path) -> None:
 
 def test_a_query_without_runs_of_its_family_is_an_error(tmp_path: Path) -> None:
     finished(tmp_path, "clar1", 83.0, seed=1)
-    with pytest.raises(InputError, match="--two-step: no two-step run matches 'seed:1'"):
+    with pytest.raises(InputError, match=r"--two-step: no two-step run matches 'seed:1'; others do: .* ID clar1`"):
         compared(tmp_path, two="seed:1")
+    with pytest.raises(InputError, match="--two-step: no two-step run matches 'seed:2': `clarinet ls` lists runs"):
+        compared(tmp_path, two="seed:2")
 
 
 def test_named_runs_are_compared_with_the_first_whatever_their_protocol(tmp_path: Path) -> None:
