@@ -23,10 +23,11 @@ A stage 1 that this run was given does not count in the other either, which may 
 
 def time_left(db: Database, run: Mapping[str, Any]) -> float | None:
     """Seconds: as the run alike went on from here, at this run's own speed; where there is none, as it did itself."""
-    total, iteration, given, seconds = (
-        run[name] or 0 for name in ("iterations_total", "iteration", "iterations_given", "seconds")
-    )
-    if run["state"] != "running" or iteration <= given or not total or not seconds:
+    if run["state"] != "running":
+        return None
+    names = ("iterations_total", "iteration", "iterations_given", "seconds")
+    total, iteration, given, seconds = (run[name] or 0 for name in names)
+    if iteration <= given or not total or not seconds:
         return None
     kind = {name: run[name] for name in ("method", "task", "preset")}
     alike = db.row(_ALIKE, kind | {"total": total, "iteration": iteration, "given": given})

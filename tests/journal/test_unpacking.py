@@ -219,7 +219,7 @@ def test_without_room_nothing_is_begun(path: Path, tmp_path: Path, monkeypatch: 
     assert list((tmp_path / "runs").iterdir()) == []
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(place=st.floats(0, 1), flipped=st.integers(1, 255))
 def test_a_flipped_byte_is_an_input_error_or_makes_no_difference(tmp_path: Path, place: float, flipped: int) -> None:
     """Anywhere inside the compression, so that gzip's own checksum does not help."""

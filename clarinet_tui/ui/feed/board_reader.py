@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.history.queries import RunRow, list_runs
 from clarinet_tui.ui.seen.board import BoardSeen, BoardWanted
-from clarinet_tui.ui.seen.states import LIVE
+from clarinet_tui.ui.seen.states import at_rest
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.board import Board
@@ -48,7 +47,7 @@ class BoardReader:
         if last and last.wanted == wanted and last.whole and began < self._rests_until:
             self.pending = True
             return last
-        rows = [_quiet(row) for row in list_runs(db, limit=2**31)] if db else []
+        rows = [at_rest(row) for row in list_runs(db, limit=2**31)] if db else []
         records = self._read(db, rows) if db else []
         self._last = self._seen(wanted, rows, records)
         self._rests_until = self._clock() + LEISURE * (self._clock() - began)
@@ -85,13 +84,6 @@ class BoardReader:
         else:
             board, self._records = _make(wanted, records), records
         return BoardSeen(wanted, board, presets, len(records), len(rows))
-
-
-def _quiet(row: RunRow) -> RunRow:
-    """Of a run that goes on only what changes with an epoch: iterations pass too quickly to read it again for each."""
-    if row.state not in LIVE:
-        return row
-    return replace(row, iteration=None, iterations_given=0, seconds=None, seconds_left=None)
 
 
 def _same(records: list[Record], before: list[Record]) -> bool:

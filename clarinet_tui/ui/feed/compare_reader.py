@@ -15,6 +15,7 @@ from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.history.schema import EVALUATION_METRICS
 from clarinet_tui.ui.seen.compared import FAMILIES, MEASURES, Compared, ComparisonWanted, Part, parts_of
 from clarinet_tui.ui.seen.snapshot import QueryProblem
+from clarinet_tui.ui.seen.states import at_rest
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.aligned import SideCurves, Told
@@ -58,7 +59,7 @@ class CompareReader:
 
     def read(self, db: Database, wanted: ComparisonWanted) -> Compared:
         meant = _meant(db, wanted)
-        seen = tuple(map(_at_rest, meant.rows)) if wanted.metric in EVALUATION_METRICS else meant.rows
+        seen = tuple(map(_unspoken, meant.rows)) if wanted.metric in EVALUATION_METRICS else meant.rows
         stamp = (id(db), wanted, replace(meant, rows=seen))
         if self._last is None or self._last[0] != stamp:
             self._last = (stamp, self._look(db, wanted, meant))
@@ -104,7 +105,7 @@ class CompareReader:
 
         if self._archive is None or self._archive.db is not db:
             self._archive = Archive(db, self.runs_dir)
-        stamp = (id(db), meant.queries or wanted.runs, tuple(map(_at_rest, meant.rows)))
+        stamp = (id(db), meant.queries or wanted.runs, tuple(map(_unspoken, meant.rows)))
         if self._numbers is None or self._numbers[0] != stamp:
             if meant.queries:
                 comparison = compare_queries(self._archive, *meant.queries)
@@ -125,7 +126,7 @@ class CompareReader:
             for row in (rows[fact.run] for fact in side.runs if fact.run in rows):
                 key = (row.id, wanted.metric, wanted.axis, wanted.width)
                 before = self._curves.get(key)
-                seen = _at_rest(row) if wanted.metric in EVALUATION_METRICS else row
+                seen = _unspoken(row) if wanted.metric in EVALUATION_METRICS else row
                 kept[key] = before if before and before[0] == seen else (seen, self._curve(db, row, wanted))
                 curves[row.id] = kept[key][1]
             found[number] = side_curves(side, curves, wanted.metric, wanted.axis)
@@ -138,16 +139,14 @@ class CompareReader:
 
         assert self._archive is not None
         known = self._told.get(row.id)
-        if known is None or known[0] != _at_rest(row):
-            known = self._told[row.id] = (_at_rest(row), told_by(db, self._archive.record(row)))
+        if known is None or known[0] != _unspoken(row):
+            known = self._told[row.id] = (_unspoken(row), told_by(db, self._archive.record(row)))
         return curve_of(db, row.id, known[1], wanted.metric, wanted.axis, wanted.width)
 
 
-def _at_rest(row: RunRow) -> RunRow:
+def _unspoken(row: RunRow) -> RunRow:
     """The run without what changes with every iteration while it goes on, and without what people say of it."""
-    moving = row.state in ("starting", "running")
-    row = replace(row, tags=(), note="", alarms=())
-    return replace(row, iteration=None, seconds=None, seconds_left=None) if moving else row
+    return replace(at_rest(row), tags=(), note="", alarms=())
 
 
 def _meant(db: Database, wanted: ComparisonWanted) -> _Meant:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,3 +52,10 @@ def progress(run: RunRow) -> float | None:
     if not run.iterations_total or run.iteration is None:
         return None
     return min(run.iteration / run.iterations_total, 1.0)
+
+
+def at_rest(run: RunRow) -> RunRow:
+    """Of a run that goes on only what changes with an epoch: iterations pass too quickly to read it again for each."""
+    if run.state not in LIVE:
+        return run
+    return replace(run, iteration=None, iterations_given=0, seconds=None, seconds_left=None)
