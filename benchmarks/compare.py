@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from benchmarks.soak_load import evaluated, started, stepped
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.writer import JournalWriter
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Event, Finished, PseudoLabelled, StageStarted
 from core.methods import find_method
 from core.resolve import resolve
@@ -74,7 +74,7 @@ def between(stage: str, at: int) -> list[Event]:
 async def look(runs_dir: Path) -> None:
     """Prints the seconds of the first opening, of another layout, and of a measure that is read from the rollups."""
     from clarinet_tui.ui.app import ClarinetApp
-    from clarinet_tui.ui.chart import Chart
+    from clarinet_tui.ui.widgets.chart import Chart
 
     app = ClarinetApp(runs_dir, preferences=runs_dir / "tui.json")
     async with app.run_test(size=SIZE) as pilot:

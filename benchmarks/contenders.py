@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD
 
-from clarinet_tui.journal.writer import JournalWriter
+from clarinet_tui.runs.journal_writer import JournalWriter
 from core.config import RunConfig
 from core.data.batches import normalise
-from core.data.complementary import class_priors, label_weights
-from core.data.sets import TaskData
+from core.data.complementary_labels import class_priors, label_weights
+from core.data.task_data import TaskData
 from core.events import Stepped
 from core.losses.adversarial import adversarial_loss, domain_input
 from core.losses.complementary import ascent_loss, class_losses
@@ -19,7 +19,7 @@ from core.losses.entropy import entropy, entropy_weights
 from core.losses.reversal import reverse_gradient
 from core.losses.scattering import log_scatter
 from core.networks import build_classifier, build_discriminator, use_generator
-from core.train import train
+from core.training.train import train
 
 STRENGTH = 0.5
 """λ halfway: what it is makes no difference to the time."""
@@ -27,7 +27,7 @@ Network = TypeVar("Network", bound=nn.Module)
 
 
 class WholeLoop:
-    """Batches, step, metrics and events of `core.train`, each event appended to a journal."""
+    """Batches, step, metrics and events of `core.training.train`, each event appended to a journal."""
 
     def __init__(self, config: RunConfig, data: TaskData, folder: Path) -> None:
         self.journal = JournalWriter(folder / "journal.jsonl")

@@ -9,8 +9,8 @@ from pathlib import Path
 from benchmarks.soak_load import started
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all, ingest_run
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.writer import JournalWriter
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Evaluated, Finished, Stepped
 from core.resolve import resolve
 

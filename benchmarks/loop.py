@@ -18,8 +18,8 @@ from typing import Protocol
 import numpy as np
 
 from core.config import RunConfig
-from core.data.complementary import draw_complementary
-from core.data.sets import ImageSet, TaskData
+from core.data.complementary_labels import draw_complementary
+from core.data.task_data import ImageSet, TaskData
 from core.resolve import resolve
 
 DATA = "CLARINET_TEST_DATA"

@@ -17,14 +17,14 @@ import numpy as np
 import psutil
 from torch import nn
 
-from clarinet_tui.journal.writer import JournalWriter
+from clarinet_tui.runs.journal_writer import JournalWriter
 from core.config import RunConfig
-from core.data.complementary import draw_complementary
-from core.data.sets import ImageSet, TaskData
+from core.data.complementary_labels import draw_complementary
+from core.data.task_data import ImageSet, TaskData
 from core.events import Stepped
 from core.networks import Classifier, Discriminator, Dropout
 from core.resolve import resolve
-from core.train import train
+from core.training.train import train
 
 ITERATIONS = 100_000
 WARM = 500

@@ -13,7 +13,9 @@ import numpy as np
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
-from clarinet_tui.ui.chart import Chart, Line, View
+from clarinet_tui.chart.series import Line
+from clarinet_tui.chart.viewport import View
+from clarinet_tui.ui.widgets.chart import Chart
 
 GOAL = 20.0
 COLUMNS, ROWS, LINES = 160, 48, 4

@@ -4,11 +4,11 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
+from clarinet_tui.evidence.board_rows import short_name
 from clarinet_tui.evidence.comparison import compare_queries, compare_runs
-from clarinet_tui.evidence.contrast_words import INTERIM, differences_in_words, names_of
-from clarinet_tui.evidence.lines import short_name
+from clarinet_tui.evidence.difference_text import INTERIM, differences_in_words, names_of
 from clarinet_tui.evidence.published import ABLATIONS, METHODS
-from clarinet_tui.evidence.records import Archive, Record
+from clarinet_tui.evidence.run_records import Archive, Record
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from core.errors import InputError

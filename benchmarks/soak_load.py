@@ -11,8 +11,8 @@ from typing import Any
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import list_runs, series
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.launch.recorder import Recorder
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.worker.recorder import Recorder
 from core.events import Evaluated, Finished, Started, Stepped
 from core.resolve import resolve
 

@@ -10,8 +10,8 @@ from benchmarks.soak_load import CHART_COLUMNS, METRICS, Watch, evaluated, start
 from clarinet_tui.history.database import NAME, Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.history.queries import list_runs, series
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.writer import JournalWriter
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Finished
 from core.resolve import resolve
 

@@ -17,8 +17,8 @@ from torch.optim import SGD
 from torch.utils.data import DataLoader, Dataset
 
 from core.config import RunConfig
-from core.data.sets import ImageSet, TaskData
-from core.data.vision import torchvision
+from core.data.task_data import ImageSet, TaskData
+from core.data.torchvision_import import torchvision
 
 Item = tuple[Tensor, int]
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from benchmarks.histories import course, many_runs, new_run
 from benchmarks.soak_load import started
 from benchmarks.terminal import Terminal
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.writer import JournalWriter
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_writer import JournalWriter
 
 GOAL = 100.0
 WRITERS = 8

@@ -8,7 +8,7 @@ with History("runs") as history:
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clarinet_tui.reading import History
+    from clarinet_tui.api import History
 
 __all__ = ["History"]
 
@@ -16,7 +16,7 @@ __all__ = ["History"]
 def __getattr__(name: str) -> Any:
     """Load what reads only when it is asked for: every command imports this package."""
     if name == "History":
-        from clarinet_tui.reading import History
+        from clarinet_tui.api import History
 
         return History
     raise AttributeError(f"module 'clarinet_tui' has no attribute {name!r}")

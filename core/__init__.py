@@ -11,7 +11,7 @@ from core.config import RunConfig
 from core.resolve import resolve
 
 if TYPE_CHECKING:
-    from core.train import train
+    from core.training.train import train
 
 __all__ = ["RunConfig", "resolve", "train"]
 
@@ -19,7 +19,7 @@ __all__ = ["RunConfig", "resolve", "train"]
 def __getattr__(name: str) -> Any:
     """Load the generator, and torch with it, only when it is asked for."""
     if name == "train":
-        from core.train import train
+        from core.training.train import train
 
         globals()["train"] = train  # the function, where the import has just put its module
         return train

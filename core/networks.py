@@ -204,7 +204,7 @@ class _Colour(nn.Module):
 
 
 def _resnet(network: str, shape: Shape, weights: str) -> nn.Module:
-    from core.data.vision import torchvision
+    from core.data.torchvision_import import torchvision
 
     if shape[2] not in (1, 3):
         raise InputError(f"network: {network} takes images of 1 or 3 channels, these are {_times(shape)}")

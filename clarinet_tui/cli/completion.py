@@ -24,7 +24,7 @@ def run_ids(ctx: typer.Context, incomplete: str) -> Items:
     from clarinet_tui.cli.places import RUNS
     from clarinet_tui.history.database import database_path
     from clarinet_tui.history.glance import glance
-    from clarinet_tui.journal.directory import all_ids
+    from clarinet_tui.runs.directory import all_ids
 
     runs_dir = Path(ctx.params.get("runs_dir") or os.environ.get("CLARINET_RUNS") or RUNS)
     given = ctx.params.get("ids") or ()
@@ -94,7 +94,7 @@ def state_names(incomplete: str) -> Items:
 
 
 def alarm_kinds(incomplete: str) -> Items:
-    from clarinet_tui.launch.alarms import KINDS
+    from clarinet_tui.worker.alarms import KINDS
 
     return _beginning(incomplete, ((name, kind.meaning) for name, kind in KINDS.items()))
 

@@ -46,7 +46,7 @@ def fetch(
 
     Example: clarinet data fetch mnist usps
     """
-    from core.data.fetch import fetch as fetch_domain
+    from core.data.download import fetch as fetch_domain
 
     for name in names:
         with _progress(in_bytes=True) as tell:
@@ -73,7 +73,7 @@ def make(
 
     Example: clarinet data make synth --train 50000 --test 10000
     """
-    from core.data.make import make as make_domain
+    from core.data.generate import make as make_domain
 
     with _progress() as tell:
         record = make_domain(

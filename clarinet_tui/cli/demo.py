@@ -29,8 +29,8 @@ def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
     Example: clarinet demo
     """
     from clarinet_tui.cli.compare import compare
-    from clarinet_tui.journal.directory import RunDirectory
-    from clarinet_tui.launch.executor import worker_words
+    from clarinet_tui.queue.executor import worker_words
+    from clarinet_tui.runs.directory import RunDirectory
 
     print("From synthetic rendered digits (SYN-DIGITS' recipe) to UCI handwriting, from complementary labels only.\n")
     ids = []

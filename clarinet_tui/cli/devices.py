@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from clarinet_tui.launch.devices import Device, Process
+    from clarinet_tui.devices.local import Device, Process
 
 Watch = Annotated[bool, typer.Option("--watch", help="Look again every second until Ctrl+C.")]
 COLUMNS = ("device", "name", "use", "memory", "°C", "who is there")
@@ -42,7 +42,7 @@ def devices(json: Json = False, watch: Watch = False) -> None:
 
 
 def _looks(watch: bool) -> "Iterator[list[Device]]":
-    from clarinet_tui.launch.devices import list_devices
+    from clarinet_tui.devices.local import list_devices
 
     yield list_devices()
     while watch:

@@ -16,7 +16,7 @@ from clarinet_tui.cli.places import DATA, RUNS
 from clarinet_tui.text import printable
 
 if TYPE_CHECKING:
-    from clarinet_tui.launch.checks import Check
+    from clarinet_tui.doctor.machine import Check
 
 SIGNS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "red")}
 PLAIN = {"good": "ok", "warning": "!", "bad": "x"}
@@ -52,9 +52,10 @@ def doctor(
 
 def examine(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[Check]":
     """One after the other, so that each is told at once."""
+    from clarinet_tui.devices.local import list_devices
+    from clarinet_tui.doctor import machine as checks
+    from clarinet_tui.doctor import storage as storage_checks
     from clarinet_tui.history.database import database_path
-    from clarinet_tui.launch import checks, storage_checks
-    from clarinet_tui.launch.devices import list_devices
 
     devices = list_devices(seconds=0)
     database = database_path(runs_dir)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from clarinet_tui.cli.open_history import open_history
 from clarinet_tui.cli.options import Ids, Json, Query, RunsDir, chosen_runs
 from clarinet_tui.cli.places import RUNS
-from clarinet_tui.cli.recorded import open_history
 from clarinet_tui.text import counted
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
-    from clarinet_tui.journal.directory import RunDirectory
+    from clarinet_tui.runs.directory import RunDirectory
 
 Level = Literal["run", "evaluation", "iteration"]
 GB = 1 << 30
@@ -75,8 +75,8 @@ def import_(
 
     Example: clarinet import icml.tar.gz
     """
-    from clarinet_tui.journal.members import Limits
-    from clarinet_tui.journal.unpacking import unpack
+    from clarinet_tui.runs.archive_import import unpack
+    from clarinet_tui.runs.archive_members import Limits
 
     brought = unpack(file, runs_dir, Limits(int(max_gb * GB), max_files))
     open_history(runs_dir).close()
@@ -90,7 +90,7 @@ def import_(
 
 
 def _chosen(runs_dir: Path, ids: list[str] | None, query: str | None, everything: bool) -> "list[RunDirectory]":
-    from clarinet_tui.journal.directory import all_runs
+    from clarinet_tui.runs.directory import all_runs
 
     if not everything:
         return chosen_runs(runs_dir, ids, query)
@@ -103,7 +103,7 @@ def _chosen(runs_dir: Path, ids: list[str] | None, query: str | None, everything
 
 
 def _pack(runs: "list[RunDirectory]", out: Path, checkpoints: bool, without_patches: bool) -> None:
-    from clarinet_tui.journal.archive import has_patch, pack
+    from clarinet_tui.runs.archive import has_patch, pack
 
     pack(runs, out, checkpoints=checkpoints, patches=not without_patches)
     print(f"Written: {out} ({counted(len(runs), 'run')}, {out.stat().st_size / 1e6:.1f} MB)")
@@ -116,7 +116,7 @@ def _write_csv(runs: "list[RunDirectory]", out: Path, level: Level, runs_dir: Pa
     """Line by line, however many there are; the number of lines."""
     import csv
 
-    from clarinet_tui.journal.files import replacing, told
+    from clarinet_tui.runs.atomic_files import replacing, told
 
     with open_history(runs_dir) as database, told(out), replacing(out) as file:
         columns, rows = _table(database, [run.id for run in runs], level)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clarinet_tui.cli.completion import RunId, queries, sort_fields
+from clarinet_tui.cli.open_history import find_row, open_history
 from clarinet_tui.cli.options import Json, RunsDir
 from clarinet_tui.cli.output import quiet_pipe
 from clarinet_tui.cli.places import RUNS
-from clarinet_tui.cli.recorded import find_row, open_history
 from clarinet_tui.text import duration, printable
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ def show(
 
     Example: clarinet show 6e3
     """
-    from clarinet_tui.cli.show import as_object, describe, print_groups
+    from clarinet_tui.cli.show_text import as_object, describe, print_groups
     from clarinet_tui.history.queries import alarms, events
-    from clarinet_tui.journal.directory import RunDirectory
+    from clarinet_tui.runs.directory import RunDirectory
 
     database = open_history(runs_dir)
     row = find_row(database, runs_dir, id)

@@ -14,7 +14,7 @@ from clarinet_tui.cli.output import quiet_pipe
 from clarinet_tui.cli.places import RUNS
 
 if TYPE_CHECKING:
-    from clarinet_tui.launch.story import Story
+    from clarinet_tui.logs.run_log import Story
 
 POLL = 0.25
 
@@ -30,8 +30,8 @@ def logs(
 
     Example: clarinet logs 6e3 -f
     """
-    from clarinet_tui.journal.directory import find_run
-    from clarinet_tui.launch.story import Story
+    from clarinet_tui.logs.run_log import Story
+    from clarinet_tui.runs.directory import find_run
 
     run = find_run(runs_dir, id)
     text = grep.casefold()

@@ -23,7 +23,7 @@ def stop(
 
     Example: clarinet stop 6e3
     """
-    from clarinet_tui.launch import requests
+    from clarinet_tui.queue import requests
 
     runs = chosen_runs(runs_dir, ids, query)
     requests.refuse_unless_active(runs)
@@ -50,7 +50,7 @@ def resume(
 
     Example: clarinet resume 6e3
     """
-    from clarinet_tui.launch import requests
+    from clarinet_tui.queue import requests
 
     runs = chosen_runs(runs_dir, ids, query)
     requests.resume(runs, requests.Wishes(data_dir, Path.cwd(), retries=retries), device)
@@ -70,8 +70,8 @@ def clone(
     Example: clarinet clone 6e3 --seed 2 --set epochs=5
     """
     from clarinet_tui.cli.run import parse_pair
-    from clarinet_tui.journal.directory import find_run
-    from clarinet_tui.launch import requests
+    from clarinet_tui.queue import requests
+    from clarinet_tui.runs.directory import find_run
     from core.config import merge
     from core.resolve import resolve, settings_of
 
@@ -98,7 +98,7 @@ def remove(
 
     Example: clarinet rm 6e3
     """
-    from clarinet_tui.launch import trash
+    from clarinet_tui.history import trash
 
     if undo and empty:
         raise InputError("rm: --undo and --empty do not go together")
@@ -133,7 +133,7 @@ def tag(
 
     Example: clarinet tag 6e3 6e4 --add icml
     """
-    from clarinet_tui.journal.annotations import add_tag, checked_tag, remove_tag
+    from clarinet_tui.runs.annotations import add_tag, checked_tag, remove_tag
 
     if not add and not drop:
         raise InputError("tag: say --add TAG or --drop TAG")
@@ -157,7 +157,7 @@ def note(
 
     Example: clarinet note 6e3 "diverged, try a lower rate"
     """
-    from clarinet_tui.journal.annotations import set_note
-    from clarinet_tui.journal.directory import find_run
+    from clarinet_tui.runs.annotations import set_note
+    from clarinet_tui.runs.directory import find_run
 
     set_note(find_run(runs_dir, id), text)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from clarinet_tui.cli.completion import RunId, metric_names
+from clarinet_tui.cli.open_history import find_row, open_history
 from clarinet_tui.cli.options import RunsDir
 from clarinet_tui.cli.output import quiet_pipe
 from clarinet_tui.cli.places import RUNS
-from clarinet_tui.cli.recorded import find_row, open_history
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def write_csv(rows: Iterator[dict[str, Any]], columns: list[str]) -> None:
 def write_json(rows: Iterator[dict[str, Any]], columns: list[str]) -> None:
     import msgspec
 
-    from clarinet_tui.launch.display import jsonable
+    from clarinet_tui.worker.display import jsonable
 
     for row in rows:
         said = {name: row[name] for name in columns if row.get(name) is not None}

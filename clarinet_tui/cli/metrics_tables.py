@@ -27,7 +27,7 @@ def print_evaluations(rows: list[dict[str, Any]], names: list[str]) -> None:
 
 def print_summary(database: "Database", run: str, names: list[str], start: int | None, stop: int | None) -> None:
     """A line for each metric."""
-    from clarinet_tui.history.standing import RECENT, standing
+    from clarinet_tui.history.metric_summary import RECENT, standing
 
     lines = []
     for name in names:

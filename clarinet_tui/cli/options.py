@@ -9,7 +9,7 @@ from clarinet_tui.cli.completion import queries, run_ids, setting_names
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.journal.directory import RunDirectory
+    from clarinet_tui.runs.directory import RunDirectory
 
 RunsDir = Annotated[Path, typer.Option("--runs-dir", envvar="CLARINET_RUNS", help="Where runs are kept.")]
 DataDir = Annotated[Path, typer.Option("--data-dir", envvar="CLARINET_DATA", help="Where data sets are kept.")]
@@ -32,14 +32,14 @@ OnAlarm = Annotated[
 
 
 def alarm_words(command: str | None) -> tuple[str, ...]:
-    from clarinet_tui.launch.on_alarm import command_words
+    from clarinet_tui.worker.alarm_hook import command_words
 
     return () if command is None else command_words(command)
 
 
 def find_runs(runs_dir: Path, ids: list[str]) -> "list[RunDirectory]":
     """Each run once, in the order given."""
-    from clarinet_tui.journal.directory import find_run
+    from clarinet_tui.runs.directory import find_run
 
     found = {run.id: run for run in (find_run(runs_dir, one) for one in ids)}
     return list(found.values())
@@ -47,9 +47,9 @@ def find_runs(runs_dir: Path, ids: list[str]) -> "list[RunDirectory]":
 
 def chosen_runs(runs_dir: Path, ids: list[str] | None, query: str | None) -> "list[RunDirectory]":
     """By name or by query, not both; all of them are found before anything is done to one."""
-    from clarinet_tui.cli.recorded import open_history
+    from clarinet_tui.cli.open_history import open_history
     from clarinet_tui.history.queries import list_runs
-    from clarinet_tui.journal.directory import RunDirectory
+    from clarinet_tui.runs.directory import RunDirectory
 
     if bool(ids) == bool(query):
         raise InputError("say which runs: their ids, or --query")

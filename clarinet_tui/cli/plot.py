@@ -16,10 +16,10 @@ from clarinet_tui.cli.table import WIDE, archive
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.course import Axis
-    from clarinet_tui.evidence.figures.drawing import Drawing
-    from clarinet_tui.evidence.figures.paint import Format
-    from clarinet_tui.evidence.records import Archive
+    from clarinet_tui.evidence.figures.figure import Drawing
+    from clarinet_tui.evidence.figures.matplotlib_output import Format
+    from clarinet_tui.evidence.run_records import Archive
+    from clarinet_tui.evidence.training_cost import Axis
 
 
 class What(StrEnum):
@@ -119,7 +119,7 @@ def plot(
 
 
 def _format(out: Path) -> "Format":
-    from clarinet_tui.evidence.figures.paint import FORMATS
+    from clarinet_tui.evidence.figures.matplotlib_output import FORMATS
 
     for known in FORMATS:
         if out.suffix.lower() == f".{known}":
@@ -140,8 +140,8 @@ def _drawing(
     from clarinet_tui.evidence.figures.accuracy import accuracy
     from clarinet_tui.evidence.figures.budget import budget
     from clarinet_tui.evidence.figures.confusion import confusion
+    from clarinet_tui.evidence.figures.figure_runs import choose
     from clarinet_tui.evidence.figures.losses import METRICS, losses
-    from clarinet_tui.evidence.figures.sides import choose
 
     if what is What.BUDGET:
         return budget(runs, query, along=along.value if along else None, preset=preset, band=band.value)
@@ -154,8 +154,8 @@ def _drawing(
 
 
 def _write(drawing: "Drawing", out: Path, format: "Format", width: float) -> None:  # noqa: A002
-    from clarinet_tui.evidence.figures.paint import paint
-    from clarinet_tui.journal.files import replace_file, told
+    from clarinet_tui.evidence.figures.matplotlib_output import paint
+    from clarinet_tui.runs.atomic_files import replace_file, told
     from clarinet_tui.text import printable
 
     painted = paint(drawing, format, width=width)
@@ -170,7 +170,7 @@ def _show(drawing: "Drawing") -> None:
     from rich.console import Console
 
     from clarinet_tui.evidence.terminal.dots import dots_for
-    from clarinet_tui.evidence.terminal.plot import terminal_view
+    from clarinet_tui.evidence.terminal.figure import terminal_view
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
     console.print(terminal_view(drawing, console.width, dots=dots_for(os.environ, sys.stdout.encoding)))
@@ -179,6 +179,6 @@ def _show(drawing: "Drawing") -> None:
 def _print(drawing: "Drawing") -> None:
     import json
 
-    from clarinet_tui.evidence.figures.drawing import as_object
+    from clarinet_tui.evidence.figures.figure import as_object
 
     print(json.dumps(as_object(drawing)))

@@ -14,7 +14,7 @@ from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.journal.queue import Queue
+    from clarinet_tui.queue.queue_file import Queue
 
 app = typer.Typer(
     help="See and change the queue.", no_args_is_help=False, invoke_without_command=True, rich_markup_mode=None
@@ -37,8 +37,8 @@ def list_(json: Json = False, runs_dir: RunsDir = RUNS) -> None:
 
     Example: clarinet queue ls
     """
-    from clarinet_tui.journal.queue import read_queue
-    from clarinet_tui.launch.presence import fed_elsewhere, supervisor
+    from clarinet_tui.queue.queue_file import read_queue
+    from clarinet_tui.queue.supervisor_process import fed_elsewhere, supervisor
 
     found = read_queue(runs_dir)
     rows = _rows(runs_dir, found)
@@ -84,7 +84,7 @@ def move(
 
     Example: clarinet queue move 6e3 --to 1
     """
-    from clarinet_tui.launch import requests
+    from clarinet_tui.queue import requests
 
     requests.move(runs_dir, [run.id for run in find_runs(runs_dir, ids)], to - 1)
     list_(runs_dir=runs_dir)
@@ -96,8 +96,8 @@ def cancel(ids: Ids = None, all_: Annotated[bool, typer.Option("--all")] = False
 
     Example: clarinet queue cancel 6e3
     """
-    from clarinet_tui.journal.queue import read_queue
-    from clarinet_tui.launch import requests
+    from clarinet_tui.queue import requests
+    from clarinet_tui.queue.queue_file import read_queue
 
     if bool(ids) == all_:
         raise InputError("cancel: say which runs, or --all")
@@ -119,7 +119,7 @@ def slots(
 
     Example: clarinet queue slots cpu=2 gpu=1
     """
-    from clarinet_tui.launch import requests
+    from clarinet_tui.queue import requests
 
     wanted: dict[str, int] = {}
     for pair in pairs:
@@ -129,7 +129,7 @@ def slots(
 
 def _parse_slots(pair: str) -> dict[str, int]:
     """By what the queue knows a device as: all of a kind, or the key that stays when others count differently."""
-    from clarinet_tui.launch.devices import candidates, list_devices
+    from clarinet_tui.devices.local import candidates, list_devices
 
     device, _, count = pair.partition("=")
     if not device or not re.fullmatch("[0-9]{1,9}", count):
@@ -140,15 +140,15 @@ def _parse_slots(pair: str) -> dict[str, int]:
 
 
 def _pause(ids: list[str] | None, runs_dir: Path, paused: bool) -> None:
-    from clarinet_tui.launch import requests
+    from clarinet_tui.queue import requests
 
     requests.pause(runs_dir, [run.id for run in find_runs(runs_dir, ids or [])], paused)
 
 
 def _rows(runs_dir: Path, found: "Queue") -> list[dict[str, Any]]:
-    from clarinet_tui.journal.directory import RunDirectory
-    from clarinet_tui.launch.devices import list_devices
-    from clarinet_tui.launch.waiting import Waiting
+    from clarinet_tui.devices.local import list_devices
+    from clarinet_tui.queue.waiting import Waiting
+    from clarinet_tui.runs.directory import RunDirectory
 
     decisions = Waiting(runs_dir).decide(found, list_devices(seconds=0)) if found.waiting else []
     why = {decision.entry.id: decision.why for decision in decisions}

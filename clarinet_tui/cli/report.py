@@ -45,9 +45,9 @@ def report(
 
     from clarinet_tui.evidence.report.content import make_report
     from clarinet_tui.evidence.report.html import to_html
-    from clarinet_tui.journal.files import replace_file, told
-    from clarinet_tui.journal.process import host_name
-    from clarinet_tui.launch.sweep import run_command
+    from clarinet_tui.queue.sweep import run_command
+    from clarinet_tui.runs.atomic_files import replace_file, told
+    from clarinet_tui.runs.process import host_name
     from core.resolve import settings_of
 
     with told(out.parent):

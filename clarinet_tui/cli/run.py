@@ -14,9 +14,9 @@ from clarinet_tui.cli.places import DATA, RUNS
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.journal.directory import RunDirectory
-    from clarinet_tui.launch.devices import Device
-    from clarinet_tui.launch.requests import Wishes
+    from clarinet_tui.devices.local import Device
+    from clarinet_tui.queue.requests import Wishes
+    from clarinet_tui.runs.directory import RunDirectory
     from core.config import RunConfig
 
 
@@ -49,8 +49,8 @@ def run(
 
     Example: clarinet run --headless --method clarinet --task "M->U" --preset quick --seed 1
     """
-    from clarinet_tui.journal.directory import RunDirectory, find_run
-    from clarinet_tui.launch.requests import Wishes, cores_for, enqueue, refuse_absent
+    from clarinet_tui.queue.requests import Wishes, cores_for, enqueue, refuse_absent
+    from clarinet_tui.runs.directory import RunDirectory, find_run
 
     flags = {"method": method, "task": task, "seed": seed, "device": device, "preset": preset, "epochs": epochs}
     given = {name: value for name, value in flags.items() if value is not None}
@@ -78,7 +78,7 @@ def run(
 
 def go_on(run: "RunDirectory", wishes: "Wishes", headless: bool, json: bool) -> NoReturn:
     """With a run that is there: in this process, or from the queue."""
-    from clarinet_tui.launch.requests import resume
+    from clarinet_tui.queue.requests import resume
 
     if headless:
         become_worker(run, wishes, json, claim_device(run.read_config().device))
@@ -110,7 +110,7 @@ def configure(file: Path | None, flags: dict[str, Any], pairs: list[str], cores:
 def read_toml(file: Path) -> dict[str, Any]:
     import tomli
 
-    from clarinet_tui.journal.directory import LARGEST_CONFIG
+    from clarinet_tui.runs.directory import LARGEST_CONFIG
 
     try:
         with file.open("rb") as opened:
@@ -129,7 +129,7 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 def parse_pair(pair: str) -> dict[str, Any]:
     """`stage1.epochs=3` as a table."""
-    from clarinet_tui.launch.sweep import nested
+    from clarinet_tui.queue.sweep import nested
 
     key, equals, text = pair.partition("=")
     if not equals or not key.strip():
@@ -149,7 +149,7 @@ def read_value(text: str) -> Any:
 
 def find_known(runs_dir: Path, run_id: str | None) -> "RunDirectory | None":
     """For a job that was requeued under the same id: the run that is there."""
-    from clarinet_tui.journal.directory import RunDirectory
+    from clarinet_tui.runs.directory import RunDirectory
 
     if not run_id:
         return None
@@ -159,7 +159,7 @@ def find_known(runs_dir: Path, run_id: str | None) -> "RunDirectory | None":
 
 def claim_device(request: str) -> "Device | None":
     """Where a run of this terminal or batch job computes; None leaves it to torch."""
-    from clarinet_tui.launch.devices import candidates, list_devices, why_not_free
+    from clarinet_tui.devices.local import candidates, list_devices, why_not_free
 
     devices = list_devices(seconds=0)
     if request == "cpu" or (request == "auto" and len(devices) == 1):
@@ -177,8 +177,8 @@ def claim_device(request: str) -> "Device | None":
 
 def become_worker(run: "RunDirectory", wishes: "Wishes", json: bool, device: "Device | None" = None) -> NoReturn:
     """The same process: same pid, signals and exit code."""
-    from clarinet_tui.launch.devices import worker_device, worker_environment
-    from clarinet_tui.launch.executor import worker_words
+    from clarinet_tui.devices.local import worker_device, worker_environment
+    from clarinet_tui.queue.executor import worker_words
 
     fresh = not run.journal.exists()
     words = worker_words(run, wishes.data_dir, json=json, fresh=fresh, on_alarm=wishes.on_alarm)

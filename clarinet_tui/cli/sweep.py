@@ -11,7 +11,7 @@ from clarinet_tui.cli.places import DATA, RUNS
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.launch.sweep import Grid
+    from clarinet_tui.queue.sweep import Grid
 
 
 def sweep(
@@ -40,8 +40,8 @@ def sweep(
 
     Example: clarinet sweep --methods clarinet,gac+cdan-e --tasks "M->U" --seeds 1..5 --preset quick
     """
-    from clarinet_tui.launch.requests import Wishes, cores_for, submit
-    from clarinet_tui.launch.sweep import expand, run_command
+    from clarinet_tui.queue.requests import Wishes, cores_for, submit
+    from clarinet_tui.queue.sweep import expand, run_command
 
     flags = {"preset": preset, "epochs": epochs, "device": device}
     asked = _grid(
@@ -81,7 +81,7 @@ def _grid(
     from dataclasses import replace
 
     from clarinet_tui.cli.run import parse_pair, read_toml
-    from clarinet_tui.launch.sweep import parse_seeds, read_grid
+    from clarinet_tui.queue.sweep import parse_seeds, read_grid
     from core.config import merge
     from core.tasks import OFFLINE_TASK
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clarinet_tui.cli.completion import preset_names, queries
+from clarinet_tui.cli.open_history import open_history
 from clarinet_tui.cli.options import RunsDir
 from clarinet_tui.cli.output import quiet_pipe
 from clarinet_tui.cli.places import RUNS
-from clarinet_tui.cli.recorded import open_history
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.board import Board
-    from clarinet_tui.evidence.records import Archive
+    from clarinet_tui.evidence.run_records import Archive
 
 WIDE = 100
 """Columns of a file."""
@@ -80,21 +80,21 @@ def table(
 
 def archive(runs_dir: Path) -> "Archive":
     """All runs, with everything that the journals hold by now."""
-    from clarinet_tui.evidence.records import Archive
+    from clarinet_tui.evidence.run_records import Archive
 
     return Archive(open_history(runs_dir), runs_dir)
 
 
 def _exported(board: "Board", format: Format, standalone: bool) -> str:  # noqa: A002
     if format is Format.LATEX:
-        from clarinet_tui.evidence.latex import to_latex
+        from clarinet_tui.evidence.board_latex import to_latex
 
         return to_latex(board, standalone=standalone)
     if format is Format.MARKDOWN:
-        from clarinet_tui.evidence.markdown import to_markdown
+        from clarinet_tui.evidence.board_markdown import to_markdown
 
         return to_markdown(board)
-    from clarinet_tui.evidence.machine import to_csv, to_json
+    from clarinet_tui.evidence.board_export import to_csv, to_json
 
     return to_json(board) if format is Format.JSON else to_csv(board)
 
@@ -119,7 +119,7 @@ def _write(text: str, out: Path | None) -> None:
     if out is None:
         print(text, end="")
         return
-    from clarinet_tui.journal.files import replace_file, told
+    from clarinet_tui.runs.atomic_files import replace_file, told
 
     with told(out.parent):
         replace_file(out, text.encode())

@@ -13,16 +13,16 @@ import msgspec
 import typer
 
 from clarinet_tui.cli.completion import RunId
+from clarinet_tui.cli.open_history import find_row, open_history
 from clarinet_tui.cli.options import DataDir, Json, RunsDir
 from clarinet_tui.cli.places import DATA, RUNS
-from clarinet_tui.cli.recorded import find_row, open_history
 from clarinet_tui.text import number, printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.journal.directory import RunDirectory
-    from clarinet_tui.launch.repetition import Comparison, Repetition
+    from clarinet_tui.runs.directory import RunDirectory
+    from clarinet_tui.verify.comparison import Comparison, Repetition
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ def verify(
 
     Example: clarinet verify 6e3 --iterations 50 --tolerance 1e-5
     """
-    from clarinet_tui.journal.directory import RunDirectory
-    from clarinet_tui.journal.environment import read_environment
-    from clarinet_tui.launch.repetition import compare, other_surroundings
+    from clarinet_tui.runs.directory import RunDirectory
+    from clarinet_tui.runs.environment import read_environment
+    from clarinet_tui.verify.comparison import compare, other_surroundings
 
     before = _recorded(runs_dir, id, iterations)
     run = RunDirectory(runs_dir, before.row.id)
@@ -91,9 +91,9 @@ def _recorded(runs_dir: Path, prefix: str, count: int) -> Recorded:
 
 def _repeated(run: "RunDirectory", device: str, count: int, data_dir: Path, *, labels: bool) -> "Repetition":
     """Torch is loaded in a process of its own, as a worker is."""
-    from clarinet_tui.launch.repetition import Repetition
+    from clarinet_tui.verify.comparison import Repetition
 
-    words = [sys.executable, "-P", "-m", "clarinet_tui.launch.verify", run.id, "--device", device]
+    words = [sys.executable, "-P", "-m", "clarinet_tui.verify.replay", run.id, "--device", device]
     words += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir), "--iterations", str(count)]
     if sys.stderr.isatty():
         print(f"Training the first {count} iterations again …", file=sys.stderr)
@@ -107,7 +107,7 @@ def _repeated(run: "RunDirectory", device: str, count: int, data_dir: Path, *, l
 def _object(
     comparison: "Comparison", tolerance: float, labels: dict[str, tuple[str, str]], differs: dict[str, tuple[str, str]]
 ) -> dict[str, Any]:
-    from clarinet_tui.launch.display import jsonable
+    from clarinet_tui.worker.display import jsonable
 
     largest = comparison.largest
     return {

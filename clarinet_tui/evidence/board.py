@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from clarinet_tui.evidence.cells import Cell, make_cell
+from clarinet_tui.evidence.board_cells import Cell, make_cell
 from clarinet_tui.evidence.groups import LeftOut
 from clarinet_tui.evidence.published import ABLATION_METHODS, ABLATIONS, CAUTION, METHODS, SEEDS, published
-from clarinet_tui.evidence.records import Archive, Record
+from clarinet_tui.evidence.run_records import Archive, Record
 from clarinet_tui.evidence.selection import ORACLE, SENTENCES, Rule
 from core.errors import InputError
 from core.presets import PRESETS

@@ -6,12 +6,12 @@ from typing import Any
 
 from clarinet_tui.evidence.groups import described, setting_differences
 from clarinet_tui.evidence.published import ABLATIONS, METHODS
-from clarinet_tui.evidence.records import Archive, Record
+from clarinet_tui.evidence.run_records import Archive, Record
 from clarinet_tui.evidence.selection import SENTENCES, Rule
 from clarinet_tui.evidence.sides import RunFact, Side, sides_of
 from clarinet_tui.evidence.statistics import Distance, Paired, distance, holm, paired
 from clarinet_tui.history.queries import RunRow, get_run
-from clarinet_tui.journal.directory import find_run
+from clarinet_tui.runs.directory import find_run
 from core.errors import InputError
 from core.tasks import PAPER_TASKS
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clarinet_tui.evidence.records import OWN, SIZES, Code, Data, Record, Settings
+from clarinet_tui.evidence.run_records import OWN, SIZES, Code, Data, Record, Settings
 
 MOST_NAMED = 4
 """How many settings a sentence names before it says how many more there are."""

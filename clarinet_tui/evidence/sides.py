@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from clarinet_tui.evidence.course import Shared
 from clarinet_tui.evidence.groups import Group, LeftOut, grouped, others
 from clarinet_tui.evidence.published import title
-from clarinet_tui.evidence.records import Data, Record, Settings
+from clarinet_tui.evidence.run_records import Data, Record, Settings
 from clarinet_tui.evidence.selection import Choice, Rule
 from clarinet_tui.evidence.selections import Selected, selections
 from clarinet_tui.evidence.statistics import Summary, summarise
+from clarinet_tui.evidence.training_cost import Shared
 
 GOING_ON = frozenset({"queued", "starting", "running", "silent"})
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.history.database import Database
-from clarinet_tui.journal.reader import BEGINNINGS
+from clarinet_tui.runs.journal_reader import BEGINNINGS
 
 EVENTS = """SELECT fields FROM events WHERE run = ? AND event IN ('alarm', 'started', 'resumed') AND NOT superseded
     ORDER BY position"""

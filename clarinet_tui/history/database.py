@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from clarinet_tui.history.migrate import bring_up_to_date, check_schema
-from clarinet_tui.journal.files import size_of
+from clarinet_tui.history.migrations import bring_up_to_date, check_schema
+from clarinet_tui.runs.atomic_files import size_of
 from core.errors import InputError
 
 NAME = "clarinet.db"

@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.history.batches import Batch, read_batch
+from clarinet_tui.history.batch_writer import record
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.record import record
-from clarinet_tui.history.register import ingest_annotations, register, surroundings
-from clarinet_tui.journal.directory import ANNOTATIONS, JOURNAL, RunDirectory, all_ids, all_runs
-from clarinet_tui.journal.files import modified, size_of
+from clarinet_tui.history.journal_batches import Batch, read_batch
+from clarinet_tui.history.run_rows import ingest_annotations, register, surroundings
+from clarinet_tui.runs.atomic_files import modified, size_of
+from clarinet_tui.runs.directory import ANNOTATIONS, JOURNAL, RunDirectory, all_ids, all_runs
 
 Progress = Callable[[int, int, str], None]
 """Runs done, runs in all, and the one under way."""
@@ -105,7 +105,7 @@ def reindex(
 
     Runs that cannot be read keep none of the others out; why, by their ids.
     """
-    from clarinet_tui.history.renewal import emptied
+    from clarinet_tui.history.rebuild import emptied
 
     unread: dict[str, str] = {}
     with emptied(Path(runs_dir), path) as db:

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.history.alarms import Alarm, alarms
-from clarinet_tui.history.charts import Series, metrics_of, series
+from clarinet_tui.history.curves import Series, metrics_of, series
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.query_language import compile_query
 from clarinet_tui.history.time_left import time_left
-from clarinet_tui.journal.reader import number
+from clarinet_tui.runs.journal_reader import number
 from core.errors import InputError
 
 __all__ = [

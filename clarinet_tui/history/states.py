@@ -10,16 +10,14 @@ import msgspec
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.environment import read_environment
-from clarinet_tui.journal.files import size_of
-from clarinet_tui.journal.holding import read_holder
-from clarinet_tui.journal.process import Holder, alive, myself
-from clarinet_tui.journal.queue import Queue, read_queue
+from clarinet_tui.queue.queue_file import Queue, read_queue
+from clarinet_tui.runs.atomic_files import size_of
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.environment import read_environment
+from clarinet_tui.runs.lock import read_holder
+from clarinet_tui.runs.process import SILENT_AFTER, Holder, alive, myself
 from core.errors import InputError
 
-SILENT_AFTER = 600.0
-"""Seconds without a word until a run of another machine is called silent."""
 BRIEF = 30.0
 """Seconds that a run may be there without a place in the queue and without a worker: it is just being made."""
 _OPEN = """SELECT id, state, said, heard, created,

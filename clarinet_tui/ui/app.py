@@ -20,21 +20,21 @@ from textual.message import Message
 from textual.screen import Screen
 
 from clarinet_tui.text import printable
-from clarinet_tui.ui.feed.history import FPS, Feed, sentence
-from clarinet_tui.ui.feed.machine import MachineFeed
-from clarinet_tui.ui.guard import Guarded, TroubleBook, log_place
-from clarinet_tui.ui.lines.signs import PlainSigns, needed
+from clarinet_tui.ui.app_state import Session
+from clarinet_tui.ui.error_guard import Guarded, TroubleBook, log_place
+from clarinet_tui.ui.feed.history_feed import FPS, Feed, sentence
+from clarinet_tui.ui.feed.machine_feed import MachineFeed
 from clarinet_tui.ui.preferences import Keeper, place
 from clarinet_tui.ui.screens.history import HistoryScreen
 from clarinet_tui.ui.screens.machine_screen import MachineScreen
-from clarinet_tui.ui.screens.view import ViewScreen
-from clarinet_tui.ui.seen.snapshot import Snapshot
-from clarinet_tui.ui.session import Session
+from clarinet_tui.ui.screens.view_screen import ViewScreen
+from clarinet_tui.ui.snapshot.snapshot import Snapshot
+from clarinet_tui.ui.text.plain_glyphs import PlainSigns, needed
 from clarinet_tui.ui.themes import CONTRAST, DARK, THEMES
 from clarinet_tui.ui.widgets.top_bar import NUMBERS, VIEWS
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.seen.machine import Machine
+    from clarinet_tui.ui.snapshot.machine import Machine
 
 LATER = 1.0
 """Seconds after which there is time for what the first paint does not need."""
@@ -134,7 +134,7 @@ class ClarinetApp(App[None]):
 
     def _feed_the_queue(self) -> None:
         """A queue whose supervisor was killed goes on when somebody looks."""
-        from clarinet_tui.launch.requests import ensure_supervisor_if_needed
+        from clarinet_tui.queue.requests import ensure_supervisor_if_needed
         from core.errors import InputError
 
         try:
@@ -259,7 +259,7 @@ class ClarinetApp(App[None]):
             self.switch_mode(view)
 
     def action_help(self) -> None:
-        from clarinet_tui.ui.commands import keys_of
+        from clarinet_tui.ui.palette_commands import keys_of
         from clarinet_tui.ui.screens.help import HelpScreen, of_view
 
         problem = self.session.snapshot.problem if self.session.snapshot else ""
@@ -276,7 +276,7 @@ class ClarinetApp(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action of the view is in the palette."""
-        from clarinet_tui.ui.commands import commands
+        from clarinet_tui.ui.palette_commands import commands
 
         yield from super().get_system_commands(screen)
         yield from commands(self, screen)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
-from clarinet_tui.launch.sweep import MOST, Grid, expand, nested, parse_seeds, sweep_command
+from clarinet_tui.queue.sweep import MOST, Grid, expand, nested, parse_seeds, sweep_command
 from clarinet_tui.ui.launch_form import Form, settings_offered, typed, values_of
 from core.config import Field, RunConfig, merge
 from core.errors import InputError

@@ -40,7 +40,7 @@ class Form:
 
 def form_of(config: RunConfig) -> Form:
     """The form that makes this run again. A method that is not installed here is an InputError."""
-    from clarinet_tui.launch.sweep import flattened
+    from clarinet_tui.queue.sweep import flattened
     from core.resolve import settings_of
 
     said = dict(flattened(settings_of(config)))

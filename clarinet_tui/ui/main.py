@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from clarinet_tui.ui.feed.history import FPS
+from clarinet_tui.ui.feed.history_feed import FPS
 
 SLOWEST, FASTEST = 0.2, 10.0
 """Updates a second, at least and at most."""
@@ -56,8 +56,8 @@ def _look_for_garbage() -> None:
 
 def _find(runs_dir: Path, runs: Sequence[str]) -> tuple[str, ...] | None:
     """The ids of those runs, each once; or a sentence and None."""
-    from clarinet_tui.journal.directory import find_run
-    from clarinet_tui.ui.session import MOST_OVERLAID
+    from clarinet_tui.runs.directory import find_run
+    from clarinet_tui.ui.app_state import MOST_OVERLAID
     from core.errors import InputError
 
     try:

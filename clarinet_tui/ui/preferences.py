@@ -82,7 +82,7 @@ class Keeper:
             self._writer.join(PATIENCE)
 
     def _write(self) -> None:
-        from clarinet_tui.journal.files import replace_file
+        from clarinet_tui.runs.atomic_files import replace_file
 
         while True:
             with self._lock:

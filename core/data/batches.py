@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.data.streams import stream
+from core.random_streams import stream
 
 GIGABYTE = 1024**3
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from core.data.arrays import count_images
-from core.data.forms import GET, MNIST_FILES, MNISTM_FILES, PUBLISHED, SYNTH_FILES, Form, find_form
-from core.data.made import TEST, TRAIN, read_record
+from core.data.formats import GET, MNIST_FILES, MNISTM_FILES, PUBLISHED, SYNTH_FILES, Form, find_form
+from core.data.generated import TEST, TRAIN, read_record
+from core.data.npz import count_images
 from core.errors import InputError
 from core.tasks import BY_NAME, Domain
 

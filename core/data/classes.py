@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.data.folders import class_order
-from core.data.parts import DomainParts, Labels, Mask, Part
+from core.data.image_folders import class_order
+from core.data.splits import DomainParts, Labels, Mask, Part
 from core.errors import InputError
 
 

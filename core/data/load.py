@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.data.classes import Coded, check_source, recode, settle_classes
-from core.data.complementary import complementary_mask
-from core.data.fit import settle_shape
-from core.data.known import read_known, shuffle_split
-from core.data.own import read_own
-from core.data.parts import DomainParts, Part
-from core.data.pictures import Progress, gather
+from core.data.complementary_labels import complementary_mask
+from core.data.custom_domains import read_own
+from core.data.digit_domains import read_known, shuffle_split
+from core.data.image_sources import Progress, gather
 from core.data.scratch import Scratch
-from core.data.sets import ImageSet, Shape, TaskData
-from core.data.streams import stream
+from core.data.splits import DomainParts, Part
+from core.data.task_data import ImageSet, Shape, TaskData
+from core.data.task_shape import settle_shape
 from core.errors import InputError
+from core.random_streams import stream
 from core.resolve import data_seed
 from core.tasks import Domain, parse_task
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.digits import Digits
-from core.data.folders import SUFFIXES
-from core.data.made import Made, Record
-from core.data.parts import Part
-from core.data.pictures import Files, open_picture
-from core.data.streams import stream
+from core.data.digit_files import Digits
+from core.data.generated import Made, Record
+from core.data.image_folders import SUFFIXES
+from core.data.image_sources import Files, open_picture
+from core.data.splits import Part
 from core.errors import InputError
+from core.random_streams import stream
 
 RECIPE = 1
 SIDE = 28

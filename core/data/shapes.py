@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.sets import Shape
+from core.data.task_data import Shape
 
 LUMA = (0.299, 0.587, 0.114)
 """ITU-R 601: how bright red, green and blue are."""

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.digits import Digits
-from core.data.glyphs import glyph
-from core.data.made import Made, Record
-from core.data.scenes import Scenes, draw_scenes
-from core.data.streams import stream
+from core.data.digit_files import Digits
+from core.data.generated import Made, Record
+from core.data.synth_glyphs import glyph
+from core.data.synth_scenes import Scenes, draw_scenes
+from core.random_streams import stream
 
 if TYPE_CHECKING:
     from PIL.Image import Image

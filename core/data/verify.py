@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 
 from core.data.classes import recode
-from core.data.forms import MNIST_RAW, PUBLISHED, Form, find_form
-from core.data.known import CLASSES, missing, read_form
-from core.data.made import read_record
-from core.data.parts import Part
+from core.data.digit_domains import CLASSES, missing, read_form
+from core.data.formats import MNIST_RAW, PUBLISHED, Form, find_form
+from core.data.generated import read_record
 from core.data.scratch import Scratch
+from core.data.splits import Part
 from core.errors import InputError
 from core.tasks import BY_NAME
 
@@ -57,7 +57,7 @@ def _checksums(name: str, data_dir: Path, form: Form) -> Iterator[Finding]:
     """torchvision's files byte for byte; others have no published checksum."""
     if form.kind != "torchvision":
         return
-    from core.data.fetch import downloads, md5_of
+    from core.data.download import downloads, md5_of
 
     if name == "mnist":
         expected = {data_dir / name / MNIST_RAW / file: md5 for file, md5 in MNIST_MD5.items()}

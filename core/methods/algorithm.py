@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from core.config import RunConfig
-from core.data.streams import stream
 from core.errors import InputError
 from core.methods.registry import StageSpec, told
 from core.networks import Classifier, Discriminator, build_classifier, build_discriminator, use_generator
-from core.plan import StagePlan
+from core.random_streams import stream
+from core.training.plan import StagePlan
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -26,7 +26,7 @@ class Problem:
     """What an algorithm is given to work on."""
 
     config: RunConfig
-    stage: StagePlan
+    stage_plan: StagePlan
     shape: tuple[int, int, int]
     classes: int
     priors: Tensor
@@ -45,7 +45,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Outputs:
     """What G and F make of a batch of one domain."""
 
     features: Tensor
@@ -81,7 +81,7 @@ class Algorithm(ABC):
         """One iteration; `adaptation_step` counts from 1 once adaptation has begun and is 0 before."""
 
     def stream(self, name: str) -> int:
-        return stream(self.problem.stage.seed, self.problem.stage.spec.name, name)
+        return stream(self.problem.stage_plan.seed, self.problem.stage_plan.spec.name, name)
 
     def _build_classifier(self) -> Classifier:
         problem = self.problem
@@ -110,7 +110,7 @@ class Algorithm(ABC):
         """An optimizer of the run's own momentum and weight decay, kept in checkpoints under `name`."""
         stage1, config = self.config.stage1, self.config
         kind = config.optimizer if kind == "same" else kind
-        source = stage1 if self.problem.stage.spec.stage1 else config
+        source = stage1 if self.problem.stage_plan.spec.stage1 else config
         parameters = [parameter for module in modules for parameter in module.parameters()]
         self.rates[name] = rate
         self.optimizers[name] = make_optimizer(kind, parameters, rate, source.momentum, source.weight_decay)
@@ -120,26 +120,26 @@ class Algorithm(ABC):
         """The learning rates of an iteration, where they fall: a function of its number, so that resuming is exact."""
         if self.config.rate_decay == "none":
             return
-        done, length = self.problem.stage.phase_of(iteration)
+        done, length = self.problem.stage_plan.phase_of(iteration)
         for name, optimizer in self.optimizers.items():
             for group in optimizer.param_groups:
                 group["lr"] = self.rates[name] * (1 - done / length)
 
-    def see(self, source: Tensor, target: Tensor | None) -> tuple[Seen, Seen | None]:
+    def forward(self, source: Tensor, target: Tensor | None) -> tuple[Outputs, Outputs | None]:
         """G and F on both domains: together where batch-norm mixes them, apart where that saves a backward pass."""
         if target is None or not self.classifier.has_batch_norm:
             return self._see(source), None if target is None else self._see(target)
         both = self._see(torch.cat((source, target)))
         split = len(source)
         return (
-            Seen(both.features[:split], both.logits[:split]),
-            Seen(both.features[split:], both.logits[split:]),
+            Outputs(both.features[:split], both.logits[:split]),
+            Outputs(both.features[split:], both.logits[split:]),
         )
 
-    def _see(self, images: Tensor) -> Seen:
+    def _see(self, images: Tensor) -> Outputs:
         with self.autocast():
             features, logits = self.classifier(images)
-        return Seen(self.full(features), self.full(logits))
+        return Outputs(self.full(features), self.full(logits))
 
     def full(self, computed: Tensor) -> Tensor:
         """What autocast has computed, in the precision that losses need."""
@@ -151,7 +151,7 @@ class Algorithm(ABC):
 
     def strength(self, adaptation_step: int, delay_epochs: int = 0) -> float:
         """λ = 2/(1+exp(-10·i/horizon)) - 1, rising from 0 to 1."""
-        stage = self.problem.stage
+        stage = self.problem.stage_plan
         i = max(0, adaptation_step - delay_epochs * stage.iterations_per_epoch)
         horizon = self.config.lambda_horizon or stage.adaptation_iterations
         return 2 / (1 + math.exp(-10 * i / horizon)) - 1

@@ -1,7 +1,7 @@
 """CDAN_E (Long et al. 2018): cross-entropy, and a discriminator of features times predictions that weighs certainty."""
 
-from core.methods.adversary import oppose
-from core.methods.algorithm import Seen
+from core.methods.algorithm import Outputs
+from core.methods.objectives import adversarial_objective
 from core.methods.supervised import Adaptation, Supervised
 
 
@@ -9,5 +9,5 @@ class CDANE(Supervised):
     adversarial = True
     conditional = True
 
-    def adapt(self, source: Seen, target: Seen, adaptation_step: int) -> Adaptation:
-        return oppose(self, self.discriminator, source, target, adaptation_step)
+    def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation:
+        return adversarial_objective(self, self.discriminator, source, target, adaptation_step)

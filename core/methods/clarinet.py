@@ -6,9 +6,9 @@ and `discriminator_rate`, T_s is `warmup_epochs`. The ablations are other settin
 
 import torch
 
-from core.methods.adversary import oppose
 from core.methods.algorithm import Algorithm, Batch, Measured, Problem, descend
 from core.methods.complementary import learn
+from core.methods.objectives import adversarial_objective
 
 
 class Clarinet(Algorithm):
@@ -40,7 +40,7 @@ class Clarinet(Algorithm):
         shared = adapting and self.config.shared_forward
 
         # Lines 6-7: the complementary loss of each class and of the whole batch.
-        source, target = self.see(batch.source, batch.target if shared or self._warms_up(adapting) else None)
+        source, target = self.forward(batch.source, batch.target if shared or self._warms_up(adapting) else None)
         loss, measured = learn(self.config, source.logits, batch.weights, self.problem.priors)
         gradients = torch.autograd.grad(loss, self.fg, retain_graph=shared)
 
@@ -50,11 +50,11 @@ class Clarinet(Algorithm):
 
         if not shared:
             descend(self.fg_step, self.fg, gradients)  # lines 8-13, before the adversarial part sees G and F
-            source, target = self.see(batch.source, batch.target)
+            source, target = self.forward(batch.source, batch.target)
 
         # Line 15: L_adv; its gradient reaches G and F as -λ∇L_adv.
         assert target is not None
-        adversarial, more, strength = oppose(self, self.discriminator, source, target, adaptation_step)
+        adversarial, more, strength = adversarial_objective(self, self.discriminator, source, target, adaptation_step)
         both = torch.autograd.grad(adversarial, [*self.fg, *self.d])
 
         if shared:

@@ -4,14 +4,14 @@ import torch
 
 from core.losses.adversarial import adversarial_loss, discriminator_accuracy
 from core.losses.reversal import reverse_gradient
-from core.methods.algorithm import Seen
+from core.methods.algorithm import Outputs
 from core.methods.supervised import Adaptation, Supervised
 
 
 class DANN(Supervised):
     adversarial = True
 
-    def adapt(self, source: Seen, target: Seen, adaptation_step: int) -> Adaptation:
+    def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation:
         strength = self.strength(adaptation_step)
         with self.autocast():
             scores = [self.discriminator(reverse_gradient(seen.features, strength)) for seen in (source, target)]

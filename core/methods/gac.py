@@ -15,7 +15,7 @@ class GAC(Algorithm):
 
     def step(self, batch: Batch, adaptation_step: int) -> Measured:
         assert batch.weights is not None
-        source, _ = self.see(batch.source, None)
+        source, _ = self.forward(batch.source, None)
         loss, measured = learn(self.config, source.logits, batch.weights, self.problem.priors)
         descend(self.fg_step, self.fg, torch.autograd.grad(loss, self.fg))
         return Measured(measured, {"classifier_rate": self.fg_step.param_groups[0]["lr"]})

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from core.methods.algorithm import Algorithm, Batch, Measured, Problem, Seen, descend
+from core.methods.algorithm import Algorithm, Batch, Measured, Outputs, Problem, descend
 
 Adaptation = tuple[Tensor, dict[str, Tensor], float]
 
@@ -25,13 +25,13 @@ class Supervised(Algorithm):
             kind, rate = config.discriminator_optimizer, config.discriminator_rate
             self.steps.append(self.optimize("discriminator", [self.discriminator], kind, rate))
 
-    def adapt(self, source: Seen, target: Seen, adaptation_step: int) -> Adaptation | None:
+    def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation | None:
         """The term that brings the domains together, what was measured of it, and its λ; None adapts nothing."""
         return None
 
     def step(self, batch: Batch, adaptation_step: int) -> Measured:
         assert batch.labels is not None
-        source, target = self.see(batch.source, batch.target)
+        source, target = self.forward(batch.source, batch.target)
         loss = functional.cross_entropy(source.logits, batch.labels)
         measured = {"classification_loss": loss}
         known = {f"{name}_rate": optimizer.param_groups[0]["lr"] for name, optimizer in self.optimizers.items()}

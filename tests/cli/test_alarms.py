@@ -10,8 +10,8 @@ from clarinet_tui.cli import completion
 from clarinet_tui.cli.main import app
 from core.errors import InputError
 from core.events import Alarmed
-from tests.history.made import history, make_run, say
-from tests.journal.said import started
+from tests.support.events import started
+from tests.support.histories import history, make_run, say
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.compare import compare
 from core.errors import InputError
-from tests.evidence.made import finished
+from tests.support.finished_runs import finished
 
 app = typer.Typer()
 app.command()(compare)

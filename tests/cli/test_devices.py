@@ -15,7 +15,7 @@ from typing import IO, Any
 import pytest
 
 from tests.cli.test_run import CLARINET
-from tests.launch.standin import ELSEWHERE, UUIDS, build, environment
+from tests.support.nvml import ELSEWHERE, UUIDS, build, environment
 
 HOSTILE = "\x1b[31mred"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
-from tests.history.made import history, make_run
+from tests.support.histories import history, make_run
 
 VERDICTS = {"good": "✓", "warning": "!", "bad": "✗"}
 

@@ -10,14 +10,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
-from clarinet_tui.journal.annotations import add_tag, set_note
-from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.runs.annotations import add_tag, set_note
+from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from core.events import Event, Finished
 from tests.cli.test_history import clarinet as as_process
-from tests.history.made import history, make_run, say
-from tests.journal.hostile import archive, link
-from tests.journal.said import evaluation, started, step
+from tests.support.events import evaluation, started, step
+from tests.support.histories import history, make_run, say
+from tests.support.hostile_archives import archive, link
 
 END = Finished(iteration=3, epoch=1, target_accuracy=None, source_accuracy=None)
 

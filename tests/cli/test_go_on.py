@@ -8,14 +8,14 @@ from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli import run as commands
 from clarinet_tui.cli.main import app
-from clarinet_tui.journal.queue import read_queue
-from clarinet_tui.launch import requests
-from clarinet_tui.launch.device import Device, Process
-from clarinet_tui.launch.requests import Wishes
+from clarinet_tui.devices.device import Device, Process
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.queue_file import read_queue
+from clarinet_tui.queue.requests import Wishes
 from core.errors import InputError
 from core.events import Finished, Stopped
-from tests.history.made import make_run, say
-from tests.journal.said import started
+from tests.support.events import started
+from tests.support.histories import make_run, say
 
 WORDS = ["run", "--headless", "--preset", "smoke", "--task", "Y->D", "--run-id", "job17"]
 BUSY = Device(key="GPU-a", label="cuda:0", name="A100", processes=(Process(pid=1, owner="ann"),))
@@ -58,7 +58,7 @@ def test_a_requeued_job_goes_on_where_there_are_fewer_cores(tmp_path: Path, monk
 def test_a_resumed_run_sees_only_a_gpu_that_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, became: list[tuple[list[str], dict[str, str]]]
 ) -> None:
-    monkeypatch.setattr("clarinet_tui.launch.devices.list_devices", lambda **_: [BUSY, FREE, CPU])
+    monkeypatch.setattr("clarinet_tui.devices.local.list_devices", lambda **_: [BUSY, FREE, CPU])
     run = make_run(tmp_path, device="cuda:0,1")
     say(run, [started(), Stopped(iteration=1)])
     clarinet(tmp_path, "run", "--headless", "--resume", run.id)

@@ -11,12 +11,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
-from clarinet_tui.journal.annotations import add_tag
+from clarinet_tui.runs.annotations import add_tag
 from core.events import Failed, Finished
 from tests.cli.test_run import CLARINET, environment
-from tests.history.made import history, make_run, say
 from tests.history.test_states import hold_as
-from tests.journal.said import evaluation, resumed, started, step
+from tests.support.events import evaluation, resumed, started, step
+from tests.support.histories import history, make_run, say
 
 
 def clarinet(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.writer import JournalWriter
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Event, Finished
 from tests.cli.test_history import clarinet
 from tests.cli.test_run import CLARINET, environment
-from tests.history.made import make_run, say
-from tests.journal.said import evaluation, started, step
+from tests.support.events import evaluation, started, step
+from tests.support.histories import make_run, say
 
 FINISHED = Finished(iteration=300, epoch=3, target_accuracy=50.0, source_accuracy=None, seconds=9.0)
 
@@ -96,7 +96,7 @@ def test_following_waits_for_the_run_survives_rotation_and_ends_with_it(run: Run
 WORKER = """
 import sys
 from pathlib import Path
-from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory
 with RunDirectory(Path(sys.argv[1]), sys.argv[2]).hold():
     print(flush=True)
     sys.stdin.read()

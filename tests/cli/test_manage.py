@@ -8,15 +8,15 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
-from clarinet_tui.journal.process import myself
-from clarinet_tui.journal.queue import change_queue, read_queue
-from clarinet_tui.launch import requests
-from clarinet_tui.launch.device import Device
-from clarinet_tui.launch.presence import SUPERVISOR_LOCK
+from clarinet_tui.devices.device import Device
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.queue_file import change_queue, read_queue
+from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
+from clarinet_tui.runs.process import myself
 from core.errors import InputError
 from core.events import Finished, Stopped
-from tests.history.made import history, make_run, say
-from tests.journal.said import started, step
+from tests.support.events import started, step
+from tests.support.histories import history, make_run, say
 
 
 @pytest.fixture(autouse=True)
@@ -211,7 +211,7 @@ def test_slots_of_a_device_that_is_not_here_are_refused_and_nothing_is_changed(r
 
 def test_slots_of_one_gpu_are_kept_under_its_uuid(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gpus = [Device(key=f"GPU-{name}", label=f"cuda:{number}", name="A100") for number, name in enumerate("ab")]
-    monkeypatch.setattr("clarinet_tui.launch.devices.list_devices", lambda **_: gpus)
+    monkeypatch.setattr("clarinet_tui.devices.local.list_devices", lambda **_: gpus)
     done("queue", "slots", "cuda:1=2", "GPU-a=3")
     assert read_queue(runs).slots == {"GPU-b": 2, "GPU-a": 3}
     assert [read_queue(runs).slots_of(gpu.key) for gpu in gpus] == [3, 2]

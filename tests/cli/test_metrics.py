@@ -17,8 +17,8 @@ from core.errors import InputError
 from core.events import Event
 from tests.cli.test_history import clarinet
 from tests.cli.test_run import CLARINET, environment
-from tests.history.made import history, make_run, say
-from tests.journal.said import evaluation, started, step
+from tests.support.events import evaluation, started, step
+from tests.support.histories import history, make_run, say
 
 
 def said() -> Iterator[Event]:

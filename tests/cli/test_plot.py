@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.cli.plot import AXES, BandName, BudgetName
-from clarinet_tui.evidence.course import AXES as KNOWN_AXES
 from clarinet_tui.evidence.figures.budget import BUDGETS
-from clarinet_tui.evidence.figures.drawing import BANDS
+from clarinet_tui.evidence.figures.figure import BANDS
+from clarinet_tui.evidence.training_cost import AXES as KNOWN_AXES
 from tests.cli.test_history import clarinet, here
-from tests.evidence.trained import trained
+from tests.support.trained_runs import trained
 
 
 @pytest.fixture

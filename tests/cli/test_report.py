@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from clarinet_tui.journal.process import host_name
+from clarinet_tui.runs.process import host_name
 from tests.cli.test_history import clarinet, here
-from tests.evidence.trained import trained
+from tests.support.trained_runs import trained
 
 
 def test_a_page_is_written_with_the_commands_that_make_its_runs(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.core.tiny import tiny_images
+from tests.support.tiny import tiny_images
 
 CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
 QUICKLY = ["--preset", "smoke", "--set", "batch_size=8", "--set", "source_size=0", "--set", "threads=1"]

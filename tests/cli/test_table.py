@@ -6,7 +6,7 @@ from pathlib import Path
 from clarinet_tui.cli.table import Select
 from clarinet_tui.evidence.selection import RULES
 from tests.cli.test_history import clarinet
-from tests.evidence.made import finished
+from tests.support.finished_runs import finished
 
 
 def test_the_board_as_text_and_for_programs(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli import verify as cli
 from clarinet_tui.cli.main import app
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.environment import read_environment
-from clarinet_tui.launch.repetition import Repetition
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.environment import read_environment
+from clarinet_tui.verify.comparison import Repetition
 from core.errors import InputError
-from tests.history.made import make_run, say
-from tests.journal.said import started, step
-from tests.launch.nursery import lived
-from tests.launch.workers import make_task, tiny_run
+from tests.support.child_processes import lived
+from tests.support.events import started, step
+from tests.support.histories import make_run, say
+from tests.support.workers import make_task, tiny_run
 
 
 @pytest.fixture(scope="module")

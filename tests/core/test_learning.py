@@ -7,7 +7,7 @@ import pytest
 
 from core.events import Evaluated
 from core.resolve import resolve
-from core.train import train
+from core.training.train import train
 
 pytestmark = pytest.mark.digits
 

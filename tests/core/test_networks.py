@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
-from core.data.vision import torchvision
+from core.data.torchvision_import import torchvision
 from core.errors import InputError
 from core.networks import (
     ChannelDropout,

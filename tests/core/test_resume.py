@@ -8,7 +8,6 @@ import msgspec
 import pytest
 import torch
 
-from core.checkpoint import FORMAT, NAME, PREVIOUS, load
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import (
@@ -22,8 +21,9 @@ from core.events import (
     Stopped,
 )
 from core.methods import METHODS
-from core.train import train
-from tests.core.tiny import repeatable, steps, tiny_config, tiny_data
+from core.training.checkpoint import FORMAT, NAME, PREVIOUS, load
+from core.training.train import train
+from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 
 DATA = tiny_data()
 SPOKEN = (Checkpointed, Stopped, Resumed)
@@ -119,7 +119,7 @@ def test_a_full_disk_costs_a_checkpoint_and_not_the_run(tmp_path: Path, monkeypa
         if error := next(refusals, None):
             raise error
 
-    monkeypatch.setattr("core.checkpoint.os.fsync", fsync)
+    monkeypatch.setattr("core.training.checkpoint.os.fsync", fsync)
     events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
     notices = [event.message for event in events if isinstance(event, Noticed)]
     assert notices == ["there was no room for a checkpoint (No space left on device): make some"] * 3

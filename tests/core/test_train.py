@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from core.checkpoint import NAME, load
 from core.config import RunConfig
-from core.data.sets import TaskData
+from core.data.task_data import TaskData
 from core.errors import InputError
 from core.events import (
     METRICS,
@@ -28,8 +27,9 @@ from core.events import (
     plain,
 )
 from core.methods import METHODS
-from core.train import train
-from tests.core.tiny import repeatable, steps, tiny_config, tiny_data
+from core.training.checkpoint import NAME, load
+from core.training.train import train
+from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 
 DATA = tiny_data()
 

@@ -14,18 +14,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.checkpoint import NAME, load
 from core.config import RunConfig
 from core.data.batches import Shuffled
-from core.data.complementary import label_weights
-from core.data.sets import ImageSet, TaskData
+from core.data.complementary_labels import label_weights
+from core.data.task_data import ImageSet, TaskData
 from core.events import Stepped
 from core.methods.algorithm import Algorithm
 from core.networks import Dropout
 from core.resolve import resolve
-from core.train import train
-from tests.core.tiny import CLASSES, steps, tiny_data
-from tests.core.transcription import (
+from core.training.checkpoint import NAME, load
+from core.training.train import train
+from tests.support.tiny import CLASSES, steps, tiny_data
+from tests.support.transcription import (
     PAPER,
     READINGS,
     Adapt,
@@ -117,7 +117,7 @@ def compute_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "core.data.batches.normalise", lambda images, _: images.permute(0, 3, 1, 2).double() / 127.5 - 1
     )
-    monkeypatch.setattr("core.material.label_weights", lambda mask: weights(mask).astype(np.float64))
+    monkeypatch.setattr("core.training.device_data.label_weights", lambda mask: weights(mask).astype(np.float64))
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from clarinet_tui.evidence.board import Board, make_board
-from clarinet_tui.evidence.cells import Cell
+from clarinet_tui.evidence.board_cells import Cell
 from clarinet_tui.evidence.published import METHODS
 from clarinet_tui.evidence.statistics import Summary
 from core.errors import InputError
 from core.tasks import PAPER_TASKS
-from tests.evidence.made import archive_of, finished
-from tests.history.made import make_run
+from tests.support.finished_runs import archive_of, finished
+from tests.support.histories import make_run
 
 
 def board_of(runs_dir: Path, query: str = "", **options: Any) -> Board:

@@ -12,9 +12,9 @@ from clarinet_tui.evidence.comparison import Comparison, compare_queries, compar
 from clarinet_tui.evidence.statistics import Summary
 from clarinet_tui.evidence.terminal.comparison import comparison_object, comparison_view
 from core.errors import InputError
-from tests.evidence.made import archive_of, finished
-from tests.evidence.trained import trained
-from tests.history.made import make_run
+from tests.support.finished_runs import archive_of, finished
+from tests.support.histories import make_run
+from tests.support.trained_runs import trained
 
 CLARINET = (83.1, 84.9, 82.6, 83.3, 84.2)
 CDAN = (71.2, 73.9, 70.4, 71.9, 70.1)

@@ -13,13 +13,13 @@ import pytest
 from rich.console import Console
 
 from clarinet_tui.evidence.board import Board, make_board
-from clarinet_tui.evidence.latex import escaped, to_latex
-from clarinet_tui.evidence.machine import to_csv, to_json
-from clarinet_tui.evidence.markdown import to_markdown
+from clarinet_tui.evidence.board_export import to_csv, to_json
+from clarinet_tui.evidence.board_latex import escaped, to_latex
+from clarinet_tui.evidence.board_markdown import to_markdown
 from clarinet_tui.evidence.terminal.board import board_view
-from tests.evidence.made import archive_of, finished
-from tests.evidence.trained import trained
-from tests.history.made import make_run
+from tests.support.finished_runs import archive_of, finished
+from tests.support.histories import make_run
+from tests.support.trained_runs import trained
 
 
 @pytest.fixture

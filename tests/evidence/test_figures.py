@@ -10,18 +10,18 @@ from rich.console import Console
 from clarinet_tui.evidence.figures.accuracy import accuracy
 from clarinet_tui.evidence.figures.budget import budget
 from clarinet_tui.evidence.figures.confusion import confusion
-from clarinet_tui.evidence.figures.drawing import Drawing, Line, Matrix, Panel, as_object, slots
+from clarinet_tui.evidence.figures.figure import Drawing, Line, Matrix, Panel, as_object, slots
+from clarinet_tui.evidence.figures.figure_runs import choose
 from clarinet_tui.evidence.figures.losses import losses
-from clarinet_tui.evidence.figures.paint import FORMATS, Format, paint
-from clarinet_tui.evidence.figures.sides import choose
+from clarinet_tui.evidence.figures.matplotlib_output import FORMATS, Format, paint
 from clarinet_tui.evidence.figures.style import DARK, MARKERS, PRINT
 from clarinet_tui.evidence.terminal.dots import BRAILLE, SIGNS, Dots, dots_for
-from clarinet_tui.evidence.terminal.plot import MARKS, terminal_view
+from clarinet_tui.evidence.terminal.figure import MARKS, terminal_view
 from clarinet_tui.evidence.terminal.ticks import ticks
 from core.errors import InputError
 from tests.cli.test_imports import HEAVY, loaded_by
-from tests.evidence.made import archive_of, finished
-from tests.evidence.trained import trained
+from tests.support.finished_runs import archive_of, finished
+from tests.support.trained_runs import trained
 
 
 def lines_of(drawing: Drawing) -> list[tuple[Panel, Line]]:

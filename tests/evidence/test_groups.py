@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from clarinet_tui.evidence.groups import grouped, why_apart
-from clarinet_tui.evidence.records import OWN, Code, code_of, settings_of
+from clarinet_tui.evidence.run_records import OWN, Code, code_of, settings_of
 from core.resolve import resolve
-from tests.evidence.made import archive_of, finished
-from tests.history.made import make_run
+from tests.support.finished_runs import archive_of, finished
+from tests.support.histories import make_run
 
 
 def ids(runs_dir: Path, *, by_commit: bool = False) -> list[set[str]]:

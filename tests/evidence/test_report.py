@@ -7,19 +7,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clarinet_tui.evidence.records import Archive
 from clarinet_tui.evidence.report.content import Report, make_report
 from clarinet_tui.evidence.report.html import to_html
 from clarinet_tui.evidence.report.markup import Markup, folded, row, tag, text
+from clarinet_tui.evidence.run_records import Archive
 from clarinet_tui.evidence.selection import Rule
 from clarinet_tui.evidence.sides import sides_of
-from clarinet_tui.journal.annotations import add_tag, set_note
-from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.runs.annotations import add_tag, set_note
+from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from tests.cli.test_imports import HEAVY, loaded_by
-from tests.evidence.browser import DESKTOP, PHONE, chromium, opened
-from tests.evidence.made import archive_of
-from tests.evidence.trained import trained
+from tests.support.browser import DESKTOP, PHONE, chromium, opened
+from tests.support.finished_runs import archive_of
+from tests.support.trained_runs import trained
 
 NASTY = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\u202egnp</style></title>"
 SAFE_TAGS = """html head meta title style body header nav main section footer h1 h2 h3 p a b small span ul li table

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.results import check, write
-from clarinet_tui.journal.process import host_name
+from clarinet_tui.runs.process import host_name
 from core.errors import InputError
-from tests.evidence.trained import trained
+from tests.support.trained_runs import trained
 
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 FILES = "accuracy.svg board.csv board.md board.tex comparison.txt report.html"

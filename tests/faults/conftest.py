@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.feeding import directory
-from tests.faults.scale import SOAK
+from tests.support.scale import SOAK
+from tests.support.supervised import directory
 
 TURNS = 5
 

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from clarinet_tui.journal.holding import read_holder
-from clarinet_tui.journal.queue import change_queue, read_queue
-from tests.faults.feeding import begun, feed, logs, make, present, put, until, word
-from tests.faults.scale import rounds
-from tests.launch.workers import start
+from clarinet_tui.queue.queue_file import change_queue, read_queue
+from clarinet_tui.runs.lock import read_holder
+from tests.support.scale import rounds
+from tests.support.supervised import begun, feed, logs, make, present, put, until, word
+from tests.support.workers import start
 
 Process = subprocess.Popen[Any]
 

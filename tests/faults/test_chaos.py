@@ -13,17 +13,17 @@ import pytest
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all, reindex
 from clarinet_tui.history.states import refresh_states
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.holding import read_holder
-from clarinet_tui.journal.process import send_signal
-from clarinet_tui.journal.queue import change_queue, read_queue
-from clarinet_tui.launch import requests
-from clarinet_tui.launch.presence import supervisor
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.queue_file import change_queue, read_queue
+from clarinet_tui.queue.supervisor_process import supervisor
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.lock import read_holder
+from clarinet_tui.runs.process import send_signal
 from core.errors import InputError
-from tests.faults.feeding import feed, logs, make, put, until, word
-from tests.faults.scale import rounds
-from tests.history.made import content, history
-from tests.launch.workers import records
+from tests.support.histories import content, history
+from tests.support.scale import rounds
+from tests.support.supervised import feed, logs, make, put, until, word
+from tests.support.workers import records
 
 STEPS = 40
 

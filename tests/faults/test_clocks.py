@@ -7,19 +7,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from clarinet_tui.devices.local import Device
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.history.states import refresh_states
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.environment import write_environment
-from clarinet_tui.journal.process import myself
-from clarinet_tui.journal.queue import Entry, change_queue, read_queue
-from clarinet_tui.launch.devices import Device
-from clarinet_tui.launch.supervisor import LINGER, SETTLE, Supervisor
+from clarinet_tui.queue.queue_file import Entry, change_queue, read_queue
+from clarinet_tui.queue.supervisor import LINGER, SETTLE, Supervisor
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.environment import write_environment
+from clarinet_tui.runs.process import myself
 from core.events import Finished
-from tests.faults.feeding import make, put
-from tests.history.made import history, say
-from tests.journal.said import resumed, started, step
+from tests.support.events import resumed, started, step
+from tests.support.histories import history, say
+from tests.support.supervised import make, put
 
 DAY = 86_400.0
 CPU = Device(key="cpu", label="cpu", name="a CPU")

@@ -11,19 +11,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clarinet_tui.journal.annotations import add_tag
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.process import Holder, alive, ask_to_stop, myself, process_start, send_signal
-from clarinet_tui.journal.queue import read_queue
-from clarinet_tui.launch import requests
-from clarinet_tui.launch.presence import SUPERVISOR_LOCK
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.queue_file import read_queue
+from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
+from clarinet_tui.runs.annotations import add_tag
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.process import Holder, alive, ask_to_stop, myself, process_start, send_signal
 from core.errors import InputError
-from tests.faults.disks import read_only
-from tests.faults.feeding import begun, fed, logs, make, present, put, recorded, state, until, word
-from tests.history.made import say
-from tests.journal.said import started, step
-from tests.launch.nursery import born, lived
-from tests.launch.workers import make_task, said, tiny_run
+from tests.support.child_processes import born, lived
+from tests.support.disks import read_only
+from tests.support.events import started, step
+from tests.support.histories import say
+from tests.support.supervised import begun, fed, logs, make, present, put, recorded, state, until, word
+from tests.support.workers import make_task, said, tiny_run
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def test_a_run_that_cannot_be_written_is_told_and_keeps_nobody_waiting(
         assert (begun(spoilt), word(sound)) == ([], "finished")
         assert "run spoilt: the worker could not be started" in logs(runs)
         words = ["spoilt", "--runs-dir", str(runs), "--data-dir", str(runs)]
-        command = [sys.executable, "-P", "-m", "clarinet_tui.launch.worker", *words]
+        command = [sys.executable, "-P", "-m", "clarinet_tui.worker.main", *words]
         worker = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert (worker.returncode, len(worker.stderr.splitlines())) == (2, 1)
         assert "spoilt/lock: cannot be written" in worker.stderr
@@ -153,7 +153,17 @@ def test_a_worker_that_saves_itself_is_asked_once_by_whoever_asks(runs: Path) ->
     """Not from the queue: `clarinet stop` speaks to the worker itself."""
     run = make(runs, "one", "steps=100000 saves=0.5")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-P", "-m", "tests.faults.standin", "one", "--runs-dir", str(runs), "--device", "cpu"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "tests.support.fault_worker",
+        "one",
+        "--runs-dir",
+        str(runs),
+        "--device",
+        "cpu",
+    ]
     with subprocess.Popen(command, env=environment) as worker:
         until(lambda: begun(run) and run.journal.exists(), runs)
         for _ in range(3):

@@ -12,18 +12,19 @@ import pytest
 
 from clarinet_tui.history.database import VARIABLE, Database, HistoryError
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.journal.queue import read_queue
-from clarinet_tui.journal.writer import JournalWriter
-from clarinet_tui.launch import recorder, requests
-from clarinet_tui.launch.recorder import Recorder
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.queue_file import read_queue
+from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.worker import recorder
+from clarinet_tui.worker.recorder import Recorder
 from core.errors import InputError
 from core.events import Finished
-from tests.faults.disks import fill, small_disk
-from tests.faults.feeding import begun, directory, fed, logs, make, put, steps, until, word
-from tests.history.made import history
-from tests.journal.said import started, step
-from tests.launch.nursery import born
-from tests.launch.workers import make_task, said, tiny_run
+from tests.support.child_processes import born
+from tests.support.disks import fill, small_disk
+from tests.support.events import started, step
+from tests.support.histories import history
+from tests.support.supervised import begun, directory, fed, logs, make, put, steps, until, word
+from tests.support.workers import make_task, said, tiny_run
 
 
 def test_training_waits_for_room_and_loses_nothing(tmp_path: Path) -> None:
@@ -75,10 +76,10 @@ def test_a_history_without_room_costs_the_run_nothing_and_catches_up(
 LIMITED = """
 import resource, signal, sys, time
 from pathlib import Path
-from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.launch import recorder
 from core.events import Finished
-from tests.journal.said import started, step
+from tests.support.events import started, step
 
 runs, limit, told = Path(sys.argv[1]), resource.RLIMIT_FSIZE, []
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.queue import Entry, change_queue, read_queue
-from clarinet_tui.launch.devices import Device, list_devices
-from clarinet_tui.launch.executor import LocalExecutor
-from clarinet_tui.launch.supervisor import Supervisor
-from tests.faults.feeding import begun, fed, make, put, until
-from tests.launch.standin import BUSY, FREE, FULL, LARGE, build, environment, plug_in
+from clarinet_tui.devices.local import Device, list_devices
+from clarinet_tui.queue.executor import LocalExecutor
+from clarinet_tui.queue.queue_file import Entry, change_queue, read_queue
+from clarinet_tui.queue.supervisor import Supervisor
+from clarinet_tui.runs.directory import RunDirectory
+from tests.support.nvml import BUSY, FREE, FULL, LARGE, build, environment, plug_in
+from tests.support.supervised import begun, fed, make, put, until
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ class Started(LocalExecutor):
 @contextmanager
 def holding(run: RunDirectory) -> Iterator[int]:
     """A process that holds the run, as a worker does that another supervisor has started."""
-    code = "import sys; from pathlib import Path; from clarinet_tui.journal.directory import RunDirectory\n"
+    code = "import sys; from pathlib import Path; from clarinet_tui.runs.directory import RunDirectory\n"
     code += f"with RunDirectory(Path({str(run.runs_dir)!r}), {run.id!r}).hold(): print(flush=True); sys.stdin.read()"
     process = subprocess.Popen([sys.executable, "-P", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with process:

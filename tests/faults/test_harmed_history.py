@@ -14,14 +14,14 @@ import pytest
 
 from clarinet_tui.history.database import NAME, Database
 from clarinet_tui.history.ingest import ingest_all, reindex
-from clarinet_tui.journal.annotations import add_tag, set_note
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.queue import change_queue, read_queue
+from clarinet_tui.queue.queue_file import change_queue, read_queue
+from clarinet_tui.runs.annotations import add_tag, set_note
+from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from core.events import Finished
-from tests.faults.feeding import begun, fed, make, put, state, steps, until, word
-from tests.history.made import content, history, say
-from tests.journal.said import evaluation, started, step
+from tests.support.events import evaluation, started, step
+from tests.support.histories import content, history, say
+from tests.support.supervised import begun, fed, make, put, state, steps, until, word
 
 CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
 TABLES = ("runs", "evaluations", "iterations", "tags", "notes", "events")

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.journal.annotations import add_tag
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.queue import read_queue
+from clarinet_tui.queue.queue_file import read_queue
+from clarinet_tui.runs.annotations import add_tag
+from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from core.events import Failed, Noticed
 from core.resolve import resolve
-from tests.faults.feeding import fed, make, put, until
-from tests.history.made import say
-from tests.journal.said import started, step
-from tests.launch.workers import make_task, tiny_run
+from tests.support.events import started, step
+from tests.support.histories import say
+from tests.support.supervised import fed, make, put, until
+from tests.support.workers import make_task, tiny_run
 
 CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
 EVIL = "\x1b[31mred\x1b]0;title\x07[bold]x[/bold]'; DROP TABLE runs;--\u202e\x9b2J"

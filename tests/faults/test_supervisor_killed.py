@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.journal.process import listens
-from clarinet_tui.journal.queue import change_queue, read_queue
-from clarinet_tui.launch import requests
-from clarinet_tui.launch.presence import SUPERVISOR_LOCK
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.queue_file import change_queue, read_queue
+from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
+from clarinet_tui.runs.process import listens
 from core.errors import InputError
-from tests.faults.feeding import begun, fed, logs, make, present, put, state, steps, until, word
-from tests.faults.scale import rounds
-from tests.history.made import history
-from tests.launch.workers import said
+from tests.support.histories import history
+from tests.support.scale import rounds
+from tests.support.supervised import begun, fed, logs, make, present, put, state, steps, until, word
+from tests.support.workers import said
 
 
 def empty(runs: Path) -> bool:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.journal.directory import all_runs
-from clarinet_tui.journal.queue import read_queue
-from tests.faults.feeding import logs, present, state, until
-from tests.launch.workers import make_task, said
+from clarinet_tui.queue.queue_file import read_queue
+from clarinet_tui.runs.directory import all_runs
+from tests.support.supervised import logs, present, state, until
+from tests.support.workers import make_task, said
 
 
 @pytest.fixture

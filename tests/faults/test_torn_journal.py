@@ -6,14 +6,14 @@ import pytest
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.queue import Entry, read_queue
-from clarinet_tui.journal.reader import Damaged, last_word, read
-from clarinet_tui.launch import requests
-from clarinet_tui.launch.outcome import tries_again
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.queue_file import Entry, read_queue
+from clarinet_tui.queue.worker_exit import tries_again
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_reader import Damaged, last_word, read
 from core.events import Event, Finished, Noticed
-from tests.history.made import content, history, make_run, say
-from tests.journal.said import resumed, started, step
+from tests.support.events import resumed, started, step
+from tests.support.histories import content, history, make_run, say
 
 LAST: list[Event] = [
     step(4, {"complementary_loss": float("nan"), "lambda": 0.1}),

@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from clarinet_tui.journal.directory import RunDirectory
-from tests.faults.feeding import recorded
-from tests.faults.scale import rounds
-from tests.launch.nursery import born, lived
-from tests.launch.workers import make_task, records, said, tiny_run
+from clarinet_tui.runs.directory import RunDirectory
+from tests.support.child_processes import born, lived
+from tests.support.scale import rounds
+from tests.support.supervised import recorded
+from tests.support.workers import make_task, records, said, tiny_run
 
 KILLS = rounds(3, 20)
 EPOCHS = rounds(7, 40)

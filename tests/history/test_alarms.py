@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.history import batches
+from clarinet_tui.history import journal_batches as batches
 from clarinet_tui.history.database import NAME, Database
 from clarinet_tui.history.ingest import ingest_run, reindex
 from clarinet_tui.history.queries import Alarm, alarms, get_run, list_runs
 from clarinet_tui.history.query_language import QueryError
 from core.events import Alarmed, Event, Finished
-from tests.history.made import content, history, make_run, say
-from tests.journal.said import resumed, started, step
+from tests.support.events import resumed, started, step
+from tests.support.histories import content, history, make_run, say
 
 
 def alarm(kind: str, iteration: int, over: bool = False) -> Alarmed:

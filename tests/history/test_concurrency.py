@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.history import batches
+from clarinet_tui.history import journal_batches as batches
 from clarinet_tui.history.database import NAME, Database
 from clarinet_tui.history.ingest import ingest_all, reindex
-from clarinet_tui.journal.directory import RunDirectory, all_runs
-from clarinet_tui.journal.reader import read
-from clarinet_tui.journal.writer import JournalWriter
-from tests.history.made import content, history, make_run, say
-from tests.journal.said import evaluation, resumed, started, step
+from clarinet_tui.runs.directory import RunDirectory, all_runs
+from clarinet_tui.runs.journal_reader import read
+from clarinet_tui.runs.journal_writer import JournalWriter
+from tests.support.events import evaluation, resumed, started, step
+from tests.support.histories import content, history, make_run, say
 
 INGEST = """
 import sys
@@ -178,7 +178,7 @@ def test_interrupted_inside_a_transaction_nothing_remains(tmp_path: Path, monkey
     with history(tmp_path) as db:
         with monkeypatch.context() as patch:
             patch.setattr(batches, "MOST_ROWS", 30)
-            patch.setattr("clarinet_tui.history.record.summarise", lambda *arguments: 1 / 0)
+            patch.setattr("clarinet_tui.history.batch_writer.summarise", lambda *arguments: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 ingest_all(db, tmp_path)
         assert db.rows("SELECT * FROM iterations") == []

@@ -12,14 +12,15 @@ import pytest
 from sqlite_utils import Database as Tables
 from sqlite_utils import Migrations
 
-from clarinet_tui.history import database, migrate, schema
+from clarinet_tui.history import database, schema
+from clarinet_tui.history import migrations as migrate
 from clarinet_tui.history.database import NAME, DamagedHistory, Database, HistoryError
 from clarinet_tui.history.ingest import ingest_all, ingest_run, reindex
 from clarinet_tui.history.queries import count_runs, get_run, list_runs
-from clarinet_tui.journal.annotations import add_tag, set_note
+from clarinet_tui.runs.annotations import add_tag, set_note
 from core.errors import InputError
-from tests.history.made import content, history, make_run, say
-from tests.journal.said import evaluation, resumed, started, step
+from tests.support.events import evaluation, resumed, started, step
+from tests.support.histories import content, history, make_run, say
 
 
 def test_readable_as_plain_tables(tmp_path: Path) -> None:

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clarinet_tui.history import batches
+from clarinet_tui.history import journal_batches as batches
 from clarinet_tui.history.ingest import forget, ingest_all, ingest_run, reindex
 from clarinet_tui.history.queries import evaluations, events, get_run, iterations
 from clarinet_tui.history.schema import EVALUATION_METRICS, ITERATION_METRICS
-from clarinet_tui.journal.annotations import add_tag, remove_tag, set_note
-from clarinet_tui.journal.environment import write_environment
+from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note
+from clarinet_tui.runs.environment import write_environment
 from core.events import METRICS, Evaluated, Event, Failed, Finished, Noticed, PseudoLabelled, StageStarted, Stopped
-from tests.history.made import content, history, make_run, say
-from tests.journal.said import evaluation, resumed, started, step
+from tests.support.events import evaluation, resumed, started, step
+from tests.support.histories import content, history, make_run, say
 
 
 def test_schema_knows_every_metric() -> None:

@@ -14,7 +14,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import count_runs, list_runs
 from clarinet_tui.history.query_language import QueryError, compile_query
 from core.errors import InputError
-from tests.history.made import history
+from tests.support.histories import history
 
 NOW = datetime(2026, 6, 15, 12).timestamp()
 DAY = 86400.0

@@ -14,18 +14,18 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.history.states import refresh_states
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.process import Holder, myself
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.process import Holder, myself
 from core.events import Finished
-from tests.history.made import history, make_run, say
-from tests.journal.said import resumed, started, step
+from tests.support.events import resumed, started, step
+from tests.support.histories import history, make_run, say
 
 WORK = """
 import sys, time
 from pathlib import Path
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.writer import JournalWriter
-from tests.journal.said import started, step
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_writer import JournalWriter
+from tests.support.events import started, step
 run = RunDirectory(Path(sys.argv[1]), sys.argv[2])
 with run.hold():
     print("held", flush=True)

@@ -7,8 +7,8 @@ import pytest
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.queries import get_run, list_runs
 from core.events import Event, Finished, PseudoLabelled
-from tests.history.made import history, make_run, say
-from tests.journal.said import started, step
+from tests.support.events import started, step
+from tests.support.histories import history, make_run, say
 
 TOTAL, WARMUP = 100, 50
 FAST, SLOW = 1.0, 4.0

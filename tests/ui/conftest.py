@@ -11,7 +11,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from clarinet_tui.ui.app import ClarinetApp
-from tests.ui.runs import NOW
+from tests.support.ui_runs import NOW
 
 SIZES = [(80, 24), (160, 48)]
 PATIENCE = 20.0

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clarinet_tui.journal.directory import all_ids
+from clarinet_tui.runs.directory import all_ids
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.run_table import RunTable
+from tests.support.ui_queue import dismissed, fill_queue, hold_queue, waiting
+from tests.support.ui_runs import three_runs
 from tests.ui.conftest import make_app, screen_text, until
-from tests.ui.queues import dismissed, fill_queue, hold_queue, waiting
-from tests.ui.runs import three_runs
 
 Sees = Callable[[str], bool]
 
@@ -183,8 +183,8 @@ async def test_keys_are_in_help_and_palette(app: ClarinetApp) -> None:
 
 
 async def test_a_queue_without_supervisor_goes_on_when_the_app_opens(held: Path) -> None:
-    from clarinet_tui.journal.queue import change_queue
-    from clarinet_tui.launch.presence import supervisor
+    from clarinet_tui.queue.queue_file import change_queue
+    from clarinet_tui.queue.supervisor_process import supervisor
 
     run = fill_queue(held, "ddd444", paused=False)[0]
     change_queue(held, lambda queue: queue.change([run.id], paused=True))

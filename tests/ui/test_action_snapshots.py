@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clarinet_tui.journal.queue import change_queue
+from clarinet_tui.queue.queue_file import change_queue
 from clarinet_tui.ui.app import ClarinetApp
-from tests.launch.standin import FREE, build
+from tests.support.nvml import FREE, build
+from tests.support.ui_queue import fill_queue, still_machine
+from tests.support.ui_runs import three_runs
 from tests.ui.conftest import SIZES, make_app, screen_text, until
-from tests.ui.queues import fill_queue, still_machine
-from tests.ui.runs import three_runs
 from tests.ui.test_snapshots import STILL, Compare
 
 

@@ -6,12 +6,12 @@ import pytest
 
 from clarinet_tui.evidence.board import Board, make_board
 from clarinet_tui.history.queries import list_runs
-from clarinet_tui.ui.lines.board_command import file_name, query_of, table_command
-from clarinet_tui.ui.lines.board_lines import sheet
-from clarinet_tui.ui.lines.board_sheet import Sheet, SheetRow
-from clarinet_tui.ui.lines.board_words import listed
-from tests.evidence.made import archive_of, finished
-from tests.ui.boards import board_runs
+from clarinet_tui.ui.text.board_cells import sheet
+from clarinet_tui.ui.text.board_command import file_name, query_of, table_command
+from clarinet_tui.ui.text.board_detail import listed
+from clarinet_tui.ui.text.board_layout import Sheet, SheetRow
+from tests.support.finished_runs import archive_of, finished
+from tests.support.ui_board import board_runs
 
 
 @pytest.fixture

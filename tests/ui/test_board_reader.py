@@ -9,12 +9,12 @@ import pytest
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.ui.feed.board_reader import BUDGET, BoardReader
-from clarinet_tui.ui.feed.reader import Reader
-from clarinet_tui.ui.seen.board import BoardSeen, BoardWanted
-from clarinet_tui.ui.seen.snapshot import Wanted
-from tests.evidence.made import finished
-from tests.history.made import history, say
-from tests.journal.said import evaluation, step
+from clarinet_tui.ui.feed.history_reader import Reader
+from clarinet_tui.ui.snapshot.board import BoardSeen, BoardWanted
+from clarinet_tui.ui.snapshot.snapshot import Wanted
+from tests.support.events import evaluation, step
+from tests.support.finished_runs import finished
+from tests.support.histories import history, say
 
 
 class Clock:

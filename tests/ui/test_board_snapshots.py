@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.launch.standin import build
-from tests.ui.boards import board_runs
+from tests.support.nvml import build
+from tests.support.ui_board import board_runs
+from tests.support.ui_queue import still_machine
 from tests.ui.conftest import SIZES, make_app
-from tests.ui.queues import still_machine
 from tests.ui.test_action_snapshots import seen
 from tests.ui.test_snapshots import Compare
 

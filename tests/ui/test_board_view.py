@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.screens.ask import Ask, Prompt
 from clarinet_tui.ui.screens.board import BoardScreen
+from clarinet_tui.ui.screens.dialogs import Ask, Prompt
 from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.run_table import RunTable
-from tests.evidence.made import finished
-from tests.ui.boards import board_runs
+from tests.support.finished_runs import finished
+from tests.support.ui_board import board_runs
+from tests.support.ui_queue import dismissed, hold_queue, queue_of, waiting
 from tests.ui.conftest import SIZES, make_app, screen_text, until
-from tests.ui.queues import dismissed, hold_queue, queue_of, waiting
 
 FRAMES = "│▌▁▂▃▄▅▆▇█"
 """Lines and scroll bars."""

@@ -5,9 +5,13 @@ import time
 import numpy as np
 import pytest
 
-from clarinet_tui.ui.chart import HALVES, QUADRANTS, Band, Level, Line, Plan, draw
-from clarinet_tui.ui.chart.field import GHOST, faint, shade
-from clarinet_tui.ui.chart.legend import entries
+from clarinet_tui.chart.cells import GHOST, faint, shade
+from clarinet_tui.chart.glyphs import HALVES, QUADRANTS
+from clarinet_tui.chart.legend import entries
+from clarinet_tui.chart.references import Band, Level
+from clarinet_tui.chart.render import draw
+from clarinet_tui.chart.series import Line
+from clarinet_tui.chart.spec import Plan
 from tests.ui.conftest import screen_text
 from tests.ui.test_chart_picture import inked, plan_of, plot, rows
 from tests.ui.test_chart_widget import ChartApp

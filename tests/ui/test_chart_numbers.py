@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clarinet_tui.chart.scales import Scale, fit
+from clarinet_tui.chart.series import Line, extent_of
+from clarinet_tui.chart.ticks import linear_ticks, time_ticks, y_ticks
+from clarinet_tui.chart.viewport import View
 from clarinet_tui.text import duration, number
-from clarinet_tui.ui.chart.scales import Scale, fit
-from clarinet_tui.ui.chart.series import Line, extent_of
-from clarinet_tui.ui.chart.ticks import linear_ticks, time_ticks, y_ticks
-from clarinet_tui.ui.chart.view import View
 
 
 def labels(low: float, high: float, count: int = 5) -> list[str]:

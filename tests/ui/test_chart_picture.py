@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from clarinet_tui.ui.chart import HALVES, QUADRANTS, Line, Mark, Plan, draw
-from clarinet_tui.ui.chart.series import extent_of
+from clarinet_tui.chart.glyphs import HALVES, QUADRANTS
+from clarinet_tui.chart.render import draw
+from clarinet_tui.chart.series import Line, Mark, extent_of
+from clarinet_tui.chart.spec import Plan
 
 X = np.arange(1000.0)
 

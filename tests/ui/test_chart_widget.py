@@ -7,8 +7,9 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.geometry import Offset
 
-from clarinet_tui.ui.chart import QUADRANTS, Chart, Glyphs, Line
-from clarinet_tui.ui.chart.canvas import BRAILLE, HALVES, glyphs_for
+from clarinet_tui.chart.glyphs import BRAILLE, HALVES, QUADRANTS, Glyphs, glyphs_for
+from clarinet_tui.chart.series import Line
+from clarinet_tui.ui.widgets.chart import Chart
 from tests.ui.conftest import screen_text
 
 X = np.arange(5000.0)

@@ -4,16 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.chart.glyphs import QUADRANTS
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.chart import QUADRANTS, Chart
-from clarinet_tui.ui.commands import commands, keys_of
+from clarinet_tui.ui.palette_commands import commands, keys_of
 from clarinet_tui.ui.screens.help import GROUPS, HelpScreen
 from clarinet_tui.ui.themes import LIGHT
+from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_detail import RunDetail
 from clarinet_tui.ui.widgets.top_bar import NUMBERS, VIEWS
+from tests.support.ui_runs import three_runs
 from tests.ui.conftest import make_app, screen_text, until
-from tests.ui.runs import three_runs
 
 
 @pytest.mark.parametrize("view", list(VIEWS))

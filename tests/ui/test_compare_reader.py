@@ -8,18 +8,18 @@ import pytest
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.journal.writer import JournalWriter
+from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.ui.feed.compare_reader import CompareReader
-from clarinet_tui.ui.seen.compared import ComparisonWanted
+from clarinet_tui.ui.snapshot.comparison import ComparisonWanted
 from core.events import Event, Stepped
-from tests.journal.said import evaluation
-from tests.ui.families import STEPS, five_seeds, write_family_run
+from tests.support.events import evaluation
+from tests.support.ui_families import STEPS, five_seeds, write_family_run
 
 PREPARED = """
 import sys
 from pathlib import Path
-from clarinet_tui.ui.feed.reader import Reader
-from clarinet_tui.ui.seen.snapshot import Wanted
+from clarinet_tui.ui.feed.history_reader import Reader
+from clarinet_tui.ui.snapshot.snapshot import Wanted
 reader = Reader(Path(sys.argv[1]))
 reader.look(Wanted())
 print("scipy" in sys.modules)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.ui_families import five_seeds, write_family_run
+from tests.support.ui_runs import write_run
 from tests.ui.conftest import SIZES, make_app
-from tests.ui.families import five_seeds, write_family_run
-from tests.ui.runs import write_run
 from tests.ui.test_snapshots import Compare, still
 
 pytestmark = pytest.mark.parametrize("size", SIZES)

@@ -9,17 +9,19 @@ import pytest
 from textual.content import Content
 from textual.pilot import Pilot
 
+from clarinet_tui.chart.palette import PALETTES
+from clarinet_tui.chart.references import Band
+from clarinet_tui.chart.series import Line
 from clarinet_tui.cli.main import main
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.chart import Band, Chart, Line
-from clarinet_tui.ui.chart.palette import PALETTES
-from clarinet_tui.ui.seen.compared import Compared
+from clarinet_tui.ui.snapshot.comparison import Compared
 from clarinet_tui.ui.themes import THEMES
+from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.compare_charts import CompareCharts
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.widgets.text_line import Words
+from tests.support.ui_families import five_seeds, more_epochs, write_family_run
+from tests.support.ui_runs import three_runs
 from tests.ui.conftest import SIZES, make_app, screen_text, until
-from tests.ui.families import five_seeds, more_epochs, write_family_run
-from tests.ui.runs import three_runs
 
 WIDE = (160, 48)
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.query_language import compile_query
-from clarinet_tui.journal.annotations import add_tag
+from clarinet_tui.runs.annotations import add_tag
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.completion import complete, quoted
-from clarinet_tui.ui.feed.vocabulary import words_of
+from clarinet_tui.ui.feed.query_values import words_of
+from clarinet_tui.ui.query_completion import complete, quoted
 from clarinet_tui.ui.widgets.filter_line import listed
+from tests.support.ui_runs import three_runs, write_run
 from tests.ui.conftest import screen_text, until
-from tests.ui.runs import three_runs, write_run
 
 KNOWN = {"method": ("clarinet", "gac", "gac+dan"), "tag": ("icml", "final run"), "task": ("U->M",)}
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clarinet_tui.journal.queue import change_queue
+from clarinet_tui.queue.queue_file import change_queue
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.pick_list import PickList
-from tests.launch.standin import BUSY, FREE, build
+from tests.support.nvml import BUSY, FREE, build
+from tests.support.ui_queue import dismissed, fill_queue, hold_queue, queue_of, still_machine, waiting
+from tests.support.ui_runs import three_runs
 from tests.ui.conftest import SIZES, make_app, screen_text, until
-from tests.ui.queues import dismissed, fill_queue, hold_queue, queue_of, still_machine, waiting
-from tests.ui.runs import three_runs
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from clarinet_tui.ui.feed.history import Feed
-from clarinet_tui.ui.seen.snapshot import CurvesWanted, Snapshot, Wanted
-from tests.ui.runs import STEPS, go_on, three_runs, write_run
+from clarinet_tui.ui.feed.history_feed import Feed
+from clarinet_tui.ui.snapshot.snapshot import CurvesWanted, Snapshot, Wanted
+from tests.support.ui_runs import STEPS, go_on, three_runs, write_run
 
 PATIENCE = 20.0
 

@@ -6,13 +6,13 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.content import Content
 
-from clarinet_tui.ui.acts import Acts
-from clarinet_tui.ui.lines.choice import Choice
-from clarinet_tui.ui.lines.task_names import task_name
+from clarinet_tui.ui.actions import Acts
+from clarinet_tui.ui.text.choice import Choice
+from clarinet_tui.ui.text.task_name import task_name
 from clarinet_tui.ui.widgets.choices import Choices
 from clarinet_tui.ui.widgets.pick_list import PickList
+from tests.support.ui_runs import three_runs
 from tests.ui.conftest import make_app, screen_text, until
-from tests.ui.runs import three_runs
 
 LETTERS = tuple(Choice(name, name * 8) for name in "abcdefg")
 

@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 from textual.widgets._toast import Toast
 
+from clarinet_tui.chart.references import Band, Level
+from clarinet_tui.chart.series import Line
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.chart import Band, Level, Line
-from clarinet_tui.ui.feed.ghost_reader import GhostReader
-from clarinet_tui.ui.feed.reader import Reader
+from clarinet_tui.ui.feed.history_reader import Reader
+from clarinet_tui.ui.feed.reference_reader import GhostReader
 from clarinet_tui.ui.preferences import read
-from clarinet_tui.ui.seen.ghost import Ghost, GhostWanted
-from clarinet_tui.ui.seen.snapshot import CurvesWanted, Wanted
+from clarinet_tui.ui.snapshot.references import Ghost, GhostWanted
+from clarinet_tui.ui.snapshot.snapshot import CurvesWanted, Wanted
 from clarinet_tui.ui.widgets.run_charts import RunCharts
+from tests.support.ui_runs import write_run
 from tests.ui.conftest import make_app, screen_text, until
-from tests.ui.runs import write_run
 
 GAINS = {1: -6.0, 2: 0.0, 3: 6.0}
 

@@ -7,13 +7,13 @@ from textual import events
 from textual.strip import Strip
 
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.chart import Chart
-from clarinet_tui.ui.guard import LARGEST, QUIET, TroubleBook, log_place
+from clarinet_tui.ui.error_guard import LARGEST, QUIET, TroubleBook, log_place
 from clarinet_tui.ui.screens.history import HistoryScreen
+from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.run_detail import RunDetail
 from clarinet_tui.ui.widgets.run_table import RunTable
+from tests.support.ui_runs import NOW, three_runs
 from tests.ui.conftest import make_app, screen_text, until
-from tests.ui.runs import NOW, three_runs
 
 SENTENCE = "Something went wrong here"
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.run_table import RunTable
 from core.config import RunConfig
+from tests.support.ui_runs import NOW, go_on, three_runs, write_run
 from tests.ui.conftest import SIZES, make_app, screen_text, until
-from tests.ui.runs import NOW, go_on, three_runs, write_run
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.help import HelpScreen
 from clarinet_tui.ui.widgets.key_footer import Key, KeyFooter, fitting
+from tests.support.ui_runs import three_runs
 from tests.ui.conftest import screen_text, until
-from tests.ui.runs import three_runs
 
 KEYS = [Key(name, name, word, word) for name, word in (("a", "open"), ("b", "tag"), ("c", "help"), ("d", "leave"))]
 

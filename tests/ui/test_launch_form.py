@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.launch.sweep import expand
+from clarinet_tui.queue.sweep import expand
 from clarinet_tui.ui.launch_check import check
 from clarinet_tui.ui.launch_form import Form, form_of, settings_offered, values_of, words_of
 from core.resolve import resolve

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clarinet_tui.journal.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.launch import LaunchScreen
 from clarinet_tui.ui.widgets.choices import Choices
+from tests.support.ui_queue import dismissed, fill_queue, hold_queue, queue_of, waiting
+from tests.support.ui_runs import write_run
 from tests.ui.conftest import SIZES, make_app, screen_text, until
-from tests.ui.queues import dismissed, fill_queue, hold_queue, queue_of, waiting
-from tests.ui.runs import write_run
 
 
 @pytest.fixture

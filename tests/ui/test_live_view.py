@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.chart import Chart
+from clarinet_tui.ui.widgets.chart import Chart
+from tests.support.ui_runs import go_on, three_runs, write_run
 from tests.ui.conftest import SIZES, make_app, screen_text, until
-from tests.ui.runs import go_on, three_runs, write_run
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -5,10 +5,10 @@ from pathlib import Path
 from textual.app import App, ComposeResult
 
 from clarinet_tui.ui.feed.log_reader import LogReader
-from clarinet_tui.ui.seen.detail import KEPT, Lines
+from clarinet_tui.ui.snapshot.run_detail import KEPT, Lines
 from clarinet_tui.ui.widgets.log_tail import LogTail
+from tests.support.ui_runs import go_on, write_run
 from tests.ui.conftest import screen_text, until
-from tests.ui.runs import go_on, write_run
 
 
 def test_the_reader_goes_on_where_it_was_and_says_so_if_nothing_came(tmp_path: Path) -> None:

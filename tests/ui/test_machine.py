@@ -10,16 +10,16 @@ import pytest
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.durations import Duration, durations
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.journal.process import myself
-from clarinet_tui.journal.queue import change_queue
-from clarinet_tui.launch.presence import SUPERVISOR_LOCK
-from clarinet_tui.ui.feed.machine import MachineFeed
+from clarinet_tui.queue.queue_file import change_queue
+from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
+from clarinet_tui.runs.process import myself
+from clarinet_tui.ui.feed.machine_feed import MachineFeed
 from clarinet_tui.ui.feed.machine_reader import MachineReader
-from clarinet_tui.ui.lines.queue_lines import line
-from clarinet_tui.ui.seen.machine import Machine
-from tests.launch.standin import BUSY, build
-from tests.ui.queues import fill_queue, still_machine
-from tests.ui.runs import write_run
+from clarinet_tui.ui.snapshot.machine import Machine
+from clarinet_tui.ui.text.queue import line
+from tests.support.nvml import BUSY, build
+from tests.support.ui_queue import fill_queue, still_machine
+from tests.support.ui_runs import write_run
 
 PATIENCE = 20.0
 

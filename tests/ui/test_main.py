@@ -8,7 +8,7 @@ import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.main import main
-from tests.ui.runs import write_run
+from tests.support.ui_runs import write_run
 
 
 def test_a_run_that_is_not_there_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +69,7 @@ def test_the_first_paint_needs_nothing_that_takes_long_to_import() -> None:
 
 
 def test_charts_and_history_need_no_torch() -> None:
-    modules = "clarinet_tui.ui.feed.reader, clarinet_tui.ui.screens.live, clarinet_tui.ui.widgets.run_charts"
+    modules = "clarinet_tui.ui.feed.history_reader, clarinet_tui.ui.screens.live, clarinet_tui.ui.widgets.run_charts"
     program = f"import sys, {modules}; print(*{{'torch', 'scipy', 'matplotlib'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

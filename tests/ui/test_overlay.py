@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.chart import Chart
 from clarinet_tui.ui.feed.detail_reader import DetailReader
-from clarinet_tui.ui.feed.memory import STEP, Memory, held_by
-from clarinet_tui.ui.feed.reader import Reader
-from clarinet_tui.ui.lines.readings import meter, recent, runs, size
-from clarinet_tui.ui.seen.curves import overlaid
-from clarinet_tui.ui.seen.detail import DetailWanted
-from clarinet_tui.ui.seen.snapshot import Curves, CurvesWanted, Wanted
+from clarinet_tui.ui.feed.history_reader import Reader
+from clarinet_tui.ui.feed.process_memory import STEP, Memory, held_by
+from clarinet_tui.ui.snapshot.curves import overlaid
+from clarinet_tui.ui.snapshot.run_detail import DetailWanted
+from clarinet_tui.ui.snapshot.snapshot import Curves, CurvesWanted, Wanted
+from clarinet_tui.ui.text.metrics import meter, recent, runs, size
+from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_charts import RunCharts
+from tests.support.ui_runs import three_runs, write_run
 from tests.ui.conftest import SIZES, make_app, screen_text, until
-from tests.ui.runs import three_runs, write_run
 
 
 @pytest.mark.parametrize("screen", SIZES)
@@ -96,7 +96,7 @@ async def test_runs_over_each_other_share_zoom_and_axes(runs_dir: Path) -> None:
 
 
 def curves_of(runs_dir: Path, *ids: str) -> list[Curves]:
-    from clarinet_tui.ui.feed.history import Ingester
+    from clarinet_tui.ui.feed.history_feed import Ingester
 
     ingester = Ingester(runs_dir, None)
     ingester.open()

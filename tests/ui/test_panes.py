@@ -6,20 +6,20 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clarinet_tui.journal.annotations import add_tag, set_note
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.environment import write_environment
+from clarinet_tui.runs.annotations import add_tag, set_note
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.environment import write_environment
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.detail_reader import square
-from clarinet_tui.ui.feed.papers import plain, settings_of
-from clarinet_tui.ui.lines import sheets
-from clarinet_tui.ui.lines.heat import heat_map
-from clarinet_tui.ui.seen.detail import Confusion, Detail, DetailWanted, Failure, Setting
+from clarinet_tui.ui.feed.run_settings import plain, settings_of
+from clarinet_tui.ui.snapshot.run_detail import Confusion, Detail, DetailWanted, Failure, Setting
+from clarinet_tui.ui.text import run_panes as sheets
+from clarinet_tui.ui.text.confusion import heat_map
 from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from core.config import RunConfig
 from core.resolve import resolve
+from tests.support.ui_runs import CONFUSION, three_runs, write_run
 from tests.ui.conftest import SIZES, screen_text, until
-from tests.ui.runs import CONFUSION, three_runs, write_run
 from tests.ui.test_pieces import run_row
 
 
@@ -152,7 +152,7 @@ def test_a_heat_map_of_many_classes_names_the_worst() -> None:
 
 
 def test_a_run_of_an_empty_directory_has_papers_of_nothing(tmp_path: Path) -> None:
-    from clarinet_tui.ui.feed.papers import surroundings_of
+    from clarinet_tui.ui.feed.run_settings import surroundings_of
 
     directory = RunDirectory.create(tmp_path, RunConfig(), id="aaa111")
     assert surroundings_of(directory, {}) == (("directory", str(directory.path)),)

@@ -11,11 +11,11 @@ from rich.cells import cell_len
 
 from clarinet_tui.history.queries import RunRow, Series
 from clarinet_tui.text import ago, bar, fitted, percent, printable
-from clarinet_tui.ui.lines import sheets
-from clarinet_tui.ui.lines.sparks import spark
-from clarinet_tui.ui.seen.curves import detailed
-from clarinet_tui.ui.seen.pace import Pace, pace_of
-from clarinet_tui.ui.seen.states import progress
+from clarinet_tui.ui.snapshot.curves import detailed
+from clarinet_tui.ui.snapshot.state_style import progress
+from clarinet_tui.ui.snapshot.x_axes import Pace, pace_of
+from clarinet_tui.ui.text import run_panes as sheets
+from clarinet_tui.ui.text.sparkline import spark
 from clarinet_tui.ui.widgets.run_columns import COLUMNS, Moment, cell, fit, useful
 
 

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.chart.glyphs import HALVES
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.chart import HALVES, Chart
 from clarinet_tui.ui.preferences import Keeper, Preferences, place, read
 from clarinet_tui.ui.themes import CONTRAST, DARK, LIGHT
+from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from clarinet_tui.ui.widgets.run_detail import RunDetail
+from tests.support.ui_runs import three_runs
 from tests.ui.conftest import make_app, screen_text, until
-from tests.ui.runs import three_runs
 
 
 def test_it_is_kept_in_the_users_configuration() -> None:

@@ -6,10 +6,10 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from clarinet_tui.ui.lines.facts import said
-from clarinet_tui.ui.seen.snapshot import Listing
+from clarinet_tui.ui.snapshot.snapshot import Listing
+from clarinet_tui.ui.text.run_summary import said
 from clarinet_tui.ui.widgets.run_table import RunTable
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.widgets.text_line import Words
 from tests.ui.test_pieces import run_row
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clarinet_tui.ui.serve.gate import Gate
+from clarinet_tui.ui.serve.access import Gate
 from clarinet_tui.ui.serve.page import headers, page
 from clarinet_tui.ui.serve.server import main
-from tests.evidence.browser import DESKTOP, Page, chromium, opened
-from tests.ui.runs import three_runs
+from tests.support.browser import DESKTOP, Page, chromium, opened
+from tests.support.ui_runs import three_runs
 
 PATIENCE = 60.0
 AWKWARD = 'it\'s; echo "$HOME" `id` & 💾'

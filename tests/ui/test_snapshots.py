@@ -8,11 +8,11 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.screens.view import ViewScreen
+from clarinet_tui.ui.screens.view_screen import ViewScreen
 from clarinet_tui.ui.themes import CONTRAST, LIGHT
 from clarinet_tui.ui.widgets.run_detail import PANES
+from tests.support.ui_runs import three_runs
 from tests.ui.conftest import SIZES, make_app, screen_text, until
-from tests.ui.runs import three_runs
 from tests.ui.test_ghosts import five_seeds
 
 Compare = Callable[..., bool]

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.journal.directory import RunDirectory, all_ids
-from clarinet_tui.journal.files import size_of
-from clarinet_tui.journal.reader import last_word
-from tests.launch.workers import make_task, tiny_run
-from tests.ui.queues import dismissed
-from tests.ui.runs import write_run
+from clarinet_tui.runs.atomic_files import size_of
+from clarinet_tui.runs.directory import RunDirectory, all_ids
+from clarinet_tui.runs.journal_reader import last_word
+from tests.support.ui_queue import dismissed
+from tests.support.ui_runs import write_run
+from tests.support.workers import make_task, tiny_run
 
 PATIENCE = 180.0
 COLUMNS, LINES = 120, 36

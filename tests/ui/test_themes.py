@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from rich.segment import Segment
 from textual.color import Color
 
-from clarinet_tui.ui.chart.palette import PALETTES, colour
-from clarinet_tui.ui.lines.signs import PLAIN, PlainSigns, needed
+from clarinet_tui.chart.palette import PALETTES, colour
+from clarinet_tui.ui.text.plain_glyphs import PLAIN, PlainSigns, needed
 from clarinet_tui.ui.themes import CONTRAST, THEMES
+from tests.support.ui_runs import three_runs
 from tests.ui.conftest import make_app, screen_text, until
-from tests.ui.runs import three_runs
 
 Vector = NDArray[np.float64]
 VISIONS = {

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clarinet_tui.evidence.board import PAPER_PRESETS
-from clarinet_tui.evidence.course import EXACT, Axis, Course, course_of, curve
-from clarinet_tui.evidence.figures.drawing import MEANINGS, Band, Drawing, Panel
-from clarinet_tui.evidence.figures.sides import Chosen, in_units, line_of, name_of, record_of
-from clarinet_tui.evidence.lines import short_name
+from clarinet_tui.evidence.board_rows import short_name
+from clarinet_tui.evidence.figures.figure import MEANINGS, Band, Drawing, Panel
+from clarinet_tui.evidence.figures.figure_runs import Chosen, in_units, line_of, name_of, record_of
 from clarinet_tui.evidence.published import published
-from clarinet_tui.evidence.records import Archive
+from clarinet_tui.evidence.run_records import Archive
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side
+from clarinet_tui.evidence.training_cost import EXACT, Axis, Course, course_of, curve
 from clarinet_tui.history.queries import evaluations, events
 
 if TYPE_CHECKING:

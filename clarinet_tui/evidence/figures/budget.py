@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from clarinet_tui.evidence.board import make_board
-from clarinet_tui.evidence.figures.drawing import MEANINGS, Band, Drawing, Line, Panel, slots
-from clarinet_tui.evidence.figures.sides import name_of
-from clarinet_tui.evidence.lines import short_name
-from clarinet_tui.evidence.records import Archive
+from clarinet_tui.evidence.board_rows import short_name
+from clarinet_tui.evidence.figures.figure import MEANINGS, Band, Drawing, Line, Panel, slots
+from clarinet_tui.evidence.figures.figure_runs import name_of
+from clarinet_tui.evidence.run_records import Archive
 from clarinet_tui.evidence.selection import SENTENCES, Rule
 from clarinet_tui.evidence.sides import Side, sides_of
 from clarinet_tui.evidence.statistics import Summary, t_interval

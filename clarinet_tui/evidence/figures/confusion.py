@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from clarinet_tui.evidence.figures.drawing import Drawing, Matrix
-from clarinet_tui.evidence.figures.sides import Chosen, counted, name_of
-from clarinet_tui.evidence.records import Archive
+from clarinet_tui.evidence.figures.figure import Drawing, Matrix
+from clarinet_tui.evidence.figures.figure_runs import Chosen, counted, name_of
+from clarinet_tui.evidence.run_records import Archive
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side
 from clarinet_tui.history.queries import evaluations, events

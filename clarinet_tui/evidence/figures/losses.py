@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clarinet_tui.evidence.figures.drawing import MEANINGS, Band, Drawing, Line, Panel
-from clarinet_tui.evidence.figures.sides import Chosen, in_units, line_of
-from clarinet_tui.evidence.lines import short_name
-from clarinet_tui.evidence.records import Archive
+from clarinet_tui.evidence.board_rows import short_name
+from clarinet_tui.evidence.figures.figure import MEANINGS, Band, Drawing, Line, Panel
+from clarinet_tui.evidence.figures.figure_runs import Chosen, in_units, line_of
+from clarinet_tui.evidence.run_records import Archive
 from clarinet_tui.evidence.sides import Side
 from clarinet_tui.history.queries import Series, metrics_of, series
 from core.errors import InputError

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from clarinet_tui.evidence.board import Board, Part
-from clarinet_tui.evidence.cells import Cell
+from clarinet_tui.evidence.board_cells import Cell
+from clarinet_tui.evidence.board_rows import AVERAGE, Entry, Line, lines, short_name
 from clarinet_tui.evidence.comparison import Comparison, Contrast
-from clarinet_tui.evidence.contrast_words import INTERIM, differences_in_words, names_of
+from clarinet_tui.evidence.difference_text import INTERIM, differences_in_words, names_of
 from clarinet_tui.evidence.groups import LeftOut
-from clarinet_tui.evidence.lines import AVERAGE, Entry, Line, lines, short_name
 from clarinet_tui.evidence.published import title
 from clarinet_tui.evidence.report.markup import Markup, folded, joined, listed, row, table, tag
 from clarinet_tui.evidence.selections import HEADINGS, MEANINGS, ORDER, TITLE, texts

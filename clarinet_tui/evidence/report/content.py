@@ -10,14 +10,14 @@ from clarinet_tui.evidence.board import Board, make_board
 from clarinet_tui.evidence.comparison import ONE, TWO, Comparison, compare_queries
 from clarinet_tui.evidence.figures.accuracy import accuracy
 from clarinet_tui.evidence.figures.confusion import confusion
-from clarinet_tui.evidence.figures.drawing import Drawing
+from clarinet_tui.evidence.figures.figure import Drawing
+from clarinet_tui.evidence.figures.figure_runs import chosen_by
 from clarinet_tui.evidence.figures.losses import losses
-from clarinet_tui.evidence.figures.sides import chosen_by
 from clarinet_tui.evidence.published import SEEDS
-from clarinet_tui.evidence.records import Archive, Record, code_of
+from clarinet_tui.evidence.run_records import Archive, Record, code_of
 from clarinet_tui.evidence.selection import Rule
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.environment import read_environment
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.environment import read_environment
 from core.config import RunConfig
 from core.errors import InputError
 

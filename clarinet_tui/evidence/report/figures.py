@@ -3,8 +3,8 @@
 import re
 from dataclasses import replace
 
-from clarinet_tui.evidence.figures.drawing import Drawing, Matrix
-from clarinet_tui.evidence.figures.paint import paint
+from clarinet_tui.evidence.figures.figure import Drawing, Matrix
+from clarinet_tui.evidence.figures.matplotlib_output import paint
 from clarinet_tui.evidence.figures.style import COLUMN, PRINT, Theme
 from clarinet_tui.evidence.report.markup import Markup, listed, table, tag, text
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from clarinet_tui.evidence.lines import short_name
-from clarinet_tui.evidence.records import ROUNDING_ONLY, Record
+from clarinet_tui.evidence.board_rows import short_name
 from clarinet_tui.evidence.report.board import shown
 from clarinet_tui.evidence.report.content import Report
 from clarinet_tui.evidence.report.markup import Content, Markup, folded, joined, listed, row, table, tag
+from clarinet_tui.evidence.run_records import ROUNDING_ONLY, Record
 from clarinet_tui.evidence.selection import ORACLE, RULES, SENTENCES, Choice, Rule
 from clarinet_tui.evidence.sides import sides_of
 from clarinet_tui.text import duration

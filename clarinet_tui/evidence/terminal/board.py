@@ -6,10 +6,10 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from clarinet_tui.evidence.board import Board, Part
-from clarinet_tui.evidence.cells import Cell
+from clarinet_tui.evidence.board_cells import Cell
+from clarinet_tui.evidence.board_export import STATES
+from clarinet_tui.evidence.board_rows import AVERAGE, Entry, Line, lines, short_name
 from clarinet_tui.evidence.groups import LeftOut
-from clarinet_tui.evidence.lines import AVERAGE, Entry, Line, lines, short_name
-from clarinet_tui.evidence.machine import STATES
 from clarinet_tui.evidence.published import title
 from clarinet_tui.evidence.selection import ORACLE, Rule
 from clarinet_tui.evidence.selections import HEADINGS, MEANINGS, ORDER, TITLE, Selected, texts

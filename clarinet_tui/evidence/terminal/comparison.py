@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from clarinet_tui.evidence.board_rows import short_name
 from clarinet_tui.evidence.comparison import Comparison, Contrast
-from clarinet_tui.evidence.contrast_words import (
+from clarinet_tui.evidence.difference_text import (
     INTERIM,
     differences_in_words,
     left_out_in_words,
@@ -16,7 +17,6 @@ from clarinet_tui.evidence.contrast_words import (
     unpaired_in_words,
     value_of,
 )
-from clarinet_tui.evidence.lines import short_name
 from clarinet_tui.evidence.selections import HEADINGS, MEANINGS, ORDER, texts
 from clarinet_tui.evidence.sides import Side
 from clarinet_tui.text import duration, printable

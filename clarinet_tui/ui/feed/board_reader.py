@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.history.queries import RunRow, list_runs
-from clarinet_tui.ui.seen.board import BoardSeen, BoardWanted
-from clarinet_tui.ui.seen.states import at_rest
+from clarinet_tui.ui.snapshot.board import BoardSeen, BoardWanted
+from clarinet_tui.ui.snapshot.state_style import at_rest
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.board import Board
-    from clarinet_tui.evidence.records import Archive, Record
+    from clarinet_tui.evidence.run_records import Archive, Record
     from clarinet_tui.history.database import Database
 
 BUDGET = 0.15
@@ -59,7 +59,7 @@ class BoardReader:
 
     def _read(self, db: Database, rows: list[RunRow]) -> list[Record]:
         """As many as there is time for, one new at least; what was read before takes none."""
-        from clarinet_tui.evidence.records import Archive
+        from clarinet_tui.evidence.run_records import Archive
 
         if self._archive is None or self._archive.db is not db:
             self._archive = Archive(db, self._runs_dir)

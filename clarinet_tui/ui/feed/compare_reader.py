@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from clarinet_tui.history.queries import RunRow, get_run, list_runs, metrics_of
 from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.history.schema import EVALUATION_METRICS
-from clarinet_tui.ui.seen.compared import FAMILIES, MEASURES, Compared, ComparisonWanted, Part, parts_of
-from clarinet_tui.ui.seen.snapshot import QueryProblem
-from clarinet_tui.ui.seen.states import at_rest
+from clarinet_tui.ui.snapshot.comparison import FAMILIES, MEASURES, Compared, ComparisonWanted, Part, parts_of
+from clarinet_tui.ui.snapshot.snapshot import QueryProblem
+from clarinet_tui.ui.snapshot.state_style import at_rest
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.aligned import SideCurves, Told
     from clarinet_tui.evidence.bands import Curve
     from clarinet_tui.evidence.comparison import Comparison
-    from clarinet_tui.evidence.records import Archive
+    from clarinet_tui.evidence.run_records import Archive
+    from clarinet_tui.evidence.side_curves import SideCurves, Told
     from clarinet_tui.history.database import Database
 
 COUNTED = "state:finished,running"
@@ -69,8 +69,8 @@ class CompareReader:
         """The slowest of what is imported is scipy, for the t distribution."""
         import scipy.special  # noqa: F401
 
-        import clarinet_tui.evidence.aligned
         import clarinet_tui.evidence.comparison
+        import clarinet_tui.evidence.side_curves
         import clarinet_tui.ui.screens.compare  # noqa: F401
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class CompareReader:
 
     def _compare(self, db: Database, wanted: ComparisonWanted, meant: _Meant) -> tuple[Comparison, tuple[Part, ...]]:
         from clarinet_tui.evidence.comparison import compare_queries, compare_runs
-        from clarinet_tui.evidence.records import Archive
+        from clarinet_tui.evidence.run_records import Archive
 
         if self._archive is None or self._archive.db is not db:
             self._archive = Archive(db, self.runs_dir)
@@ -117,7 +117,7 @@ class CompareReader:
     def _read_curves(
         self, db: Database, wanted: ComparisonWanted, part: Part, rows: dict[str, RunRow]
     ) -> dict[int, SideCurves]:
-        from clarinet_tui.evidence.aligned import side_curves
+        from clarinet_tui.evidence.side_curves import side_curves
 
         kept: dict[tuple[object, ...], tuple[RunRow, Curve]] = {}
         found = {}
@@ -135,7 +135,7 @@ class CompareReader:
         return found
 
     def _curve(self, db: Database, row: RunRow, wanted: ComparisonWanted) -> Curve:
-        from clarinet_tui.evidence.aligned import curve_of, told_by
+        from clarinet_tui.evidence.side_curves import curve_of, told_by
 
         assert self._archive is not None
         known = self._told.get(row.id)

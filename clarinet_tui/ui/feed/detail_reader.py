@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.history.queries import evaluations, events
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.files import modified
-from clarinet_tui.journal.reader import number
+from clarinet_tui.runs.atomic_files import modified
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_reader import number
 from clarinet_tui.ui.feed.log_reader import LogReader
-from clarinet_tui.ui.feed.memory import Memory
-from clarinet_tui.ui.feed.papers import settings_of, surroundings_of
-from clarinet_tui.ui.seen.detail import Confusion, Detail, DetailWanted, Failure, Lines
+from clarinet_tui.ui.feed.process_memory import Memory
+from clarinet_tui.ui.feed.run_settings import settings_of, surroundings_of
+from clarinet_tui.ui.snapshot.run_detail import Confusion, Detail, DetailWanted, Failure, Lines
 from core.errors import InputError
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from clarinet_tui.ui.seen.detail import KEPT, Lines
+from clarinet_tui.ui.snapshot.run_detail import KEPT, Lines
 
 if TYPE_CHECKING:
-    from clarinet_tui.journal.directory import RunDirectory
-    from clarinet_tui.launch.story import Story
+    from clarinet_tui.logs.run_log import Story
+    from clarinet_tui.runs.directory import RunDirectory
 
 
 class LogReader:
@@ -32,7 +32,7 @@ class LogReader:
         return self._told
 
     def _begin(self, run: RunDirectory) -> list[str]:
-        from clarinet_tui.launch.story import Story
+        from clarinet_tui.logs.run_log import Story
 
         self.close()
         self._run, self._story = run.id, Story(run)

@@ -8,22 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clarinet_tui.devices.local import list_devices
 from clarinet_tui.history.database import NAME, Database
 from clarinet_tui.history.durations import durations
-from clarinet_tui.journal.directory import RunDirectory
-from clarinet_tui.journal.process import myself
-from clarinet_tui.journal.queue import Entry, Queue, read_queue
-from clarinet_tui.launch.devices import list_devices
-from clarinet_tui.launch.presence import fed_elsewhere, supervisor
-from clarinet_tui.launch.requests import holder_of
-from clarinet_tui.launch.waiting import Waiting
-from clarinet_tui.ui.seen.machine import Machine, Place
+from clarinet_tui.queue.queue_file import Entry, Queue, read_queue
+from clarinet_tui.queue.requests import holder_of
+from clarinet_tui.queue.supervisor_process import fed_elsewhere, supervisor
+from clarinet_tui.queue.waiting import Waiting
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.process import myself
+from clarinet_tui.ui.snapshot.machine import Machine, Place
 from core.data.catalogue import catalogue
 from core.errors import InputError
 
 if TYPE_CHECKING:
+    from clarinet_tui.devices.device import Device
     from clarinet_tui.history.durations import Duration, Kind
-    from clarinet_tui.launch.device import Device
     from core.config import RunConfig
     from core.data.catalogue import Entry as DomainEntry
 

@@ -12,24 +12,25 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
 from clarinet_tui.evidence.board import Board
-from clarinet_tui.evidence.cells import Cell
+from clarinet_tui.evidence.board_cells import Cell
 from clarinet_tui.evidence.selection import RULES, Rule
-from clarinet_tui.ui.commands import Choice
-from clarinet_tui.ui.lines import board_lines, board_words
-from clarinet_tui.ui.lines.board_command import file_name, query_of, table_command
-from clarinet_tui.ui.outcome import Outcome
-from clarinet_tui.ui.screens.ask import Ask, Prompt
+from clarinet_tui.ui.action_result import Outcome
+from clarinet_tui.ui.palette_commands import Choice
+from clarinet_tui.ui.screens.dialogs import Ask, Prompt
 from clarinet_tui.ui.screens.machine_screen import MachineScreen
-from clarinet_tui.ui.seen.board import BoardSeen, BoardWanted
-from clarinet_tui.ui.seen.machine import Machine
-from clarinet_tui.ui.seen.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.snapshot.board import BoardSeen, BoardWanted
+from clarinet_tui.ui.snapshot.machine import Machine
+from clarinet_tui.ui.snapshot.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.text import board_cells as board_lines
+from clarinet_tui.ui.text import board_detail as board_words
+from clarinet_tui.ui.text.board_command import file_name, query_of, table_command
 from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.widgets.text_line import Words
 from core.presets import PRESETS
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.filling import Gap
+    from clarinet_tui.ui.board_gaps import Gap
 
 MOST_SEEDS = 100
 
@@ -191,7 +192,7 @@ class BoardScreen(MachineScreen):
 
     def action_fill(self, whole_table: bool) -> None:
         """Asks first: runs cost hours."""
-        from clarinet_tui.ui import filling
+        from clarinet_tui.ui import board_gaps as filling
 
         board, cell = self._board, self._cell
         if board is None or cell is None or board.preset is None:
@@ -246,6 +247,6 @@ class BoardScreen(MachineScreen):
 
 
 def _latex(board: Board) -> Outcome:
-    from clarinet_tui.evidence.latex import to_latex
+    from clarinet_tui.evidence.board_latex import to_latex
 
     return Outcome(text=to_latex(board))

@@ -11,22 +11,22 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from clarinet_tui.ui.commands import Choice
-from clarinet_tui.ui.lines.facts import said
-from clarinet_tui.ui.lines.task_names import task_name
-from clarinet_tui.ui.screens.view import ViewScreen
-from clarinet_tui.ui.seen.compared import BANDS, EVALUATED, FAMILIES, MEASURES, BandName, ComparisonWanted
-from clarinet_tui.ui.seen.snapshot import Snapshot, Wanted
-from clarinet_tui.ui.session import MOST_OVERLAID
+from clarinet_tui.ui.app_state import MOST_OVERLAID
+from clarinet_tui.ui.palette_commands import Choice
+from clarinet_tui.ui.screens.view_screen import ViewScreen
+from clarinet_tui.ui.snapshot.comparison import BANDS, EVALUATED, FAMILIES, MEASURES, BandName, ComparisonWanted
+from clarinet_tui.ui.snapshot.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.text.run_summary import said
+from clarinet_tui.ui.text.task_name import task_name
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.query_pair import QueryPair
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.widgets.text_line import Words
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.course import Axis
-    from clarinet_tui.ui.seen.compared import Compared
+    from clarinet_tui.evidence.training_cost import Axis
+    from clarinet_tui.ui.snapshot.comparison import Compared
     from clarinet_tui.ui.widgets.compare_charts import CompareCharts
-    from clarinet_tui.ui.widgets.contrast_pane import ContrastPane
+    from clarinet_tui.ui.widgets.difference_pane import ContrastPane
 
 AXES: tuple[Axis, ...] = ("epoch", "adaptation epoch", "samples", "device time", "iteration")
 PANES = ("both", "charts", "numbers")
@@ -61,7 +61,7 @@ class CompareScreen(ViewScreen):
 
     def compose(self) -> ComposeResult:
         from clarinet_tui.ui.widgets.compare_charts import CompareCharts
-        from clarinet_tui.ui.widgets.contrast_pane import ContrastPane
+        from clarinet_tui.ui.widgets.difference_pane import ContrastPane
 
         yield self.top_bar()
         yield QueryPair(id="queries")
@@ -94,7 +94,7 @@ class CompareScreen(ViewScreen):
 
     @property
     def _numbers(self) -> ContrastPane:
-        from clarinet_tui.ui.widgets.contrast_pane import ContrastPane
+        from clarinet_tui.ui.widgets.difference_pane import ContrastPane
 
         return self.query_one(ContrastPane)
 

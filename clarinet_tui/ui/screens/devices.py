@@ -10,15 +10,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import OptionList
 
-from clarinet_tui.ui.lines import device_lines, queue_lines
-from clarinet_tui.ui.lines.facts import Part, said
-from clarinet_tui.ui.outcome import Outcome
+from clarinet_tui.ui.action_result import Outcome
 from clarinet_tui.ui.screens.machine_screen import MachineScreen
-from clarinet_tui.ui.seen.machine import Machine, Place
-from clarinet_tui.ui.seen.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.snapshot.machine import Machine, Place
+from clarinet_tui.ui.snapshot.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.text import devices as device_lines
+from clarinet_tui.ui.text import queue as queue_lines
+from clarinet_tui.ui.text.run_summary import Part, said
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pick_list import PickList
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.widgets.text_line import Words
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -64,7 +65,7 @@ class DevicesScreen(MachineScreen):
         self.work(self._ensure)
 
     def _ensure(self) -> Outcome:
-        from clarinet_tui.launch.requests import ensure_supervisor_if_needed
+        from clarinet_tui.queue.requests import ensure_supervisor_if_needed
 
         ensure_supervisor_if_needed(self.session.runs_dir)
         return Outcome()

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from clarinet_tui.ui.lines.facts import said
+from clarinet_tui.ui.text.run_summary import said
 
 GROUPS = {
     "history": "History",

@@ -10,10 +10,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
-from clarinet_tui.ui.commands import Choice
-from clarinet_tui.ui.screens.acting import ActingScreen
-from clarinet_tui.ui.seen.snapshot import Snapshot, Wanted
-from clarinet_tui.ui.session import MOST_OVERLAID
+from clarinet_tui.ui.app_state import MOST_OVERLAID
+from clarinet_tui.ui.palette_commands import Choice
+from clarinet_tui.ui.screens.run_actions import ActingScreen
+from clarinet_tui.ui.snapshot.snapshot import Snapshot, Wanted
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pane_tabs import PaneTabs

@@ -12,20 +12,20 @@ from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.widgets import Button, Input, OptionList, Static
 
+from clarinet_tui.ui.action_result import Outcome
 from clarinet_tui.ui.launch_check import Checked, check
 from clarinet_tui.ui.launch_form import OFFERED_TASKS, Form, settings_offered
-from clarinet_tui.ui.lines import launch_lines
-from clarinet_tui.ui.lines.choice import Choice
-from clarinet_tui.ui.lines.facts import said
-from clarinet_tui.ui.outcome import Outcome
-from clarinet_tui.ui.screens.ask import Ask
+from clarinet_tui.ui.screens.dialogs import Ask
 from clarinet_tui.ui.screens.machine_screen import MachineScreen
-from clarinet_tui.ui.seen.machine import Machine
-from clarinet_tui.ui.seen.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.snapshot.machine import Machine
+from clarinet_tui.ui.snapshot.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.text import launch as launch_lines
+from clarinet_tui.ui.text.choice import Choice
+from clarinet_tui.ui.text.run_summary import said
 from clarinet_tui.ui.widgets.choices import Choices
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.setting_list import SettingList
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.widgets.text_line import Words
 from core.presets import PRESETS
 
 HINTS = {

@@ -11,21 +11,21 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
-from clarinet_tui.ui.commands import Choice
-from clarinet_tui.ui.lines import facts
-from clarinet_tui.ui.screens.acting import ActingScreen
-from clarinet_tui.ui.seen.detail import DetailWanted
-from clarinet_tui.ui.seen.ghost import KINDS, NAMES, NOTHING, GhostWanted
-from clarinet_tui.ui.seen.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.palette_commands import Choice
+from clarinet_tui.ui.screens.run_actions import ActingScreen
+from clarinet_tui.ui.snapshot.references import KINDS, NAMES, NOTHING, GhostWanted
+from clarinet_tui.ui.snapshot.run_detail import DetailWanted
+from clarinet_tui.ui.snapshot.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.text import run_summary as facts
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.log_tail import LogTail
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.widgets.text_line import Words
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.ui.seen.detail import Detail
-    from clarinet_tui.ui.seen.pace import AxisName
-    from clarinet_tui.ui.seen.snapshot import Curves
+    from clarinet_tui.ui.snapshot.run_detail import Detail
+    from clarinet_tui.ui.snapshot.snapshot import Curves
+    from clarinet_tui.ui.snapshot.x_axes import AxisName
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
 
@@ -111,7 +111,7 @@ class LiveScreen(ActingScreen):
         return self.session.overlaid if len(self.session.overlaid) > 1 else ((run,) if run else ())
 
     def wanted(self) -> Wanted:
-        from clarinet_tui.ui.lines.readings import READINGS
+        from clarinet_tui.ui.text.metrics import READINGS
 
         front = self._watched()
         if front is None:
@@ -146,7 +146,7 @@ class LiveScreen(ActingScreen):
             self.query_one(name, Words).say(facts.said())
 
     def _say(self, curves: Curves, detail: Detail | None) -> None:
-        from clarinet_tui.ui.lines import readings
+        from clarinet_tui.ui.text import metrics as readings
 
         run, width = curves.run, self.size.width
         side = max(20, self.query_one("#side").size.width - 3)
@@ -159,8 +159,9 @@ class LiveScreen(ActingScreen):
 
     def _runs(self, width: int) -> Content:
         """The runs over each other, with the signs and colours that their lines have."""
-        from clarinet_tui.ui.chart import colour, marker, palette_of
-        from clarinet_tui.ui.lines import readings
+        from clarinet_tui.chart.palette import colour, marker
+        from clarinet_tui.ui.text import metrics as readings
+        from clarinet_tui.ui.widgets.chart_styles import palette_of
 
         palette = palette_of(self.app.current_theme)
         signs = [(marker(slot), colour(slot, palette)) for slot in range(len(self._charts.runs))]
@@ -189,7 +190,7 @@ class LiveScreen(ActingScreen):
         self.app.switch_mode("compare")
 
     def choices(self) -> Iterable[Choice]:
-        from clarinet_tui.ui.seen.pace import AXES
+        from clarinet_tui.ui.snapshot.x_axes import AXES
 
         for axis in AXES:
             yield Choice(f"X axis: {axis}", f"Draw along {axis}", partial(self._use_axis, axis))

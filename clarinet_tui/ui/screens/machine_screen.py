@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from clarinet_tui.ui.screens.working import WorkingScreen
+from clarinet_tui.ui.screens.action_screen import WorkingScreen
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.seen.machine import Machine
+    from clarinet_tui.ui.snapshot.machine import Machine
 
 
 class MachineScreen(WorkingScreen):

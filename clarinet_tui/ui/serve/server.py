@@ -18,9 +18,9 @@ from aiohttp.typedefs import Handler
 from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
-from clarinet_tui.journal.process import host_name
+from clarinet_tui.runs.process import host_name
 from clarinet_tui.text import printable
-from clarinet_tui.ui.serve.gate import Gate, new_token
+from clarinet_tui.ui.serve.access import Gate, new_token
 from clarinet_tui.ui.serve.page import headers, page
 from clarinet_tui.ui.serve.session import words
 from core.errors import InputError

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from clarinet_tui.ui.feed.history import FPS
+from clarinet_tui.ui.feed.history_feed import FPS
 from clarinet_tui.ui.main import PAINTS
 
 

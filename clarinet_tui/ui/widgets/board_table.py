@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from clarinet_tui.ui.guard import Guarded, drawn_carefully
-from clarinet_tui.ui.lines.board_sheet import Pieces, Sheet, Spot
+from clarinet_tui.ui.error_guard import Guarded, drawn_carefully
+from clarinet_tui.ui.text.board_layout import Pieces, Sheet, Spot
 from clarinet_tui.ui.widgets.role_styles import RoleStyles, role_classes, role_rules
 
 

@@ -15,8 +15,8 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from clarinet_tui.ui.lines.choice import Choice
-from clarinet_tui.ui.lines.facts import said
+from clarinet_tui.ui.text.choice import Choice
+from clarinet_tui.ui.text.run_summary import said
 
 GAP = 3
 """Columns between two choices."""

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from clarinet_tui.ui.chart import Chart, Glyphs, View, extent_of
-from clarinet_tui.ui.guard import Guarded
-from clarinet_tui.ui.lines.side_lines import SideLines, labels, side_lines, slots_of
-from clarinet_tui.ui.seen.compared import BANDS, MEASURES, BandName
+from clarinet_tui.chart.glyphs import Glyphs
+from clarinet_tui.chart.series import extent_of
+from clarinet_tui.chart.viewport import View
+from clarinet_tui.ui.error_guard import Guarded
+from clarinet_tui.ui.snapshot.comparison import BANDS, MEASURES, BandName
+from clarinet_tui.ui.text.side_curves import SideLines, labels, side_lines, slots_of
+from clarinet_tui.ui.widgets.chart import Chart
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.seen.compared import Compared, Part
+    from clarinet_tui.ui.snapshot.comparison import Compared, Part
 
 Shown = tuple[object, BandName, bool, bool, tuple[object, ...]]
 

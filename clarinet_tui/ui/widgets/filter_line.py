@@ -15,14 +15,14 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
-from clarinet_tui.ui.guard import Guarded
-from clarinet_tui.ui.lines.facts import Part, said
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.error_guard import Guarded
+from clarinet_tui.ui.text.run_summary import Part, said
+from clarinet_tui.ui.widgets.text_line import Words
 
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from clarinet_tui.ui.seen.snapshot import QueryProblem
+    from clarinet_tui.ui.snapshot.snapshot import QueryProblem
 
 PAUSE = 0.15
 """Seconds without a key after which the query is tried."""
@@ -146,7 +146,7 @@ class FilterLine(Guarded, Vertical):
         self.action_done()
 
     def _look_ahead(self) -> None:
-        from clarinet_tui.ui.completion import complete
+        from clarinet_tui.ui.query_completion import complete
 
         line = self._input
         if line:

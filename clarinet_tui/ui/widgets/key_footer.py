@@ -14,7 +14,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from clarinet_tui.ui.guard import Guarded, drawn_carefully
+from clarinet_tui.ui.error_guard import Guarded, drawn_carefully
 
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding

@@ -14,13 +14,13 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Input, Log, Static
 
-from clarinet_tui.ui.guard import Guarded
-from clarinet_tui.ui.lines.facts import said
-from clarinet_tui.ui.seen.detail import KEPT
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.error_guard import Guarded
+from clarinet_tui.ui.snapshot.run_detail import KEPT
+from clarinet_tui.ui.text.run_summary import said
+from clarinet_tui.ui.widgets.text_line import Words
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.seen.detail import Lines
+    from clarinet_tui.ui.snapshot.run_detail import Lines
 
 
 class LogLines(Log):

@@ -9,8 +9,8 @@ from textual import events
 from textual.message import Message
 from textual.reactive import reactive
 
-from clarinet_tui.ui.lines.facts import said
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.text.run_summary import said
+from clarinet_tui.ui.widgets.text_line import Words
 
 
 class PaneTabs(Words):

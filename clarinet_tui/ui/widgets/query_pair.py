@@ -10,11 +10,11 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
-from clarinet_tui.ui.guard import Guarded
+from clarinet_tui.ui.error_guard import Guarded
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.seen.snapshot import QueryProblem
+    from clarinet_tui.ui.snapshot.snapshot import QueryProblem
 
 Queries = tuple[str, str]
 

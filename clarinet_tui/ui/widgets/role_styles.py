@@ -6,7 +6,7 @@ from rich.style import Style
 from textual.color import Color
 from textual.widget import Widget
 
-from clarinet_tui.ui.seen.states import ROLES
+from clarinet_tui.ui.snapshot.state_style import ROLES
 
 
 def role_classes(prefix: str) -> set[str]:

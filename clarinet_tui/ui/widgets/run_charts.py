@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from clarinet_tui.ui.chart import Behind, Chart, Glyphs, Line, View, extent_of
-from clarinet_tui.ui.guard import Guarded
-from clarinet_tui.ui.seen.curves import ACCURACIES, LOSSES, lines_of, marks_of, overlaid
-from clarinet_tui.ui.seen.pace import AXES, AxisName
-from clarinet_tui.ui.seen.snapshot import Curves, CurvesWanted
+from clarinet_tui.chart.glyphs import Glyphs
+from clarinet_tui.chart.references import Behind
+from clarinet_tui.chart.series import Line, extent_of
+from clarinet_tui.chart.viewport import View
+from clarinet_tui.ui.error_guard import Guarded
+from clarinet_tui.ui.snapshot.curves import ACCURACIES, LOSSES, lines_of, marks_of, overlaid
+from clarinet_tui.ui.snapshot.snapshot import Curves, CurvesWanted
+from clarinet_tui.ui.snapshot.x_axes import AXES, AxisName
+from clarinet_tui.ui.widgets.chart import Chart
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.seen.ghost import Ghost
+    from clarinet_tui.ui.snapshot.references import Ghost
 
 METRICS = (*LOSSES, *ACCURACIES)
 TITLES = {"loss": "Loss", "accuracy": "Accuracy %"}

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len, set_cell_size
 
 from clarinet_tui.text import ago, bar, duration, percent, printable
-from clarinet_tui.ui.lines.sparks import spark
-from clarinet_tui.ui.lines.task_names import task_name
-from clarinet_tui.ui.seen.states import LIVE, look, progress
+from clarinet_tui.ui.snapshot.state_style import LIVE, look, progress
+from clarinet_tui.ui.text.sparkline import spark
+from clarinet_tui.ui.text.task_name import task_name
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow

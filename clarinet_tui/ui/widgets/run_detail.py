@@ -10,17 +10,17 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.reactive import reactive
 
-from clarinet_tui.ui.guard import Guarded
-from clarinet_tui.ui.lines import facts
-from clarinet_tui.ui.seen.detail import DetailWanted, Part
+from clarinet_tui.ui.error_guard import Guarded
+from clarinet_tui.ui.snapshot.run_detail import DetailWanted, Part
+from clarinet_tui.ui.text import run_summary as facts
 from clarinet_tui.ui.widgets.pane_tabs import PaneTabs
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.widgets.text_line import Words
 
 if TYPE_CHECKING:
+    from clarinet_tui.chart.glyphs import Glyphs
     from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.ui.chart import Glyphs
-    from clarinet_tui.ui.seen.detail import Detail
-    from clarinet_tui.ui.seen.snapshot import CurvesWanted, Snapshot
+    from clarinet_tui.ui.snapshot.run_detail import Detail
+    from clarinet_tui.ui.snapshot.snapshot import CurvesWanted, Snapshot
     from clarinet_tui.ui.widgets.log_tail import LogTail
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
@@ -129,7 +129,7 @@ class RunDetail(Guarded, Vertical):
             self.query_one("#papers", VerticalScroll).scroll_home(animate=False)
 
     def _paper(self, run: RunRow) -> Content:
-        from clarinet_tui.ui.lines import sheets
+        from clarinet_tui.ui.text import run_panes as sheets
 
         if self.pane == "settings":
             return sheets.settings(run, self._detail, self._room)
@@ -138,7 +138,7 @@ class RunDetail(Guarded, Vertical):
         if self._detail is None or self._detail.confusion is None:
             unknown = "No confusion yet: it is measured at the end of an epoch, on target images with known classes."
             return facts.said((unknown if self._detail else "", "muted"))
-        from clarinet_tui.ui.lines.heat import heat_map
+        from clarinet_tui.ui.text.confusion import heat_map
 
         return heat_map(self._detail.confusion, self._room)
 

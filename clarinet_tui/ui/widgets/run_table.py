@@ -16,8 +16,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from clarinet_tui.ui.guard import Guarded, drawn_carefully
-from clarinet_tui.ui.seen.snapshot import PAGE, Listing
+from clarinet_tui.ui.error_guard import Guarded, drawn_carefully
+from clarinet_tui.ui.snapshot.snapshot import PAGE, Listing
 from clarinet_tui.ui.widgets.role_styles import RoleStyles, role_classes, role_rules
 from clarinet_tui.ui.widgets.run_columns import Moment, cell, fit, useful
 

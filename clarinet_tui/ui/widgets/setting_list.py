@@ -12,10 +12,10 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 
 from clarinet_tui.ui.launch_form import settings_offered, words_of
-from clarinet_tui.ui.lines import setting_lines
-from clarinet_tui.ui.lines.facts import said
+from clarinet_tui.ui.text import settings as setting_lines
+from clarinet_tui.ui.text.run_summary import said
 from clarinet_tui.ui.widgets.pick_list import PickList
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.widgets.text_line import Words
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.launch_check import Checked

@@ -8,11 +8,11 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
-from clarinet_tui.ui.lines.facts import Part, said
-from clarinet_tui.ui.widgets.words import Words
+from clarinet_tui.ui.text.run_summary import Part, said
+from clarinet_tui.ui.widgets.text_line import Words
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.seen.snapshot import Snapshot
+    from clarinet_tui.ui.snapshot.snapshot import Snapshot
 
 VIEWS = {
     "history": "History",

@@ -7,7 +7,7 @@ from textual.containers import Center, Middle
 from textual.content import Content
 from textual.widgets import Static
 
-from clarinet_tui.ui.lines.facts import said
+from clarinet_tui.ui.text.run_summary import said
 
 FIRST_STEPS = (
     ("make demo", "a few small runs of the paper's methods, in a minute or two on a CPU"),

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.data.arrays import count_images, read_arrays
+from core.data.npz import count_images, read_arrays
 from core.data.scratch import Scratch
 from core.errors import InputError
-from tests.core.data.folders import images, labels, load, save
+from tests.support.image_folders import images, labels, load, save
 
 
 def read(path: Path) -> Any:

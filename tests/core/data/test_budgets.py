@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.data.sets import ImageSet, TaskData
-from tests.core.data.folders import images, labels, load, mnist_folder, save
+from core.data.task_data import ImageSet, TaskData
+from tests.support.image_folders import images, labels, load, mnist_folder, save
 
 COUNT = 200
 

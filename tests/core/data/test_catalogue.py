@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from core.data.catalogue import Entry, catalogue
-from core.data.make import make
+from core.data.generate import make
 from core.data.verify import Finding, verify
 from core.errors import InputError
-from tests.core.data.folders import images, labels, mnist_folder, save
 from tests.core.data.test_known import mats, release
+from tests.support.image_folders import images, labels, mnist_folder, save
 
 
 def entries(data_dir: Path) -> dict[str, Entry]:

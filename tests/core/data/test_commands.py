@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.data import app
 from core.errors import InputError
-from tests.core.data.folders import images, labels, save
+from tests.support.image_folders import images, labels, save
 
 
 def clarinet_data(*arguments: str, data_dir: Path) -> Result:
@@ -58,7 +58,7 @@ def test_verify_ends_with_one_where_something_is_wrong(tmp_path: Path) -> None:
 
 
 def test_fetch_says_what_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from core.data import fetch
+    from core.data import download as fetch
 
     monkeypatch.setattr(fetch, "fetch", lambda name, data_dir, tell: (data_dir / name,) if name == "mnist" else ())
     result = clarinet_data("fetch", "mnist", "usps", data_dir=tmp_path)

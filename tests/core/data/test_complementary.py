@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from core.data.complementary import (
+from core.data.complementary_labels import (
     class_priors,
     complementary_mask,
     draw_complementary,
     label_hash,
     label_weights,
 )
-from core.data.sets import ImageSet
+from core.data.task_data import ImageSet
 from core.errors import InputError
 
 NO_IMAGES = np.empty((0, 1, 1, 1), dtype=np.uint8)

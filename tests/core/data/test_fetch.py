@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from core.data import fetch as fetching
-from core.data.fetch import Download, downloads, fetch
-from core.data.forms import MNIST_FILES, SVHN_FILES, USPS_FILES
+from core.data import download as fetching
+from core.data.download import Download, downloads, fetch
+from core.data.formats import MNIST_FILES, SVHN_FILES, USPS_FILES
 from core.errors import InputError
 
 CONTENT = b"digits" * 50_000

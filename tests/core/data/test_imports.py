@@ -15,7 +15,7 @@ def run(program: str, *arguments: str) -> str:
 
 def test_importing_the_data_modules_imports_nothing_heavy() -> None:
     program = (
-        "import sys, core.data.load, core.data.catalogue, core.data.make, core.data.fetch, core.data.verify;"
+        "import sys, core.data.load, core.data.catalogue, core.data.generate, core.data.download, core.data.verify;"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
 
@@ -34,7 +34,8 @@ def test_loading_the_offline_task_imports_no_torch(tmp_path: Path) -> None:
 
 def test_torchvision_imports_beside_this_torch() -> None:
     program = (
-        "from core.data.vision import torchvision; print(torchvision() is torchvision(), torchvision().datasets.MNIST)"
+        "from core.data.torchvision_import import torchvision; "
+        "print(torchvision() is torchvision(), torchvision().datasets.MNIST)"
     )
 
     assert run(program).startswith("True")

@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from core.data import known
-from core.data.digits import read_mat, read_usps
+from core.data import digit_domains as known
+from core.data.digit_files import read_mat, read_usps
 from core.errors import InputError
-from tests.core.data.folders import images, labels, load, mnist_folder, save
+from tests.support.image_folders import images, labels, load, mnist_folder, save
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.data.sets import ImageSet, TaskData
-from tests.core.data.folders import arrays_folder, load, picture_folder
+from core.data.task_data import ImageSet, TaskData
+from tests.support.image_folders import arrays_folder, load, picture_folder
 
 HERE = Path(__file__).parents[3]
 

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from core.data import known, made
+from core.data import digit_domains as known
+from core.data import generated as made
+from core.data.generate import make
 from core.data.load import load_task
-from core.data.make import make
-from core.data.scenes import draw_scenes
-from core.data.sets import TaskData
 from core.data.synth import draw_digits, make_synth
+from core.data.synth_scenes import draw_scenes
+from core.data.task_data import TaskData
 from core.errors import InputError
-from tests.core.data.folders import config, images, load, mnist_folder
+from tests.support.image_folders import config, images, load, mnist_folder
 
 
 def test_synthetic_digits_are_the_same_for_the_same_seed() -> None:

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from core.errors import InputError
-from tests.core.data.folders import arrays_folder, images, labels, load, mnist_folder, picture_folder, save
+from tests.support.image_folders import arrays_folder, images, labels, load, mnist_folder, picture_folder, save
 
 
 def test_a_source_with_complementary_labels_only(tmp_path: Path) -> None:

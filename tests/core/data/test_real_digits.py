@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.data.complementary import class_priors
-from core.data.digits import read_mnist, read_usps
-from core.data.vision import torchvision
-from tests.core.data.folders import load
+from core.data.complementary_labels import class_priors
+from core.data.digit_files import read_mnist, read_usps
+from core.data.torchvision_import import torchvision
+from tests.support.image_folders import load
 
 pytestmark = pytest.mark.digits
 

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from core.data.shapes import conform, convertible, resize, to_grey
-from tests.core.data.folders import images
+from tests.support.image_folders import images
 
 
 @pytest.mark.parametrize(

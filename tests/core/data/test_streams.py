@@ -1,6 +1,6 @@
 """Named streams are fixed, apart from each other, and small enough for every generator."""
 
-from core.data.streams import stream
+from core.random_streams import stream
 
 
 def test_a_stream_depends_on_the_seed_and_every_name() -> None:

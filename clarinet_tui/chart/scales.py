@@ -1,0 +1,66 @@
+"""How values become heights: linear, log, and symlog, which keeps the sign. All are monotone."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from clarinet_tui.chart.series import Floats
+
+ScaleName = Literal["linear", "log", "symlog"]
+SCALES: tuple[ScaleName, ...] = get_args(ScaleName)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values to heights and back. `knee` is where symlog turns from linear to logarithmic."""
+
+    name: ScaleName
+    knee: float = 1.0
+
+    def heights(self, values: Floats) -> Floats:
+        """On the log scale, what is not above zero lies infinitely deep."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.name == "log":
+                return np.where(
+                    values > 0, np.log10(np.maximum(values, 0)), np.where(np.isnan(values), np.nan, -np.inf)
+                )
+            if self.name == "symlog":
+                return np.arcsinh(values / self.knee)
+            return values
+
+    def height(self, value: float) -> float:
+        return float(self.heights(np.array([value], dtype=np.float64))[0])
+
+    def value(self, height: float) -> float:
+        if self.name == "log":
+            return float(10.0 ** np.clip(height, -307, 308))
+        if self.name == "symlog":
+            return float(np.sinh(np.clip(height, -700, 700)) * self.knee)
+        return height
+
+
+def fit(name: ScaleName, values: Floats) -> Scale:
+    """The scale of that name for these values: symlog's knee is a power of ten below which few of them lie."""
+    if name != "symlog":
+        return Scale(name)
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    if not sizes.size:
+        return Scale(name)
+    small = max(float(np.quantile(sizes, 0.1)), float(sizes.max()) * 1e-5)
+    return Scale(name, knee=10.0 ** float(np.floor(np.log10(small))) if small > 1e-300 else 1e-300)
+
+
+def limits(scale: Scale, low: float, high: float, step: float | None = None) -> tuple[float, float]:
+    """The heights of the lower and upper edge: some air around the values, on round numbers for a linear scale.
+
+    Round edges keep a chart still while a run goes on.
+    """
+    if low == high:
+        air = max(abs(low) * 0.1, 1e-12) if low else 1.0
+        return low - air, high + air
+    if scale.name == "linear" and step:
+        half = step / 2
+        return float(np.floor(low / half + 1e-9) * half), float(np.ceil(high / half - 1e-9) * half)
+    air = (high - low) * 0.04
+    return low - air, high + air

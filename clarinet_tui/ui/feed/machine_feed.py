@@ -1,0 +1,78 @@
+"""A thread that looks at the machine while a view shows it, and rests while none does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clarinet_tui.ui.feed.history_feed import sentence
+
+if TYPE_CHECKING:
+    from clarinet_tui.ui.snapshot.machine import Machine
+
+SECONDS = 2.0
+"""Between two looks."""
+
+
+class MachineFeed:
+    """Give it `post`, which is called from another thread; say `want` while somebody looks; `stop` ends it."""
+
+    def __init__(
+        self,
+        runs_dir: Path,
+        data_dir: Path,
+        post: Callable[[Machine], object],
+        *,
+        database: Path | None = None,
+        interval: float = SECONDS,
+    ) -> None:
+        self._places = runs_dir, data_dir, database
+        self._post, self.interval = post, interval
+        self._views: frozenset[str] = frozenset()
+        self._wanted, self._wake, self._stopped = threading.Event(), threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._look_often, name="machine", daemon=True)
+
+    def want(self, view: str, wanted: bool) -> None:
+        """Whether this view shows the machine now; of two that change places, either may say so first."""
+        self._views = self._views | {view} if wanted else self._views - {view}
+        if not self._views:
+            self._wanted.clear()
+            return
+        self._wanted.set()
+        if not self._thread.ident and not self._stopped.is_set():
+            self._thread.start()
+        self.again()
+
+    def again(self) -> None:
+        """Something was changed: look at once."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._wanted.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=1.0)
+
+    def _look_often(self) -> None:
+        from clarinet_tui.ui.feed.machine_reader import MachineReader
+        from clarinet_tui.ui.snapshot.machine import Machine
+
+        reader = MachineReader(*self._places)
+        seen = Machine()
+        while not self._stopped.is_set():
+            self._wake.clear()
+            before = seen
+            try:
+                seen = reader.look()
+            except Exception as error:  # noqa: BLE001  whatever it is, the user reads it, and it may pass
+                reader.close()
+                seen = replace(before, problem=sentence(error))
+            if seen != before and not self._stopped.is_set():
+                self._post(seen)
+            self._wake.wait(self.interval)
+            self._wanted.wait()
+        reader.close()

@@ -1,0 +1,90 @@
+"""Small questions above a view: yes or no, or a line of text."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Static
+
+from clarinet_tui.ui.text.run_summary import said
+
+FRAME = """
+{name} {{ align: center middle; background: $background 60%; }}
+{name} > Vertical {{
+    width: 64; max-width: 96%; height: auto; background: $surface; border: round $primary; padding: 1 2;
+}}
+{name} Static {{ height: auto; }}
+"""
+
+
+class Ask(ModalScreen[bool]):
+    """A question with two answers. The harmless one has the focus."""
+
+    DEFAULT_CSS = (
+        FRAME.format(name="Ask")
+        + """
+    Ask Horizontal { height: 1; margin-top: 1; }
+    Ask Button { margin-right: 2; }
+    """
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer(True)", "Yes", id="ask.yes"),
+        Binding("n,escape,q", "answer(False)", "No", key_display="n", id="ask.no"),
+        Binding("left,right,h,l", "app.focus_next", "Other answer", show=False),
+    ]
+
+    def __init__(self, question: str, yes: str, more: str = "") -> None:
+        super().__init__()
+        self._question, self._yes, self._more = question, yes, more
+
+    def compose(self) -> ComposeResult:
+        lines = [said((self._question, "strong")), *([said((self._more, "muted"))] if self._more else [])]
+        with Vertical():
+            yield Static(Content("\n").join(lines), markup=False)
+            with Horizontal():
+                yield Button(f"{self._yes} (y)", id="yes", variant="error", compact=True)
+                yield Button("No (n)", id="no", compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one("#no").focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+    def action_answer(self, yes: bool) -> None:
+        self.dismiss(yes)
+
+
+class Prompt(ModalScreen[str | None]):
+    """A line of text; None if one thinks better of it."""
+
+    DEFAULT_CSS = (
+        FRAME.format(name="Prompt")
+        + """
+    Prompt Input { margin-top: 1; background: $background; }
+    """
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel", id="ask.cancel")]
+
+    def __init__(self, title: str, more: str, text: str = "", placeholder: str = "") -> None:
+        super().__init__()
+        self._title, self._more, self._text, self._placeholder = title, more, text, placeholder
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(Content("\n").join([said((self._title, "strong")), said((self._more, "muted"))]), markup=False)
+            yield Input(self._text, placeholder=self._placeholder, compact=True)
+
+    def on_mount(self) -> None:
+        field = self.query_one(Input)
+        field.cursor_blink = self.app.animation_level != "none"
+        field.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value)

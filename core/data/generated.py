@@ -1,0 +1,100 @@
+"""Data that was made here instead of published: the files, and the record that says so."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from errno import EACCES
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from core.data.digit_files import Digits
+from core.data.formats import MADE_FILES
+from core.data.writable import writable
+from core.errors import InputError
+
+TRAIN, TEST, RECORD = MADE_FILES
+
+
+class Record(msgspec.Struct, frozen=True):
+    """How data was made: enough to make it again."""
+
+    recipe: int
+    """The version of the recipe: raised when the same seed gives other images."""
+    seed: int
+    train: int
+    test: int
+    photographs: str = ""
+    """What the backgrounds were cut from."""
+
+    @property
+    def sentence(self) -> str:
+        of = f" from {self.photographs}" if self.photographs else ""
+        return (
+            f"made here by the published recipe{of}, not the published images "
+            f"({self.train} + {self.test} images, recipe {self.recipe}, seed {self.seed})"
+        )
+
+
+@dataclass(frozen=True)
+class Made:
+    """Made training and test images with their record."""
+
+    train: Digits
+    test: Digits
+    record: Record
+    in_memory: bool = False
+
+
+def save_made(made: Made, folder: Path) -> None:
+    """Both files and then the record, each replaced at once, so that a reader never sees half of one."""
+    if not writable(folder):
+        raise PermissionError(EACCES, "it is marked read-only", str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    _replace(folder / TRAIN, lambda file: _save(file, made.train))
+    _replace(folder / TEST, lambda file: _save(file, made.test))
+    _replace(folder / RECORD, lambda file: _write(file, msgspec.json.format(msgspec.json.encode(made.record))))
+
+
+def keep_made(made: Made, folder: Path) -> Made:
+    """Save it for the next time; where the folder cannot be written, it stays in memory and says so."""
+    try:
+        save_made(made, folder)
+    except OSError:
+        return replace(made, in_memory=True)
+    return made
+
+
+def read_record(folder: Path) -> Record:
+    try:
+        return msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
+    except (OSError, msgspec.DecodeError):
+        raise InputError(
+            f"{folder / RECORD}: this record is damaged; delete the made files and make them again"
+        ) from None
+
+
+def _save(file: IO[bytes], digits: Digits) -> None:
+    arrays: dict[str, NDArray[Any]] = {"x": digits[0], "y": digits[1].astype(np.uint8)}
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def _write(file: IO[bytes], content: bytes) -> None:
+    file.write(content)
+
+
+def _replace(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

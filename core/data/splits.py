@@ -1,0 +1,63 @@
+"""One domain as it was read, before both domains agree on classes and shape."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.data.image_sources import Pictures
+
+Labels = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The training or the test images of a domain."""
+
+    place: str
+    """The file or folder, as errors name it."""
+    pictures: Pictures
+    y: Labels
+    """Numbers of `names`, -1 where unknown."""
+    ybar: Labels | Mask | None = None
+    """One complementary label an image, -1 where unknown, or a mask (N, K); None where the file gives none."""
+    names: tuple[str, ...] | None = None
+    """The classes by number; None where the file only knows numbers."""
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def labels_seen(self) -> int:
+        """How many classes the labels themselves speak of."""
+        seen = [int(self.y.max(initial=-1)) + 1]
+        if self.ybar is not None:
+            seen.append(self.ybar.shape[1] if self.ybar.ndim == 2 else int(self.ybar.max(initial=-1)) + 1)
+        return max(seen)
+
+
+@dataclass(frozen=True)
+class DomainParts:
+    """A domain's training images, its test images if it has any, and what a reader must know of them."""
+
+    name: str
+    title: str
+    train: Part
+    test: Part | None
+    folder: str = ""
+    """The folder of one's own data; empty for known digits."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def own(self) -> bool:
+        return bool(self.folder)
+
+    @property
+    def where(self) -> str:
+        """The domain as errors name it: two folders may end in the same name."""
+        return self.folder or self.title
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.train,) if self.test is None else (self.train, self.test)

@@ -1,0 +1,105 @@
+"""A task's data on the device: images, labels of every kind, and what they are measured against."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from core.config import RunConfig
+from core.data.batches import Images, Shuffled, place_images
+from core.data.complementary_labels import class_priors, label_hash, label_weights
+from core.data.task_data import ImageSet, TaskData
+from core.errors import InputError
+from core.methods.algorithm import Batch
+from core.training.evaluate import Measure
+from core.training.plan import StagePlan
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a run trains on and measures with; target labels are in `target_test` only."""
+
+    data: TaskData
+    device: torch.device
+    source: Images
+    target: Images
+    weights: Tensor
+    priors: Tensor
+    label_hash: str
+    source_test: Measure | None
+    target_test: Measure
+
+    @property
+    def classes(self) -> int:
+        return len(self.data.classes)
+
+    def batches(self, stage: StagePlan, epoch: int, start: int, labels: Tensor | None) -> Iterator[Batch]:
+        """The rest of an epoch of a stage, from batch `start`; `epoch` counts from 0 within the stage."""
+        count = stage.iterations_per_epoch
+        name = stage.spec.name
+        source = Shuffled(self.source, f"{name}/source", stage.batch_size, self.device)
+        sources = source.epoch(stage.seed, epoch, start, count)
+        targets: Iterator[tuple[Tensor | None, object]] = iter([(None, None)] * (count - start))
+        if stage.spec.adapts:
+            target = Shuffled(self.target, f"{name}/target", stage.batch_size, self.device)
+            targets = target.epoch(stage.seed, epoch, start, count)
+        for (images, chosen), (target_images, _) in zip(sources, targets, strict=True):
+            if labels is None:
+                yield Batch(images, target_images, weights=self.weights[chosen])
+            else:
+                yield Batch(images, target_images, labels=labels[chosen])
+
+    def true_labels(self, method: str) -> Tensor:
+        y = self.data.source_train.y
+        if (y < 0).any():
+            raise InputError(f"method: {method} needs true source labels, and {int((y < 0).sum())} are unknown")
+        return torch.from_numpy(y).to(self.device)
+
+    def given_labels(self, labels: Sequence[int]) -> NDArray[np.int64]:
+        given = np.asarray(labels, dtype=np.int64)
+        if given.shape != self.data.source_train.y.shape:
+            raise InputError(f"pseudo_labels: expected {len(self.source)} labels, got {given.size}")
+        if given.min() < 0 or given.max() >= self.classes:
+            raise InputError(f"pseudo_labels: expected classes from 0 to {self.classes - 1}")
+        return given
+
+
+def gather(config: RunConfig, data: TaskData, device: torch.device) -> Material:
+    def place(images: NDArray[np.uint8]) -> Images:
+        return place_images(
+            images,
+            device,
+            channels_last=config.channels_last,
+            limit_gb=config.memory_limit_gb,
+            workers=config.workers,
+        )
+
+    def measure(images: ImageSet, with_labels: bool) -> Measure:
+        weights = None
+        if with_labels and images.ybar is not None:
+            weights = torch.from_numpy(label_weights(images.ybar)).to(device)
+        return Measure(place(images.x), torch.from_numpy(images.y).to(device), weights)
+
+    mask = data.source_train.ybar
+    assert mask is not None, "load_task always gives the source its complementary labels"
+    weights = torch.from_numpy(label_weights(mask)).to(device)
+    return Material(
+        data=data,
+        device=device,
+        source=place(data.source_train.x),
+        target=place(data.target_train.x),
+        weights=weights,
+        priors=torch.from_numpy(class_priors(mask)).to(device, weights.dtype),
+        label_hash=label_hash(mask),
+        source_test=measure(data.source_test, True) if data.source_test else None,
+        target_test=measure(data.target_test, False),
+    )
+
+
+def hash_labels(labels: NDArray[np.int64]) -> str:
+    """Twelve hex digits that tell one set of pseudo-labels from another."""
+    return hashlib.blake2b(labels.astype("<i8").tobytes(), digest_size=6).hexdigest()

@@ -1,0 +1,70 @@
+"""What runs have cost by each evaluation, along every axis."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clarinet_tui.evidence.training_cost import Shared, course_of, curve
+from core.resolve import resolve
+
+TWO = resolve(method="gac+cdan-e", task="U->M", preset="smoke", batch_size=10, stage1={"batch_size": 4})
+
+
+def stage(name: str, iteration: int = 0, epoch: int = 0, **fields: Any) -> dict[str, Any]:
+    return {"event": "stage", "stage": name, "iteration": iteration, "epoch": epoch, "superseded": False} | fields
+
+
+def labelled(**fields: Any) -> dict[str, Any]:
+    return {"event": "pseudo-labels", "given": True, "superseded": False} | fields
+
+
+def row(stage: str, iteration: int, epoch: int, adaptation: int | None, seconds: float | None = 1.0) -> dict[str, Any]:
+    names = {"stage": stage, "iteration": iteration, "epoch": epoch, "adaptation_epoch": adaptation}
+    return names | {"seconds": seconds, "target_accuracy": float(epoch)}
+
+
+def test_images_of_two_stages() -> None:
+    course = course_of(TWO, [stage("gac"), stage("cdan-e", 30, 3)])
+    rows = [row("gac", 10, 1, None), row("gac", 30, 3, None), row("cdan-e", 35, 4, 1), row("cdan-e", 40, 5, 2)]
+    x, y = curve(rows, "target_accuracy", "samples", course)
+    assert x.tolist() == [40, 120, 120 + 5 * 20, 120 + 10 * 20]
+    assert y.tolist() == [1, 3, 4, 5]
+
+
+def test_target_images_count_from_the_end_of_the_warm_up() -> None:
+    course = course_of(resolve(task="U->M", preset="smoke", batch_size=10), [stage("clarinet")])
+    rows = [row("clarinet", 8, 2, None), row("clarinet", 12, 3, 1), row("clarinet", 20, 5, 3)]
+    assert [course.samples(at) for at in rows] == [80, 120 + 40, 200 + 120]
+
+
+def test_a_stage_1_that_was_given_is_in_images_and_time() -> None:
+    said = [labelled(origin="abc123", origin_seconds=60), stage("cdan-e", 30, 3)]
+    course = course_of(TWO, said)
+    assert course.shared == Shared("abc123", 60.0)
+    rows = [row("cdan-e", 35, 4, 1, 7.0)]
+    assert curve(rows, "target_accuracy", "samples", course)[0].tolist() == [30 * 4 + 5 * 20]
+    assert curve(rows, "target_accuracy", "device time", course)[0].tolist() == [67]
+
+
+def test_a_stage_1_of_the_runs_own_is_not_counted_twice() -> None:
+    assert course_of(TWO, [stage("gac"), labelled(given=False, origin="abc", origin_seconds=60)]).shared is None
+    assert course_of(TWO, [labelled(superseded=True)]).shared is None
+    assert course_of(TWO, [labelled()]).shared == Shared(None, None)
+    assert course_of(TWO, [labelled(origin="", origin_seconds=0.0)]).shared == Shared(None, None)
+
+
+def test_epochs_and_adaptation_epochs() -> None:
+    course = course_of(TWO, [])
+    rows = [row("gac", 30, 3, None), row("cdan-e", 35, 4, 1)]
+    assert curve(rows, "target_accuracy", "epoch", course)[0].tolist() == [3, 4]
+    assert curve(rows, "target_accuracy", "adaptation epoch", course)[0].tolist() == [1]
+    x, y = curve(rows, "source_accuracy", "epoch", course)
+    assert len(x) == 2
+    assert np.isnan(y).all()
+
+
+@pytest.mark.parametrize("axis", ["samples", "device time"])
+def test_what_is_not_known_has_no_place(axis: Any) -> None:
+    course = course_of(TWO, [])
+    assert len(curve([row("elsewhere", 1, 1, None, None)], "target_accuracy", axis, course)[0]) == 0

@@ -1,0 +1,146 @@
+"""Curves against the same thing computed plainly from every value."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import ingest_run
+from clarinet_tui.history.queries import Series, metrics_of, series
+from clarinet_tui.runs.directory import RunDirectory
+from tests.support.events import evaluation, resumed, started, step
+from tests.support.histories import history, make_run, say
+
+LENGTH = 2500
+GAP = range(900, 1400)
+VALUES = {at: math.nan if at % 97 == 0 else math.sin(at / 50) * at for at in range(1, LENGTH + 1) if at not in GAP}
+METRICS = ("mmd", 'own metric\'s "name"')
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Database, RunDirectory]]:
+    """Two metrics with the same values, one of a plug-in; a stretch where neither is measured; a resumed part."""
+    runs = tmp_path_factory.mktemp("runs")
+    run = make_run(runs)
+
+    def steps(first: int, last: int, shift: float = 0.0) -> Iterator[object]:
+        for at in range(first, last + 1):
+            value = VALUES.get(at)
+            measured = {} if value is None else dict.fromkeys(METRICS, value + shift)
+            yield step(at, measured | {"entropy": 1.0})
+
+    say(run, [started(), *steps(1, 1800, shift=1e6)])  # type: ignore[list-item]
+    db = history(runs)
+    ingest_run(db, run)
+    say(run, [resumed(0), *steps(1, 2000)])  # type: ignore[list-item]
+    ingest_run(db, run)
+    say(run, [resumed(1700), *steps(1701, LENGTH), *(evaluation(at, at / 50) for at in range(100, LENGTH, 100))])  # type: ignore[list-item]
+    ingest_run(db, run)
+    yield db, run
+    db.close()
+
+
+def total(found: Series, start: int, stop: int, metric: str) -> None:
+    """Whatever the columns, together they hold exactly the values asked for."""
+    values = [value for at, value in VALUES.items() if start <= at < stop]
+    finite = [value for value in values if math.isfinite(value)]
+    assert found.missing.sum() == len(values) - len(finite), metric
+    assert len(found.x) == len(found.low) == len(found.high) == len(found.mean) == len(found.missing)
+    assert np.all(np.diff(found.x) > 0)
+    if finite:
+        assert np.nanmin(found.low) == pytest.approx(min(finite), rel=1e-8)
+        assert np.nanmax(found.high) == pytest.approx(max(finite), rel=1e-8)
+    else:
+        assert not np.isfinite(found.mean).any()
+
+
+@settings(max_examples=120)
+@given(st.integers(-10, LENGTH + 10), st.integers(0, LENGTH), st.integers(1, 400), st.sampled_from(METRICS))
+def test_nothing_is_left_out_or_counted_twice(
+    recorded: tuple[Database, RunDirectory], start: int, length: int, width: int, metric: str
+) -> None:
+    db, run = recorded
+    found = series(db, run.id, metric, start=start, stop=start + length, width=width)
+    total(found, start, start + length, metric)
+    assert len(found.x) <= width + 1
+    assert not np.any((found.x > GAP[0] + length / width + 32) & (found.x < GAP[-1] - length / width - 32))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("width", [1, 7, 60, 200])
+def test_columns_agree_with_the_values_in_them(
+    recorded: tuple[Database, RunDirectory], width: int, metric: str
+) -> None:
+    db, run = recorded
+    found = series(db, run.id, metric, width=width)
+    count = 0.0
+    for low, high, mean in zip(found.low, found.high, found.mean, strict=True):
+        assert math.isnan(mean) or low <= mean <= high
+        count += not math.isnan(mean)
+    assert count > 0
+    if width == 1:
+        finite = [value for value in VALUES.values() if math.isfinite(value)]
+        assert found.mean[0] == pytest.approx(np.mean(finite), rel=1e-8)
+
+
+def test_few_iterations_are_given_one_by_one(recorded: tuple[Database, RunDirectory]) -> None:
+    db, run = recorded
+    found = series(db, run.id, "mmd", start=90, stop=100, width=200)
+    assert found.x.tolist() == list(range(90, 100))
+    assert found.missing.tolist() == [0] * 7 + [1] + [0] * 2
+    assert np.isnan(found.mean[7])
+    assert found.mean[0] == pytest.approx(VALUES[90], rel=1e-8)
+
+
+def test_evaluations_are_points(recorded: tuple[Database, RunDirectory]) -> None:
+    db, run = recorded
+    found = series(db, run.id, "target_accuracy", start=200, stop=500)
+    assert found.x.tolist() == [200, 300, 400]
+    assert found.mean.tolist() == [4, 6, 8]
+
+
+def test_evaluation_that_is_not_a_number(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    say(run, [evaluation(1, math.nan), evaluation(2, 3.0), evaluation(3, None)])
+    with history(tmp_path) as db:
+        ingest_run(db, run)
+        found = series(db, run.id, "target_accuracy")
+        assert found.x.tolist() == [1, 2]
+        assert found.missing.tolist() == [1, 0]
+        assert metrics_of(db, run.id) == ["target_accuracy"]
+
+
+def test_names_of_what_can_be_drawn(recorded: tuple[Database, RunDirectory]) -> None:
+    db, run = recorded
+    assert metrics_of(db, run.id) == ["mmd", "entropy", METRICS[1], "target_accuracy"]
+
+
+@pytest.mark.parametrize("metric", ["mmd", "nothing", "target_loss", "x'; DROP TABLE runs; --"])
+def test_nothing_to_draw(recorded: tuple[Database, RunDirectory], metric: str) -> None:
+    db, _ = recorded
+    assert len(series(db, "none", metric).x) == 0
+
+
+def test_rows_read_are_bounded_by_the_width(
+    recorded: tuple[Database, RunDirectory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, run = recorded
+    read = list[int]()
+    tuples = Database.tuples
+
+    def counted(self: Database, *arguments: object) -> object:
+        rows = tuples(self, *arguments)  # type: ignore[arg-type]
+        read.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(Database, "tuples", counted)
+    for width in (1, 5, 20, 50):
+        for length in (width, 31 * width, 33 * width, LENGTH):
+            read.clear()
+            series(db, run.id, "entropy", start=17, stop=17 + length, width=width)
+            assert sum(read) <= 32 * width + 2 * (32 + 4 * 16)

@@ -1,0 +1,124 @@
+"""Grids: what they expand to, the lines that say them, and what is refused."""
+
+import shlex
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clarinet_tui.queue.sweep import MOST, Grid, expand, parse_seeds, read_grid, run_command, sweep_command
+from core.errors import InputError
+from core.resolve import resolve, settings_of
+
+GRID = Grid(
+    ["clarinet", "gac+dann"],
+    ["M->U", "U->M"],
+    [1, 2],
+    {"preset": "quick", "stage1": {"epochs": 3}},
+    {"ybars_per_sample": [1, 4]},
+)
+
+
+def test_every_combination_once_and_the_first_seed_of_all_before_the_second_of_any() -> None:
+    configs = expand(GRID)
+    assert len(configs) == len(GRID) == 16
+    assert len({repr(config) for config in configs}) == 16
+    assert [config.seed for config in configs] == [1] * 8 + [2] * 8
+    assert {(config.method, config.task, config.ybars_per_sample) for config in configs} == {
+        (method, task, labels) for method in GRID.methods for task in GRID.tasks for labels in (1, 4)
+    }
+    assert all(config.stage1.epochs == 3 and config.preset == "quick" for config in configs)
+
+
+def test_settings_with_a_dot_go_into_their_table() -> None:
+    configs = expand(Grid(["gac"], ["M->U"], [1], {}, {"stage1.epochs": [3, 5]}))
+    assert [config.stage1.epochs for config in configs] == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"), [("1..5", [1, 2, 3, 4, 5]), ("7", [7]), ("1, 3..4,9", [1, 3, 4, 9]), ("2..2", [2])]
+)
+def test_seeds_as_people_write_them(text: str, seeds: list[int]) -> None:
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "1..", "5..1", "a", "1-5", "1;2", "-3", "1...3", "0..99999999"])
+def test_wrong_seeds_are_one_sentence(text: str) -> None:
+    with pytest.raises(InputError, match="--seeds"):
+        parse_seeds(text)
+
+
+def test_a_file_has_methods_tasks_seeds_a_grid_and_settings_for_all() -> None:
+    grid = read_grid(
+        {"methods": "gac", "tasks": ["M->U"], "seeds": "1..2", "epochs": 4, "grid": {"stage1": {"rate": [1e-3, 1e-4]}}},
+        "sweep.toml",
+    )
+    configs = expand(grid)
+    assert [(config.method, config.seed, config.stage1.rate) for config in configs] == [
+        ("gac", 1, 1e-3),
+        ("gac", 1, 1e-4),
+        ("gac", 2, 1e-3),
+        ("gac", 2, 1e-4),
+    ]
+    assert all(config.epochs == 4 for config in configs)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"methods": [3]}, "methods: expected a list of texts"),
+        ({"seeds": [1.5]}, "seeds: expected a list of integers"),
+        ({"seeds": True}, "seeds: expected a list of integers"),
+        ({"grid": {"epochs": 3}}, "grid.epochs: expected a list"),
+        ({"grid": [1]}, "grid: expected a table"),
+        ({"seed": 3}, "seed: a sweep has seeds"),
+        ({"tasks": ["M->U"], "epoch": 3}, "epoch: no such setting"),
+        ({"tasks": ["M->U"], "grid": {"epochs": [1, "ten"]}}, 'epochs: expected an integer ≥ 1, got "ten"'),
+        ({"tasks": ["M->U"], "grid": {"epochs": []}}, "epochs: expected at least one"),
+        ({"tasks": ["M->U"], "seeds": [1, 1]}, "seeds: a value is there twice"),
+        ({"tasks": ["M->U"], "seeds": "0..5000", "grid": {"epochs": [1, 2, 3]}}, f"more than {MOST}"),
+        ({"tasks": ["M->X"]}, '"X" is neither'),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named_with_its_place(table: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        expand(read_grid(table, "sweep.toml"))
+    assert str(caught.value).startswith("sweep.toml: ")
+    assert words in str(caught.value)
+
+
+def test_the_lines_that_say_it_can_be_typed() -> None:
+    line = sweep_command(GRID)
+    assert shlex.split(line) == [
+        *("clarinet", "sweep", "--methods", "clarinet,gac+dann", "--tasks", "M->U,U->M", "--seeds", "1..2"),
+        *("--preset", "quick", "--set", "stage1.epochs=3", "--grid", "ybars_per_sample=1,4"),
+    ]
+    first = run_command(next(GRID.points()))
+    assert shlex.split(first)[:7] == ["clarinet", "run", "--headless", "--method", "clarinet", "--task", "M->U"]
+
+
+@settings(max_examples=60)
+@given(
+    st.fixed_dictionaries(
+        {"method": st.sampled_from(["clarinet", "gac+dan", "gac"]), "seed": st.integers(0, 99)},
+        optional={
+            "epochs": st.integers(1, 9),
+            "weight_decay": st.floats(0, 1, allow_subnormal=False),
+            "warmup_target": st.booleans(),
+            "preset": st.sampled_from(["paper", "smoke"]),
+            "stage1": st.fixed_dictionaries({}, optional={"epochs": st.integers(1, 9), "seed": st.integers(-1, 9)}),
+        },
+    )
+)
+def test_what_has_to_be_said_of_a_run_makes_the_same_run(asked: dict[str, Any]) -> None:
+    config = resolve(asked, task="M->U", cores=2)
+    assert resolve(settings_of(config), cores=2) == config
+
+
+@pytest.mark.parametrize("name", ["1", "true", '"quoted"', "[bold]x[/]", "2026-01-31", "plain", "two words", "1 # one"])
+def test_a_text_that_looks_like_a_number_is_read_again_as_a_text(name: str) -> None:
+    from clarinet_tui.cli.run import parse_pair
+
+    words = shlex.split(run_command({"name": name}))
+    assert parse_pair(words[words.index("--set") + 1]) == {"name": name}

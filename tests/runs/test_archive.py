@@ -1,0 +1,172 @@
+"""Archives of runs: the same bytes for the same runs, whole lines of what grows, and the way back."""
+
+import gzip
+import os
+import stat
+import tarfile
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clarinet_tui.runs.annotations import add_tag
+from clarinet_tui.runs.archive import MANIFEST, Manifest, has_patch, pack
+from clarinet_tui.runs.archive_import import examine, unpack
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.environment import read_environment
+from core.errors import InputError
+from core.events import Noticed
+from tests.support.events import started, step
+from tests.support.histories import make_run, say
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    """One with everything that a run can have."""
+    run = make_run(tmp_path / "runs", id="abc123")
+    say(run, [started(), *(step(n) for n in range(1, 50))])
+    run.environment.write_bytes(b'{"host": "there", "git": {"commit": "f00", "patch": "+secret", "patch_cut": false}}')
+    run.environment.chmod(0o600)
+    run.log.write_bytes(b"first line\n\xff\xfe foreign bytes\n")
+    run.pseudo_labels.write_bytes(b"labels")
+    run.stage1.write_bytes(b"{}")
+    run.checkpoint.write_bytes(b"weights")
+    run.lock.write_bytes(b'{"host": "there", "pid": 1, "start": 1.0}')
+    return run
+
+
+def names(path: Path) -> list[str]:
+    with tarfile.open(path) as archive:
+        return archive.getnames()
+
+
+def files(run: RunDirectory) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in run.path.iterdir()}
+
+
+def test_the_same_runs_give_the_same_bytes(run: RunDirectory, tmp_path: Path) -> None:
+    other = make_run(run.runs_dir, id="xyz")
+    pack([run, other], tmp_path / "a.tar.gz")
+    os.utime(run.journal, (1, 1))
+    run.log.chmod(0o644)
+    pack([other, run], tmp_path / "b.tar.gz")
+    assert (tmp_path / "a.tar.gz").read_bytes() == (tmp_path / "b.tar.gz").read_bytes()
+    members = names(tmp_path / "a.tar.gz")
+    assert members == [*sorted(members[:-1]), MANIFEST]
+    with tarfile.open(tmp_path / "a.tar.gz") as archive:
+        assert {(one.uid, one.gid, one.uname, one.mtime) for one in archive} == {(0, 0, "", 1577836800)}
+
+
+def test_what_goes_in_and_what_stays(run: RunDirectory, tmp_path: Path) -> None:
+    said = pack([run], tmp_path / "a.tar.gz")
+    assert set(said.runs["abc123"]) == {
+        "annotations.jsonl",
+        "config.toml",
+        "environment.json",
+        "journal.jsonl",
+        "pseudo_labels.npy",
+        "stage1.json",
+        "worker.log",
+    }
+    assert pack([run], tmp_path / "b.tar.gz", checkpoints=True).runs["abc123"].keys() - said.runs["abc123"].keys() == {
+        "checkpoint.pt"
+    }
+    assert examine(tmp_path / "a.tar.gz") == said
+
+
+def test_the_way_back(run: RunDirectory, tmp_path: Path) -> None:
+    pack([run], tmp_path / "a.tar.gz", checkpoints=True)
+    brought = unpack(tmp_path / "a.tar.gz", tmp_path / "there")
+    assert (brought.new, brought.known) == (("abc123",), ())
+    there = RunDirectory(tmp_path / "there", "abc123")
+    assert files(there) == {name: content for name, content in files(run).items() if name != "lock"}
+    for private in (there.environment, there.log):
+        assert stat.S_IMODE(private.stat().st_mode) == 0o600
+    assert stat.S_IMODE(there.journal.stat().st_mode) != 0o600
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["abc123"]
+
+
+def test_a_run_that_goes_on_is_packed_up_to_its_last_whole_line(run: RunDirectory, tmp_path: Path) -> None:
+    whole = run.journal.read_bytes()
+    with run.journal.open("ab") as journal:
+        journal.write(b"[50,0,null,")
+    with run.log.open("ab") as log:
+        log.write(b"x" * (3 << 20))
+    run.annotations.write_bytes(b"no end")
+    pack([run], tmp_path / "a.tar.gz")
+    unpack(tmp_path / "a.tar.gz", tmp_path / "there")
+    there = RunDirectory(tmp_path / "there", "abc123")
+    assert there.journal.read_bytes() == whole
+    assert there.log.read_bytes() == b"first line\n\xff\xfe foreign bytes\n"
+    assert there.annotations.read_bytes() == b""
+
+
+def test_what_is_said_while_it_is_packed_does_not_tear_it(run: RunDirectory, tmp_path: Path) -> None:
+    """A worker appends all the time: sizes are taken once."""
+    over = threading.Event()
+
+    def speak() -> None:
+        while not over.is_set():
+            say(run, [Noticed(iteration=1, message="x" * 1000)] * 20)
+
+    worker = threading.Thread(target=speak)
+    worker.start()
+    try:
+        for number in range(5):
+            pack([run], tmp_path / f"{number}.tar.gz")
+            examine(tmp_path / f"{number}.tar.gz")
+    finally:
+        over.set()
+        worker.join()
+
+
+def test_without_patches(run: RunDirectory, tmp_path: Path) -> None:
+    assert has_patch(run)
+    pack([run], tmp_path / "a.tar.gz", patches=False)
+    assert b"secret" not in gzip.decompress((tmp_path / "a.tar.gz").read_bytes())
+    unpack(tmp_path / "a.tar.gz", tmp_path / "there")
+    assert read_environment(RunDirectory(tmp_path / "there", "abc123"))["git"] == {"commit": "f00", "patch_cut": False}
+    assert unpack(tmp_path / "a.tar.gz", run.runs_dir).known == ("abc123",)
+
+
+def test_a_link_is_not_followed_and_a_pipe_not_waited_for(run: RunDirectory, tmp_path: Path) -> None:
+    run.stage1.unlink()
+    os.mkfifo(run.stage1)
+    assert "stage1.json" not in pack([run], tmp_path / "a.tar.gz").runs["abc123"]
+    run.log.unlink()
+    run.log.symlink_to("/etc/passwd")
+    with pytest.raises(InputError, match=r"worker.log: .*symbolic links"):
+        pack([run], tmp_path / "b.tar.gz")
+    assert [path.name for path in tmp_path.iterdir() if "b.tar" in path.name] == []
+
+
+def test_a_run_that_is_here_with_the_same_content_is_skipped(run: RunDirectory, tmp_path: Path) -> None:
+    other = make_run(tmp_path / "other", id="xyz")
+    pack([run, RunDirectory(other.runs_dir, "xyz")], tmp_path / "a.tar.gz")
+    before = files(run)
+    brought = unpack(tmp_path / "a.tar.gz", run.runs_dir)
+    assert (brought.new, brought.known) == (("xyz",), ("abc123",))
+    assert files(run) == before
+
+
+def test_one_that_is_here_with_another_content_refuses_all(run: RunDirectory, tmp_path: Path) -> None:
+    other = make_run(tmp_path / "other", id="aaa")
+    pack([run, other], tmp_path / "a.tar.gz")
+    add_tag(run, "later")
+    with pytest.raises(InputError, match=r"run abc123: is here already with another annotations.jsonl"):
+        unpack(tmp_path / "a.tar.gz", run.runs_dir)
+    assert [path.name for path in run.runs_dir.iterdir()] == ["abc123"]
+
+
+def test_an_archive_of_a_later_format_says_so(run: RunDirectory, tmp_path: Path) -> None:
+    path = tmp_path / "a.tar.gz"
+    pack([run], path)
+    later = gzip.decompress(path.read_bytes()).replace(b'"format": 1', b'"format": 2')
+    path.write_bytes(gzip.compress(later))
+    with pytest.raises(InputError, match=r"another format \(2, not 1\)"):
+        unpack(path, tmp_path / "there")
+
+
+def test_a_manifest_that_knows_more_than_we_do_is_read(run: RunDirectory) -> None:
+    assert msgspec.json.decode(b'{"format": 1, "mood": "good", "runs": {}}', type=Manifest).runs == {}

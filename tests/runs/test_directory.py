@@ -1,0 +1,100 @@
+"""A run's directory: ids, paths, settings; what is wrong is a sentence, and nothing outside is touched."""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clarinet_tui.runs.directory import ID, RunDirectory, all_runs, find_run, new_id, valid_id
+from core.errors import InputError
+from core.resolve import resolve
+
+CONFIG = resolve(preset="smoke")
+MOMENTS = st.datetimes(datetime(2020, 1, 2), datetime(2087, 1, 1), timezones=st.just(UTC))
+
+
+@given(MOMENTS, MOMENTS, st.binary(min_size=4, max_size=4), st.binary(min_size=4, max_size=4))
+def test_ids_sort_by_time(one: datetime, other: datetime, chance: bytes, other_chance: bytes) -> None:
+    ids = new_id(one, lambda count: chance), new_id(other, lambda count: other_chance)
+    assert all(ID.fullmatch(made) and len(made) == 9 for made in ids)
+    if abs(one - other) >= timedelta(seconds=1):
+        assert (ids[0] < ids[1]) == (one < other)
+
+
+def test_clock_before_the_epoch_still_gives_an_id() -> None:
+    assert valid_id(new_id(datetime(1970, 1, 1, tzinfo=UTC)))
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "..", "a/b", "../x", "ABC", "a b", "abc\n", "stage1", "a" * 33, "ab", "äbc", ".trash", "٣٣٣"]
+)
+def test_what_is_no_id_is_refused(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(InputError, match="run id"):
+        RunDirectory(tmp_path, wrong)
+
+
+def test_created_run_has_its_whole_settings(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "deep" / "runs", CONFIG)
+    assert run.read_config() == CONFIG
+    assert sorted(path.name for path in run.path.iterdir()) == ["annotations.jsonl", "config.toml"]
+
+
+def test_same_id_twice_is_refused_and_same_second_is_not(tmp_path: Path) -> None:
+    chances = itertools.chain([b"\0\0\0\1"] * 2, [b"\0\0\0\2"])
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    made = [RunDirectory.create(tmp_path, CONFIG, now=now, random=lambda count: next(chances)) for _ in range(2)]
+    assert made[0].id != made[1].id
+    with pytest.raises(InputError, match="there already"):
+        RunDirectory.create(tmp_path, CONFIG, id=made[0].id)
+
+
+def test_symlinked_directory_is_refused_and_not_listed(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    kept = RunDirectory.create(tmp_path / "elsewhere", CONFIG)
+    runs.mkdir()
+    (runs / "abc").symlink_to(kept.path)
+    assert all_runs(runs) == []
+    with pytest.raises(InputError, match="symbolic link"):
+        RunDirectory(runs, "abc")
+
+
+def test_find_run_by_prefix(tmp_path: Path) -> None:
+    for name in ("aaa1", "aaa12", "bbb1"):
+        RunDirectory.create(tmp_path, CONFIG, id=name)
+    (tmp_path / "stage1").mkdir()
+    (tmp_path / "ccc").mkdir()  # being made: no settings yet
+    assert [run.id for run in all_runs(tmp_path)] == ["bbb1", "aaa12", "aaa1"]
+    assert find_run(tmp_path, "b").id == "bbb1"
+    assert find_run(tmp_path, "aaa1").id == "aaa1"
+    with pytest.raises(InputError, match="2: aaa12, aaa1"):
+        find_run(tmp_path, "aa")
+    for none in ("zz", "", "../aaa1", "ccc"):
+        with pytest.raises(InputError, match="no run in"):
+            find_run(tmp_path, none)
+
+
+def test_many_of_a_prefix_are_counted(tmp_path: Path) -> None:
+    for number in range(7):
+        RunDirectory.create(tmp_path, CONFIG, id=f"abc{number}")
+    with pytest.raises(InputError, match=r"not one run but 7: .* and 2 more"):
+        find_run(tmp_path, "abc")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'name = "' + b"x" * (10 << 20) + b'"', "larger than 1 MB"),
+        (b"= 3", "config.toml"),
+        (b"\xff\xfe", "config.toml"),
+        (b"epochs = 'ten'", "epochs: expected an integer"),
+        (b"nonsense = 1", "nonsense"),
+    ],
+)
+def test_wrong_settings_are_a_sentence(tmp_path: Path, content: bytes, said: str) -> None:
+    run = RunDirectory.create(tmp_path, CONFIG)
+    run.config.write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        run.read_config()

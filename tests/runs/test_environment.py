@@ -1,0 +1,93 @@
+"""environment.json: what a run was made with, readable by its owner only."""
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.runs import environment
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.environment import git_state, read_environment, write_environment
+from core.resolve import resolve
+
+CONFIG = resolve(preset="smoke", seed=5)
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    git(folder, "init")
+    (folder / "code.py").write_text("one\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "-m", "first")
+    return folder
+
+
+def test_written_for_its_owner_only(tmp_path: Path, repository: Path) -> None:
+    run = RunDirectory.create(tmp_path / "runs", CONFIG)
+    (repository / "code.py").write_text("two\n")
+    write_environment(run, CONFIG, device="cpu", command=["clarinet", "run"], folder=repository, extra={"slot": 1})
+    assert stat.S_IMODE(run.environment.stat().st_mode) == 0o600
+    said = read_environment(run)
+    assert said["device"] == "cpu"
+    assert said["seeds"] == {"run": 5, "stage1": 5}
+    assert said["command"] == ["clarinet", "run"]
+    assert said["versions"]["msgspec"]
+    assert len(said["git"]["commit"]) == 40
+    assert "+two" in said["git"]["patch"]
+    assert said["slot"] == 1
+    assert {"host", "boot", "python"} <= said.keys()
+
+
+def test_patch_is_bounded(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "LARGEST_PATCH", 1000)
+    (repository / "code.py").write_text("much\n" * 100_000)
+    state = git_state(repository)
+    assert state is not None
+    assert len(state["patch"]) == 1000
+    assert state["patch_cut"] is True
+
+
+def test_repository_executes_nothing(repository: Path, tmp_path: Path) -> None:
+    trap = tmp_path / "trap"
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\ntouch {trap}\n")
+    script.chmod(0o755)
+    for key in ("core.fsmonitor", "diff.external", "diff.x.textconv", "core.pager"):
+        git(repository, "config", key, str(script))
+    (repository / ".gitattributes").write_text("*.py diff=x\n")
+    (repository / "code.py").write_text("two\n")
+    trap.unlink(missing_ok=True)
+    assert git_state(repository) is not None
+    assert not trap.exists()
+
+
+def test_folder_without_a_repository(tmp_path: Path) -> None:
+    assert git_state(tmp_path) is None
+
+
+def test_unreadable_file_is_empty(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path, CONFIG)
+    assert read_environment(run) == {}
+    run.environment.write_bytes(b"[1")
+    assert read_environment(run) == {}
+
+
+def test_nothing_heavy_is_imported() -> None:
+    code = """
+import sys
+import clarinet_tui.runs.directory, clarinet_tui.runs.journal_writer, clarinet_tui.runs.journal_reader
+import clarinet_tui.runs.environment, clarinet_tui.runs.annotations
+import clarinet_tui.history.ingest, clarinet_tui.history.queries, clarinet_tui.history.states
+heavy = {"torch", "numpy", "sqlite_utils", "scipy", "matplotlib", "textual", "psutil"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,234 @@
+"""The writer: what is appended is in the file, whatever the disk does."""
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.runs.journal_reader import Damaged, Record, read
+from clarinet_tui.runs.journal_writer import JournalWriter
+from core.errors import InputError
+from core.events import Checkpointed, Event, Finished
+from tests.support.events import EIGHT, evaluation, resumed, started, step
+
+
+def records(path: Path) -> list[Record]:
+    found = list(read(path))
+    assert not [item for item in found if isinstance(item, Damaged)]
+    return [item for item in found if isinstance(item, Record)]
+
+
+def until(true: Callable[[], bool]) -> None:
+    limit = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < limit
+        time.sleep(0.002)
+
+
+class Disk:
+    """A disk with so many bytes of room; a write takes what fits."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.synced = 0
+
+    def write(self, file: int, content: memoryview) -> int:
+        if self.room == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        count = os.write(file, content[: self.room])
+        self.room -= count
+        return count
+
+    def fsync(self, file: int) -> None:
+        self.synced += 1
+
+
+def test_written_without_being_asked(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    writer = JournalWriter(path, interval=0.01)
+    writer.append(step(1))
+    until(lambda: len(records(path)) == 1)
+    writer.close()
+    writer.close()
+
+
+@pytest.mark.parametrize("event", [evaluation(3), Checkpointed(iteration=3, path="checkpoint.pt")])
+def test_evaluations_and_checkpoints_are_synced_at_once(tmp_path: Path, event: Event) -> None:
+    disk = Disk(1 << 20)
+    with JournalWriter(tmp_path / "journal.jsonl", interval=60, write=disk.write, fsync=disk.fsync) as writer:
+        writer.append(step(1))
+        writer.append(event)
+        until(lambda: disk.synced == 1)
+        assert len(records(writer.path)) == 2
+
+
+def test_the_end_is_on_the_disk_when_append_returns(tmp_path: Path) -> None:
+    disk = Disk(1 << 20)
+    with JournalWriter(tmp_path / "journal.jsonl", interval=60, write=disk.write, fsync=disk.fsync) as writer:
+        writer.append(Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None))
+        assert disk.synced == 1
+        assert [record.event for record in records(writer.path)] == ["finished"]
+
+
+def test_ordinary_events_carry_the_time(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "journal.jsonl", now=lambda: 12.3456) as writer:
+        writer.append(started(task="M->m", notes=["Größe — «made»"]))
+    (record,) = records(writer.path)
+    assert record.fields["time"] == 12.346
+    assert record.fields["notes"] == ["Größe — «made»"]
+
+
+def test_columns_only_when_names_are_new(tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "journal.jsonl") as writer:
+        writer.append(step(1, {"a": 1.0, "b": 2.0}))
+        writer.append(step(2, {"a": 1.0}))
+        writer.append(step(3, {"b": 2.0}))
+        writer.append(step(4, {"a": 1.0, "b": 2.0}))
+        writer.append(step(5, {"c": 3.0}))
+        writer.append(step(6, {"c": 3.0}, stage="next"))
+        writer.append(step(7, {}, stage="next"))
+    lines = writer.path.read_text().splitlines()
+    assert sum("columns" in line for line in lines) == 2
+    measured = [
+        {name: record.fields[name] for name in "abc" if name in record.fields} for record in records(writer.path)
+    ]
+    assert measured == [{"a": 1, "b": 2}, {"a": 1}, {"b": 2}, {"a": 1, "b": 2}, {"c": 3}, {"c": 3}, {}]
+
+
+def test_disk_full_keeps_and_goes_on(tmp_path: Path) -> None:
+    disk, told = Disk(1000), list[str]()
+    with JournalWriter(
+        tmp_path / "journal.jsonl", write=disk.write, fsync=disk.fsync, interval=0.005, say=told.append
+    ) as writer:
+        for iteration in range(1, 201):
+            writer.append(step(iteration))
+            if iteration % 50 == 0:
+                writer.sync()
+        assert writer.behind > 0
+        assert len(told) == 1
+        assert "No space left" in told[0]
+        disk.room = 1 << 20
+        until(lambda: writer.behind == 0)
+        until(lambda: len(told) == 2)
+    assert [record.fields["iteration"] for record in records(writer.path)] == list(range(1, 201))
+    assert "nothing was lost" in told[1]
+
+
+def test_disk_full_for_long_pauses_training_and_says_so_once(tmp_path: Path) -> None:
+    disk, told = Disk(100), list[str]()
+    writer = JournalWriter(
+        tmp_path / "journal.jsonl", write=disk.write, fsync=disk.fsync, interval=0.005, kept=2000, say=told.append
+    )
+
+    def train() -> None:
+        for iteration in range(1, 501):
+            writer.append(step(iteration))
+
+    training = threading.Thread(target=train)
+    training.start()
+    until(lambda: any("training pauses" in sentence for sentence in told))
+    time.sleep(0.05)
+    assert training.is_alive()
+    assert 2000 < writer.behind < 2200
+    for _ in range(300):  # room comes and goes, a few bytes at a time
+        disk.room = 37
+        until(lambda: disk.room == 0)
+    disk.room = 1 << 20
+    training.join(20)
+    writer.close()
+    assert [record.fields["iteration"] for record in records(writer.path)] == list(range(1, 501))
+    assert sum("training pauses" in sentence for sentence in told) == 1
+
+
+def test_disk_that_stays_full_is_an_error_at_the_end(tmp_path: Path) -> None:
+    disk = Disk(10)
+    writer = JournalWriter(tmp_path / "journal.jsonl", write=disk.write, fsync=disk.fsync, interval=0.01)
+    writer.append(step(1))
+    with pytest.raises(OSError, match="No space left"):
+        writer.close(patience=0.05)
+
+
+def test_listener_that_fails_does_not_end_the_flushing(tmp_path: Path) -> None:
+    def fail(sentence: str) -> None:
+        raise RuntimeError(sentence)
+
+    disk = Disk(10)
+    with JournalWriter(tmp_path / "j", write=disk.write, fsync=disk.fsync, interval=0.005, say=fail) as writer:
+        writer.append(step(1))
+        writer.sync()
+        disk.room = 1 << 20
+        until(lambda: writer.behind == 0)
+
+
+def test_torn_at_every_byte_of_the_last_line_and_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with JournalWriter(path) as writer:
+        writer.append(started())
+        for iteration in (1, 2, 3):
+            writer.append(step(iteration, dict.fromkeys(EIGHT, 0.1)))
+    whole = path.read_bytes()
+    last = whole[:-1].rindex(b"\n") + 1
+    for torn in range(last, len(whole)):
+        path.write_bytes(whole[:torn])
+        assert [record.event for record in records(path)] == ["started", "step", "step"]
+        with JournalWriter(path) as writer:
+            writer.append(resumed(2))
+            writer.append(step(3))
+        assert path.read_bytes().startswith(whole[:torn])
+        told = [record.fields.get("iteration") for record in records(path)]
+        # With only its end missing, the line was whole: what is resumed from 2 supersedes it.
+        assert told == ([None, 1, 2, 3, None, 3] if torn == len(whole) - 1 else [None, 1, 2, None, 3])
+
+
+def test_torn_while_the_disk_was_full_then_killed_and_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    disk = Disk(333)
+    writer = JournalWriter(path, write=disk.write, fsync=disk.fsync, interval=60)
+    for iteration in range(1, 20):
+        writer.append(step(iteration))
+    writer.sync()
+    assert path.stat().st_size == 333
+    with JournalWriter(path) as again:  # the first one is gone as if killed
+        again.append(resumed(0))
+    assert records(path)[-1].event == "resumed"
+    disk.room = 1 << 20
+    writer.close()
+
+
+def test_journal_is_never_reached_through_a_link(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("precious")
+    (tmp_path / "journal.jsonl").symlink_to(outside)
+    with pytest.raises(InputError, match="cannot be written: Too many levels of symbolic links"):
+        JournalWriter(tmp_path / "journal.jsonl")
+    assert outside.read_text() == "precious"
+
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+from clarinet_tui.runs.journal_writer import JournalWriter
+from tests.support.events import step
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (5001, resource.RLIM_INFINITY))
+told = []
+with JournalWriter(Path(sys.argv[1]), interval=0.01, say=told.append) as writer:
+    for iteration in range(1, 1001):
+        writer.append(step(iteration))
+    writer.sync()
+    assert writer.path.stat().st_size == 5001 and writer.behind > 0 and len(told) == 1, told
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+assert writer.behind == 0
+"""
+
+
+def test_file_size_limit_of_the_system_itself(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path / "j")], check=True, env=environment)
+    assert [record.fields["iteration"] for record in records(tmp_path / "j")] == list(range(1, 1001))

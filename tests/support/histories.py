@@ -1,0 +1,49 @@
+"""Runs made for tests, and the whole content of a history to compare with another."""
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from clarinet_tui.history.database import NAME, Database
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_writer import JournalWriter
+from core.events import Event
+from core.resolve import resolve
+
+TABLES = ("runs", "evaluations", "iterations", "events", "tags", "notes", "rollups", "ingested")
+
+
+@cache
+def _empty() -> bytes:
+    """A history without runs, made once: sqlite-utils takes its time."""
+    with TemporaryDirectory() as folder:
+        Database.open(Path(folder)).close()
+        return (Path(folder) / NAME).read_bytes()
+
+
+def history(runs_dir: Path) -> Database:
+    runs_dir.mkdir(parents=True, exist_ok=True)
+    if not (runs_dir / NAME).exists():
+        (runs_dir / NAME).write_bytes(_empty())
+    return Database.open(runs_dir)
+
+
+def make_run(runs_dir: Path, id: str | None = None, **settings: Any) -> RunDirectory:  # noqa: A002
+    return RunDirectory.create(runs_dir, resolve(**{"preset": "smoke", "task": "U->M"} | settings), id=id)
+
+
+def say(run: RunDirectory, events: Iterable[Event]) -> None:
+    """One sitting of a run."""
+    with JournalWriter(run.journal, now=lambda: 1000.0) as writer:
+        for event in events:
+            writer.append(event)
+
+
+def content(db: Database, *, heard: bool = False) -> dict[str, list[tuple[Any, ...]]]:
+    """Everything; when a file was last changed is left out unless asked for."""
+    if not heard:
+        with db.transaction() as connection:
+            connection.execute("UPDATE runs SET heard = NULL")
+    return {table: sorted(db.tuples(f"SELECT * FROM {table}"), key=repr) for table in TABLES}

@@ -1,0 +1,68 @@
+"""Runs with curves, made without training: some epochs of ten iterations each, evaluated and confused."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from clarinet_tui.runs.directory import RunDirectory
+from core.events import Event, Failed, Finished, PseudoLabelled, StageStarted
+from core.methods import find_method
+from tests.support.events import evaluation, started, step
+from tests.support.histories import make_run, say
+
+EPOCH = 10
+"""Iterations."""
+
+
+def trained(
+    runs_dir: Path,
+    id: str,  # noqa: A002
+    accuracies: Sequence[float],
+    *,
+    end: str = "finished",
+    classes: Sequence[str] = ("cat", "dog"),
+    **settings: Any,
+) -> RunDirectory:
+    """One accuracy an epoch of the last stage; a stage before it has two epochs of 99 %."""
+    run = make_run(runs_dir, id, **settings)
+    config = run.read_config()
+    stages = [stage.name for stage in find_method(config.method).stages]
+    label_hash = f"hash{config.seed}"
+    told: dict[str, Any] = {"method": config.method, "task": config.task, "seed": config.seed, "stages": stages}
+    events: list[Event] = [started(**told, label_hash=label_hash, classes=list(classes))]
+    epoch = 0
+    for place, stage in enumerate(stages):
+        if place:
+            events.append(_labelled(EPOCH * epoch))
+        events.append(StageStarted(stage=stage, index=place + 1, iteration=EPOCH * epoch, epoch=epoch))
+        for adapted, accuracy in enumerate(accuracies if stage == stages[-1] else (99.0, 99.0), 1):
+            epoch += 1
+            events += _epoch(epoch, adapted if stage != "gac" else None, stage, accuracy)
+    say(run, [*events, _end(end, EPOCH * epoch, epoch)])
+    return run
+
+
+def _epoch(epoch: int, adapted: int | None, stage: str, accuracy: float) -> list[Event]:
+    last = EPOCH * epoch
+    loss = "classification_loss" if stage not in ("gac", "clarinet") else "complementary_loss"
+    measured = {loss: 1 / epoch} | ({} if stage == "gac" else {"adversarial_loss": 0.5})
+    place: dict[str, Any] = {"stage": stage, "epoch": epoch, "adaptation_epoch": adapted}
+    right = round(accuracy)
+    matrix = [[right, 100 - right], [100 - right, right]]
+    chosen = {"complementary_risk": 1 / epoch, "target_information": 1 / epoch, "source_accuracy": 95.0}
+    steps = [step(at, measured, **place) for at in range(last - EPOCH + 1, last + 1)]
+    return [*steps, evaluation(last, accuracy, confusion=matrix, **chosen, **place)]
+
+
+def _labelled(iteration: int) -> PseudoLabelled:
+    return PseudoLabelled(iteration=iteration, label_hash="pseudo", accuracy=90.0, given=False, labels=[])
+
+
+def _end(end: str, iteration: int, epoch: int) -> Event:
+    if end == "failed":
+        return Failed(iteration=iteration, seconds=iteration / 64, message="the loss is not a number")
+    if end == "running":
+        return StageStarted(stage="more", index=9, iteration=iteration, epoch=epoch)
+    return Finished(
+        iteration=iteration, epoch=epoch, target_accuracy=None, source_accuracy=None, seconds=iteration / 64
+    )

@@ -1,0 +1,66 @@
+"""A queue that starts nothing, and a machine that is the same everywhere."""
+
+import os
+import signal
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.devices.device import Device
+from clarinet_tui.queue.queue_file import Entry, Queue, change_queue, read_queue
+from clarinet_tui.queue.requests import holder_of
+from clarinet_tui.queue.supervisor_process import supervisor
+from clarinet_tui.runs.directory import RunDirectory, all_runs
+from clarinet_tui.runs.process import send_signal
+from core.resolve import resolve
+from tests.support.nvml import ELSEWHERE, plug_in
+from tests.support.ui_runs import NOW
+
+GIB = 1 << 30
+CPU = Device(key="cpu", label="cpu", name="Tidy CPU", cores=8, memory_total=64 * GIB, memory_used=8 * GIB, use=25.0)
+
+
+def fill_queue(runs_dir: Path, *names: str, paused: bool = True, device: str = "auto") -> list[RunDirectory]:
+    """Runs that wait, in this order; written to the file itself, so that no supervisor comes."""
+    runs = []
+    for seed, name in enumerate(names, start=1):
+        config = resolve(preset="smoke", seed=seed, method="clarinet" if seed % 2 else "gac+dan", device=device)
+        when = datetime.fromtimestamp(NOW - 60 * seed, UTC)
+        runs.append(RunDirectory.create(runs_dir, config, id=name, now=when))
+    folder = str(runs_dir.absolute())
+    entries = [Entry(id=run.id, device=device, folder=folder, data_dir=folder) for run in runs]
+    change_queue(runs_dir, lambda queue: queue.with_entries([*queue.entries, *entries]).paused_as(paused))
+    return runs
+
+
+def hold_queue(runs_dir: Path) -> None:
+    """What comes into the queue later does not start either."""
+    change_queue(runs_dir, lambda queue: queue.paused_as(True))
+
+
+def waiting(runs_dir: Path) -> list[str]:
+    return [entry.id for entry in read_queue(runs_dir).waiting]
+
+
+def queue_of(runs_dir: Path) -> Queue:
+    return read_queue(runs_dir)
+
+
+def still_machine(library: Path, patch: pytest.MonkeyPatch) -> None:
+    """Four GPUs of the stand-in, a stranger on one of them, and a CPU that never changes."""
+    plug_in(library, patch)
+    patch.setenv("STANDIN_FOREIGN", str(ELSEWHERE))
+    patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    patch.setattr("clarinet_tui.devices.local.read_cpu", lambda seconds, trouble=None: CPU)
+    patch.setattr(os, "cpu_count", lambda: 8)
+
+
+def dismissed(runs_dir: Path) -> Iterator[Path]:
+    """The directory; whoever feeds its queue afterwards is sent away, and whoever still works there."""
+    yield runs_dir
+    holders = [supervisor(runs_dir), *map(holder_of, all_runs(runs_dir))]
+    for holder in holders:
+        if holder is not None and holder.pid != os.getpid():
+            send_signal(holder, signal.SIGKILL)

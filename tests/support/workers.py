@@ -1,0 +1,78 @@
+"""Small runs as real worker processes, on data that is read in a blink."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_reader import Record, read
+from core.resolve import resolve
+from tests.support.tiny import UNREPEATABLE, tiny_images
+
+PATIENCE = 120.0
+
+
+class Alive(Protocol):
+    """A process that can be asked whether it has ended."""
+
+    def poll(self) -> int | None: ...
+
+
+def make_task(folder: Path) -> str:
+    """Two domains as arrays, and the task between them."""
+    for name, seed, shift in (("photos", 1, 0), ("scans", 3, 2)):
+        (folder / name).mkdir()
+        for split, count in (("train", 40), ("test", 20)):
+            images = tiny_images(count, seed, shift, labelled=name == "photos")
+            arrays: dict[str, Any] = {"x": images.x, "y": images.y}
+            if images.ybar is not None:
+                arrays["ybar"] = images.ybar
+            np.savez(folder / name / f"{split}.npz", **arrays)
+    return f"{folder / 'photos'}->{folder / 'scans'}"
+
+
+def tiny_run(runs_dir: Path, task: str, name: str, method: str = "gac+dann", **settings: Any) -> RunDirectory:
+    base = {"preset": "smoke", "batch_size": 8, "epochs": 2, "source_size": 0, "threads": 1, "device": "cpu"}
+    stage1 = {"epochs": 2, "batch_size": 8, "rate": 1e-3, **settings.pop("stage1", {})}
+    config = resolve(base, task=task, method=method, stage1=stage1, **settings)
+    return RunDirectory.create(runs_dir, config, id=name)
+
+
+def start(run: RunDirectory, *words: str, **more: Any) -> "subprocess.Popen[str]":
+    """The worker of a run; what it prints goes to its log. Where it stands there is no git to ask."""
+    command = [sys.executable, "-P", "-m", "clarinet_tui.worker.main", run.id, *words]
+    command += ["--runs-dir", str(run.runs_dir), "--data-dir", str(run.runs_dir / "data")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+    with run.log.open("ab") as log:
+        streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, **more}
+        return subprocess.Popen(command, text=True, cwd=run.runs_dir, env=environment, **streams)
+
+
+def records(run: RunDirectory) -> list[dict[str, Any]]:
+    """What the journal holds now."""
+    if not run.journal.exists():
+        return []
+    return [said.fields for said in read(run.journal) if isinstance(said, Record)]
+
+
+def said(run: RunDirectory, event: str) -> list[dict[str, Any]]:
+    return [fields for fields in records(run) if fields["event"] == event]
+
+
+def repeatable(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in (*UNREPEATABLE, "time")}
+
+
+def until(process: Alive, run: RunDirectory, found: Callable[[], object]) -> None:
+    """Wait for what a living worker is about to do."""
+    limit = time.monotonic() + PATIENCE
+    while not found():
+        assert process.poll() is None, run.log.read_text()
+        assert time.monotonic() < limit, run.log.read_text()
+        time.sleep(0.02)

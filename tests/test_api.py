@@ -1,0 +1,127 @@
+"""`from clarinet_tui import History`: reading results from Python, and every example of its guide."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import clarinet_tui
+from clarinet_tui import History
+from clarinet_tui.history.database import NAME
+from core.errors import InputError
+from tests.cli.test_imports import HEAVY, loaded_by
+from tests.support.events import evaluation, started, step
+from tests.support.histories import history as made_history
+from tests.support.histories import make_run, say
+from tests.support.trained_runs import trained
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "read-from-python.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    runs = tmp_path / "runs"
+    made_history(runs).close()
+    for seed in (1, 2):
+        trained(runs, f"run{seed}", [20, 60 + seed], seed=seed)
+    return runs
+
+
+def test_runs_are_dictionaries_with_the_same_keys(runs: Path) -> None:
+    with History(runs) as history:
+        found = history.runs("seed:1..2", sort="target_accuracy")
+        assert [run["id"] for run in found] == ["run2", "run1"]
+        assert {run["state"] for run in found} == {"finished"}
+        assert found[0].keys() == found[1].keys()
+        assert [run["id"] for run in history.runs(sort="seed", descending=False, limit=1)] == ["run1"]
+        with pytest.raises(InputError, match="query"):
+            history.runs("seed:many")
+
+
+def test_everything_of_one_run(runs: Path) -> None:
+    with History(str(runs)) as history:
+        assert history.config("run1")["stage1"]["epochs"] == 3
+        assert history.metrics("run1")[:2] == ["complementary_loss", "adversarial_loss"]
+        assert [row["target_accuracy"] for row in history.evaluations("run2")] == [20, 62]
+        assert history.evaluations("run2")[-1]["confusion"] == [[62, 38], [38, 62]]
+        assert [said["event"] for said in history.events("run1")] == ["started", "stage", "finished"]
+        curve = history.series("run1", "complementary_loss", width=2)
+        assert curve.mean.tolist() == [1.0, 0.5]
+        assert len(history.series("run1", "adversarial_loss", start=5, stop=8).x) == 3
+
+
+def test_iterations_come_one_by_one_and_have_the_same_keys(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "aaa")
+    say(run, [started(), step(1, {"mmd": 1.0}), step(2, {"mmd": float("nan"), "mine": 3.0}), evaluation(2, 50.0)])
+    with History(tmp_path) as history:
+        rows = list(history.iterations("a" * 3))
+        assert [row["mine"] for row in rows] == [None, 3.0]
+        assert rows[1]["mmd"] != rows[1]["mmd"]
+        (only,) = history.iterations("aaa", ["mine"], start=2, stop=3)
+        assert only == {
+            "run": "aaa", "iteration": 2, "epoch": 0, "adaptation_epoch": None, "stage": "clarinet", "seconds": 2 / 64,
+            "mine": 3.0,
+        }  # fmt: skip
+        with pytest.raises(InputError, match="no 'target_accuracy' at iterations; it has mmd, mine"):
+            history.iterations("aaa", ["target_accuracy"])
+        with pytest.raises(InputError, match="no 'lambda'"):
+            history.series("aaa", "lambda")
+
+
+def test_the_board_is_flat(runs: Path) -> None:
+    with History(runs) as history:
+        (cell,) = [cell for cell in history.table(seeds=2) if cell["runs"]]
+        assert (cell["mean"], cell["published_mean"], cell["runs"]) == (61.5, 83.692, "run1 run2")
+        assert all(cell["oracle"] for cell in history.table(select="best"))
+
+
+def test_what_is_new_is_taken_in_unless_one_only_reads(runs: Path) -> None:
+    say(make_run(runs, "new"), [started(), step(1)])
+    with pytest.raises(InputError, match="no such directory"):
+        History(runs / "nowhere")
+    with History(runs, read_only=True) as history:
+        assert history.runs() == []
+        history.refresh()
+        with pytest.raises(InputError, match="open it without read_only"):
+            history.evaluations("new")
+    with History(runs) as history:
+        assert history.runs("id:new")[0]["iteration"] == 1
+        say(make_run(runs, "later"), [started(), step(1)])
+        assert len(history.runs()) == 3
+        history.refresh()
+        assert history.runs(limit=1)[0]["id"] == "later"
+
+
+def test_the_database_may_be_elsewhere(tmp_path: Path) -> None:
+    trained(tmp_path / "runs", "aaa", [50])
+    with History(tmp_path / "runs", db=tmp_path / "local.db") as history:
+        assert len(history.runs()) == 1
+    assert (tmp_path / "local.db").exists()
+    assert not (tmp_path / "runs" / NAME).exists()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=["runs", "curves", "board"])
+def test_examples_of_the_guide(
+    example: str, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As they stand, where the runs are."""
+    run = make_run(runs, "zzz", task="Y->D")
+    measured = {"complementary_loss": 0.5, "ascended": 1.0}
+    say(run, [started(task="Y->D"), step(1, measured), step(2, measured), evaluation(2, 42.0, epoch=1)])
+    monkeypatch.chdir(runs.parent)
+    exec(compile(example, str(GUIDE), "exec"), {})
+    printed = capsys.readouterr().out
+    expected = {
+        "limit=10": "run2 U->M 2 62.0 ()",
+        "width=100": "2 points, the last one at 0.500\n2 of 2 steps were gradient ascents\nBest at epoch 1",
+        "seeds=2": "U->M CLARINET: 61.50 ± 0.71 (2 seeds)\n  published 83.692, from runs run1 run2",
+    }
+    assert next(words for key, words in expected.items() if key in example) in printed
+
+
+def test_the_package_itself_is_light() -> None:
+    assert not [name for name in loaded_by("import clarinet_tui") if name.startswith(("msgspec", "sqlite3", "core"))]
+    assert not loaded_by("from clarinet_tui import History") & (HEAVY | {"numpy", "rich", "typer"})
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = clarinet_tui.Nothing
