@@ -110,3 +110,11 @@ def three_runs(runs_dir: Path) -> list[RunDirectory]:
         write_run(runs_dir, "bbb222", method="gac+cdan-e", until=3, end="failed", age=3600, broken_from=60),
         write_run(runs_dir, "ccc333", seed=2, until=5, end="running", age=60),
     ]
+
+
+def seeds_behind_a_run(runs_dir: Path) -> None:
+    """On M→U: three finished seeds, one of another protocol, and seed 5, which is running."""
+    for seed, gain in {1: -6.0, 2: 0.0, 3: 6.0}.items():
+        write_run(runs_dir, f"run{seed}", seed=seed, gain=gain, task="M->U", age=9000 - seed)
+    write_run(runs_dir, "run4", seed=4, gain=15.0, task="M->U", classifier_rate=0.1, age=8000)
+    write_run(runs_dir, "run5", seed=5, task="M->U", until=5, end="running", age=60)

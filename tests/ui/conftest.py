@@ -3,18 +3,12 @@
 import asyncio
 import inspect
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.app import App
-from textual.pilot import Pilot
 
 from clarinet_tui.ui.app import ClarinetApp
-from tests.support.ui_runs import NOW
-
-SIZES = [(80, 24), (160, 48)]
-PATIENCE = 20.0
+from tests.support.app import make_app
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
@@ -45,22 +39,3 @@ def runs_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def app(runs_dir: Path) -> ClarinetApp:
     return make_app(runs_dir)
-
-
-def make_app(runs_dir: Path, *runs: str) -> ClarinetApp:
-    return ClarinetApp(runs_dir, runs=runs, now=lambda: NOW)
-
-
-async def until(pilot: Pilot[None], happened: Callable[[], object], what: str = "it") -> None:
-    """Waits until something is so."""
-    limit = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < limit, f"{what} did not happen:\n{screen_text(pilot.app)}"
-        await pilot.pause(0.02)
-    await pilot.pause()
-
-
-def screen_text(app: App[None]) -> str:
-    """What a person sees now, without colour."""
-    strips = app.screen._compositor.render_strips()
-    return "\n".join(strip.text for strip in strips)

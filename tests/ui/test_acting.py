@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 from clarinet_tui.runs.directory import all_ids
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.run_table import RunTable
+from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_queue import dismissed, fill_queue, hold_queue, waiting
 from tests.support.ui_runs import three_runs
-from tests.ui.conftest import make_app, screen_text, until
 
 Sees = Callable[[str], bool]
 
@@ -33,7 +33,7 @@ def app(held: Path) -> ClarinetApp:
 async def on_run(pilot: Pilot[None], run: str) -> None:
     """The cursor on a run of the history."""
     table = pilot.app.screen.query_one(RunTable)
-    await until(pilot, lambda: run in screen_text(pilot.app), run)
+    await wait_until(pilot, lambda: run in screen_text(pilot.app), run)
     await pilot.press("g")
     for _ in range(6):
         if table.cursor_run and table.cursor_run.id == run:
@@ -43,7 +43,7 @@ async def on_run(pilot: Pilot[None], run: str) -> None:
 
 
 async def said(pilot: Pilot[None], words: str) -> None:
-    await until(pilot, lambda: words in screen_text(pilot.app), words)
+    await wait_until(pilot, lambda: words in screen_text(pilot.app), words)
 
 
 async def test_tags_come_and_go(app: ClarinetApp) -> None:
@@ -53,7 +53,7 @@ async def test_tags_come_and_go(app: ClarinetApp) -> None:
         await said(pilot, "aaa111 is tagged icml best")
         await said(pilot, "#best #icml")
         await pilot.press("t", *"-best", "enter")
-        await until(pilot, lambda: "#best" not in screen_text(app), "the tag's going")
+        await wait_until(pilot, lambda: "#best" not in screen_text(app), "the tag's going")
         await pilot.press("t", "escape")
         assert "#icml" in screen_text(app)
 
@@ -74,7 +74,7 @@ async def test_a_note_is_written_changed_and_taken_away(app: ClarinetApp) -> Non
         await pilot.press("N", "end", *"not", "enter")
         await said(pilot, "note [b]whynot")
         await pilot.press("N", "backspace", "enter")
-        await until(pilot, lambda: "note [b]" not in screen_text(app), "the note's going")
+        await wait_until(pilot, lambda: "note [b]" not in screen_text(app), "the note's going")
 
 
 async def test_delete_asks_and_can_be_undone(app: ClarinetApp, held: Path) -> None:
@@ -84,14 +84,14 @@ async def test_delete_asks_and_can_be_undone(app: ClarinetApp, held: Path) -> No
         await said(pilot, "Delete run bbb222?")
         assert "bbb222. " not in screen_text(app)
         await pilot.press("enter")
-        await until(pilot, lambda: "Delete run" not in screen_text(app), "the question's going")
+        await wait_until(pilot, lambda: "Delete run" not in screen_text(app), "the question's going")
         assert "bbb222" in all_ids(held)
         await pilot.press("d", "y")
         await said(pilot, "bbb222 is removed; u takes it back")
-        await until(pilot, lambda: "✗ bbb222" not in screen_text(app), "the run's going")
+        await wait_until(pilot, lambda: "✗ bbb222" not in screen_text(app), "the run's going")
         assert "bbb222" not in all_ids(held)
         await pilot.press("u")
-        await until(pilot, lambda: "✗ bbb222" in screen_text(app), "the run's return")
+        await wait_until(pilot, lambda: "✗ bbb222" in screen_text(app), "the run's return")
         await pilot.press("u")
         await said(pilot, "Nothing was deleted here")
 
@@ -106,7 +106,7 @@ async def test_several_runs_are_asked_about_and_deleted_together(app: ClarinetAp
         assert all_ids(held) == ["ccc333"]
         assert app.screen.query_one(RunTable).selected == ()
         await pilot.press("u")
-        await until(pilot, lambda: len(all_ids(held)) == 3, "their return")
+        await wait_until(pilot, lambda: len(all_ids(held)) == 3, "their return")
 
 
 async def test_stop_takes_a_waiting_run_out_and_resume_puts_it_back(app: ClarinetApp, held: Path) -> None:
@@ -146,16 +146,16 @@ async def test_clone_fills_the_launch_form(app: ClarinetApp) -> None:
     async with app.run_test(size=(160, 48)) as pilot:
         await on_run(pilot, "bbb222")
         await pilot.press("e")
-        await until(pilot, lambda: app.current_mode == "launch", "Launch")
+        await wait_until(pilot, lambda: app.current_mode == "launch", "Launch")
         await said(pilot, "clarinet sweep --methods gac+cdan-e --tasks 'Y->D' --seeds 1 --preset smoke")
-        await until(pilot, lambda: re.search(r"● epochs +500 ", screen_text(app)), "500 epochs, marked as changed")
+        await wait_until(pilot, lambda: re.search(r"● epochs +500 ", screen_text(app)), "500 epochs, marked as changed")
 
 
 async def test_the_command_line_is_copied(app: ClarinetApp) -> None:
     async with app.run_test(size=(160, 48)) as pilot:
         await on_run(pilot, "ccc333")
         await pilot.press("y")
-        await until(pilot, lambda: app.clipboard, "the copy")
+        await wait_until(pilot, lambda: app.clipboard, "the copy")
         assert app.clipboard.startswith("clarinet run --headless --method clarinet --task 'Y->D' --seed 2")
 
 
@@ -166,9 +166,9 @@ async def test_live_acts_on_its_run(held: Path) -> None:
         await pilot.press("N", *"odd", "enter")
         await said(pilot, "note odd")
         await pilot.press("r")
-        await until(pilot, lambda: waiting(held) == ["bbb222"], "the run in the queue")
+        await wait_until(pilot, lambda: waiting(held) == ["bbb222"], "the run in the queue")
         await pilot.press("d", "y")
-        await until(pilot, lambda: app.current_mode == "history", "History")
+        await wait_until(pilot, lambda: app.current_mode == "history", "History")
         assert "bbb222" not in all_ids(held)
         assert waiting(held) == []
 
@@ -191,4 +191,4 @@ async def test_a_queue_without_supervisor_goes_on_when_the_app_opens(held: Path)
     assert supervisor(held) is None
     app = make_app(held)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: supervisor(held) is not None, "the supervisor")
+        await wait_until(pilot, lambda: supervisor(held) is not None, "the supervisor")

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.app import SIZES, make_app
 from tests.support.nvml import build
 from tests.support.ui_board import board_runs
 from tests.support.ui_queue import still_machine
-from tests.ui.conftest import SIZES, make_app
-from tests.ui.test_action_snapshots import seen
-from tests.ui.test_snapshots import Compare
+from tests.support.ui_snapshots import SnapCompare, step_and_freeze
 
 RIGHT = ("l", "l", "l", "l")
 
@@ -25,26 +24,26 @@ def machine(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_empty(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
-    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=seen("5", " No runs yet"))
+def test_empty(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=step_and_freeze("5", " No runs yet"))
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_board(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+def test_board(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
     board_runs(runs_dir)
     steps = ("5", " smoke 22", *RIGHT, "j", " cmu4")
-    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=seen(*steps))
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=step_and_freeze(*steps))
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_ablations_by_the_oracle(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+def test_ablations_by_the_oracle(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
     board_runs(runs_dir)
     steps = ("5", " smoke 22", "o", " ORACLE", "a", "l", " num5")
-    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=seen(*steps))
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=step_and_freeze(*steps))
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_question(runs_dir: Path, size: tuple[int, int], snap_compare: Compare) -> None:
+def test_question(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
     board_runs(runs_dir)
     steps = ("5", " smoke 22", *RIGHT, "j", "j", " csm2", "f", " Queue 3 runs?")
-    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=seen(*steps))
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=step_and_freeze(*steps))

@@ -12,10 +12,10 @@ from clarinet_tui.ui.screens.board import BoardScreen
 from clarinet_tui.ui.screens.dialogs import Ask, Prompt
 from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.run_table import RunTable
+from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.finished_runs import finished
 from tests.support.ui_board import board_runs
 from tests.support.ui_queue import dismissed, hold_queue, queue_of, waiting
-from tests.ui.conftest import SIZES, make_app, screen_text, until
 
 FRAMES = "│▌▁▂▃▄▅▆▇█"
 """Lines and scroll bars."""
@@ -33,10 +33,10 @@ async def opened(pilot: Pilot[None], words: str = "5/5") -> BoardTable:
     """The board of everything that was there when the app began."""
     app = pilot.app
     assert isinstance(app, ClarinetApp)
-    await until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the history")
+    await wait_until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the history")
     await pilot.press("5")
-    await until(pilot, lambda: words in screen_text(app), "the board")
-    await until(pilot, lambda: app.session.machine, "the machine")
+    await wait_until(pilot, lambda: words in screen_text(app), "the board")
+    await wait_until(pilot, lambda: app.session.machine, "the machine")
     return app.screen.query_one(BoardTable)
 
 
@@ -88,7 +88,7 @@ async def test_the_cursor_tells_everything_of_its_cell(runs_dir: Path, size: tup
         assert "1 ✓ 84.10 cum1 · 2 ✓ 83.00 cum2" in text
         assert "Left out: epochs is 9, not 3 (odd1)" in text
         await pilot.press("j")
-        await until(pilot, lambda: "4 ▸ 61.50… epoch 1/10 cmu4" in told(app))
+        await wait_until(pilot, lambda: "4 ▸ 61.50… epoch 1/10 cmu4" in told(app))
         assert "3 ✗ failed cmu3" in screen_text(app)
         assert "Missing: seed 5: f queues it" in screen_text(app)
         await pilot.press("up", "h")
@@ -105,13 +105,13 @@ async def test_down_leads_into_the_ablations_and_a_key_jumps_there(runs_dir: Pat
         assert table.cell == ("gac", "Y->S")
         await pilot.press("j")
         assert table.cell == ("clarinet-ce", "U->M")
-        await until(pilot, lambda: "Ablations  target" in screen_text(app))
+        await wait_until(pilot, lambda: "Ablations  target" in screen_text(app))
         await pilot.press("a")
         assert table.cell == ("gac", "U->M")
-        await until(pilot, lambda: "One step against two" in screen_text(app))
+        await wait_until(pilot, lambda: "One step against two" in screen_text(app))
         await pilot.press("G")
         assert table.cell == ("clarinet", "Y->S")
-        await until(pilot, lambda: "Avg." in screen_text(app), "the averages with the last task")
+        await wait_until(pilot, lambda: "Avg." in screen_text(app), "the averages with the last task")
 
 
 async def test_a_click_points_and_two_open(runs_dir: Path) -> None:
@@ -124,7 +124,7 @@ async def test_a_click_points_and_two_open(runs_dir: Path) -> None:
         await pilot.click(BoardTable, offset=(2, 0))
         assert table.cell == ("clarinet", "M->U"), "titles and labels are no cells"
         await pilot.click(BoardTable, offset=(70, 4), times=2)
-        await until(pilot, lambda: app.current_mode == "history", "History")
+        await wait_until(pilot, lambda: app.current_mode == "history", "History")
 
 
 async def test_a_click_at_the_edge_of_a_cell_is_its_own(runs_dir: Path) -> None:
@@ -146,7 +146,7 @@ async def test_a_narrow_terminal_moves_along_the_methods(runs_dir: Path) -> None
         await opened(pilot, "GAC+DANN")
         assert "CLARINET  " not in screen_text(app)
         await pilot.press("l", "l", "l", "l")
-        await until(pilot, lambda: "CLARINET" in line_of(app, "GAC+CDAN_E"), "the last method")
+        await wait_until(pilot, lambda: "CLARINET" in line_of(app, "GAC+CDAN_E"), "the last method")
         assert "‹" in line_of(app, "GAC+CDAN_E")
 
 
@@ -156,15 +156,15 @@ async def test_enter_shows_the_runs_of_the_cell(runs_dir: Path) -> None:
     async with app.run_test(size=(160, 48)) as pilot:
         await opened(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: app._notifications, "the notice that this cell has none")
+        await wait_until(pilot, lambda: app._notifications, "the notice that this cell has none")
         await pilot.press("l", "l", "l", "l", "enter")
-        await until(pilot, lambda: app.current_mode == "history", "History")
-        await until(pilot, lambda: "6 match" in screen_text(app), "the filter")
+        await wait_until(pilot, lambda: app.current_mode == "history", "History")
+        await wait_until(pilot, lambda: "6 match" in screen_text(app), "the filter")
         assert "method:clarinet task:U->M preset:smoke" in screen_text(app)
         assert "odd1" in screen_text(app)
         assert isinstance(app.focused, RunTable)
         await pilot.press("escape")
-        await until(pilot, lambda: "gum1" in screen_text(app), "all runs again")
+        await wait_until(pilot, lambda: "gum1" in screen_text(app), "all runs again")
 
 
 async def test_presets_rules_and_seeds_are_chosen_and_named(runs_dir: Path) -> None:
@@ -174,11 +174,11 @@ async def test_presets_rules_and_seeds_are_chosen_and_named(runs_dir: Path) -> N
         await opened(pilot)
         for words in ("ORACLE SELECTION", "complementary risk", "information on the target", "last epoch, as"):
             await pilot.press("o")
-            await until(pilot, lambda words=words: words in line_of(app, "One step against two"), words)  # type: ignore[misc]
+            await wait_until(pilot, lambda words=words: words in line_of(app, "One step against two"), words)  # type: ignore[misc]
         await pilot.press("minus", "minus", "minus")
-        await until(pilot, lambda: "91.50 ± 0.71 2/2" in screen_text(app), "two seeds")
+        await wait_until(pilot, lambda: "91.50 ± 0.71 2/2" in screen_text(app), "two seeds")
         await pilot.press("p", "p", "p")
-        await until(pilot, lambda: "70.00" in line_of(app, "Y→D"), "the quick run")
+        await wait_until(pilot, lambda: "70.00" in line_of(app, "Y→D"), "the quick run")
         assert "not the protocol of the published numbers" in screen_text(app)
         assert "Left out of the board: preset smoke" in screen_text(app)
         await pilot.press("y")
@@ -192,7 +192,7 @@ async def test_missing_seeds_are_asked_for_and_queued_as_those_that_are_there(he
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await opened(pilot, "2/5")
         await pilot.press("l", "l", "l", "l", "f")
-        await until(pilot, lambda: isinstance(app.screen, Ask), "the question")
+        await wait_until(pilot, lambda: isinstance(app.screen, Ask), "the question")
         text = screen_text(app)
         assert "Queue 3 runs?" in text
         assert "seeds 2, 4 and 5" in text
@@ -202,16 +202,16 @@ async def test_missing_seeds_are_asked_for_and_queued_as_those_that_are_there(he
         await pilot.press("n")
         assert not waiting(held)
         await pilot.press("f", "y", "f")
-        await until(pilot, lambda: len(waiting(held)) == 3, "the queue")
-        await until(pilot, lambda: "3 runs are queued" in screen_text(app), "the notice")
+        await wait_until(pilot, lambda: len(waiting(held)) == 3, "the queue")
+        await wait_until(pilot, lambda: "3 runs are queued" in screen_text(app), "the notice")
         configs = [RunDirectory(held, run).read_config() for run in waiting(held)]
         assert [(one.seed, one.epochs, one.preset, one.device, one.name) for one in configs] == [
             (seed, 9, "smoke", "auto", "") for seed in (2, 4, 5)
         ]
         assert {(one.method, one.task) for one in configs} == {("clarinet", "U->M")}
-        await until(pilot, lambda: "2/5◦" in screen_text(app), "the queued seeds on the board")
+        await wait_until(pilot, lambda: "2/5◦" in screen_text(app), "the queued seeds on the board")
         await pilot.press("f")
-        await until(pilot, lambda: "No seed of CLARINET on U→M" in screen_text(app), "the refusal")
+        await wait_until(pilot, lambda: "No seed of CLARINET on U→M" in screen_text(app), "the refusal")
         assert len(waiting(held)) == 3
         assert not any(entry.paused for entry in queue_of(held).entries)
 
@@ -221,12 +221,12 @@ async def test_a_whole_table_is_filled_with_first_seeds_first(held: Path) -> Non
     async with app.run_test(size=(160, 48)) as pilot:
         table = await opened(pilot, "No runs yet")
         await pilot.press("minus", "minus", "minus", "a", "F")
-        await until(pilot, lambda: isinstance(app.screen, Ask), "the question")
+        await wait_until(pilot, lambda: isinstance(app.screen, Ask), "the question")
         assert "Queue 36 runs?" in screen_text(app)
         assert "And 14 cells more." in screen_text(app)
         assert table.table == ("clarinet-ce", "clarinet-no-t", "clarinet")
         await pilot.press("y")
-        await until(pilot, lambda: len(waiting(held)) == 36, "the queue")
+        await wait_until(pilot, lambda: len(waiting(held)) == 36, "the queue")
         configs = [RunDirectory(held, run).read_config() for run in waiting(held)]
         assert [one.seed for one in configs] == [1] * 18 + [2] * 18
         assert {one.preset for one in configs} == {"quick"}
@@ -238,9 +238,9 @@ async def test_failed_seeds_are_not_missing_and_it_says_what_to_do(runs_dir: Pat
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await opened(pilot)
         await pilot.press("minus", "l", "l", "l", "l", "j")
-        await until(pilot, lambda: "2/4" in screen_text(app), "four seeds")
+        await wait_until(pilot, lambda: "2/4" in screen_text(app), "four seeds")
         await pilot.press("f")
-        await until(pilot, lambda: app._notifications, "the advice")
+        await wait_until(pilot, lambda: app._notifications, "the advice")
         (notice,) = app._notifications
         assert "1 did not end well: enter shows them, r in History goes on with them" in notice.message
         assert isinstance(app.screen, BoardScreen)
@@ -252,25 +252,25 @@ async def test_latex_is_written_copied_and_replaced_only_after_asking(runs_dir: 
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await opened(pilot)
         await pilot.press("w")
-        await until(pilot, lambda: isinstance(app.screen, Prompt), "the name")
+        await wait_until(pilot, lambda: isinstance(app.screen, Prompt), "the name")
         await pilot.press("enter")
-        await until(pilot, lambda: "Written: board-smoke.tex" in screen_text(app), "the notice")
+        await wait_until(pilot, lambda: "Written: board-smoke.tex" in screen_text(app), "the notice")
         written = Path("board-smoke.tex").read_text()
         assert r"\begin{table}" in written
         assert "% runs: U->M clarinet: cum1 cum2 cum3 cum4 cum5" in written
         await pilot.press("Y")
-        await until(pilot, lambda: app.clipboard == written, "the copy")
+        await wait_until(pilot, lambda: app.clipboard == written, "the copy")
         Path("board-smoke.tex").write_text("mine")
         await pilot.press("w")
-        await until(pilot, lambda: isinstance(app.screen, Prompt), "the name")
+        await wait_until(pilot, lambda: isinstance(app.screen, Prompt), "the name")
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, Ask), "the question")
+        await wait_until(pilot, lambda: isinstance(app.screen, Ask), "the question")
         await pilot.press("n")
         assert Path("board-smoke.tex").read_text() == "mine"
         await pilot.press("w", "enter")
-        await until(pilot, lambda: isinstance(app.screen, Ask), "the question")
+        await wait_until(pilot, lambda: isinstance(app.screen, Ask), "the question")
         await pilot.press("y")
-        await until(pilot, lambda: Path("board-smoke.tex").read_text() == written, "the new table")
+        await wait_until(pilot, lambda: Path("board-smoke.tex").read_text() == written, "the new table")
 
 
 async def test_a_folder_that_is_not_there_is_told(runs_dir: Path) -> None:
@@ -279,9 +279,9 @@ async def test_a_folder_that_is_not_there_is_told(runs_dir: Path) -> None:
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await opened(pilot)
         await pilot.press("w")
-        await until(pilot, lambda: isinstance(app.screen, Prompt), "the name")
+        await wait_until(pilot, lambda: isinstance(app.screen, Prompt), "the name")
         await pilot.press("home", *"nowhere/", "enter")
-        await until(pilot, lambda: "nowhere: cannot be written" in screen_text(app), "the sentence")
+        await wait_until(pilot, lambda: "nowhere: cannot be written" in screen_text(app), "the sentence")
 
 
 async def test_a_run_that_ends_changes_its_cell(runs_dir: Path) -> None:
@@ -290,4 +290,4 @@ async def test_a_run_that_ends_changes_its_cell(runs_dir: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, "84.0     1/5")
         finished(runs_dir, "cum2", 83.0, seed=2)
-        await until(pilot, lambda: "83.5±0.7 2/5" in screen_text(app), "the second seed")
+        await wait_until(pilot, lambda: "83.5±0.7 2/5" in screen_text(app), "the second seed")

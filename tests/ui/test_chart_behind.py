@@ -12,7 +12,7 @@ from clarinet_tui.chart.references import Band, Level
 from clarinet_tui.chart.render import draw
 from clarinet_tui.chart.series import Line
 from clarinet_tui.chart.spec import Plan
-from tests.ui.conftest import screen_text
+from tests.support.app import screen_text
 from tests.ui.test_chart_picture import inked, plan_of, plot, rows
 from tests.ui.test_chart_widget import ChartApp
 

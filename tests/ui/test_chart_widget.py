@@ -10,7 +10,7 @@ from textual.geometry import Offset
 from clarinet_tui.chart.glyphs import BRAILLE, HALVES, QUADRANTS, Glyphs, glyphs_for
 from clarinet_tui.chart.series import Line
 from clarinet_tui.ui.widgets.chart import Chart
-from tests.ui.conftest import screen_text
+from tests.support.app import screen_text
 
 X = np.arange(5000.0)
 MOST_MILLISECONDS = 100.0

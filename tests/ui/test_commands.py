@@ -13,8 +13,8 @@ from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_detail import RunDetail
 from clarinet_tui.ui.widgets.top_bar import NUMBERS, VIEWS
+from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
-from tests.ui.conftest import make_app, screen_text, until
 
 
 @pytest.mark.parametrize("view", list(VIEWS))
@@ -22,15 +22,15 @@ async def test_help_has_every_key_of_the_view(view: str, runs_dir: Path) -> None
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 160)) as pilot:
-        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         await pilot.press(str(NUMBERS[view]))
-        await until(pilot, lambda: app.current_mode == view)
+        await wait_until(pilot, lambda: app.current_mode == view)
         await pilot.pause()
         expected = keys_of(app.screen)
         assert {(binding.id or "").partition(".")[0] for binding in expected} <= set(GROUPS)
         await pilot.press("question_mark")
-        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
-        await until(pilot, lambda: "Everywhere" in screen_text(app))
+        await wait_until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await wait_until(pilot, lambda: "Everywhere" in screen_text(app))
         text = screen_text(app)
         for binding in expected:
             assert (binding.tooltip or binding.description) in text, binding
@@ -47,13 +47,13 @@ async def test_the_palette_has_every_action_and_every_choice_once(runs_dir: Path
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         listed = [command.title for command in commands(app, app.screen)]
         assert len(listed) == len(set(listed))
         for title in ("Filter", "Compare", "Zoom in", "Order by method", "Pane: Log", "Look: light", "Charts: halves"):
             assert title in listed
         await pilot.press("enter")
-        await until(pilot, lambda: app.current_mode == "live")
+        await wait_until(pilot, lambda: app.current_mode == "live")
         assert {"X axis: time", "Log", "Next run", "Crosshair left"} <= set(titles(app))
 
 
@@ -61,7 +61,7 @@ async def test_choices_do_what_they_say(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         for title in ("Order by method", "Look: light", "Charts: quadrants", "Zoom in"):
             act = titles(app)[title]
             assert callable(act)
@@ -70,12 +70,12 @@ async def test_choices_do_what_they_say(runs_dir: Path) -> None:
         assert app.theme == LIGHT
         chart = app.screen.query(Chart).first()
         assert chart.glyphs is QUADRANTS
-        await until(pilot, lambda: not chart.view.whole, "the zoom")
-        await until(pilot, lambda: app.feed._wanted.sort == "method", "the order")
+        await wait_until(pilot, lambda: not chart.view.whole, "the zoom")
+        await wait_until(pilot, lambda: app.feed._wanted.sort == "method", "the order")
         act = titles(app)["Pane: Log"]
         assert callable(act)
         act()
-        await until(pilot, lambda: app.screen.query_one(LogTail).display, "the log")
+        await wait_until(pilot, lambda: app.screen.query_one(LogTail).display, "the log")
         assert app.screen.query_one(RunDetail).pane == "log"
 
 
@@ -83,8 +83,10 @@ async def test_the_palette_can_be_searched(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         await pilot.press("ctrl+p", *"pane: settings")
-        await until(pilot, lambda: "Show settings of the run" in screen_text(app), "the command")
+        await wait_until(pilot, lambda: "Show settings of the run" in screen_text(app), "the command")
         await pilot.press("enter")
-        await until(pilot, lambda: app.screen.query(RunDetail) and app.screen.query_one(RunDetail).pane == "settings")
+        await wait_until(
+            pilot, lambda: app.screen.query(RunDetail) and app.screen.query_one(RunDetail).pane == "settings"
+        )

@@ -19,9 +19,9 @@ from clarinet_tui.ui.themes import THEMES
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.compare_charts import CompareCharts
 from clarinet_tui.ui.widgets.text_line import Words
+from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.ui_families import five_seeds, more_epochs, write_family_run
 from tests.support.ui_runs import three_runs
-from tests.ui.conftest import SIZES, make_app, screen_text, until
 
 WIDE = (160, 48)
 
@@ -33,9 +33,9 @@ def compared(app: ClarinetApp) -> Compared:
 
 
 async def opened(app: ClarinetApp, pilot: Pilot[None], *keys: str, words: str = "arget accuracy %") -> None:
-    await until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the history")
+    await wait_until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the history")
     await pilot.press(*(keys or ("4",)))
-    await until(pilot, lambda: words in screen_text(app), words)
+    await wait_until(pilot, lambda: words in screen_text(app), words)
 
 
 def sides(app: ClarinetApp) -> tuple[Chart, Chart]:
@@ -105,7 +105,7 @@ async def test_it_begins_with_a_difference_that_there_is(runs_dir: Path) -> None
     async with app.run_test(size=WIDE) as pilot:
         await opened(app, pilot)
         assert "no pairs" in screen_text(app)
-        await until(pilot, lambda: "CLARINET minus ◆ GAC+DANN" in screen_text(app), "the pair's detail")
+        await wait_until(pilot, lambda: "CLARINET minus ◆ GAC+DANN" in screen_text(app), "the pair's detail")
 
 
 async def test_words_change_their_colours_with_the_theme(runs_dir: Path) -> None:
@@ -123,7 +123,7 @@ async def test_words_change_their_colours_with_the_theme(runs_dir: Path) -> None
             app.theme = theme.name
             palette = theme.variables["chart-palette"]
             for words in ("#contrast-table", "#contrast-detail", "#verdict"):
-                await until(pilot, partial(coloured, words, palette), words)
+                await wait_until(pilot, partial(coloured, words, palette), words)
 
 
 async def test_bands_and_seeds_come_and_go(runs_dir: Path) -> None:
@@ -155,7 +155,7 @@ async def test_one_chart_or_two(runs_dir: Path) -> None:
         left, right = sides(app)
         assert (len(left.lines), len(right.lines)) == (1, 3)
         await pilot.press("v")
-        await until(pilot, lambda: len(left.lines) == 4)
+        await wait_until(pilot, lambda: len(left.lines) == 4)
         assert not right.display
         assert len({line.slot for line in left.lines}) == 4
 
@@ -168,7 +168,7 @@ async def test_x_is_aligned_in_five_ways(runs_dir: Path) -> None:
         left, right = sides(app)
         begins = {}
         for axis in ("epoch", "adaptation epoch", "samples", "device time", "iteration"):
-            await until(pilot, lambda axis=axis: left.x_name == axis, axis)  # type: ignore[misc]
+            await wait_until(pilot, lambda axis=axis: left.x_name == axis, axis)  # type: ignore[misc]
             begins[axis] = (left.lines[0].x[0], right.lines[0].x[0])
             await pilot.press("x")
         assert begins["epoch"] == (1, 7), "a two-step run begins where its stage 1 has ended"
@@ -193,7 +193,7 @@ async def test_another_measure_is_read(runs_dir: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await opened(app, pilot)
         await pilot.press("M", "M", "M")
-        await until(pilot, lambda: "One-step: complementary loss" in screen_text(app))
+        await wait_until(pilot, lambda: "One-step: complementary loss" in screen_text(app))
         left, _ = sides(app)
         assert left.scale == "symlog"
         assert left.lines[0].x.size > 20
@@ -207,13 +207,13 @@ async def test_the_cursor_goes_from_difference_to_difference_and_over_tasks(runs
     async with app.run_test(size=WIDE) as pilot:
         await opened(app, pilot)
         await pilot.press("slash", "ctrl+u", "enter", "ctrl+u", "enter")
-        await until(pilot, lambda: "M→U smoke" in screen_text(app), "both tasks")
+        await wait_until(pilot, lambda: "M→U smoke" in screen_text(app), "both tasks")
         first = compared(app).parts[0].place[0]
         await pilot.press("j")
-        await until(pilot, lambda: compared(app).part != compared(app).parts[0], "the other task")
+        await wait_until(pilot, lambda: compared(app).part != compared(app).parts[0], "the other task")
         assert first != compared(app).parts[1].place[0]
         await pilot.press("k", "enter")
-        await until(pilot, lambda: app.current_mode == "live")
+        await wait_until(pilot, lambda: app.current_mode == "live")
         assert len(app.session.overlaid) == 2 if first == "M->U" else 8
 
 
@@ -223,14 +223,16 @@ async def test_queries_choose_and_say_what_is_wrong(runs_dir: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await opened(app, pilot)
         await pilot.press("slash")
-        await until(pilot, lambda: "one-step / task:U->M" in screen_text(app), "the queries in use")
+        await wait_until(pilot, lambda: "one-step / task:U->M" in screen_text(app), "the queries in use")
         await pilot.press("enter", "ctrl+u", *"method:gac+dann", "enter")
-        await until(pilot, lambda: "5 one-step + 5 two-step runs  Chosen by queries" in screen_text(app), "one method")
+        await wait_until(
+            pilot, lambda: "5 one-step + 5 two-step runs  Chosen by queries" in screen_text(app), "one method"
+        )
         assert app.session.compared_queries == ("task:U->M preset:smoke state:finished,running", "method:gac+dann")
         await pilot.press("slash", "ctrl+u", *"seed:9", "enter", "enter")
-        await until(pilot, lambda: "No one-step run matches its query" in screen_text(app))
+        await wait_until(pilot, lambda: "No one-step run matches its query" in screen_text(app))
         await pilot.press("slash", "escape")
-        await until(pilot, lambda: "15 two-step runs  All that are" in screen_text(app), "its own choice again")
+        await wait_until(pilot, lambda: "15 two-step runs  All that are" in screen_text(app), "its own choice again")
         assert app.session.compared_queries is None
 
 
@@ -238,11 +240,11 @@ async def test_chosen_by_hand_and_swapped(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir, "aaa111", "ccc333")
     async with app.run_test(size=WIDE) as pilot:
-        await until(pilot, lambda: "■ ccc333" in screen_text(app), "the overlay")
+        await wait_until(pilot, lambda: "■ ccc333" in screen_text(app), "the overlay")
         await opened(app, pilot, "c", words="chosen by hand")
         assert compared(app).command == "clarinet compare aaa111 ccc333"
         await pilot.press("w")
-        await until(pilot, lambda: compared(app).wanted.runs == ("ccc333", "aaa111"))
+        await wait_until(pilot, lambda: compared(app).wanted.runs == ("ccc333", "aaa111"))
 
 
 async def test_running_runs_bring_new_numbers_and_nothing_else_does(runs_dir: Path) -> None:
@@ -254,10 +256,10 @@ async def test_running_runs_bring_new_numbers_and_nothing_else_does(runs_dir: Pa
         before = compared(app)
         assert "not counted: clar6 is running" in screen_text(app)
         write_family_run(runs_dir, "else1", "clarinet", 1, task="S->M", age=10)
-        await until(pilot, lambda: "13 runs" in screen_text(app) or "12 runs" in screen_text(app), "another run")
+        await wait_until(pilot, lambda: "13 runs" in screen_text(app) or "12 runs" in screen_text(app), "another run")
         assert compared(app) is before, "a run of another task changes nothing"
         more_epochs(going, "clarinet", 6, range(6, 9))
-        await until(pilot, lambda: compared(app) is not before, "news of the running one")
+        await wait_until(pilot, lambda: compared(app) is not before, "news of the running one")
 
 
 async def test_the_layout_is_remembered(runs_dir: Path) -> None:
@@ -270,7 +272,7 @@ async def test_the_layout_is_remembered(runs_dir: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await opened(app, pilot)
         charts = app.screen.query_one(CompareCharts)
-        await until(pilot, lambda: charts.left.x_name == "adaptation epoch")
+        await wait_until(pilot, lambda: charts.left.x_name == "adaptation epoch")
         assert (charts.band, charts.members, charts.overlaid) == ("interval", False, True)
         assert not app.screen.query_one("#numbers").display
 
@@ -283,6 +285,6 @@ async def test_help_and_palette_know_every_key(runs_dir: Path) -> None:
         titles = {command.title for command in app.get_system_commands(app.screen)}
         assert {"Band: 95 % interval", "X axis: samples", "Measure: Adversarial loss", "Pane: numbers"} <= titles
         await pilot.press("question_mark")
-        await until(pilot, lambda: "Which runs, by queries" in screen_text(app))
+        await wait_until(pilot, lambda: "Which runs, by queries" in screen_text(app))
         for words in ("Next difference", "Copy the command line", "Show or hide the runs behind their mean"):
             assert words in screen_text(app)

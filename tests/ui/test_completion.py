@@ -14,8 +14,8 @@ from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.query_values import words_of
 from clarinet_tui.ui.query_completion import complete, quoted
 from clarinet_tui.ui.widgets.filter_line import listed
+from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import three_runs, write_run
-from tests.ui.conftest import screen_text, until
 
 KNOWN = {"method": ("clarinet", "gac", "gac+dan"), "tag": ("icml", "final run"), "task": ("U->M",)}
 
@@ -95,32 +95,32 @@ def test_the_chosen_candidate_is_always_in_sight() -> None:
 async def test_tab_goes_through_the_candidates(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         await pilot.press("slash")
-        await until(pilot, lambda: "method:  task:  state:" in screen_text(app), "the fields")
+        await wait_until(pilot, lambda: "method:  task:  state:" in screen_text(app), "the fields")
         await pilot.press(*"me", "tab")
-        await until(pilot, lambda: "/ method:" in screen_text(app), "the field")
-        await until(pilot, lambda: "clarinet-no-t" in screen_text(app), "the methods")
+        await wait_until(pilot, lambda: "/ method:" in screen_text(app), "the field")
+        await wait_until(pilot, lambda: "clarinet-no-t" in screen_text(app), "the methods")
         assert "^" not in screen_text(app).replace("^p", "")
         await pilot.press(*"gac+c", "tab")
-        await until(pilot, lambda: "1 matches" in screen_text(app), "the match")
+        await wait_until(pilot, lambda: "1 matches" in screen_text(app), "the match")
         assert "/ method:gac+cdan-e" in screen_text(app)
         await pilot.press("space", *"st", "tab")
         assert "/ method:gac+cdan-e state:" in screen_text(app)
         await pilot.press("tab")
         assert "/ method:gac+cdan-e stage:" in screen_text(app)
         await pilot.press("shift+tab", *"fa", "tab", "enter")
-        await until(pilot, lambda: "/ method:gac+cdan-e state:failed" in screen_text(app))
-        await until(pilot, lambda: "bbb222" in screen_text(app), "the run")
+        await wait_until(pilot, lambda: "/ method:gac+cdan-e state:failed" in screen_text(app))
+        await wait_until(pilot, lambda: "bbb222" in screen_text(app), "the run")
         assert "starting" not in screen_text(app)
 
 
 async def test_what_is_wrong_stands_under_its_place_also_after_spaces(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         await pilot.press("slash", "space", "space", *"colour:x")
-        await until(pilot, lambda: "^ expected one of" in screen_text(app), "the problem")
+        await wait_until(pilot, lambda: "^ expected one of" in screen_text(app), "the problem")
         lines = screen_text(app).splitlines()
         place = next(number for number, line in enumerate(lines) if "^ " in line)
         assert lines[place].index("^") == lines[place - 1].index("colour")

@@ -10,10 +10,10 @@ from textual.pilot import Pilot
 from clarinet_tui.queue.queue_file import change_queue
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.pick_list import PickList
+from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.nvml import BUSY, FREE, build
 from tests.support.ui_queue import dismissed, fill_queue, hold_queue, queue_of, still_machine, waiting
 from tests.support.ui_runs import three_runs
-from tests.ui.conftest import SIZES, make_app, screen_text, until
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def held(runs_dir: Path) -> Iterator[Path]:
 
 async def opened(pilot: Pilot[None]) -> PickList:
     await pilot.press("6")
-    await until(pilot, lambda: " cpu " in screen_text(pilot.app), "the devices")
+    await wait_until(pilot, lambda: " cpu " in screen_text(pilot.app), "the devices")
     return pilot.app.screen.query_one("#queue", PickList)
 
 
@@ -69,7 +69,7 @@ async def test_a_run_stands_on_its_device(held: Path, library: Path, monkeypatch
     with run.hold():
         async with app.run_test(size=(160, 48)) as pilot:
             await opened(pilot)
-            await until(pilot, lambda: "1 started, 1 waiting" in screen_text(app))
+            await wait_until(pilot, lambda: "1 started, 1 waiting" in screen_text(app))
             lines = screen_text(app).splitlines()
             place = next(number for number, line in enumerate(lines) if "cuda:1" in line)
             assert "▸ aaa111  clarinet  Y→D  seed 1" in lines[place + 1]
@@ -82,21 +82,21 @@ async def test_order_hold_and_cancel(held: Path, size: tuple[int, int]) -> None:
     app = make_app(held)
     async with app.run_test(size=size, notifications=True) as pilot:
         lines = await opened(pilot)
-        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         await pilot.press("J", "J")
-        await until(pilot, lambda: waiting(held) == ["bbb222", "ccc333", "aaa111"], "two steps down")
-        await until(pilot, lambda: lines.highlighted == 2, "the cursor's move with its run")
+        await wait_until(pilot, lambda: waiting(held) == ["bbb222", "ccc333", "aaa111"], "two steps down")
+        await wait_until(pilot, lambda: lines.highlighted == 2, "the cursor's move with its run")
         assert lines.pointed == "aaa111"
         await pilot.press("shift+up")
-        await until(pilot, lambda: waiting(held) == ["bbb222", "aaa111", "ccc333"], "one step up")
+        await wait_until(pilot, lambda: waiting(held) == ["bbb222", "aaa111", "ccc333"], "one step up")
         await pilot.press("p")
-        await until(pilot, lambda: queue_of(held)["aaa111"].paused, "the pause")
-        await until(pilot, lambda: "‖ aaa111" in screen_text(app), "its sign")
+        await wait_until(pilot, lambda: queue_of(held)["aaa111"].paused, "the pause")
+        await wait_until(pilot, lambda: "‖ aaa111" in screen_text(app), "its sign")
         await pilot.press("p")
-        await until(pilot, lambda: not queue_of(held)["aaa111"].paused, "the end of the pause")
+        await wait_until(pilot, lambda: not queue_of(held)["aaa111"].paused, "the end of the pause")
         await pilot.press("d")
-        await until(pilot, lambda: waiting(held) == ["bbb222", "ccc333"], "the cancelling")
-        await until(pilot, lambda: "aaa111 has left the queue" in screen_text(app), "the notice")
+        await wait_until(pilot, lambda: waiting(held) == ["bbb222", "ccc333"], "the cancelling")
+        await wait_until(pilot, lambda: "aaa111 has left the queue" in screen_text(app), "the notice")
 
 
 async def test_the_whole_queue_pauses_and_goes_on(held: Path) -> None:
@@ -105,12 +105,12 @@ async def test_the_whole_queue_pauses_and_goes_on(held: Path) -> None:
     app = make_app(held)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await until(pilot, lambda: "paused: P continues it" in screen_text(app))
+        await wait_until(pilot, lambda: "paused: P continues it" in screen_text(app))
         await pilot.press("P")
-        await until(pilot, lambda: not queue_of(held).paused, "the queue's going on")
-        await until(pilot, lambda: "P continues it" not in screen_text(app))
+        await wait_until(pilot, lambda: not queue_of(held).paused, "the queue's going on")
+        await wait_until(pilot, lambda: "P continues it" not in screen_text(app))
         await pilot.press("P")
-        await until(pilot, lambda: queue_of(held).paused, "the pause")
+        await wait_until(pilot, lambda: queue_of(held).paused, "the pause")
 
 
 async def test_slots_of_the_device_under_the_cursor(held: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,9 +120,9 @@ async def test_slots_of_the_device_under_the_cursor(held: Path, library: Path, m
         await opened(pilot)
         app.screen.query_one("#devices").focus()
         await pilot.press("plus")
-        await until(pilot, lambda: queue_of(held).slots_of(FREE) == 2, "two slots")
+        await wait_until(pilot, lambda: queue_of(held).slots_of(FREE) == 2, "two slots")
         await pilot.press("minus", "minus")
-        await until(pilot, lambda: "expected 1 to 64, got 0" in screen_text(app), "the refusal")
+        await wait_until(pilot, lambda: "expected 1 to 64, got 0" in screen_text(app), "the refusal")
         assert queue_of(held).slots_of(FREE) == 1
 
 
@@ -132,7 +132,7 @@ async def test_what_a_run_waits_for_is_told_in_full(held: Path, library: Path, m
     app = make_app(held)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await until(pilot, lambda: "aaa111: device: there is no cuda:9 here, but cuda:0" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111: device: there is no cuda:9 here, but cuda:0" in screen_text(app))
 
 
 async def test_enter_opens_a_run_and_keys_without_one_say_so(held: Path) -> None:
@@ -141,12 +141,12 @@ async def test_enter_opens_a_run_and_keys_without_one_say_so(held: Path) -> None
     app = make_app(held)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await opened(pilot)
-        await until(pilot, lambda: "ddd444" in screen_text(app))
+        await wait_until(pilot, lambda: "ddd444" in screen_text(app))
         await pilot.press("enter")
-        await until(pilot, lambda: app.current_mode == "live", "Live")
+        await wait_until(pilot, lambda: app.current_mode == "live", "Live")
         assert app.session.watched == "ddd444"
         await pilot.press("6", "d")
-        await until(pilot, lambda: not waiting(held), "the cancelling")
-        await until(pilot, lambda: "The queue is empty" in screen_text(app))
+        await wait_until(pilot, lambda: not waiting(held), "the cancelling")
+        await wait_until(pilot, lambda: "The queue is empty" in screen_text(app))
         await pilot.press("d")
-        await until(pilot, lambda: screen_text(app).count("The queue is empty") == 2, "the notice")
+        await wait_until(pilot, lambda: screen_text(app).count("The queue is empty") == 2, "the notice")

@@ -11,8 +11,8 @@ from clarinet_tui.ui.text.choice import Choice
 from clarinet_tui.ui.text.task_name import task_name
 from clarinet_tui.ui.widgets.choices import Choices
 from clarinet_tui.ui.widgets.pick_list import PickList
+from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
-from tests.ui.conftest import make_app, screen_text, until
 
 LETTERS = tuple(Choice(name, name * 8) for name in "abcdefg")
 
@@ -84,7 +84,7 @@ async def test_help_is_always_among_the_keys(runs_dir: Path, width: int) -> None
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(width, 24)) as pilot:
-        await until(pilot, lambda: "? Help" in screen_text(app).splitlines()[-1])
+        await wait_until(pilot, lambda: "? Help" in screen_text(app).splitlines()[-1])
         keys = screen_text(app).splitlines()[-1]
         assert "Palette" in keys
         assert ("q Quit" in keys) == (width == 200)

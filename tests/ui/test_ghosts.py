@@ -17,18 +17,8 @@ from clarinet_tui.ui.preferences import read
 from clarinet_tui.ui.snapshot.references import Ghost, GhostWanted
 from clarinet_tui.ui.snapshot.snapshot import CurvesWanted, Wanted
 from clarinet_tui.ui.widgets.run_charts import RunCharts
-from tests.support.ui_runs import write_run
-from tests.ui.conftest import make_app, screen_text, until
-
-GAINS = {1: -6.0, 2: 0.0, 3: 6.0}
-
-
-def five_seeds(runs_dir: Path) -> None:
-    """Three finished seeds, one of another protocol, and one that goes on, of M→U: the paper has a number of that."""
-    for seed, gain in GAINS.items():
-        write_run(runs_dir, f"run{seed}", seed=seed, gain=gain, task="M->U", age=9000 - seed)
-    write_run(runs_dir, "run4", seed=4, gain=15.0, task="M->U", classifier_rate=0.1, age=8000)
-    write_run(runs_dir, "run5", seed=5, task="M->U", until=5, end="running", age=60)
+from tests.support.app import make_app, screen_text, wait_until
+from tests.support.ui_runs import seeds_behind_a_run, write_run
 
 
 def ghost_of(runs_dir: Path, run: str, *, seeds: bool = True) -> Ghost:
@@ -45,7 +35,7 @@ def ghost_of(runs_dir: Path, run: str, *, seeds: bool = True) -> Ghost:
 
 
 def test_other_seeds_of_the_same_protocol_make_the_band_and_others_are_named(runs_dir: Path) -> None:
-    five_seeds(runs_dir)
+    seeds_behind_a_run(runs_dir)
     ghost = ghost_of(runs_dir, "run5")
     assert ghost.published is not None
     assert ghost.published.mean == pytest.approx(94.538)
@@ -62,7 +52,7 @@ def test_other_seeds_of_the_same_protocol_make_the_band_and_others_are_named(run
 
 
 def test_one_other_seed_is_a_line_and_none_is_said(runs_dir: Path) -> None:
-    five_seeds(runs_dir)
+    seeds_behind_a_run(runs_dir)
     ghost = ghost_of(runs_dir, "run4")
     assert ghost.seeds is None
     assert "No other seed of this is finished" in ghost.sentence("seeds")
@@ -73,7 +63,7 @@ def test_one_other_seed_is_a_line_and_none_is_said(runs_dir: Path) -> None:
 
 
 def test_of_a_seed_that_was_run_twice_only_the_newest_counts(runs_dir: Path) -> None:
-    five_seeds(runs_dir)
+    seeds_behind_a_run(runs_dir)
     write_run(runs_dir, "newer", seed=3, gain=60.0, task="M->U", age=30)
     write_run(runs_dir, "mine", seed=5, gain=90.0, task="M->U", age=20)
     seeds = ghost_of(runs_dir, "run5").seeds
@@ -92,7 +82,7 @@ def test_the_paper_has_no_number_of_other_tasks_and_nothing_is_read_for_it_alone
 
 
 def test_curves_come_before_ghosts_and_another_finished_seed_is_seen(runs_dir: Path) -> None:
-    five_seeds(runs_dir)
+    seeds_behind_a_run(runs_dir)
     reader = Reader(runs_dir)
     wanted = Wanted(curves=(CurvesWanted("run5", ("target_accuracy",)),), ghost=GhostWanted("run5"))
     with Database.open(runs_dir) as db:
@@ -121,45 +111,47 @@ def behind(app: ClarinetApp) -> list[type]:
 
 
 async def test_a_key_chooses_what_is_behind_and_it_is_remembered(runs_dir: Path) -> None:
-    five_seeds(runs_dir)
+    seeds_behind_a_run(runs_dir)
     app = make_app(runs_dir, "run5")
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
-        await until(pilot, lambda: behind(app) == [Level, Band], "both")
-        await until(pilot, lambda: "published 94.5" in screen_text(app), "the published number")
-        await until(pilot, lambda: "3 other seeds ± std" in screen_text(app), "the other seeds")
+        await wait_until(pilot, lambda: behind(app) == [Level, Band], "both")
+        await wait_until(pilot, lambda: "published 94.5" in screen_text(app), "the published number")
+        await wait_until(pilot, lambda: "3 other seeds ± std" in screen_text(app), "the other seeds")
         for kind, things in (("published", [Level]), ("seeds", [Band]), ("none", []), ("both", [Level, Band])):
             await pilot.press("b")
-            await until(pilot, lambda things=things: behind(app) == things, kind)  # type: ignore[misc]
+            await wait_until(pilot, lambda things=things: behind(app) == things, kind)  # type: ignore[misc]
             assert app.keeper.preferences.ghosts == kind
-        await until(pilot, lambda: any("left out" in str(toast.render()) for toast in app.query(Toast)), "the notice")
+        await wait_until(
+            pilot, lambda: any("left out" in str(toast.render()) for toast in app.query(Toast)), "the notice"
+        )
         await pilot.press("b")
     assert read(Path("config/clarinet/tui.json"))[0].ghosts == "published"
     again = make_app(runs_dir, "run5")
     async with again.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: behind(again) == [Level], "what was chosen the last time")
+        await wait_until(pilot, lambda: behind(again) == [Level], "what was chosen the last time")
 
 
 async def test_ghosts_follow_the_axis_and_the_run(runs_dir: Path) -> None:
-    five_seeds(runs_dir)
+    seeds_behind_a_run(runs_dir)
     app = make_app(runs_dir, "run5")
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: behind(app) == [Level, Band], "both")
+        await wait_until(pilot, lambda: behind(app) == [Level, Band], "both")
         await pilot.press("x")
         band = app.screen.query_one(RunCharts).accuracy.behind[1]
         assert isinstance(band, Band)
         np.testing.assert_allclose(band.x, np.arange(1, 9))
         await pilot.press("j")
-        await until(pilot, lambda: app.session.watched == "run4" and behind(app) == [Level], "the other run's")
+        await wait_until(pilot, lambda: app.session.watched == "run4" and behind(app) == [Level], "the other run's")
         write_run(runs_dir, "again", seed=9, task="M->U", classifier_rate=0.1, age=10)
-        await until(pilot, lambda: behind(app) == [Level, Line, Band], "the line of one seed")
-        await until(pilot, lambda: "seed 9" in screen_text(app), "its name")
+        await wait_until(pilot, lambda: behind(app) == [Level, Line, Band], "the line of one seed")
+        await wait_until(pilot, lambda: "seed 9" in screen_text(app), "its name")
 
 
 async def test_runs_over_each_other_have_no_ghosts(runs_dir: Path) -> None:
-    five_seeds(runs_dir)
+    seeds_behind_a_run(runs_dir)
     app = make_app(runs_dir, "run1", "run2")
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "■ run2" in screen_text(app))
+        await wait_until(pilot, lambda: "■ run2" in screen_text(app))
         await pilot.press("b")
         await pilot.pause(0.5)
         assert not behind(app)

@@ -12,8 +12,8 @@ from clarinet_tui.ui.screens.history import HistoryScreen
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.run_detail import RunDetail
 from clarinet_tui.ui.widgets.run_table import RunTable
+from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import NOW, three_runs
-from tests.ui.conftest import make_app, screen_text, until
 
 SENTENCE = "Something went wrong here"
 
@@ -48,7 +48,7 @@ async def test_the_app_goes_on(
     three_runs(runs_dir)
     app = careful_app(runs_dir)
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         with monkeypatch.context() as patch:
             patch.setattr(owner, method, broken)
             if key:
@@ -56,16 +56,16 @@ async def test_the_app_goes_on(
             else:
                 await pilot._post_mouse_events([events.Click], RunTable, offset=(5, 3))
             app.refresh(layout=True)
-            await until(pilot, lambda: SENTENCE in screen_text(app), "the sentence")
+            await wait_until(pilot, lambda: SENTENCE in screen_text(app), "the sentence")
         assert "\x1b" not in screen_text(app)
         assert "[bold]not[/]" in screen_text(app)
         log = tmp_path / "state" / "clarinet" / "tui.log"
         assert "Mishap" in log.read_text()
         assert 'raise Mishap("[bold]not[/]' in log.read_text()
         await pilot.press("enter")
-        await until(pilot, lambda: app.current_mode == "live" and "● target" in screen_text(app), "the live view")
+        await wait_until(pilot, lambda: app.current_mode == "live" and "● target" in screen_text(app), "the live view")
         await pilot.press("1", "G")
-        await until(pilot, lambda: "aaa111" in screen_text(app), "the history")
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app), "the history")
         await pilot.press("q")
     assert app.return_code == 0
 
@@ -77,7 +77,7 @@ async def test_in_tests_an_exception_is_seen(runs_dir: Path, monkeypatch: pytest
 
     async def order() -> None:
         async with app.run_test(size=(80, 24)) as pilot:
-            await until(pilot, lambda: "aaa111" in screen_text(app))
+            await wait_until(pilot, lambda: "aaa111" in screen_text(app))
             await pilot.press("o")
 
     with pytest.raises(Mishap):

@@ -9,14 +9,14 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.run_table import RunTable
 from core.config import RunConfig
+from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.ui_runs import NOW, go_on, three_runs, write_run
-from tests.ui.conftest import SIZES, make_app, screen_text, until
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_without_runs_it_says_how_to_start(app: ClarinetApp, runs_dir: Path, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "No runs yet" in screen_text(app))
+        await wait_until(pilot, lambda: "No runs yet" in screen_text(app))
         text = screen_text(app)
         assert "make demo" in text
         assert "clarinet run --headless --preset smoke" in text
@@ -24,7 +24,7 @@ async def test_without_runs_it_says_how_to_start(app: ClarinetApp, runs_dir: Pat
         assert not runs_dir.exists()
         runs_dir.mkdir()
         write_run(runs_dir, "aaa111")
-        await until(pilot, lambda: "aaa111" in screen_text(app), "the new run's appearance")
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app), "the new run's appearance")
         assert "No runs yet" not in screen_text(app)
 
 
@@ -32,8 +32,8 @@ async def test_without_runs_it_says_how_to_start(app: ClarinetApp, runs_dir: Pat
 async def test_three_runs_with_charts(app: ClarinetApp, runs_dir: Path, size: tuple[int, int]) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app), "the chart")
-        await until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the whole history")
+        await wait_until(pilot, lambda: "● target" in screen_text(app), "the chart")
+        await wait_until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the whole history")
         text = screen_text(app)
         rows = [line[:79] for line in text.splitlines() if line[3:9] in ("aaa111", "bbb222", "ccc333")]
         assert "ccc333" in rows[0]
@@ -43,28 +43,28 @@ async def test_three_runs_with_charts(app: ClarinetApp, runs_dir: Path, size: tu
         assert any("✓ aaa111" in row and "78.9" in row for row in rows)
         assert "▸ 1" in text.splitlines()[0]
         await pilot.press("j")
-        await until(pilot, lambda: "✗ gac+cdan-e" in screen_text(app), "the failed run's detail")
+        await wait_until(pilot, lambda: "✗ gac+cdan-e" in screen_text(app), "the failed run's detail")
         if size[0] > 100:
-            await until(pilot, lambda: "the loss is not a number" in screen_text(app))
-            await until(pilot, lambda: "×" in screen_text(app), "the crosses of missing values")
+            await wait_until(pilot, lambda: "the loss is not a number" in screen_text(app))
+            await wait_until(pilot, lambda: "×" in screen_text(app), "the crosses of missing values")
 
 
 async def test_a_running_run_moves_on_by_itself(app: ClarinetApp, runs_dir: Path) -> None:
     directory = three_runs(runs_dir)[2]
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: "62%" in screen_text(app))
+        await wait_until(pilot, lambda: "62%" in screen_text(app))
         go_on(directory, 6, 8)
-        await until(pilot, lambda: "75%" in screen_text(app))
+        await wait_until(pilot, lambda: "75%" in screen_text(app))
         assert "epoch 6/8" in screen_text(app)
 
 
 async def test_the_cursor_stays_on_its_run_when_another_comes_in_above(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         await pilot.press("G")
         write_run(runs_dir, "ddd444", age=1)
-        await until(pilot, lambda: "ddd444" in screen_text(app))
+        await wait_until(pilot, lambda: "ddd444" in screen_text(app))
         run = app.screen.query_one(RunTable).cursor_run
         assert run is not None
         assert run.id == "aaa111"
@@ -73,39 +73,39 @@ async def test_the_cursor_stays_on_its_run_when_another_comes_in_above(app: Clar
 async def test_filter_while_typing_and_what_is_wrong_with_it(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         await pilot.press("slash", *"state:failed")
-        await until(pilot, lambda: "1 matches" in screen_text(app))
+        await wait_until(pilot, lambda: "1 matches" in screen_text(app))
         assert "aaa111 " not in screen_text(app)
         await pilot.press("space", *"colour:x")
-        await until(pilot, lambda: "^ " in screen_text(app), "the problem under its place")
+        await wait_until(pilot, lambda: "^ " in screen_text(app), "the problem under its place")
         lines = screen_text(app).splitlines()
         place = next(number for number, line in enumerate(lines) if "^ " in line)
         assert lines[place].index("^") == lines[place - 1].index("colour")
         await pilot.press("escape")
-        await until(pilot, lambda: "aaa111 " in screen_text(app), "the whole list again")
+        await wait_until(pilot, lambda: "aaa111 " in screen_text(app), "the whole list again")
 
 
 async def test_a_filter_that_nothing_matches_says_how_to_leave_it(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         assert "No run matches" not in screen_text(app)
         await pilot.press("slash", *"seed:77", "enter")
-        await until(pilot, lambda: "No run matches: esc clears the filter." in screen_text(app), "the sentence")
+        await wait_until(pilot, lambda: "No run matches: esc clears the filter." in screen_text(app), "the sentence")
         await pilot.press("escape")
-        await until(pilot, lambda: "aaa111 " in screen_text(app), "the whole list again")
+        await wait_until(pilot, lambda: "aaa111 " in screen_text(app), "the whole list again")
         assert "No run matches" not in screen_text(app)
 
 
 async def test_select_two_and_compare(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
-        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         await pilot.press("space", "k", "c")
-        await until(pilot, lambda: "Select another run" in screen_text(app))
+        await wait_until(pilot, lambda: "Select another run" in screen_text(app))
         await pilot.press("j", "space", "c")
-        await until(pilot, lambda: "chosen by hand" in screen_text(app), "the comparison")
+        await wait_until(pilot, lambda: "chosen by hand" in screen_text(app), "the comparison")
         assert app.session.compared == ("ccc333", "bbb222")
 
 
@@ -113,7 +113,7 @@ async def test_text_from_data_is_never_markup_nor_steers_the_terminal(runs_dir: 
     write_run(runs_dir, "aaa111", name="[bold]x[/] \x1b[31mred\x07 [@click=app.quit]y[/]")
     app = make_app(runs_dir)
     async with app.run_test(size=(200, 55)) as pilot:
-        await until(pilot, lambda: "[bold]x[/] [31mred [@click=app.quit]y[/]" in screen_text(app))
+        await wait_until(pilot, lambda: "[bold]x[/] [31mred [@click=app.quit]y[/]" in screen_text(app))
         assert "\x1b" not in screen_text(app)
         assert "\x07" not in screen_text(app)
 
@@ -123,38 +123,38 @@ async def test_many_runs_are_read_by_pages(app: ClarinetApp, runs_dir: Path) -> 
         created = datetime.fromtimestamp(NOW - 10_000 + number, UTC)
         RunDirectory.create(runs_dir, RunConfig(), id=f"run{number:03d}", now=created)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "450 runs" in screen_text(app), "the whole history")
+        await wait_until(pilot, lambda: "450 runs" in screen_text(app), "the whole history")
         await pilot.press("G")
-        await until(pilot, lambda: "run000" in screen_text(app), "the oldest run")
+        await wait_until(pilot, lambda: "run000" in screen_text(app), "the oldest run")
         snapshot = app.session.snapshot
         assert snapshot is not None
         assert len(snapshot.listing.rows) <= 200
         await pilot.press("g")
-        await until(pilot, lambda: "run449" in screen_text(app), "the newest run")
+        await wait_until(pilot, lambda: "run449" in screen_text(app), "the newest run")
 
 
 async def test_a_history_that_cannot_be_read_is_said_in_a_sentence(app: ClarinetApp, runs_dir: Path) -> None:
     runs_dir.mkdir()
     (runs_dir / "clarinet.db").write_bytes(b"this is not a database" * 100)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "not a readable history" in screen_text(app), "the sentence")
+        await wait_until(pilot, lambda: "not a readable history" in screen_text(app), "the sentence")
         await pilot.press("question_mark")
-        await until(pilot, lambda: "reindex" in screen_text(app))
+        await wait_until(pilot, lambda: "reindex" in screen_text(app))
 
 
 async def test_the_history_survives_being_deleted_under_the_app(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         for file in runs_dir.glob("clarinet.db*"):
             file.unlink()
         write_run(runs_dir, "ddd444", age=1)
-        await until(pilot, lambda: "ddd444" in screen_text(app), "the rebuilt history")
+        await wait_until(pilot, lambda: "ddd444" in screen_text(app), "the rebuilt history")
 
 
 async def test_the_first_keys_go_to_the_table(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         assert isinstance(app.focused, RunTable)
-        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         assert isinstance(app.focused, RunTable)

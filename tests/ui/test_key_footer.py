@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.help import HelpScreen
 from clarinet_tui.ui.widgets.key_footer import Key, KeyFooter, fitting
+from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import three_runs
-from tests.ui.conftest import screen_text, until
 
 KEYS = [Key(name, name, word, word) for name, word in (("a", "open"), ("b", "tag"), ("c", "help"), ("d", "leave"))]
 
@@ -31,25 +31,25 @@ def test_what_is_seldom_needed_goes_first() -> None:
 
 async def test_a_click_presses_the_key_under_it(app: ClarinetApp) -> None:
     async with app.run_test(size=(120, 24), tooltips=True) as pilot:
-        await until(pilot, lambda: "? Help" in screen_text(app) and "No runs yet" in screen_text(app))
+        await wait_until(pilot, lambda: "? Help" in screen_text(app) and "No runs yet" in screen_text(app))
         row = screen_text(app).split("\n")[-1]
         await pilot.hover(KeyFooter, offset=(row.index("Quit"), 0))
-        await until(pilot, lambda: app.screen.query_one(KeyFooter).tooltip == "Quit; runs go on", "the tip")
+        await wait_until(pilot, lambda: app.screen.query_one(KeyFooter).tooltip == "Quit; runs go on", "the tip")
         await pilot.hover(KeyFooter, offset=(row.index("▏") - 1, 0))
-        await until(pilot, lambda: app.screen.query_one(KeyFooter).tooltip is None, "no tip")
+        await wait_until(pilot, lambda: app.screen.query_one(KeyFooter).tooltip is None, "no tip")
         await pilot.click(KeyFooter, offset=(row.index("▏") - 1, 0))
         await pilot.click(KeyFooter, offset=(row.index("Help"), 0))
-        await until(pilot, lambda: isinstance(app.screen, HelpScreen), "help")
+        await wait_until(pilot, lambda: isinstance(app.screen, HelpScreen), "help")
         await pilot.press("escape")
         await pilot.click(KeyFooter, offset=(row.index("Palette"), 0))
-        await until(pilot, lambda: app.screen.__class__.__name__ == "CommandPalette", "the palette")
+        await wait_until(pilot, lambda: app.screen.__class__.__name__ == "CommandPalette", "the palette")
 
 
 async def test_it_follows_what_the_keys_would_do_now(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(240, 48)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         footer = app.screen.query_one(KeyFooter)
         assert not any(key.action == "overlay" for key in footer.keys)
         await pilot.press("space", "j", "space")
-        await until(pilot, lambda: any(key.action == "overlay" for key in footer.keys), "another key")
+        await wait_until(pilot, lambda: any(key.action == "overlay" for key in footer.keys), "another key")

@@ -10,9 +10,9 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.launch import LaunchScreen
 from clarinet_tui.ui.widgets.choices import Choices
+from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.ui_queue import dismissed, fill_queue, hold_queue, queue_of, waiting
 from tests.support.ui_runs import write_run
-from tests.ui.conftest import SIZES, make_app, screen_text, until
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def held(runs_dir: Path) -> Iterator[Path]:
 
 async def opened(pilot: Pilot[None]) -> LaunchScreen:
     await pilot.press("2")
-    await until(pilot, lambda: "$ clarinet sweep" in screen_text(pilot.app), "the command line")
-    await until(pilot, lambda: "○ cpu" in screen_text(pilot.app), "the devices")
+    await wait_until(pilot, lambda: "$ clarinet sweep" in screen_text(pilot.app), "the command line")
+    await wait_until(pilot, lambda: "○ cpu" in screen_text(pilot.app), "the devices")
     assert isinstance(pilot.app.screen, LaunchScreen)
     return pilot.app.screen
 
@@ -42,7 +42,7 @@ async def test_picking_methods_tasks_and_seeds_makes_a_command(app: ClarinetApp,
         await pilot.press("right", "right", "right", "space")
         focus(pilot, "seeds")
         await pilot.press(*"1..3")
-        await until(pilot, lambda: "6 runs" in screen_text(app))
+        await wait_until(pilot, lambda: "6 runs" in screen_text(app))
         text = screen_text(app)
         assert "2 methods × 1 task × 3 seeds" in text
         assert "$ clarinet sweep --methods clarinet,gac --tasks 'Y->D' --seeds 1..3" in text
@@ -59,12 +59,12 @@ async def test_what_is_wrong_stands_under_its_field_and_nothing_starts(held: Pat
         await opened(pilot)
         focus(pilot, "seeds")
         await pilot.press(*"1..")
-        await until(pilot, lambda: "✗ seeds: expected seeds" in screen_text(app))
+        await wait_until(pilot, lambda: "✗ seeds: expected seeds" in screen_text(app))
         lines = screen_text(app).splitlines()
         place = next(number for number, line in enumerate(lines) if "Seeds" in line)
         assert "seeds: expected seeds such as 1..5" in lines[place + 1]
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: pilot.app._notifications, "the sentence")
+        await wait_until(pilot, lambda: pilot.app._notifications, "the sentence")
         assert not waiting(held)
         assert isinstance(app.screen, LaunchScreen)
 
@@ -74,19 +74,19 @@ async def test_settings_are_found_edited_taken_back_and_turned(app: ClarinetApp)
         await opened(pilot)
         focus(pilot, "setting-lines")
         await pilot.press("slash", *"epochs", "enter", "enter", *"ten")
-        await until(pilot, lambda: 'epochs: expected an integer ≥ 1, got "ten"' in screen_text(app))
+        await wait_until(pilot, lambda: 'epochs: expected an integer ≥ 1, got "ten"' in screen_text(app))
         await pilot.press("backspace", "backspace", "backspace", "7", "enter")
-        await until(pilot, lambda: "--epochs 7" in screen_text(app))
+        await wait_until(pilot, lambda: "--epochs 7" in screen_text(app))
         await pilot.press("enter", "9")
-        await until(pilot, lambda: "--epochs 9" in screen_text(app))
+        await wait_until(pilot, lambda: "--epochs 9" in screen_text(app))
         await pilot.press("escape")
-        await until(pilot, lambda: "--epochs 7 " in screen_text(app) + " ", "the setting as it was")
+        await wait_until(pilot, lambda: "--epochs 7 " in screen_text(app) + " ", "the setting as it was")
         await pilot.press("backspace")
-        await until(pilot, lambda: "--epochs" not in screen_text(app), "the preset's value")
+        await wait_until(pilot, lambda: "--epochs" not in screen_text(app), "the preset's value")
         await pilot.press("escape", "slash", *"bf16", "enter", "right")
-        await until(pilot, lambda: "--set precision=bf16" in screen_text(app))
+        await wait_until(pilot, lambda: "--set precision=bf16" in screen_text(app))
         await pilot.press("right")
-        await until(pilot, lambda: "precision=" not in screen_text(app))
+        await wait_until(pilot, lambda: "precision=" not in screen_text(app))
 
 
 async def test_start_puts_runs_before_all_that_wait_and_goes_to_history(held: Path) -> None:
@@ -96,15 +96,15 @@ async def test_start_puts_runs_before_all_that_wait_and_goes_to_history(held: Pa
         await opened(pilot)
         focus(pilot, "seeds")
         await pilot.press(*"4,5", "ctrl+s", "ctrl+s")
-        await until(pilot, lambda: app.current_mode == "history", "History")
-        await until(pilot, lambda: "2 runs are queued" in screen_text(app), "the notice")
+        await wait_until(pilot, lambda: app.current_mode == "history", "History")
+        await wait_until(pilot, lambda: "2 runs are queued" in screen_text(app), "the notice")
         order = waiting(held)
         assert len(order) == 3
         assert order[2] == "aaa111"
         configs = [RunDirectory(held, run).read_config() for run in order[:2]]
         assert [(config.seed, config.preset) for config in configs] == [(4, "quick"), (5, "quick")]
         assert not any(entry.paused for entry in queue_of(held).entries)
-        await until(pilot, lambda: all(run in screen_text(app) for run in order), "the new runs")
+        await wait_until(pilot, lambda: all(run in screen_text(app) for run in order), "the new runs")
 
 
 async def test_queued_paused_runs_wait_at_the_end(held: Path) -> None:
@@ -113,7 +113,7 @@ async def test_queued_paused_runs_wait_at_the_end(held: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
         await pilot.press("ctrl+l")
-        await until(pilot, lambda: app.current_mode == "history", "History")
+        await wait_until(pilot, lambda: app.current_mode == "history", "History")
         first, new = queue_of(held).waiting
         assert first.id == "aaa111"
         assert new.paused
@@ -125,16 +125,16 @@ async def test_missing_data_is_named_and_asked_about(held: Path) -> None:
         await opened(pilot)
         focus(pilot, "tasks")
         await pilot.press("space")
-        await until(pilot, lambda: "USPS is missing: clarinet data fetch usps" in screen_text(app))
+        await wait_until(pilot, lambda: "USPS is missing: clarinet data fetch usps" in screen_text(app))
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "Start without this data?" in screen_text(app))
+        await wait_until(pilot, lambda: "Start without this data?" in screen_text(app))
         await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, LaunchScreen))
+        await wait_until(pilot, lambda: isinstance(app.screen, LaunchScreen))
         assert not waiting(held)
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "Start without this data?" in screen_text(app))
+        await wait_until(pilot, lambda: "Start without this data?" in screen_text(app))
         await pilot.press("y")
-        await until(pilot, lambda: len(waiting(held)) == 2, "the runs in the queue")
+        await wait_until(pilot, lambda: len(waiting(held)) == 2, "the runs in the queue")
 
 
 async def test_the_time_is_that_of_finished_runs_of_the_same_kind(runs_dir: Path) -> None:
@@ -144,10 +144,10 @@ async def test_the_time_is_that_of_finished_runs_of_the_same_kind(runs_dir: Path
         await opened(pilot)
         focus(pilot, "preset")
         await pilot.press("right", "right", "right", "space")
-        await until(pilot, lambda: "about 20s, on 1 slot, as 1 finished run took" in screen_text(app))
+        await wait_until(pilot, lambda: "about 20s, on 1 slot, as 1 finished run took" in screen_text(app))
         focus(pilot, "seeds")
         await pilot.press(*"1..3")
-        await until(pilot, lambda: "about 1m00, each 20s" in screen_text(app))
+        await wait_until(pilot, lambda: "about 1m00, each 20s" in screen_text(app))
 
 
 async def test_clicks_pick_too(app: ClarinetApp) -> None:
@@ -155,10 +155,10 @@ async def test_clicks_pick_too(app: ClarinetApp) -> None:
         screen = await opened(pilot)
         tasks = screen.query_one("#tasks", Choices)
         await pilot.click(tasks, offset=(0, 0))
-        await until(pilot, lambda: "'U->M,Y->D'" in screen_text(app))
+        await wait_until(pilot, lambda: "'U->M,Y->D'" in screen_text(app))
         assert tasks.picked == ("U->M", "Y->D")
         await pilot.click(tasks, offset=(0, 0))
-        await until(pilot, lambda: "--tasks 'Y->D'" in screen_text(app))
+        await wait_until(pilot, lambda: "--tasks 'Y->D'" in screen_text(app))
 
 
 async def test_foreign_text_is_shown_as_it_is(app: ClarinetApp) -> None:
@@ -166,7 +166,7 @@ async def test_foreign_text_is_shown_as_it_is(app: ClarinetApp) -> None:
         await opened(pilot)
         focus(pilot, "other-tasks")
         await pilot.press(*"[red]x->y")
-        await until(pilot, lambda: '"[red]x" is neither' in screen_text(app))
+        await wait_until(pilot, lambda: '"[red]x" is neither' in screen_text(app))
 
 
 async def test_keys_are_in_help_and_palette(app: ClarinetApp) -> None:
@@ -175,4 +175,4 @@ async def test_keys_are_in_help_and_palette(app: ClarinetApp) -> None:
         commands = {command.title for command in app.get_system_commands(app.screen)}
         assert {"Start", "Queue paused", "Copy", "Pick"} <= commands
         await pilot.press("question_mark")
-        await until(pilot, lambda: "Queue them, and start none yet" in screen_text(app))
+        await wait_until(pilot, lambda: "Queue them, and start none yet" in screen_text(app))

@@ -6,8 +6,8 @@ import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.chart import Chart
+from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.ui_runs import go_on, three_runs, write_run
-from tests.ui.conftest import SIZES, make_app, screen_text, until
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -15,34 +15,34 @@ async def test_live_shows_both_charts_and_moves(runs_dir: Path, size: tuple[int,
     directory = three_runs(runs_dir)[2]
     app = make_app(runs_dir, "ccc333")
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "● complementary" in screen_text(app), "the loss")
+        await wait_until(pilot, lambda: "● complementary" in screen_text(app), "the loss")
         text = screen_text(app)
         assert "● target" in text
         assert "epoch 5/8" in text
         assert "ascent" in text
         before = app.screen.query(Chart).first().lines[0].x[-1]
         go_on(directory, 6, 8)
-        await until(pilot, lambda: "epoch 6/8" in screen_text(app), "the next epoch")
+        await wait_until(pilot, lambda: "epoch 6/8" in screen_text(app), "the next epoch")
         assert app.screen.query(Chart).first().lines[0].x[-1] > before
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_live_and_compare_without_runs(app: ClarinetApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "No runs yet" in screen_text(app))
+        await wait_until(pilot, lambda: "No runs yet" in screen_text(app))
         await pilot.press("3")
-        await until(pilot, lambda: "No run yet" in screen_text(app))
+        await wait_until(pilot, lambda: "No run yet" in screen_text(app))
         await pilot.press("4")
-        await until(pilot, lambda: "Nothing to compare yet" in screen_text(app))
+        await wait_until(pilot, lambda: "Nothing to compare yet" in screen_text(app))
         await pilot.press("escape")
-        await until(pilot, lambda: app.current_mode == "history")
+        await wait_until(pilot, lambda: app.current_mode == "history")
 
 
 async def test_zoom_is_shared_reads_detail_and_resets(runs_dir: Path) -> None:
     write_run(runs_dir, "aaa111", epochs=80)
     app = make_app(runs_dir, "aaa111")
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "● complementary" in screen_text(app))
+        await wait_until(pilot, lambda: "● complementary" in screen_text(app))
         loss, accuracy = app.screen.query(Chart)
 
         def inside() -> int:
@@ -51,7 +51,7 @@ async def test_zoom_is_shared_reads_detail_and_resets(runs_dir: Path) -> None:
 
         coarse = inside() // 8
         await pilot.press("plus", "plus", "plus")
-        await until(pilot, lambda: inside() > 2 * coarse, "more detail")
+        await wait_until(pilot, lambda: inside() > 2 * coarse, "more detail")
         assert accuracy.view == loss.view
         await pilot.press("left", "left")
         assert accuracy.crosshair == loss.crosshair is not None
@@ -70,7 +70,7 @@ async def test_x_goes_round_iteration_epoch_and_time(runs_dir: Path) -> None:
     write_run(runs_dir, "aaa111")
     app = make_app(runs_dir, "aaa111")
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: "● complementary" in screen_text(app))
+        await wait_until(pilot, lambda: "● complementary" in screen_text(app))
         seen = []
         for _ in range(4):
             seen.append(app.screen.query(Chart).first().x_name)
@@ -86,9 +86,9 @@ async def test_help_lists_every_key_and_quit_says_that_runs_go_on(
     three_runs(runs_dir)
     app = make_app(runs_dir, "ccc333")
     async with app.run_test(size=(100, 110)) as pilot:
-        await until(pilot, lambda: "1 running" in screen_text(app))
+        await wait_until(pilot, lambda: "1 running" in screen_text(app))
         await pilot.press("question_mark")
-        await until(pilot, lambda: "In charts" in screen_text(app))
+        await wait_until(pilot, lambda: "In charts" in screen_text(app))
         text = screen_text(app)
         for words in ("Zoom in", "Pan left", "Crosshair right", "Next run", "Quit; runs go on", "Find any action"):
             assert words in text
@@ -100,6 +100,6 @@ async def test_the_palette_offers_the_actions_of_the_view(runs_dir: Path) -> Non
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "aaa111" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         commands = {command.title for command in app.get_system_commands(app.screen)}
         assert {"Filter", "Compare", "Open", "Select", "View: Live", "Theme"} <= commands

@@ -7,8 +7,8 @@ from textual.app import App, ComposeResult
 from clarinet_tui.ui.feed.log_reader import LogReader
 from clarinet_tui.ui.snapshot.run_detail import KEPT, Lines
 from clarinet_tui.ui.widgets.log_tail import LogTail
+from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import go_on, write_run
-from tests.ui.conftest import screen_text, until
 
 
 def test_the_reader_goes_on_where_it_was_and_says_so_if_nothing_came(tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ async def test_the_newest_line_is_in_view_until_one_goes_back() -> None:
     async with app.run_test(size=(60, 12)) as pilot:
         tail = app.query_one(LogTail)
         tail.show("a", Lines(0, tuple(f"line {number}" for number in range(40))))
-        await until(pilot, lambda: "line 39" in screen_text(app), "the newest line")
+        await wait_until(pilot, lambda: "line 39" in screen_text(app), "the newest line")
         await pilot.resize_terminal(60, 6)
-        await until(pilot, lambda: "line 39" in screen_text(app), "the newest line in less room")
+        await wait_until(pilot, lambda: "line 39" in screen_text(app), "the newest line in less room")
         tail.lines.focus()
         await pilot.press("k", "k")
         tail.show("a", Lines(1, tuple(f"line {number}" for number in range(1, 41))))
@@ -75,7 +75,7 @@ async def test_the_newest_line_is_in_view_until_one_goes_back() -> None:
         assert "line 40" not in screen_text(app)
         await pilot.press("G")
         tail.show("a", Lines(2, tuple(f"line {number}" for number in range(2, 42))))
-        await until(pilot, lambda: "line 41" in screen_text(app), "following again")
+        await wait_until(pilot, lambda: "line 41" in screen_text(app), "following again")
 
 
 async def test_the_search_goes_from_match_to_match_and_closes() -> None:

@@ -16,8 +16,8 @@ from clarinet_tui.ui.text.metrics import meter, recent, runs, size
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_charts import RunCharts
+from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs, write_run
-from tests.ui.conftest import SIZES, make_app, screen_text, until
 
 
 @pytest.mark.parametrize("screen", SIZES)
@@ -25,7 +25,7 @@ async def test_each_run_has_its_line_and_one_is_in_front(runs_dir: Path, screen:
     three_runs(runs_dir)
     app = make_app(runs_dir, "aaa111", "bbb222", "ccc333")
     async with app.run_test(size=screen) as pilot:
-        await until(pilot, lambda: "◆ ccc333" in screen_text(app), "all three")
+        await wait_until(pilot, lambda: "◆ ccc333" in screen_text(app), "all three")
         loss, accuracy = app.screen.query(Chart)
         assert [(line.name, line.slot) for line in accuracy.lines] == [
             ("aaa111 clarinet 1", 0),
@@ -34,7 +34,7 @@ async def test_each_run_has_its_line_and_one_is_in_front(runs_dir: Path, screen:
         ]
         assert accuracy.title == "Target accuracy %"
         await pilot.press("j")
-        await until(pilot, lambda: "✗ gac+cdan-e" in screen_text(app).splitlines()[1], "the next run in front")
+        await wait_until(pilot, lambda: "✗ gac+cdan-e" in screen_text(app).splitlines()[1], "the next run in front")
         assert accuracy.lines[0].name.startswith("bbb222")
         assert accuracy.lines[0].slot == 1
         await pilot.press("M")
@@ -47,32 +47,32 @@ async def test_each_run_has_its_line_and_one_is_in_front(runs_dir: Path, screen:
 async def test_selected_runs_are_watched_over_each_other(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: "aaa111" in screen_text(app))
-        await until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled)
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
+        await wait_until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled)
         assert "Overlay" not in screen_text(app)
         await pilot.press("v")
         assert app.current_mode == "history"
         await pilot.press("space", "space")
-        await until(pilot, lambda: "v Overlay" in screen_text(app), "the key")
+        await wait_until(pilot, lambda: "v Overlay" in screen_text(app), "the key")
         await pilot.press("v")
-        await until(pilot, lambda: "■ bbb222" in screen_text(app), "the overlay")
+        await wait_until(pilot, lambda: "■ bbb222" in screen_text(app), "the overlay")
         assert app.session.overlaid == ("ccc333", "bbb222")
         await pilot.press("escape", "enter")
-        await until(pilot, lambda: app.current_mode == "live" and not app.session.overlaid)
-        await until(pilot, lambda: "● target" in screen_text(app), "one run alone")
+        await wait_until(pilot, lambda: app.current_mode == "live" and not app.session.overlaid)
+        await wait_until(pilot, lambda: "● target" in screen_text(app), "one run alone")
 
 
 async def test_the_log_takes_the_place_of_the_charts_and_back(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir, "ccc333")
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         await pilot.press("p")
-        await until(pilot, lambda: "epoch 5: target 75.07 %" in screen_text(app), "the log")
+        await wait_until(pilot, lambda: "epoch 5: target 75.07 %" in screen_text(app), "the log")
         assert app.focused is app.screen.query_one(LogTail).lines
         assert "● target" not in screen_text(app)
         await pilot.press("p")
-        await until(pilot, lambda: "● target" in screen_text(app), "the charts")
+        await wait_until(pilot, lambda: "● target" in screen_text(app), "the charts")
         assert isinstance(app.focused, Chart)
 
 
@@ -80,9 +80,9 @@ async def test_runs_over_each_other_share_zoom_and_axes(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir, "aaa111", "bbb222")
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: "■ bbb222" in screen_text(app))
+        await wait_until(pilot, lambda: "■ bbb222" in screen_text(app))
         await pilot.press("plus")
-        await until(
+        await wait_until(
             pilot,
             lambda: app.session.snapshot and all(one.wanted.window for one in app.session.snapshot.curves.values()),
             "detail of both",

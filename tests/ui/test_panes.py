@@ -18,8 +18,8 @@ from clarinet_tui.ui.text.confusion import heat_map
 from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from core.config import RunConfig
 from core.resolve import resolve
+from tests.support.app import SIZES, screen_text, wait_until
 from tests.support.ui_runs import CONFUSION, three_runs, write_run
-from tests.ui.conftest import SIZES, screen_text, until
 from tests.ui.test_pieces import run_row
 
 
@@ -36,16 +36,16 @@ async def test_panes_say_what_is_known(app: ClarinetApp, runs_dir: Path, size: t
     add_tag(directory, "icml")
     set_note(directory, "the [bold]best[/] one")
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app), "the charts")
+        await wait_until(pilot, lambda: "● target" in screen_text(app), "the charts")
         await pane(pilot, "about")
-        await until(pilot, lambda: "cuda:3" in screen_text(app), "the environment")
+        await wait_until(pilot, lambda: "cuda:3" in screen_text(app), "the environment")
         for words in ("#icml", "the [bold]best[/] one", "6 000 source", "431 080 parameters", "source images are rend"):
             assert words in screen_text(app)
         await pane(pilot, "settings")
-        await until(pilot, lambda: "Differs from the preset smoke" in screen_text(app), "the settings")
+        await wait_until(pilot, lambda: "Differs from the preset smoke" in screen_text(app), "the settings")
         assert "500  instead of 3" in screen_text(app).replace("500         ", "500")
         await pane(pilot, "confusion")
-        await until(pilot, lambda: "89" in screen_text(app), "the heat map")
+        await wait_until(pilot, lambda: "89" in screen_text(app), "the heat map")
         row = next(line for line in screen_text(app).splitlines() if "89" in line)
         assert "11" in row
 
@@ -53,7 +53,7 @@ async def test_panes_say_what_is_known(app: ClarinetApp, runs_dir: Path, size: t
 async def test_keys_and_clicks_go_round_the_panes(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         detail = app.screen.query_one(RunDetail)
         seen = []
         for key in ("p", "right_square_bracket", "P", "left_square_bracket", "P"):
@@ -70,21 +70,21 @@ async def test_keys_and_clicks_go_round_the_panes(app: ClarinetApp, runs_dir: Pa
 async def test_a_pane_of_text_scrolls_from_the_table(app: ClarinetApp, runs_dir: Path) -> None:
     write_run(runs_dir, "aaa111")
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         await pane(pilot, "settings")
-        await until(pilot, lambda: "Differs" in screen_text(app))
+        await wait_until(pilot, lambda: "Differs" in screen_text(app))
         await pilot.press("J", "J", "J")
-        await until(pilot, lambda: "Differs" not in screen_text(app), "scrolling down")
+        await wait_until(pilot, lambda: "Differs" not in screen_text(app), "scrolling down")
         await pilot.press("K", "K", "K")
-        await until(pilot, lambda: "Differs" in screen_text(app), "scrolling up")
+        await wait_until(pilot, lambda: "Differs" in screen_text(app), "scrolling up")
 
 
 async def test_charts_are_not_read_for_a_pane_that_has_none(app: ClarinetApp, runs_dir: Path) -> None:
     write_run(runs_dir, "aaa111")
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         await pane(pilot, "about")
-        await until(pilot, lambda: app.session.snapshot and app.session.snapshot.detail, "the papers")
+        await wait_until(pilot, lambda: app.session.snapshot and app.session.snapshot.detail, "the papers")
         assert app.session.snapshot is not None
         assert not app.session.snapshot.curves
 
@@ -92,10 +92,10 @@ async def test_charts_are_not_read_for_a_pane_that_has_none(app: ClarinetApp, ru
 async def test_settings_that_cannot_be_read_are_said(app: ClarinetApp, runs_dir: Path) -> None:
     directory = write_run(runs_dir, "aaa111")
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         directory.config.write_text("method = [")
         await pane(pilot, "settings")
-        await until(pilot, lambda: "config.toml:" in screen_text(app), "the sentence")
+        await wait_until(pilot, lambda: "config.toml:" in screen_text(app), "the sentence")
 
 
 def test_an_error_has_its_frames_and_terms() -> None:

@@ -13,8 +13,8 @@ from clarinet_tui.ui.themes import CONTRAST, DARK, LIGHT
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from clarinet_tui.ui.widgets.run_detail import RunDetail
+from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
-from tests.ui.conftest import make_app, screen_text, until
 
 
 def test_it_is_kept_in_the_users_configuration() -> None:
@@ -81,21 +81,21 @@ async def test_the_layout_is_as_it_was_left(runs_dir: Path, tmp_path: Path) -> N
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         await pilot.press("o", "p")
         app.theme = CONTRAST
         await pilot.press("enter", "x")
-        await until(pilot, lambda: "● target" in screen_text(app) and app.current_mode == "live")
+        await wait_until(pilot, lambda: "● target" in screen_text(app) and app.current_mode == "live")
         app.action_use_glyphs("halves")
     again = make_app(runs_dir)
     assert again.theme == CONTRAST
     async with again.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: "aaa111" in screen_text(again))
+        await wait_until(pilot, lambda: "aaa111" in screen_text(again))
         assert again.screen.query_one(RunDetail).pane == "about"
         assert again.session.snapshot is not None
-        await until(pilot, lambda: again.feed._wanted.sort == "target_accuracy", "the order")
+        await wait_until(pilot, lambda: again.feed._wanted.sort == "target_accuracy", "the order")
         await pilot.press("enter")
-        await until(pilot, lambda: "● target" in screen_text(again), "the live view")
+        await wait_until(pilot, lambda: "● target" in screen_text(again), "the live view")
         charts = again.screen.query_one(RunCharts)
         assert charts.axis == "epoch"
         assert charts.loss.glyphs is HALVES
@@ -108,8 +108,8 @@ async def test_a_damaged_file_is_told_and_the_app_works(app: ClarinetApp, runs_d
     path.write_text("not json")
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
-        await until(pilot, lambda: "cannot be read" in screen_text(app), "the notice")
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "cannot be read" in screen_text(app), "the notice")
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
 
 
 async def test_an_axis_that_the_run_has_not_is_iterations(runs_dir: Path, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ async def test_an_axis_that_the_run_has_not_is_iterations(runs_dir: Path, tmp_pa
     path.write_text('{"axis": "adaptation epoch", "theme": "of another time", "pane": "hologram"}')
     app = make_app(runs_dir, "ccc333")
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         assert app.theme == DARK
         charts, drawn = app.screen.query_one(RunCharts), app.screen.query(Chart).first()
         assert drawn.x_name == "adaptation epoch"

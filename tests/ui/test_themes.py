@@ -12,8 +12,8 @@ from textual.color import Color
 from clarinet_tui.chart.palette import PALETTES, colour
 from clarinet_tui.ui.text.plain_glyphs import PLAIN, PlainSigns, needed
 from clarinet_tui.ui.themes import CONTRAST, THEMES
+from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
-from tests.ui.conftest import make_app, screen_text, until
 
 Vector = NDArray[np.float64]
 VISIONS = {
@@ -76,7 +76,7 @@ async def test_words_can_be_read_in_every_theme(theme: object, runs_dir: Path) -
     app = make_app(runs_dir)
     app.theme = theme.name
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         variables, ground = app.get_css_variables(), Color.parse(str(theme.background))
         for name in ("foreground", "foreground-muted", "text-primary", "text-success", "text-error", "text-warning"):
             seen = ground.blend(Color.parse(variables[name]).with_alpha(1.0), Color.parse(variables[name]).a)
@@ -88,7 +88,7 @@ async def test_the_look_changes_at_once(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "● target" in screen_text(app))
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
         for theme in (*(one.name for one in THEMES), "nord", "ansi-dark"):
             app.theme = theme
             await pilot.pause()
@@ -113,6 +113,6 @@ async def test_on_a_poor_console_every_sign_is_plain(runs_dir: Path, monkeypatch
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "o target" in screen_text(app), "plain signs")
+        await wait_until(pilot, lambda: "o target" in screen_text(app), "plain signs")
         assert not set(PLAIN) & set(screen_text(app))
         assert "▀" in screen_text(app)

@@ -1,0 +1,83 @@
+"""Bring the app into a state that no longer changes, for SVG snapshots."""
+
+from collections.abc import Callable
+from functools import partial
+
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.screens.view_screen import ViewScreen
+from tests.support.app import screen_text, wait_until
+
+SnapCompare = Callable[..., bool]
+RunBefore = Callable[[Pilot[None]], object]
+EQUAL_FRAMES = 6
+"""Consecutive equal screens after which the app counts as still."""
+
+
+def is_complete(app: ClarinetApp) -> bool:
+    """Whether the snapshot holds everything that the current view requests."""
+    snapshot, screen = app.session.snapshot, app.screen
+    assert isinstance(screen, ViewScreen)
+    if snapshot is None or not snapshot.settled:
+        return False
+    wanted = screen.wanted()
+    if wanted.detail and not (snapshot.detail and snapshot.detail.wanted == wanted.detail):
+        return False
+    if wanted.comparison and not (snapshot.comparison and snapshot.comparison.wanted == wanted.comparison):
+        return False
+    if wanted.ghost and not (snapshot.ghost and snapshot.ghost.wanted == wanted.ghost):
+        return False
+    return all(one.run in snapshot.curves and snapshot.curves[one.run].wanted == one for one in wanted.curves)
+
+
+def press_and_freeze(text: str, *keys: str, first: str = "● target") -> RunBefore:
+    """Press the keys once `first` is on the screen, wait for `text`, and stop the feed."""
+
+    async def run_before(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, ClarinetApp)
+        if keys:
+            await wait_until(pilot, lambda: first in screen_text(app) and is_complete(app), "the first charts")
+            await pilot.press(*keys)
+        await wait_until(pilot, lambda: text in screen_text(app), text)
+        await wait_until(pilot, lambda: is_complete(app), "a complete snapshot")
+        app.feed.stop()
+        for line in app.screen.query(Input):
+            line.cursor_blink = False
+        await _wait_until_still(pilot)
+
+    return run_before
+
+
+def step_and_freeze(*steps: str) -> RunBefore:
+    """Do the steps (a key, `#id` to focus a widget, or ` text` to wait for), and stop both feeds."""
+
+    async def run_before(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, ClarinetApp)
+        await wait_until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the history")
+        for step in steps:
+            if step.startswith("#"):
+                app.screen.query_one(step).focus()
+            elif step.startswith(" "):
+                await wait_until(pilot, partial(_shows, app, step[1:]), step)
+            else:
+                await pilot.press(step)
+        app.feed.stop()
+        app.machine_feed.stop()
+        await _wait_until_still(pilot)
+
+    return run_before
+
+
+def _shows(app: ClarinetApp, text: str) -> bool:
+    return text in screen_text(app)
+
+
+async def _wait_until_still(pilot: Pilot[None]) -> None:
+    frames: list[str] = []
+    while len(frames) < EQUAL_FRAMES or len(set(frames[-EQUAL_FRAMES:])) > 1:
+        await pilot.pause(0.05)
+        frames.append(screen_text(pilot.app))
