@@ -9,11 +9,11 @@ import clarinet_tui
 from clarinet_tui import History
 from clarinet_tui.history.database import NAME
 from core.errors import InputError
-from tests.cli.test_imports import HEAVY, loaded_by
+from tests.support.cli import HEAVY, imported_modules
 from tests.support.events import evaluation, started, step
 from tests.support.histories import history as made_history
 from tests.support.histories import make_run, say
-from tests.support.trained_runs import trained
+from tests.support.trained_runs import make_trained_run
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "read-from-python.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
@@ -24,7 +24,7 @@ def runs(tmp_path: Path) -> Path:
     runs = tmp_path / "runs"
     made_history(runs).close()
     for seed in (1, 2):
-        trained(runs, f"run{seed}", [20, 60 + seed], seed=seed)
+        make_trained_run(runs, f"run{seed}", [20, 60 + seed], seed=seed)
     return runs
 
 
@@ -94,7 +94,7 @@ def test_what_is_new_is_taken_in_unless_one_only_reads(runs: Path) -> None:
 
 
 def test_the_database_may_be_elsewhere(tmp_path: Path) -> None:
-    trained(tmp_path / "runs", "aaa", [50])
+    make_trained_run(tmp_path / "runs", "aaa", [50])
     with History(tmp_path / "runs", db=tmp_path / "local.db") as history:
         assert len(history.runs()) == 1
     assert (tmp_path / "local.db").exists()
@@ -121,7 +121,9 @@ def test_examples_of_the_guide(
 
 
 def test_the_package_itself_is_light() -> None:
-    assert not [name for name in loaded_by("import clarinet_tui") if name.startswith(("msgspec", "sqlite3", "core"))]
-    assert not loaded_by("from clarinet_tui import History") & (HEAVY | {"numpy", "rich", "typer"})
+    assert not [
+        name for name in imported_modules("import clarinet_tui") if name.startswith(("msgspec", "sqlite3", "core"))
+    ]
+    assert not imported_modules("from clarinet_tui import History") & (HEAVY | {"numpy", "rich", "typer"})
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = clarinet_tui.Nothing

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli import completion
-from clarinet_tui.cli.main import app
 from core.errors import InputError
 from core.events import Alarmed
+from tests.support.cli import invoke
 from tests.support.events import started
 from tests.support.histories import history, make_run, say
 
@@ -24,25 +23,21 @@ def runs(tmp_path: Path) -> Path:
     return runs
 
 
-def clarinet(runs: Path, *words: str) -> Result:
-    return CliRunner().invoke(app, [*words, "--runs-dir", str(runs)])
-
-
 def test_ls_has_a_column_for_alarms_where_there_are_any(runs: Path) -> None:
-    header, *lines = clarinet(runs, "ls").stdout.splitlines()
+    header, *lines = invoke(runs, "ls").stdout.splitlines()
     assert header.split()[-1] == "alarms"
     assert {line.split()[0]: line.split()[-1] for line in lines}["bad"] == "collapse"
-    assert "alarms" not in clarinet(runs, "ls", "id:good").stdout
-    assert json.loads(clarinet(runs, "ls", "alarm:collapse", "--json").stdout)[0]["alarms"] == ["collapse"]
+    assert "alarms" not in invoke(runs, "ls", "id:good").stdout
+    assert json.loads(invoke(runs, "ls", "alarm:collapse", "--json").stdout)[0]["alarms"] == ["collapse"]
 
 
 def test_show_tells_what_is_wrong_and_what_to_try(runs: Path) -> None:
-    shown = clarinet(runs, "show", "bad").stdout
+    shown = invoke(runs, "show", "bad").stdout
     assert "few[31m classes (since iteration 7)" in shown
     assert "a lower rate" in shown
     assert "\x1b" not in shown
-    assert "Alarms" not in clarinet(runs, "show", "good").stdout
-    (alarm,) = json.loads(clarinet(runs, "show", "bad", "--json").stdout)["open_alarms"]
+    assert "Alarms" not in invoke(runs, "show", "good").stdout
+    (alarm,) = json.loads(invoke(runs, "show", "bad", "--json").stdout)["open_alarms"]
     assert (alarm["kind"], alarm["iteration"], alarm["advice"]) == ("collapse", 7, "a lower rate")
 
 
@@ -54,12 +49,12 @@ def test_kinds_are_completed() -> None:
 
 
 def test_a_dry_sweep_has_the_command_in_each_line(runs: Path) -> None:
-    lines = clarinet(runs, "sweep", "--seeds", "1,2", "--dry-run", "--on-alarm", "sh -c 'x y'").stdout.splitlines()
+    lines = invoke(runs, "sweep", "--seeds", "1,2", "--dry-run", "--on-alarm", "sh -c 'x y'").stdout.splitlines()
     assert len(lines) == 2
     assert all(line.endswith("""--on-alarm 'sh -c '"'"'x y'"'"''""") for line in lines)
 
 
 def test_a_command_that_is_not_there_queues_nothing(runs: Path) -> None:
-    done = clarinet(runs, "sweep", "--seeds", "1,2", "--on-alarm", "no-such-program-anywhere")
+    done = invoke(runs, "sweep", "--seeds", "1,2", "--on-alarm", "no-such-program-anywhere")
     assert isinstance(done.exception, InputError)
     assert {path.name for path in runs.iterdir() if path.is_dir()} == {"bad", "good"}

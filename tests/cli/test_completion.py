@@ -16,7 +16,7 @@ from clarinet_tui.history.glance import glance
 from clarinet_tui.history.ingest import ingest_all
 from core.resolve import resolve
 from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
-from tests.cli.test_imports import HEAVY
+from tests.support.cli import HEAVY
 from tests.support.histories import history, make_run
 
 PROBE = """

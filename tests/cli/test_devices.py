@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import pytest
 
-from tests.cli.test_run import CLARINET
+from tests.support.cli import CLARINET
 from tests.support.nvml import ELSEWHERE, UUIDS, build, environment
 
 HOSTILE = "\x1b[31mred"

@@ -7,14 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from clarinet_tui.cli.main import app
 from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from core.events import Event, Finished
-from tests.cli.test_history import clarinet as as_process
+from tests.support.cli import invoke, run_clarinet
 from tests.support.events import evaluation, started, step
 from tests.support.histories import history, make_run, say
 from tests.support.hostile_archives import archive, link
@@ -44,13 +42,9 @@ def runs(tmp_path: Path) -> Path:
     return runs
 
 
-def clarinet(runs: Path, *words: str) -> Result:
-    return CliRunner().invoke(app, [*words, "--runs-dir", str(runs)])
-
-
 def table(runs: Path, *words: str) -> list[dict[str, str]]:
     out = runs.parent / "out.csv"
-    done = clarinet(runs, "export", *words, "--out", str(out))
+    done = invoke(runs, "export", *words, "--out", str(out))
     assert done.exit_code == 0, done.exception
     with out.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
@@ -106,26 +100,26 @@ def test_evaluations_of_all_runs(runs: Path) -> None:
 )
 def test_what_does_not_fit_together(runs: Path, words: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(runs.parent)
-    done = clarinet(runs, "export", *words)
+    done = invoke(runs, "export", *words)
     assert isinstance(done.exception, InputError)
     assert why in str(done.exception)
     assert [path.name for path in runs.parent.iterdir()] == ["runs"]
 
 
 def test_runs_move_to_another_machine(runs: Path, tmp_path: Path) -> None:
-    done = as_process(tmp_path, "export", "--all", "--out", "all.tar.gz")
+    done = run_clarinet(tmp_path, "export", "--all", "--out", "all.tar.gz")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Written: all.tar.gz (3 runs, ")
     there = tmp_path / "there"
-    assert sorted(clarinet(there, "import", str(tmp_path / "all.tar.gz")).stdout.splitlines()) == [
+    assert sorted(invoke(there, "import", str(tmp_path / "all.tar.gz")).stdout.splitlines()) == [
         "aaa imported",
         "bbb imported",
         "ccc imported",
     ]
-    again = clarinet(there, "import", str(tmp_path / "all.tar.gz"), "--json")
+    again = invoke(there, "import", str(tmp_path / "all.tar.gz"), "--json")
     assert json.loads(again.stdout) == {"imported": [], "known": ["aaa", "bbb", "ccc"]}
-    rows = {row["id"]: row for row in json.loads(clarinet(there, "ls", "--json").stdout)}
-    before = {row["id"]: row for row in json.loads(clarinet(runs, "ls", "--json").stdout)}
+    rows = {row["id"]: row for row in json.loads(invoke(there, "ls", "--json").stdout)}
+    before = {row["id"]: row for row in json.loads(invoke(runs, "ls", "--json").stdout)}
     assert {name: rows[name] for name in ("aaa", "bbb")} == {name: before[name] for name in ("aaa", "bbb")}
     assert (before["ccc"]["state"], rows["ccc"]["state"]) == ("running", "silent")  # nobody trains it here
 
@@ -133,14 +127,14 @@ def test_runs_move_to_another_machine(runs: Path, tmp_path: Path) -> None:
 def test_patches_are_pointed_out_and_left_out(runs: Path, tmp_path: Path) -> None:
     environment = RunDirectory(runs, "aaa").environment
     environment.write_text('{"git": {"commit": "f00", "patch": "+secret"}}')
-    done = as_process(tmp_path, "export", "aaa", "--out", "x.tar.gz")
+    done = run_clarinet(tmp_path, "export", "aaa", "--out", "x.tar.gz")
     assert "--without-patches leaves them out" in done.stderr
-    assert as_process(tmp_path, "export", "aaa", "--out", "x.tgz", "--without-patches").stderr == ""
+    assert run_clarinet(tmp_path, "export", "aaa", "--out", "x.tgz", "--without-patches").stderr == ""
 
 
 def test_a_hostile_archive_is_one_sentence_and_exit_2(tmp_path: Path) -> None:
     archive(tmp_path / "x.tar.gz", link("abc/journal.jsonl", "/etc/passwd"))
-    done = as_process(tmp_path, "import", "x.tar.gz")
+    done = run_clarinet(tmp_path, "import", "x.tar.gz")
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line == "clarinet: x.tar.gz: 'abc/journal.jsonl' is no plain file: links, devices and folders are refused"
@@ -148,7 +142,7 @@ def test_a_hostile_archive_is_one_sentence_and_exit_2(tmp_path: Path) -> None:
 
 
 def test_limits_are_options(runs: Path, tmp_path: Path) -> None:
-    clarinet(runs, "export", "--all", "--out", str(tmp_path / "x.tar.gz"))
+    invoke(runs, "export", "--all", "--out", str(tmp_path / "x.tar.gz"))
     for limit in (["--max-files", "3"], ["--max-gb", "0.000001"]):
-        done = clarinet(tmp_path / "there", "import", str(tmp_path / "x.tar.gz"), *limit)
+        done = invoke(tmp_path / "there", "import", str(tmp_path / "x.tar.gz"), *limit)
         assert "if you trust it, give --max-files and --max-gb" in str(done.exception)

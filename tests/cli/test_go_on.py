@@ -4,21 +4,20 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli import run as commands
-from clarinet_tui.cli.main import app
-from clarinet_tui.devices.device import Device, Process
+from clarinet_tui.devices.device import Device, DeviceProcess
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.queue.requests import Wishes
 from core.errors import InputError
 from core.events import Finished, Stopped
+from tests.support.cli import invoke
 from tests.support.events import started
 from tests.support.histories import make_run, say
 
 WORDS = ["run", "--headless", "--preset", "smoke", "--task", "Y->D", "--run-id", "job17"]
-BUSY = Device(key="GPU-a", label="cuda:0", name="A100", processes=(Process(pid=1, owner="ann"),))
+BUSY = Device(key="GPU-a", label="cuda:0", name="A100", processes=(DeviceProcess(pid=1, owner="ann"),))
 FREE = Device(key="GPU-b", label="cuda:1", name="A100")
 CPU = Device(key="cpu", label="cpu", name="AMD")
 
@@ -41,18 +40,14 @@ def became(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[str, s
     return told
 
 
-def clarinet(runs: Path, *words: str) -> Result:
-    return CliRunner().invoke(app, [*words, "--runs-dir", str(runs)])
-
-
 def test_a_requeued_job_goes_on_where_there_are_fewer_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 4)
-    assert isinstance(clarinet(tmp_path, *WORDS).exception, BecameError)
+    assert isinstance(invoke(tmp_path, *WORDS).exception, BecameError)
     assert "threads = 4" in (tmp_path / "job17" / "config.toml").read_text()
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    assert isinstance(clarinet(tmp_path, *WORDS).exception, BecameError)
-    assert "other settings" in str(clarinet(tmp_path, *WORDS, "--set", "threads=3").exception)
-    assert "other settings" in str(clarinet(tmp_path, *WORDS, "--seed", "3").exception)
+    assert isinstance(invoke(tmp_path, *WORDS).exception, BecameError)
+    assert "other settings" in str(invoke(tmp_path, *WORDS, "--set", "threads=3").exception)
+    assert "other settings" in str(invoke(tmp_path, *WORDS, "--seed", "3").exception)
 
 
 def test_a_resumed_run_sees_only_a_gpu_that_is_free(
@@ -61,7 +56,7 @@ def test_a_resumed_run_sees_only_a_gpu_that_is_free(
     monkeypatch.setattr("clarinet_tui.devices.local.list_devices", lambda **_: [BUSY, FREE, CPU])
     run = make_run(tmp_path, device="cuda:0,1")
     say(run, [started(), Stopped(iteration=1)])
-    clarinet(tmp_path, "run", "--headless", "--resume", run.id)
+    invoke(tmp_path, "run", "--headless", "--resume", run.id)
     words, environment = became[-1]
     assert words[-2:] == ["--device", "cuda:0"]
     assert environment["CUDA_VISIBLE_DEVICES"] == "GPU-b"

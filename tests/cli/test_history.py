@@ -8,21 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from clarinet_tui.cli.main import app
 from clarinet_tui.runs.annotations import add_tag
 from core.events import Failed, Finished
-from tests.cli.test_run import CLARINET, environment
-from tests.history.test_states import hold_as
+from tests.support.cli import CLARINET, cli_environment, invoke, run_clarinet
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import history, make_run, say
-
-
-def clarinet(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*CLARINET, *words], cwd=folder, capture_output=True, text=True, timeout=60, env=environment()
-    )
+from tests.support.histories import history, make_run, say, write_lock
 
 
 def test_a_history_of_garbage_says_what_to_type_and_that_works(tmp_path: Path) -> None:
@@ -30,24 +21,24 @@ def test_a_history_of_garbage_says_what_to_type_and_that_works(tmp_path: Path) -
     runs.mkdir()
     run = make_run(runs)
     say(run, [started(), step(1), step(2), resumed(1), step(2)])
-    before = json.loads(clarinet(tmp_path, "ls", "--json").stdout)
+    before = json.loads(run_clarinet(tmp_path, "ls", "--json").stdout)
     assert [row["id"] for row in before] == [run.id]
     (runs / "clarinet.db").write_bytes(b"garbage" * 1000)
-    refused = clarinet(tmp_path, "ls")
+    refused = run_clarinet(tmp_path, "ls")
     assert refused.returncode == 2
     assert "clarinet reindex" in refused.stderr
-    assert clarinet(tmp_path, "reindex").returncode == 0
-    assert json.loads(clarinet(tmp_path, "ls", "--json").stdout) == before
+    assert run_clarinet(tmp_path, "reindex").returncode == 0
+    assert json.loads(run_clarinet(tmp_path, "ls", "--json").stdout) == before
 
 
 def test_show_and_compare_find_runs_by_the_beginning_of_their_ids(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
     first, second = make_run(runs), make_run(runs)
-    assert json.loads(clarinet(tmp_path, "show", first.id, "--json").stdout)["id"] == first.id
-    both = json.loads(clarinet(tmp_path, "compare", first.id, second.id, "--json").stdout)
+    assert json.loads(run_clarinet(tmp_path, "show", first.id, "--json").stdout)["id"] == first.id
+    both = json.loads(run_clarinet(tmp_path, "compare", first.id, second.id, "--json").stdout)
     assert [row["id"] for row in both["runs"]] == [first.id, second.id]
-    missing = clarinet(tmp_path, "show", "zzz")
+    missing = run_clarinet(tmp_path, "show", "zzz")
     assert missing.returncode == 2
     assert "zzz" in missing.stderr
 
@@ -69,13 +60,8 @@ def runs(tmp_path: Path) -> Path:
     return runs
 
 
-def here(runs: Path, *words: str) -> Result:
-    """The same in this process, which is quicker."""
-    return CliRunner().invoke(app, [*words, "--runs-dir", str(runs)])
-
-
 def ids(runs: Path, *words: str) -> list[str]:
-    return here(runs, "ls", "-q", *words).stdout.splitlines()
+    return invoke(runs, "ls", "-q", *words).stdout.splitlines()
 
 
 def test_ls_sorts_numbers_from_the_greatest_and_words_from_a(runs: Path) -> None:
@@ -83,36 +69,36 @@ def test_ls_sorts_numbers_from_the_greatest_and_words_from_a(runs: Path) -> None
     assert ids(runs, "--sort", "acc") == ["bbb222", "aaa111", "ccc333"]
     assert ids(runs, "--sort", "seed", "-r") == ["bbb222", "ccc333", "aaa111"]
     assert ids(runs, "--sort", "state", "--limit", "1") == ["bbb222"]
-    assert "target_accuracy" in str(here(runs, "ls", "--sort", "colour").exception)
+    assert "target_accuracy" in str(invoke(runs, "ls", "--sort", "colour").exception)
 
 
 def test_ls_shows_tags_where_there_are_any_and_says_when_there_are_more(runs: Path) -> None:
-    listed = here(runs, "ls", "--limit", "2", "state:finished OR state:failed")
+    listed = invoke(runs, "ls", "--limit", "2", "state:finished OR state:failed")
     assert listed.stdout.splitlines()[0].split()[-1] == "tags"
     assert listed.stdout.splitlines()[-1].split()[-1] == "icml"
     assert listed.stderr == ""
-    one = here(runs, "ls", "--limit", "1")
+    one = invoke(runs, "ls", "--limit", "1")
     assert "tags" not in one.stdout
     assert one.stderr == "1 of 3 runs; --all lists them all\n"
     assert ids(runs, "--limit", "1", "--all") == ["ccc333", "bbb222", "aaa111"]
-    assert here(runs, "ls", "method:none").stdout == "No run matches.\n"
+    assert invoke(runs, "ls", "method:none").stdout == "No run matches.\n"
 
 
 def test_whoever_lists_sees_that_a_run_was_lost(runs: Path) -> None:
     run = make_run(runs, id="ddd444")
     say(run, [started()])
-    hold_as(run, start=-1.0)
+    write_lock(run, start=-1.0)
     assert ids(runs, "state:lost") == ["ddd444"]
-    shown = here(runs, "show", "ddd").stdout
+    shown = invoke(runs, "show", "ddd").stdout
     assert "clarinet resume ddd444" in shown
 
 
 def test_show_tells_settings_notes_and_failure_in_groups(runs: Path) -> None:
-    good = here(runs, "show", "aaa").stdout
+    good = invoke(runs, "show", "aaa").stdout
     assert re.search(r"^aaa111  clarinet  U->M  seed 3$", good, re.MULTILINE)
     assert re.search(r"note +\[bold\]made data\[/x\]", good)
     assert not re.search(r"differ|Failure", good)
-    bad = here(runs, "show", "bbb").stdout
+    bad = invoke(runs, "show", "bbb").stdout
     assert re.search(r"differ from preset smoke\n  epochs +7  \(not 3\)\n  stage1.epochs +5  \(not 3\)\n", bad)
     assert re.search(r"Other settings\n.*batch_size 32", bad)
     end = bad.partition("\nFailure\n")[2].splitlines()
@@ -125,7 +111,7 @@ def test_show_tells_settings_notes_and_failure_in_groups(runs: Path) -> None:
 
 
 def test_show_as_an_object(runs: Path) -> None:
-    shown = json.loads(here(runs, "show", "bbb222", "--json").stdout)
+    shown = json.loads(invoke(runs, "show", "bbb222", "--json").stdout)
     stable = (
         "id state method task seed preset device stage epoch epochs_total iteration target_accuracy source_accuracy"
     )
@@ -142,10 +128,10 @@ def test_show_of_settings_that_cannot_be_read_and_of_a_method_that_is_not_here(r
     (runs / "ccc333" / "config.toml").write_text("epochs = 'ten'")
     (runs / "eee555").mkdir()
     (runs / "eee555" / "config.toml").write_text("method = 'of-a-plug-in'")
-    hurt = here(runs, "show", "ccc")
+    hurt = invoke(runs, "show", "ccc")
     assert (hurt.exit_code, "expected an integer" in hurt.stdout) == (0, True)
-    assert json.loads(here(runs, "show", "ccc", "--json").stdout)["config"] is None
-    strange = here(runs, "show", "eee").stdout
+    assert json.loads(invoke(runs, "show", "ccc", "--json").stdout)["config"] is None
+    strange = invoke(runs, "show", "eee").stdout
     assert 'no method "of-a-plug-in"' in strange
     assert "batch_size 128" in strange
 
@@ -153,7 +139,7 @@ def test_show_of_settings_that_cannot_be_read_and_of_a_method_that_is_not_here(r
 def test_the_database_may_be_elsewhere(tmp_path: Path, runs: Path) -> None:
     (runs / "clarinet.db").unlink()
     words = [*CLARINET, "ls", "-q"]
-    there = environment() | {"CLARINET_DB": "local/history.db"}
+    there = cli_environment() | {"CLARINET_DB": "local/history.db"}
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=there)
     assert done.stdout.splitlines() == ["ccc333", "bbb222", "aaa111"]
     assert (tmp_path / "local" / "history.db").exists()
@@ -163,21 +149,21 @@ def test_the_database_may_be_elsewhere(tmp_path: Path, runs: Path) -> None:
 def test_reindex_tells_states_that_the_journals_do_not(runs: Path) -> None:
     lost = make_run(runs, id="ddd444")
     say(lost, [started()])
-    hold_as(lost, start=-1.0)
+    write_lock(lost, start=-1.0)
     cancelled = runs / "ccc333" / "annotations.jsonl"
     cancelled.write_text('{"event": "created", "time": 1000.0}\n')  # long ago, and in no queue
-    before = here(runs, "ls", "--json").stdout
-    assert here(runs, "reindex").exit_code == 0
+    before = invoke(runs, "ls", "--json").stdout
+    assert invoke(runs, "reindex").exit_code == 0
     with closing(sqlite3.connect(runs / "clarinet.db")) as db:
         states = dict(db.execute("SELECT id, state FROM runs"))
     assert states == {"aaa111": "finished", "bbb222": "failed", "ccc333": "stopped", "ddd444": "lost"}
-    assert here(runs, "ls", "--json").stdout == before
+    assert invoke(runs, "ls", "--json").stdout == before
 
 
 def test_reindex_names_a_run_that_cannot_be_read_and_reads_the_others(runs: Path) -> None:
     hurt = make_run(runs, id="zzz999")  # the newest, so that it comes first
     hurt.journal.mkdir()
-    done = here(runs, "reindex")
+    done = invoke(runs, "reindex")
     assert done.exit_code == 0, done.exception
     assert "run zzz999 cannot be read" in done.stderr
     assert "journal.jsonl: Is a directory" in done.stderr
@@ -191,14 +177,14 @@ def test_a_lost_run_that_cannot_be_read_keeps_no_listing_back(runs: Path) -> Non
     assert ids(runs, "state:running") == ["ddd444"]
     run.journal.unlink()
     run.journal.mkdir()
-    hold_as(run, start=-1.0)
+    write_lock(run, start=-1.0)
     assert ids(runs, "state:lost") == ["ddd444"]
 
 
 @pytest.mark.parametrize("words", [["ls"], ["show", "aaa"], ["reindex"], ["queue"], ["doctor"]])
 def test_a_runs_directory_that_is_a_file_is_one_sentence(tmp_path: Path, words: list[str]) -> None:
     (tmp_path / "runs").write_text("mine")
-    done = clarinet(tmp_path, *words)
+    done = run_clarinet(tmp_path, *words)
     assert "Traceback" not in done.stderr
     if words != ["doctor"]:
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
@@ -211,10 +197,10 @@ def test_show_names_the_damaged_lines_of_a_journal_and_still_tells_the_failure(r
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(lines[0] + b"{garbage\n" + b"".join(lines[1:]) + b"\xff\n")
     last = len(lines) + 2
-    shown = here(runs, "show", "bbb").stdout
+    shown = invoke(runs, "show", "bbb").stdout
     assert "line 2 cannot be read and was left out" in shown
     assert f"line {last} cannot be read and was left out" in shown
     assert "out of memory" in shown
-    told = json.loads(here(runs, "show", "bbb", "--json").stdout)
+    told = json.loads(invoke(runs, "show", "bbb", "--json").stdout)
     assert [sentence.split()[1] for sentence in told["damaged"]] == ["2", str(last)]
-    assert "Journal" not in here(runs, "show", "aaa").stdout
+    assert "Journal" not in invoke(runs, "show", "aaa").stdout

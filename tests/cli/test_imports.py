@@ -1,17 +1,8 @@
 """The manager opens quickly because torch and its like are loaded only by the worker."""
 
-import subprocess
-import sys
-
 import pytest
 
-HEAVY = {"torch", "torchvision", "scipy", "sklearn", "matplotlib", "sqlite_utils", "textual"}
-
-
-def loaded_by(code: str) -> set[str]:
-    probe = f"import sys\n{code}\nprint(*(name for name in sys.modules))"
-    done = subprocess.run([sys.executable, "-P", "-c", probe], capture_output=True, text=True, check=True, timeout=60)
-    return set(done.stdout.splitlines()[-1].split())
+from tests.support.cli import HEAVY, imported_modules
 
 
 @pytest.mark.parametrize(
@@ -25,9 +16,9 @@ def loaded_by(code: str) -> set[str]:
     ],
 )
 def test_what_opens_first_loads_nothing_heavy(code: str) -> None:
-    assert not loaded_by(code) & (HEAVY | {"numpy"})
+    assert not imported_modules(code) & (HEAVY | {"numpy"})
 
 
 def test_four_lines_of_python_are_enough() -> None:
     code = "from core import resolve, train\nassert callable(train) and resolve(preset='smoke').epochs == 3"
-    assert "torch" in loaded_by(code)
+    assert "torch" in imported_modules(code)

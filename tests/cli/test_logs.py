@@ -13,8 +13,7 @@ import pytest
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Event, Finished
-from tests.cli.test_history import clarinet
-from tests.cli.test_run import CLARINET, environment
+from tests.support.cli import CLARINET, cli_environment, run_clarinet
 from tests.support.events import evaluation, started, step
 from tests.support.histories import make_run, say
 
@@ -35,7 +34,7 @@ def following(run: RunDirectory, *words: str) -> Iterator["subprocess.Popen[str]
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(),
+        env=cli_environment(),
     )
     try:
         yield process
@@ -51,22 +50,22 @@ def line(process: "subprocess.Popen[str]") -> str:
 
 def test_the_last_lines_with_a_text(tmp_path: Path, run: RunDirectory) -> None:
     say(run, [started(), *(evaluation(n * 100) for n in range(30)), FINISHED])
-    done = clarinet(tmp_path, "logs", run.id[:8], "-n", "2", "--grep", "EPOCH")
+    done = run_clarinet(tmp_path, "logs", run.id[:8], "-n", "2", "--grep", "EPOCH")
     assert done.stdout.splitlines() == ["epoch 28: target 50.00 %", "epoch 29: target 50.00 %"]
     assert (done.returncode, done.stderr) == (0, "")
     run.log.write_bytes(b"torn")
-    assert clarinet(tmp_path, "logs", run.id, "-n", "1").stdout == "torn\n"
+    assert run_clarinet(tmp_path, "logs", run.id, "-n", "1").stdout == "torn\n"
 
 
 def test_nothing_to_tell_and_nobody_to_tell_it_of(tmp_path: Path, run: RunDirectory) -> None:
-    waiting = clarinet(tmp_path, "logs", run.id)
+    waiting = run_clarinet(tmp_path, "logs", run.id)
     assert (waiting.returncode, waiting.stdout) == (0, "")
     assert "has not begun" in waiting.stderr
-    assert clarinet(tmp_path, "logs", "zzz").returncode == 2
+    assert run_clarinet(tmp_path, "logs", "zzz").returncode == 2
 
 
 def test_following_waits_for_the_run_survives_rotation_and_ends_with_it(run: RunDirectory) -> None:
-    with following(run) as process, run.hold(), JournalWriter(run.journal) as journal:
+    with following(run) as process, run.hold_lock(), JournalWriter(run.journal) as journal:
 
         def speak(*events: Event) -> None:
             for event in events:
@@ -135,7 +134,7 @@ def test_a_reader_that_has_seen_enough(tmp_path: Path, run: RunDirectory) -> Non
     piped = subprocess.run(
         ["bash", "-c", f"{words} | head -1; echo ${{PIPESTATUS[0]}}"],
         cwd=tmp_path,
-        env=environment(),
+        env=cli_environment(),
         capture_output=True,
         text=True,
         timeout=60,

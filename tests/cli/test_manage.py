@@ -12,7 +12,7 @@ from clarinet_tui.devices.device import Device
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import change_queue, read_queue
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
-from clarinet_tui.runs.process import myself
+from clarinet_tui.runs.process import current_process
 from core.errors import InputError
 from core.events import Finished, Stopped
 from tests.support.events import started, step
@@ -70,7 +70,7 @@ def test_a_dry_run_prints_lines_and_makes_nothing(runs: Path) -> None:
 def test_the_queue_of_another_machine_is_named(runs: Path) -> None:
     sweep("--seeds", "1")
     assert "Nobody feeds the queue" in done("queue")
-    other = msgspec.structs.replace(myself(), host="gpu7\x1b[31m")
+    other = msgspec.structs.replace(current_process(), host="gpu7\x1b[31m")
     (runs / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(other))
     said = done("queue")
     assert "The queue is that of gpu7" in said
@@ -224,7 +224,7 @@ def test_all_are_stopped_or_removed_or_none(runs: Path) -> None:
     assert {first, second} == {entry.id for entry in read_queue(runs).waiting}
     change_queue(runs, lambda queue: queue.change([second], on="cpu"))
     assert f"clarinet stop {second}" in refused("rm", first, idle.id, second)
-    with idle.hold():
+    with idle.hold_lock():
         assert f"run {idle.id}: is running" in refused("rm", first, idle.id)
     assert not (runs / ".trash").exists()
     assert first in read_queue(runs)

@@ -15,8 +15,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from core.errors import InputError
 from core.events import Event
-from tests.cli.test_history import clarinet
-from tests.cli.test_run import CLARINET, environment
+from tests.support.cli import CLARINET, cli_environment, run_clarinet
 from tests.support.events import evaluation, started, step
 from tests.support.histories import history, make_run, say
 
@@ -53,7 +52,7 @@ def read_csv(text: str) -> list[dict[str, str]]:
 
 
 def test_csv_has_every_iteration_in_stable_columns(tmp_path: Path, runs: Path) -> None:
-    done = clarinet(tmp_path, "metrics", "meas", "--csv", "--level", "iteration")
+    done = run_clarinet(tmp_path, "metrics", "meas", "--csv", "--level", "iteration")
     header = done.stdout.splitlines()[0]
     assert header == "run,iteration,epoch,adaptation_epoch,stage,seconds," + (
         "complementary_loss,ascended,classification_loss,[red]"
@@ -65,7 +64,7 @@ def test_csv_has_every_iteration_in_stable_columns(tmp_path: Path, runs: Path) -
 
 
 def test_json_lines_of_evaluations(tmp_path: Path, runs: Path) -> None:
-    done = clarinet(tmp_path, "metrics", "measured", "--json", "--stop", "17")
+    done = run_clarinet(tmp_path, "metrics", "measured", "--json", "--stop", "17")
     assert [json.loads(line) for line in done.stdout.splitlines()] == [
         {
             "run": "measured",
@@ -119,7 +118,7 @@ def test_what_is_not_measured_is_refused(
 
 
 def test_both_formats_at_once_are_wrong_use(tmp_path: Path, runs: Path) -> None:
-    assert clarinet(tmp_path, "metrics", "measured", "--json", "--csv").returncode == 2
+    assert run_clarinet(tmp_path, "metrics", "measured", "--json", "--csv").returncode == 2
 
 
 def test_a_run_that_has_said_nothing(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,7 +153,7 @@ def test_a_reader_that_has_seen_enough(tmp_path: Path, runs: Path) -> None:
     piped = subprocess.run(
         ["bash", "-c", f"{words} | head -1; echo ${{PIPESTATUS[0]}}"],
         cwd=tmp_path,
-        env=environment(),
+        env=cli_environment(),
         capture_output=True,
         text=True,
         timeout=60,

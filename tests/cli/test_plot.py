@@ -7,34 +7,34 @@ import pytest
 
 from clarinet_tui.cli.plot import AXES, BandName, BudgetName
 from clarinet_tui.evidence.figures.budget import BUDGETS
-from clarinet_tui.evidence.figures.figure import BANDS
+from clarinet_tui.evidence.figures.figure import BAND_KINDS
 from clarinet_tui.evidence.training_cost import AXES as KNOWN_AXES
-from tests.cli.test_history import clarinet, here
-from tests.support.trained_runs import trained
+from tests.support.cli import invoke, run_clarinet
+from tests.support.trained_runs import make_trained_run
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     for seed in (1, 2):
-        trained(tmp_path / "runs", f"run{seed}", [20, 60 + seed], seed=seed)
+        make_trained_run(tmp_path / "runs", f"run{seed}", [20, 60 + seed], seed=seed)
     return tmp_path / "runs"
 
 
 def test_a_figure_in_the_terminal_and_as_a_file(tmp_path: Path, runs: Path) -> None:
-    shown = clarinet(tmp_path, "plot")
+    shown = run_clarinet(tmp_path, "plot")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "● CLARINET  61.5  (60.79 to 62.21)  published 83.69" in shown.stdout
-    written = clarinet(tmp_path, "plot", "accuracy", "--x", "time", "--out", "figure.PDF", "--width", "3.3")
+    written = run_clarinet(tmp_path, "plot", "accuracy", "--x", "time", "--out", "figure.PDF", "--width", "3.3")
     assert (written.returncode, written.stderr) == (0, "")
     assert written.stdout.startswith("Written: figure.PDF\n· Line: mean over seeds")
     assert (tmp_path / "figure.PDF").read_bytes().startswith(b"%PDF")
 
 
 def test_the_numbers_of_a_figure(runs: Path) -> None:
-    drawn = json.loads(here(runs, "plot", "losses", "--metric", "adversarial_loss", "--json").stdout)
+    drawn = json.loads(invoke(runs, "plot", "losses", "--metric", "adversarial_loss", "--json").stdout)
     assert drawn["panels"][0]["title"] == "U→M: adversarial loss"
     assert set(drawn["panels"][0]["lines"][0]["y"]) == {0.5}
-    matrix = json.loads(here(runs, "plot", "confusion", "seed:1", "--json").stdout)["panels"][0]
+    matrix = json.loads(invoke(runs, "plot", "confusion", "seed:1", "--json").stdout)["panels"][0]
     assert matrix["counts"] == [[61, 39], [39, 61]]
 
 
@@ -52,15 +52,15 @@ def test_the_numbers_of_a_figure(runs: Path) -> None:
     ],
 )
 def test_wrong_input_is_a_sentence(runs: Path, words: list[str], sentence: str) -> None:
-    assert sentence in str(here(runs, "plot", *words).exception)
+    assert sentence in str(invoke(runs, "plot", *words).exception)
 
 
 def test_a_run_that_waits_has_nothing_to_draw(tmp_path: Path) -> None:
-    trained(tmp_path, "aaa", [], end="running")
-    assert "none of these runs has anything to draw yet" in str(here(tmp_path, "plot").exception)
+    make_trained_run(tmp_path, "aaa", [], end="running")
+    assert "none of these runs has anything to draw yet" in str(invoke(tmp_path, "plot").exception)
 
 
 def test_everything_can_be_asked_for() -> None:
     assert tuple(AXES.values()) == KNOWN_AXES
-    assert tuple(BandName) == BANDS
+    assert tuple(BandName) == BAND_KINDS
     assert tuple(BudgetName) == BUDGETS

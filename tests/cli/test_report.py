@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from clarinet_tui.runs.process import host_name
-from tests.cli.test_history import clarinet, here
-from tests.support.trained_runs import trained
+from tests.support.cli import invoke, run_clarinet
+from tests.support.trained_runs import make_trained_run
 
 
 def test_a_page_is_written_with_the_commands_that_make_its_runs(tmp_path: Path) -> None:
-    trained(tmp_path / "runs", "aaa", [20, 60], epochs=7, name="it's mine")
-    written = clarinet(tmp_path, "report", "seed:1", "--title", "A & B", "--out", "report.html")
+    make_trained_run(tmp_path / "runs", "aaa", [20, 60], epochs=7, name="it's mine")
+    written = run_clarinet(tmp_path, "report", "seed:1", "--title", "A & B", "--out", "report.html")
     assert (written.returncode, written.stdout, written.stderr) == (0, "Written: report.html\n", "")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<h1>A &amp; B</h1>" in page
@@ -19,10 +19,10 @@ def test_a_page_is_written_with_the_commands_that_make_its_runs(tmp_path: Path) 
 
 
 def test_no_machine_is_named_where_that_is_asked_for(tmp_path: Path) -> None:
-    run = trained(tmp_path / "runs", "aaa", [20, 60])
+    run = make_trained_run(tmp_path / "runs", "aaa", [20, 60])
     run.environment.write_text('{"host": "secret-host", "device": "cpu", "python": "3.11.7"}')
     for words, named in ((), True), (("--without-hosts",), False):
-        assert clarinet(tmp_path, "report", *words, "--seeds", "1", "--out", "report.html").returncode == 0
+        assert run_clarinet(tmp_path, "report", *words, "--seeds", "1", "--out", "report.html").returncode == 0
         page = (tmp_path / "report.html").read_text(encoding="utf-8")
         assert ("secret-host" in page) is named
         assert (f" on {host_name()}" in page) is named
@@ -31,9 +31,9 @@ def test_no_machine_is_named_where_that_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_wrong_input_is_a_sentence(tmp_path: Path) -> None:
-    trained(tmp_path, "aaa", [20])
+    make_trained_run(tmp_path, "aaa", [20])
     out = str(tmp_path / "report.html")
-    assert "no run matches 'seed:9'" in str(here(tmp_path, "report", "seed:9", "--out", out).exception)
+    assert "no run matches 'seed:9'" in str(invoke(tmp_path, "report", "seed:9", "--out", out).exception)
     nowhere = str(tmp_path / "nowhere" / "report.html")
-    assert "nowhere: cannot be written" in str(here(tmp_path, "report", "--out", nowhere).exception)
-    assert here(tmp_path, "report").exit_code == 2
+    assert "nowhere: cannot be written" in str(invoke(tmp_path, "report", "--out", nowhere).exception)
+    assert invoke(tmp_path, "report").exit_code == 2

@@ -1,11 +1,9 @@
 """`clarinet run --headless` as a user starts it: real processes, real signals, own data."""
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -14,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.cli import CLARINET, cli_environment
 from tests.support.tiny import tiny_images
 
-CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
 QUICKLY = ["--preset", "smoke", "--set", "batch_size=8", "--set", "source_size=0", "--set", "threads=1"]
 
 
@@ -36,12 +34,14 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, *words: str, **more: Any) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [*CLARINET, "run", *words], cwd=folder, capture_output=True, text=True, timeout=120, env=environment(), **more
+        [*CLARINET, "run", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=cli_environment(),
+        **more,
     )
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "CLARINET_RUNS": "runs", "CLARINET_DATA": "data", "NO_COLOR": "1"}
 
 
 def events(output: str) -> list[dict[str, Any]]:
@@ -88,7 +88,7 @@ def heard_until(folder: Path, words: list[str], steps: int, number: signal.Signa
     """What a run says that gets a signal after so many iterations, and its exit code."""
     command = [*CLARINET, "run", "--headless", "--json", *words]
     said = []
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=environment()) as process:
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=cli_environment()) as process:
         assert process.stdout is not None
         for line in process.stdout:
             said.append(json.loads(line))
@@ -121,7 +121,7 @@ def test_a_requeued_job_goes_on_under_its_id(folder: Path) -> None:
 
 def test_a_run_killed_before_its_first_checkpoint_begins_again(folder: Path) -> None:
     words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--run-id", "killed"]
-    process = subprocess.Popen([*CLARINET, "run", *words], cwd=folder, stdout=subprocess.PIPE, env=environment())
+    process = subprocess.Popen([*CLARINET, "run", *words], cwd=folder, stdout=subprocess.PIPE, env=cli_environment())
     assert process.stdout is not None
     for line in process.stdout:
         if json.loads(line).get("iteration") == 3:
@@ -139,7 +139,7 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again(folder: Path) -> 
 def test_two_workers_of_one_run_are_refused(folder: Path) -> None:
     words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--epochs", "500", "--run-id", "twice"]
     first = subprocess.Popen(
-        [*CLARINET, "run", *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+        [*CLARINET, "run", *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=cli_environment()
     )
     try:
         while not (folder / "runs" / "twice" / "journal.jsonl").exists():
@@ -181,7 +181,7 @@ def test_wrong_input_is_one_sentence_exit_2_and_changes_nothing(folder: Path, wo
 def test_a_reader_that_goes_away_does_not_end_the_run(folder: Path) -> None:
     words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--run-id", "piped"]
     process = subprocess.Popen(
-        [*CLARINET, "run", *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+        [*CLARINET, "run", *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=cli_environment()
     )
     assert process.stdout is not None
     assert process.stderr is not None

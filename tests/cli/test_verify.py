@@ -13,7 +13,7 @@ from clarinet_tui.cli import verify as cli
 from clarinet_tui.cli.main import app
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.verify.comparison import Repetition
+from clarinet_tui.verify.comparison import Replay
 from core.errors import InputError
 from tests.support.child_processes import lived
 from tests.support.events import started, step
@@ -83,9 +83,9 @@ def test_one_number_that_was_changed_is_found(runs: Path) -> None:
 def test_a_tolerance_is_for_numbers_only(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     say(make_run(runs, id="made"), [started(), step(1, {"complementary_loss": 4.0})])
 
-    def repeated(label_hash: str) -> Repetition:
+    def repeated(label_hash: str) -> Replay:
         measured: dict[int, Mapping[str, float | str]] = {1: {"complementary_loss": 4.25}}
-        return Repetition(label_hash=label_hash, pseudo_label_hash="", iterations=measured, surroundings={})
+        return Replay(label_hash=label_hash, pseudo_label_hash="", iterations=measured, environment={})
 
     monkeypatch.setattr(cli, "_repeated", lambda *_, labels: repeated("abc"))
     assert verify(runs, "made").exit_code == 1

@@ -16,7 +16,7 @@ from clarinet_tui.doctor.machine import (
     check_torch_works,
     torch_folder,
 )
-from tests.cli.test_imports import loaded_by
+from tests.support.cli import imported_modules
 
 CPU = Device(key="cpu", label="cpu", name="CPU")
 GPU = Device(key="GPU-1", label="cuda:0", name="A100", memory_total=40 << 30)
@@ -32,7 +32,7 @@ def test_torch_is_found_without_importing_it() -> None:
     found = check_torch(torch_folder(), gpus=0)
     assert (found.verdict, found.sentence[:2]) == ("good", "2.")
     checks = "from clarinet_tui.doctor.machine import check_torch, torch_folder"
-    assert "torch" not in loaded_by(f"{checks}\ncheck_torch(torch_folder(), 0)")
+    assert "torch" not in imported_modules(f"{checks}\ncheck_torch(torch_folder(), 0)")
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_torch_that_hangs_is_not_waited_for() -> None:
     [
         ([CPU], "good", "none: runs compute on the CPU"),
         ([GPU, CPU], "good", "1 GPU: cuda:0 A100 (40 GiB)"),
-        ([Device(key="cpu", label="cpu", name="CPU", trouble="no driver")], "warning", "no driver"),
-        ([Device(key="G", label="cuda:0", name="?", trouble="is lost"), CPU], "warning", "cuda:0: is lost"),
+        ([Device(key="cpu", label="cpu", name="CPU", problem="no driver")], "warning", "no driver"),
+        ([Device(key="G", label="cuda:0", name="?", problem="is lost"), CPU], "warning", "cuda:0: is lost"),
     ],
 )
 def test_devices(devices: list[Device], verdict: str, sentence: str) -> None:

@@ -7,42 +7,42 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from clarinet_tui.evidence.figures.accuracy import accuracy
-from clarinet_tui.evidence.figures.budget import budget
-from clarinet_tui.evidence.figures.confusion import confusion
-from clarinet_tui.evidence.figures.figure import Drawing, Line, Matrix, Panel, as_object, slots
-from clarinet_tui.evidence.figures.figure_runs import choose
-from clarinet_tui.evidence.figures.losses import losses
-from clarinet_tui.evidence.figures.matplotlib_output import FORMATS, Format, paint
+from clarinet_tui.evidence.figures.accuracy import accuracy_figure
+from clarinet_tui.evidence.figures.budget import budget_figure
+from clarinet_tui.evidence.figures.confusion import confusion_figure
+from clarinet_tui.evidence.figures.figure import ConfusionMatrix, Curve, Figure, Panel, colour_indices, figure_object
+from clarinet_tui.evidence.figures.figure_runs import find_figure_runs
+from clarinet_tui.evidence.figures.losses import losses_figure
+from clarinet_tui.evidence.figures.matplotlib_output import FORMATS, Format, render_figure
 from clarinet_tui.evidence.figures.style import DARK, MARKERS, PRINT
 from clarinet_tui.evidence.terminal.dots import BRAILLE, SIGNS, Dots, dots_for
-from clarinet_tui.evidence.terminal.figure import MARKS, terminal_view
+from clarinet_tui.evidence.terminal.figure import MARKS, figure_view
 from clarinet_tui.evidence.terminal.ticks import ticks
 from core.errors import InputError
-from tests.cli.test_imports import HEAVY, loaded_by
-from tests.support.finished_runs import archive_of, finished
-from tests.support.trained_runs import trained
+from tests.support.cli import HEAVY, imported_modules
+from tests.support.finished_runs import make_finished_run, read_runs
+from tests.support.trained_runs import make_trained_run
 
 
-def lines_of(drawing: Drawing) -> list[tuple[Panel, Line]]:
-    return [(panel, line) for panel in drawing.panels if isinstance(panel, Panel) for line in panel.lines]
+def lines_of(drawing: Figure) -> list[tuple[Panel, Curve]]:
+    return [(panel, line) for panel in drawing.panels if isinstance(panel, Panel) for line in panel.curves]
 
 
-def said(drawing: Drawing, *, width: int = 80, dots: Dots = BRAILLE) -> list[str]:
+def said(drawing: Figure, *, width: int = 80, dots: Dots = BRAILLE) -> list[str]:
     page = io.StringIO()
-    Console(file=page, width=width, highlight=False).print(terminal_view(drawing, width, dots=dots))
+    Console(file=page, width=width, highlight=False).print(figure_view(drawing, width, dots=dots))
     return page.getvalue().splitlines()
 
 
 def test_accuracy_is_a_mean_over_seeds_with_a_band_runs_behind_it_and_the_published_level(tmp_path: Path) -> None:
-    trained(tmp_path, "aaa", [20, 60], seed=1)
-    trained(tmp_path, "bbb", [40, 80], seed=2)
-    trained(tmp_path, "ccc", [90, 90, 90], seed=3, end="running")
-    trained(tmp_path, "ddd", [99, 99], seed=4, epochs=9)
-    archive = archive_of(tmp_path)
-    drawing = accuracy(archive, choose(archive))
+    make_trained_run(tmp_path, "aaa", [20, 60], seed=1)
+    make_trained_run(tmp_path, "bbb", [40, 80], seed=2)
+    make_trained_run(tmp_path, "ccc", [90, 90, 90], seed=3, end="running")
+    make_trained_run(tmp_path, "ddd", [99, 99], seed=4, epochs=9)
+    archive = read_runs(tmp_path)
+    drawing = accuracy_figure(archive, find_figure_runs(archive))
     ((panel, line),) = lines_of(drawing)
-    assert (panel.title, line.label, line.level) == ("U→M", "CLARINET", 83.692)
+    assert (panel.title, line.label, line.published) == ("U→M", "CLARINET", 83.692)
     np.testing.assert_allclose(line.y, [30, 70])  # neither the one that goes on nor that of another protocol
     assert line.low is not None
     np.testing.assert_allclose(line.low, np.array([30, 70]) - np.sqrt(200))
@@ -52,14 +52,14 @@ def test_accuracy_is_a_mean_over_seeds_with_a_band_runs_behind_it_and_the_publis
 
 
 def test_a_two_step_line_begins_where_stage_1_is_paid_for(tmp_path: Path) -> None:
-    trained(tmp_path, "aaa", [50, 60], method="gac+dann", task="Y->D")
-    archive = archive_of(tmp_path)
-    chosen = choose(archive)
+    make_trained_run(tmp_path, "aaa", [50, 60], method="gac+dann", task="Y->D")
+    archive = read_runs(tmp_path)
+    chosen = find_figure_runs(archive)
     places = {}
     for axis in ("epoch", "adaptation epoch", "samples", "device time"):
-        ((panel, line),) = lines_of(accuracy(archive, chosen, axis=axis))
+        ((panel, line),) = lines_of(accuracy_figure(archive, chosen, axis=axis))
         np.testing.assert_array_equal(line.y, [50, 60])
-        assert line.level is None
+        assert line.published is None
         places[panel.x_name] = line.x.tolist()
     batch = chosen.sides[0].settings
     assert batch is not None
@@ -74,31 +74,31 @@ def test_a_two_step_line_begins_where_stage_1_is_paid_for(tmp_path: Path) -> Non
 
 
 def test_what_has_no_place_on_the_axis_is_said(tmp_path: Path) -> None:
-    trained(tmp_path, "aaa", [50], method="gac")
-    archive = archive_of(tmp_path)
-    drawing = accuracy(archive, choose(archive), axis="adaptation epoch")
+    make_trained_run(tmp_path, "aaa", [50], method="gac")
+    archive = read_runs(tmp_path)
+    drawing = accuracy_figure(archive, find_figure_runs(archive), axis="adaptation epoch")
     assert drawing.panels == ()
     assert "U→M GAC: nothing to draw against adaptation epoch" in drawing.notes
 
 
 def test_one_preset_is_drawn_and_the_others_are_named(tmp_path: Path) -> None:
-    trained(tmp_path, "aaa", [50], seed=1)
-    trained(tmp_path, "bbb", [60], seed=2)
-    trained(tmp_path, "ccc", [70], preset="quick")
-    archive = archive_of(tmp_path)
-    assert choose(archive).notes == ("left out: preset quick (1 run)",)
-    ((_, line),) = lines_of(accuracy(archive, choose(archive, preset="quick"), band="range"))
+    make_trained_run(tmp_path, "aaa", [50], seed=1)
+    make_trained_run(tmp_path, "bbb", [60], seed=2)
+    make_trained_run(tmp_path, "ccc", [70], preset="quick")
+    archive = read_runs(tmp_path)
+    assert find_figure_runs(archive).notes == ("left out: preset quick (1 run)",)
+    ((_, line),) = lines_of(accuracy_figure(archive, find_figure_runs(archive, preset="quick"), band="range"))
     assert line.y.tolist() == [70]
     with pytest.raises(InputError, match="no run matches 'seed:9'"):
-        choose(archive, "seed:9")
+        find_figure_runs(archive, "seed:9")
 
 
 def test_losses_are_bounded_and_a_single_run_has_its_own_envelope(tmp_path: Path) -> None:
-    trained(tmp_path, "aaa", [50] * 30)
-    trained(tmp_path, "bbb", [50] * 30, method="gac+dann")
-    trained(tmp_path, "ccc", [50] * 30, method="gac+dann", seed=2)
-    archive = archive_of(tmp_path)
-    drawing = losses(archive, choose(archive), points=20)
+    make_trained_run(tmp_path, "aaa", [50] * 30)
+    make_trained_run(tmp_path, "bbb", [50] * 30, method="gac+dann")
+    make_trained_run(tmp_path, "ccc", [50] * 30, method="gac+dann", seed=2)
+    archive = read_runs(tmp_path)
+    drawing = losses_figure(archive, find_figure_runs(archive), points=20)
     found = {(panel.title, line.label): line for panel, line in lines_of(drawing)}
     assert set(found) == {
         ("U→M: complementary loss", "CLARINET"),
@@ -112,49 +112,52 @@ def test_losses_are_bounded_and_a_single_run_has_its_own_envelope(tmp_path: Path
     assert alone.high is not None
     assert alone.low[0] < alone.y[0] < alone.high[0]
     with pytest.raises(InputError, match="no run has 'mmd'"):
-        losses(archive, choose(archive), metrics=["mmd"])
+        losses_figure(archive, find_figure_runs(archive), metrics=["mmd"])
 
 
 def test_confusion_is_summed_over_the_runs_that_count(tmp_path: Path) -> None:
-    trained(tmp_path, "aaa", [50, 80], seed=1)
-    trained(tmp_path, "bbb", [50, 60], seed=2)
-    trained(tmp_path, "ccc", [10], seed=3, end="failed")
-    archive = archive_of(tmp_path)
-    drawing = confusion(archive, choose(archive))
-    assert drawing.panels == (Matrix("U→M CLARINET (2 runs)", ("cat", "dog"), ((140, 60), (60, 140))),)
+    make_trained_run(tmp_path, "aaa", [50, 80], seed=1)
+    make_trained_run(tmp_path, "bbb", [50, 60], seed=2)
+    make_trained_run(tmp_path, "ccc", [10], seed=3, end="failed")
+    archive = read_runs(tmp_path)
+    drawing = confusion_figure(archive, find_figure_runs(archive))
+    assert drawing.panels == (ConfusionMatrix("U→M CLARINET (2 runs)", ("cat", "dog"), ((140, 60), (60, 140))),)
     assert any("cat   70  30" in line for line in said(drawing))
 
 
 def test_budget_takes_runs_that_differ_in_it_alone(tmp_path: Path) -> None:
     for place, (share, reached) in enumerate(((0.1, 40.0), (0.1, 44.0), (1.0, 80.0))):
-        finished(tmp_path, f"run{place}", reached, seed=place + 1, source_fraction=share)
-    finished(tmp_path, "other", 99.0, source_fraction=0.5, epochs=9)
-    archive = archive_of(tmp_path)
-    drawing = budget(archive)
+        make_finished_run(tmp_path, f"run{place}", reached, seed=place + 1, source_fraction=share)
+    make_finished_run(tmp_path, "other", 99.0, source_fraction=0.5, epochs=9)
+    archive = read_runs(tmp_path)
+    drawing = budget_figure(archive)
     ((panel, line),) = lines_of(drawing)
-    assert panel.bars
+    assert panel.has_error_bars
     assert (line.x.tolist(), line.y.tolist()) == ([0.1, 1.0], [42.0, 80.0])
     assert line.low is not None
     np.testing.assert_allclose(line.low, [42 - np.sqrt(8), np.nan])
     assert "left out: U→M CLARINET: differs in more than source_fraction (1 protocol)" in drawing.notes
     with pytest.raises(InputError, match="no two finished runs differ"):
-        budget(archive, "seed:3")
+        budget_figure(archive, "seed:3")
 
 
-def strange() -> Drawing:
+def strange() -> Figure:
     """Hostile names, gaps, a single point."""
     x, y = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, np.nan, 3.0, 2.0])
     nasty = "$\\frac{ <b>&\x1b[2J [red]数"
-    lines = (Line(nasty, 0, x, y, y - 1, y + 1, ((x, y),), 2.5), Line("one point", 9, x[:1], y[:1]))
-    return Drawing(
-        "strange", nasty, (Panel(nasty, "epoch", "%", lines), Matrix(nasty, ("a", nasty), ((1, 0), (0, 0)))), (nasty,)
+    lines = (Curve(nasty, 0, x, y, y - 1, y + 1, ((x, y),), 2.5), Curve("one point", 9, x[:1], y[:1]))
+    return Figure(
+        "strange",
+        nasty,
+        (Panel(nasty, "epoch", "%", lines), ConfusionMatrix(nasty, ("a", nasty), ((1, 0), (0, 0)))),
+        (nasty,),
     )
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_files_are_the_same_every_time_and_say_nothing_of_when(format: Format) -> None:  # noqa: A002
-    painted = paint(strange(), format, width=3.3)
-    assert painted == paint(strange(), format, width=3.3)
+    painted = render_figure(strange(), format, width=3.3)
+    assert painted == render_figure(strange(), format, width=3.3)
     assert painted.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[format])
     assert b"Date" not in painted
     if format == "pdf":
@@ -165,15 +168,15 @@ def test_files_are_the_same_every_time_and_say_nothing_of_when(format: Format) -
 
 
 def test_an_svg_with_real_text_escapes_it() -> None:
-    painted = paint(strange(), "svg", real_text=True).decode()
+    painted = render_figure(strange(), "svg", real_text=True).decode()
     assert "$\\frac{ &lt;b&gt;&amp;[2J [red]数" in painted
     assert "<b>" not in painted
 
 
 def test_a_terminal_draws_ticks_marks_gaps_and_levels() -> None:
     x = np.arange(101.0)
-    drawing = Drawing(
-        "d", "t", (Panel("p", "epoch", "%", (Line("up", 0, x, x, level=50.0), Line("down", 1, x, 100 - x))),)
+    drawing = Figure(
+        "d", "t", (Panel("p", "epoch", "%", (Curve("up", 0, x, x, published=50.0), Curve("down", 1, x, 100 - x))),)
     )
     shown = said(drawing, width=60)
     assert shown[0] == "p"
@@ -207,14 +210,14 @@ def test_braille_is_drawn_where_it_can_be_seen() -> None:
 
 
 def test_a_method_looks_the_same_in_every_figure_and_no_two_look_alike() -> None:
-    assert slots(["gac", "mine", "clarinet", "yours"]) == {"gac": 7, "mine": 8, "clarinet": 0, "yours": 9}
+    assert colour_indices(["gac", "mine", "clarinet", "yours"]) == {"gac": 7, "mine": 8, "clarinet": 0, "yours": 9}
     for theme in (PRINT, DARK):
         assert len({(theme.line(slot), MARKERS[slot % len(MARKERS)]) for slot in range(70)}) == 70
     assert len(MARKS) == len(MARKERS)
 
 
 def test_numbers_for_programs_have_gaps() -> None:
-    panel = as_object(strange())["panels"][0]
+    panel = figure_object(strange())["panels"][0]
     assert panel["lines"][0]["y"] == [1.0, None, 3.0, 2.0]
     assert panel["lines"][0]["runs"][0]["x"] == [1.0, 2.0, 3.0, 4.0]
 
@@ -222,15 +225,15 @@ def test_numbers_for_programs_have_gaps() -> None:
 def test_figures_load_nothing_heavy_before_they_are_drawn() -> None:
     figures = [f"figures.{name}" for name in ("accuracy", "budget", "confusion", "losses", "paint")]
     code = "\n".join(f"import clarinet_tui.evidence.{room}" for room in (*figures, "terminal.plot"))
-    assert not loaded_by(code) & (HEAVY | {"numpy", "rich"})
+    assert not imported_modules(code) & (HEAVY | {"numpy", "rich"})
 
 
 def test_the_legend_has_the_papers_order_whatever_the_first_panel_lacks(tmp_path: Path) -> None:
-    trained(tmp_path, "one", [20, 60], task="U->M")
+    make_trained_run(tmp_path, "one", [20, 60], task="U->M")
     for name, method in (("two", "gac"), ("three", "gac+dann"), ("four", "clarinet")):
-        trained(tmp_path, name, [20, 60], task="M->U", method=method)
-    archive = archive_of(tmp_path)
-    svg = paint(accuracy(archive, choose(archive)), "svg", real_text=True).decode()
+        make_trained_run(tmp_path, name, [20, 60], task="M->U", method=method)
+    archive = read_runs(tmp_path)
+    svg = render_figure(accuracy_figure(archive, find_figure_runs(archive)), "svg", real_text=True).decode()
     legend = svg[svg.index('id="legend_1"') :]
     places = [legend.index(f">{label}<") for label in ("GAC", "GAC+DANN", "CLARINET", "published")]
     assert places == sorted(places)

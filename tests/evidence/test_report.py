@@ -10,16 +10,16 @@ import pytest
 from clarinet_tui.evidence.report.content import Report, make_report
 from clarinet_tui.evidence.report.html import to_html
 from clarinet_tui.evidence.report.markup import Markup, folded, row, tag, text
-from clarinet_tui.evidence.run_records import Archive
+from clarinet_tui.evidence.run_records import RunRecords
 from clarinet_tui.evidence.selection import Rule
-from clarinet_tui.evidence.sides import sides_of
+from clarinet_tui.evidence.sides import make_sides
 from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
-from tests.cli.test_imports import HEAVY, loaded_by
-from tests.support.browser import DESKTOP, PHONE, chromium, opened
-from tests.support.finished_runs import archive_of
-from tests.support.trained_runs import trained
+from tests.support.browser import DESKTOP, PHONE, find_chromium, open_page
+from tests.support.cli import HEAVY, imported_modules
+from tests.support.finished_runs import read_runs
+from tests.support.trained_runs import make_trained_run
 
 NASTY = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\u202egnp</style></title>"
 SAFE_TAGS = """html head meta title style body header nav main section footer h1 h2 h3 p a b small span ul li table
@@ -36,9 +36,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two methods with two seeds each, and a run that means harm."""
     folder = tmp_path_factory.mktemp("report")
     for seed in (1, 2):
-        surroundings(trained(folder, f"one{seed}", [70 + seed, 60], seed=seed))
-        surroundings(trained(folder, f"two{seed}", [50, 40 + seed], seed=seed, method="gac+dann"))
-    harm = trained(folder, "bad", [50, 20], end="failed", seed=3, name=NASTY, classes=(NASTY, "dog"), epochs=9)
+        surroundings(make_trained_run(folder, f"one{seed}", [70 + seed, 60], seed=seed))
+        surroundings(make_trained_run(folder, f"two{seed}", [50, 40 + seed], seed=seed, method="gac+dann"))
+    harm = make_trained_run(folder, "bad", [50, 20], end="failed", seed=3, name=NASTY, classes=(NASTY, "dog"), epochs=9)
     add_tag(harm, "<b>tagged")
     set_note(harm, NASTY)
     git = {"commit": "ab" * 20, "patch": f"+ {NASTY}\n- </pre>"}
@@ -47,12 +47,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def archive(runs: Path) -> Archive:
-    return archive_of(runs)
+def archive(runs: Path) -> RunRecords:
+    return read_runs(runs)
 
 
 def report_of(
-    archive: Archive, query: str = "", *, rule: Rule = "last", typed: bool = False, patches: bool = False
+    archive: RunRecords, query: str = "", *, rule: Rule = "last", typed: bool = False, patches: bool = False
 ) -> Report:
     return make_report(
         archive,
@@ -68,7 +68,7 @@ def report_of(
 
 
 @pytest.fixture(scope="module")
-def page(archive: Archive) -> str:
+def page(archive: RunRecords) -> str:
     return to_html(report_of(archive, typed=True, patches=True))
 
 
@@ -108,7 +108,7 @@ def test_nothing_is_fetched(page: str) -> None:
     assert not re.search(r"https?:|url\((?!#)|@import|data:|javascript:", page)
 
 
-def test_patches_and_what_was_typed_are_there_only_when_asked_for(archive: Archive, page: str) -> None:
+def test_patches_and_what_was_typed_are_there_only_when_asked_for(archive: RunRecords, page: str) -> None:
     plain = to_html(report_of(archive))
     for words in ("Uncommitted changes", "As they were typed"):
         assert words in page
@@ -116,7 +116,7 @@ def test_patches_and_what_was_typed_are_there_only_when_asked_for(archive: Archi
     assert "+ &quot;" not in plain
 
 
-def test_the_same_runs_give_the_same_page(archive: Archive, page: str) -> None:
+def test_the_same_runs_give_the_same_page(archive: RunRecords, page: str) -> None:
     assert to_html(report_of(archive, typed=True, patches=True)) == page
 
 
@@ -139,12 +139,12 @@ def test_board_comparison_runs_settings_and_commands_are_told(page: str) -> None
         assert said in words, said
 
 
-def test_oracle_selection_is_marked(archive: Archive, page: str) -> None:
+def test_oracle_selection_is_marked(archive: RunRecords, page: str) -> None:
     assert "ORACLE" not in page
     assert "ORACLE SELECTION" in to_html(report_of(archive, "method:clarinet seed:1", rule="best"))
 
 
-def test_one_method_alone_needs_no_comparison_and_no_ablations(archive: Archive) -> None:
+def test_one_method_alone_needs_no_comparison_and_no_ablations(archive: RunRecords) -> None:
     alone = to_html(report_of(archive, "method:clarinet"))
     assert 'id="comparison"' not in alone
     assert "Ablations" not in alone
@@ -153,8 +153,8 @@ def test_one_method_alone_needs_no_comparison_and_no_ablations(archive: Archive)
 
 
 def test_runs_that_wait_or_cannot_be_read_are_told_of(tmp_path: Path) -> None:
-    trained(tmp_path, "aaa", [], end="running")
-    hurt = trained(tmp_path, "bbb", [50])
+    make_trained_run(tmp_path, "aaa", [], end="running")
+    hurt = make_trained_run(tmp_path, "bbb", [50])
     hurt.config.write_text("epochs = 'ten'")
     (tmp_path / "ccc").mkdir()
     (tmp_path / "ccc" / "config.toml").write_text("method = 'of-a-plug-in'\npreset = 'smoke'")
@@ -162,14 +162,14 @@ def test_runs_that_wait_or_cannot_be_read_are_told_of(tmp_path: Path) -> None:
     def refuse(config: object) -> str:
         raise InputError("method: no method")
 
-    made = make_report(archive_of(tmp_path), title="t", written=0.0, host="h", command_of=refuse)
+    made = make_report(read_runs(tmp_path), title="t", written=0.0, host="h", command_of=refuse)
     words = Reader(to_html(made)).words
     assert "Settings that cannot be read: bbb" in words
     assert re.search(r"Cannot be told, .*aaa", words)
     assert "of-a-plug-in" in words
 
 
-def test_settings_are_those_of_the_protocol(archive: Archive, page: str) -> None:
+def test_settings_are_those_of_the_protocol(archive: RunRecords, page: str) -> None:
     """What a method does not use is a dash, not a difference."""
     part = page.partition("Settings that are not equal in all runs")[2].partition("</table>")[0]
     rows = {
@@ -177,7 +177,7 @@ def test_settings_are_those_of_the_protocol(archive: Archive, page: str) -> None
     }
     assert set(rows["epochs"]) == {"3", "9"}
     assert "stage1.epochs" not in rows
-    assert len(rows["Setting"]) == len(sides_of(archive.search(), every_group=True)) == 3
+    assert len(rows["Setting"]) == len(make_sides(archive.search(), every_group=True)) == 3
 
 
 def test_markup_escapes_all_but_itself() -> None:
@@ -192,19 +192,19 @@ def test_markup_escapes_all_but_itself() -> None:
 
 
 def test_a_report_loads_nothing_heavy_before_it_is_made() -> None:
-    assert not loaded_by("import clarinet_tui.evidence.report.html, clarinet_tui.cli.report") & (
+    assert not imported_modules("import clarinet_tui.evidence.report.html, clarinet_tui.cli.report") & (
         HEAVY | {"numpy", "rich"}
     )
 
 
-@pytest.mark.skipif(chromium() is None, reason="chromium is not installed")
+@pytest.mark.skipif(find_chromium() is None, reason="chromium is not installed")
 def test_a_browser_shows_it_on_phone_and_desktop_and_asks_nobody(tmp_path: Path, page: str) -> None:
-    program = chromium()
+    program = find_chromium()
     assert program is not None
     file = tmp_path / "report.html"
     file.write_text(page, encoding="utf-8")
     inks = set()
-    with opened(program, tmp_path / "profile") as browser:
+    with open_page(program, tmp_path / "profile") as browser:
         for size in (PHONE, DESKTOP):
             for dark in (False, True):
                 browser.show(file, size, dark=dark)
@@ -217,16 +217,16 @@ def test_a_browser_shows_it_on_phone_and_desktop_and_asks_nobody(tmp_path: Path,
         assert pictures == drawn == 3
         assert browser.evaluate("document.title").startswith("Everything")
         assert set(browser.requests) == {file.as_uri()}
-        assert browser.complaints == []
+        assert browser.console_errors == []
         assert browser.pdf().startswith(b"%PDF")
     assert len(inks) == 2  # light and dark
 
 
 def test_comparisons_that_have_nothing_to_tell_are_counted_only(tmp_path: Path) -> None:
-    trained(tmp_path, "one", [70], seed=1)
-    trained(tmp_path, "two", [60], seed=1, method="gac+dann")
-    trained(tmp_path, "three", [50], seed=1, method="gac+dan", end="running")
-    page = to_html(report_of(archive_of(tmp_path)))
+    make_trained_run(tmp_path, "one", [70], seed=1)
+    make_trained_run(tmp_path, "two", [60], seed=1, method="gac+dann")
+    make_trained_run(tmp_path, "three", [50], seed=1, method="gac+dan", end="running")
+    page = to_html(report_of(read_runs(tmp_path)))
     assert "CLARINET minus GAC+DANN" in page
     assert "CLARINET minus GAC+DAN (" not in page
     assert "1 comparison waits for a finished run on each side." in page

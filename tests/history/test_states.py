@@ -15,10 +15,10 @@ from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.history.states import refresh_states
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.process import Holder, myself
+from clarinet_tui.runs.process import current_process
 from core.events import Finished
 from tests.support.events import resumed, started, step
-from tests.support.histories import history, make_run, say
+from tests.support.histories import history, make_run, say, write_lock
 
 WORK = """
 import sys, time
@@ -43,12 +43,6 @@ def state(db: Database, run: RunDirectory) -> str:
     row = get_run(db, run.id)
     assert row is not None
     return row.state
-
-
-def hold_as(run: RunDirectory, **changes: object) -> Holder:
-    holder = msgspec.structs.replace(myself(), **changes)
-    run.lock.write_bytes(msgspec.json.encode(holder))
-    return holder
 
 
 def test_queued_starting_running_lost_and_running_again(tmp_path: Path) -> None:
@@ -79,7 +73,7 @@ def test_queued_starting_running_lost_and_running_again(tmp_path: Path) -> None:
     assert refresh_states(db, tmp_path) == 1
     assert state(db, run) == "lost"
     assert refresh_states(db, tmp_path) == 0
-    with run.hold():
+    with run.hold_lock():
         refresh_states(db, tmp_path)
         assert state(db, run) == "starting"
         say(run, [resumed(0), step(1)])
@@ -94,7 +88,7 @@ def test_last_words_are_read_before_a_run_is_called_lost(tmp_path: Path) -> None
     db = history(tmp_path)
     say(run, [started(), step(1)])
     ingest_run(db, run)
-    hold_as(run, start=-1.0)
+    write_lock(run, start=-1.0)
     say(run, [Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
     assert refresh_states(db, tmp_path) == 0
     assert state(db, run) == "finished"
@@ -105,7 +99,7 @@ def test_reused_pid_does_not_hide_a_lost_run(tmp_path: Path) -> None:
     say(run, [started()])
     db = history(tmp_path)
     ingest_run(db, run)
-    hold_as(run, pid=os.getpid(), start=myself().start - 5)
+    write_lock(run, pid=os.getpid(), start=current_process().start - 5)
     refresh_states(db, tmp_path)
     assert state(db, run) == "lost"
 
@@ -117,8 +111,8 @@ def test_another_boot(tmp_path: Path, machine: str) -> None:
     say(run, [started()])
     db = history(tmp_path)
     ingest_run(db, run)
-    hold_as(run, machine=machine, boot="before")
-    refresh_states(db, tmp_path, here=msgspec.structs.replace(myself(), machine=machine))
+    write_lock(run, machine=machine, boot="before")
+    refresh_states(db, tmp_path, here=msgspec.structs.replace(current_process(), machine=machine))
     assert state(db, run) == ("lost" if machine else "running")
 
 
@@ -127,7 +121,7 @@ def test_other_hosts_are_silent_never_lost(tmp_path: Path) -> None:
     say(run, [started()])
     db = history(tmp_path)
     ingest_run(db, run)
-    hold_as(run, host="gpu1")
+    write_lock(run, host="gpu1")
     refresh_states(db, tmp_path)
     assert state(db, run) == "running"
     later = time.time() + 601
@@ -145,11 +139,11 @@ def test_refused_before_its_first_word_waits_as_before(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     db = history(tmp_path)
     ingest_run(db, run)
-    with run.hold():
+    with run.hold_lock():
         pass
     assert refresh_states(db, tmp_path) == 0
     assert state(db, run) == "queued"
-    hold_as(run, start=-1.0)
+    write_lock(run, start=-1.0)
     refresh_states(db, tmp_path)
     assert state(db, run) == "lost"
 
@@ -159,7 +153,7 @@ def test_state_that_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch:
     say(run, [started()])
     db, other = history(tmp_path), history(tmp_path)
     ingest_run(db, run)
-    hold_as(run, start=-1.0)
+    write_lock(run, start=-1.0)
 
     def somebody_else_was_faster(db: Database, run: RunDirectory) -> int:
         say(run, [Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])

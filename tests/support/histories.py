@@ -6,9 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
+
 from clarinet_tui.history.database import NAME, Database
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.process import LockOwner, current_process
 from core.events import Event
 from core.resolve import resolve
 
@@ -32,6 +35,13 @@ def history(runs_dir: Path) -> Database:
 
 def make_run(runs_dir: Path, id: str | None = None, **settings: Any) -> RunDirectory:  # noqa: A002
     return RunDirectory.create(runs_dir, resolve(**{"preset": "smoke", "task": "U->M"} | settings), id=id)
+
+
+def write_lock(run: RunDirectory, **changes: object) -> LockOwner:
+    """Write the lock file of a run as this process would, with these fields changed."""
+    owner = msgspec.structs.replace(current_process(), **changes)
+    run.lock.write_bytes(msgspec.json.encode(owner))
+    return owner
 
 
 def say(run: RunDirectory, events: Iterable[Event]) -> None:

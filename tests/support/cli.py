@@ -1,0 +1,37 @@
+"""Run `clarinet` in a process of its own or in this one, and list the modules that code imports."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from clarinet_tui.cli.main import app
+
+CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
+HEAVY = {"torch", "torchvision", "scipy", "sklearn", "matplotlib", "sqlite_utils", "textual"}
+"""Packages that are too slow to import for a command that does not need them."""
+
+
+def cli_environment() -> dict[str, str]:
+    return {**os.environ, "CLARINET_RUNS": "runs", "CLARINET_DATA": "data", "NO_COLOR": "1"}
+
+
+def run_clarinet(folder: Path, *arguments: str, timeout: float = 60) -> "subprocess.CompletedProcess[str]":
+    """Run a command in `folder`, in a process of its own."""
+    return subprocess.run(
+        [*CLARINET, *arguments], cwd=folder, capture_output=True, text=True, timeout=timeout, env=cli_environment()
+    )
+
+
+def invoke(runs: Path, *arguments: str) -> Result:
+    """Run a command on a runs directory in this process, which is faster."""
+    return CliRunner().invoke(app, [*arguments, "--runs-dir", str(runs)])
+
+
+def imported_modules(code: str) -> set[str]:
+    """Return the names of all modules that a new interpreter has imported after running `code`."""
+    probe = f"import sys\n{code}\nprint(*(name for name in sys.modules))"
+    done = subprocess.run([sys.executable, "-P", "-c", probe], capture_output=True, text=True, check=True, timeout=60)
+    return set(done.stdout.splitlines()[-1].split())
