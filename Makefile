@@ -1,14 +1,14 @@
-# Every target does its own set-up in .venv, quietly and only when needed.
+# Each target sets up .venv first, if pyproject.toml has changed since.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-# Of which real history the screenshots are, and where its data is.
+# The runs and the data that `make screenshots` draws.
 RUNS ?= runs/results
 DATA ?= data
 export PYTHONSAFEPATH := 1
 export CLARINET_TEST_DATA ?= $(wildcard ../shared/data)
 
-.PHONY: setup demo test lint bench screenshots soak clean
+.PHONY: setup demo test coverage lint build build-check bench screenshots soak clean
 
 setup: $(READY)
 
@@ -25,11 +25,27 @@ demo: setup
 test: setup
 	@$(BIN)/python -m pytest --numprocesses logical --dist worksteal
 
+# Source lines and branches of core and clarinet_tui that the tests execute, in worker processes as well.
+coverage: setup
+	@rm -f .coverage .coverage.*
+	@$(BIN)/python -m pytest --numprocesses logical --dist worksteal --cov --cov-report term:skip-covered $(TESTS)
+
 lint: setup
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+build: setup
+	@rm -rf build dist
+	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+# Installs the wheel into an empty environment and starts both commands from there.
+build-check: build
+	@$(PYTHON) -m venv --clear build/venv
+	@build/venv/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	@cd build && venv/bin/clarinet --help > /dev/null && venv/bin/clarinet-tui --help > /dev/null
+	@echo "The wheel installs, and its commands start."
 
 bench: setup
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.loop
@@ -49,4 +65,4 @@ soak: setup
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.soak
 
 clean:
-	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv build dist *.egg-info .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
