@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 from clarinet_tui.history import queries
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.history.schema import EVALUATION_METRICS
 from clarinet_tui.history.states import refresh_states
 from clarinet_tui.runs.directory import RunDirectory, find_run
 from core.errors import InputError
+from core.metrics import level_of
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.selection import Rule
@@ -62,15 +62,15 @@ class History:
 
     def metrics(self, id: str) -> list[str]:  # noqa: A002
         """Names of all that was measured: at iterations first, then at evaluations."""
-        return queries.metrics_of(self._db, self._id(id))
+        return queries.list_metrics(self._db, self._id(id))
 
     def evaluations(self, id: str) -> list[dict[str, Any]]:  # noqa: A002
         """Every evaluated epoch in order. None is what the data cannot tell, `confusion` has a row a true class."""
-        return queries.evaluations(self._db, self._id(id))
+        return queries.read_evaluations(self._db, self._id(id))
 
     def events(self, id: str) -> list[dict[str, Any]]:  # noqa: A002
         """Everything else that the run said, in order; what is `superseded` was said again after a resume."""
-        return queries.events(self._db, self._id(id))
+        return queries.read_events(self._db, self._id(id))
 
     def iterations(
         self,
@@ -84,12 +84,12 @@ class History:
         All have the same keys; None is what was not measured at that iteration.
         """
         run = self._id(id)
-        known = [name for name in self.metrics(run) if name not in EVALUATION_METRICS]
+        known = [name for name in self.metrics(run) if level_of(name) == "iteration"]
         names = list(metrics) if metrics is not None else known
         for name in names:
             if name not in known:
                 raise InputError(f"metrics: run {run} has no {name!a} at iterations; it has {_named(known)}")
-        rows = queries.iterations(self._db, run, start=start, stop=stop)
+        rows = queries.read_iterations(self._db, run, start=start, stop=stop)
         return ({key: row.get(key) for key in (*PLACE, *names)} for row in rows)
 
     def series(
@@ -104,7 +104,7 @@ class History:
         run = self._id(id)
         if metric not in self.metrics(run):
             raise InputError(f"metric: run {run} has no {metric!a}; it has {_named(self.metrics(run))}")
-        return queries.series(self._db, run, metric, start=start, stop=stop, width=width)
+        return queries.read_series(self._db, run, metric, start=start, stop=stop, width=width)
 
     def table(
         self,
@@ -118,12 +118,12 @@ class History:
     ) -> list[dict[str, Any]]:
         """The paper's board: a dictionary a method and task, as `clarinet table --format csv` has it."""
         from clarinet_tui.evidence.board import make_board
-        from clarinet_tui.evidence.board_export import flat
-        from clarinet_tui.evidence.run_records import Archive
+        from clarinet_tui.evidence.board_export import cell_columns
+        from clarinet_tui.evidence.run_records import RunRecords
 
-        archive = Archive(self._db, self.runs_dir)
+        archive = RunRecords(self._db, self.runs_dir)
         board = make_board(archive, query, rule=select, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit)
-        return [flat(board, cell) for cell in board.cells.values()]
+        return [cell_columns(board, cell) for cell in board.cells.values()]
 
     def close(self) -> None:
         self._db.close()

@@ -1,5 +1,6 @@
 """What a run says, in the order in which it says it. Plain numbers only; accuracies in percent."""
 
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -49,7 +50,7 @@ class StageStarted(Event, frozen=True, kw_only=True, tag="stage"):
 
 
 class Stepped(Event, frozen=True, kw_only=True, tag="step"):
-    """One iteration: `measured` holds its losses and diagnostics by name (see METRICS)."""
+    """One iteration: `measured` holds its losses and diagnostics by name (see core.metrics)."""
 
     iteration: int
     epoch: int
@@ -124,13 +125,23 @@ class Stopped(Event, frozen=True, kw_only=True, tag="stopped"):
     iteration: int
 
 
+class FailureKind(StrEnum):
+    """A cause of failure that is handled in its own way; the value is what the journal stores."""
+
+    WRONG_INPUT = "wrong input"
+    NOT_FINITE = "not finite"
+    OUT_OF_MEMORY = "out of memory"
+    DISK_FULL = "disk full"
+    NOT_STARTED = "not started"
+
+
 class Failed(Event, frozen=True, kw_only=True, tag="failed"):
     """The run cannot go on."""
 
     iteration: int
     message: str
     kind: str = ""
-    """The exception's class, "out of memory", "disk full", "not finite" or "wrong input"."""
+    """A FailureKind or the name of an exception's class."""
     frames: list[str] = []
     """Where it happened, the innermost place first: "session.py:212 _step"."""
     terms: dict[str, float] = {}
@@ -144,22 +155,6 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
     epoch: int
     target_accuracy: float | None
     source_accuracy: float | None
-
-
-METRICS = {
-    "complementary_loss": "Σ_k L_k of Eq. 6, never the ascent surrogate",
-    "least_class_loss": "min_k L_k of Eq. 5; below zero the step ascends",
-    "ascended": "1 where the step was a gradient ascent",
-    "classification_loss": "cross-entropy with true or pseudo-labels",
-    "adversarial_loss": "L_adv of Eq. 9 as a cross-entropy",
-    "mmd": "multi-kernel maximum mean discrepancy",
-    "lambda": "weight of the adaptation, rising from 0 to 1",
-    "discriminator_accuracy": "share of images whose domain D guesses, in percent",
-    "entropy": "mean entropy of T(f) over both domains",
-    "classifier_rate": "learning rate of G and F",
-    "discriminator_rate": "learning rate of D",
-    "samples_per_second": "images trained on in a second",
-}
 
 
 def plain(event: Event) -> dict[str, Any]:

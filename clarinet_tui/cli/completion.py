@@ -23,16 +23,16 @@ def run_ids(ctx: typer.Context, incomplete: str) -> Items:
     """The newest first, without those that are on the line already."""
     from clarinet_tui.cli.places import RUNS
     from clarinet_tui.history.database import database_path
-    from clarinet_tui.history.glance import glance
-    from clarinet_tui.runs.directory import all_ids
+    from clarinet_tui.history.glance import read_run_labels
+    from clarinet_tui.runs.directory import list_run_ids
 
     runs_dir = Path(ctx.params.get("runs_dir") or os.environ.get("CLARINET_RUNS") or RUNS)
     given = ctx.params.get("ids") or ()
     try:
-        found = [name for name in all_ids(runs_dir) if name.startswith(incomplete) and name not in given][:MOST]
+        found = [name for name in list_run_ids(runs_dir) if name.startswith(incomplete) and name not in given][:MOST]
     except OSError:
         return []
-    known = glance(database_path(runs_dir), incomplete, MOST + len(given)) if found else {}
+    known = read_run_labels(database_path(runs_dir), incomplete, MOST + len(given)) if found else {}
     return [(name, _harmless(known.get(name, ""))) for name in found]
 
 
@@ -88,15 +88,15 @@ def _choices(kind: Any) -> Iterator[str]:
 
 
 def state_names(incomplete: str) -> Items:
-    from clarinet_tui.history.query_fields import STATES
+    from clarinet_tui.runs.state import RunState
 
-    return _beginning(incomplete, ((state, "") for state in STATES))
+    return _beginning(incomplete, ((state, "") for state in RunState))
 
 
 def alarm_kinds(incomplete: str) -> Items:
-    from clarinet_tui.worker.alarms import KINDS
+    from clarinet_tui.worker.alarms import ALARM_KINDS
 
-    return _beginning(incomplete, ((name, kind.meaning) for name, kind in KINDS.items()))
+    return _beginning(incomplete, ((name, kind.meaning) for name, kind in ALARM_KINDS.items()))
 
 
 def queries(incomplete: str) -> Items:
@@ -112,23 +112,21 @@ def queries(incomplete: str) -> Items:
         "alarm": alarm_kinds,
     }
     if not colon:
-        return _beginning(incomplete, ((f"{field}:", known.wants) for field, known in FIELDS.items()))
+        return _beginning(incomplete, ((f"{field}:", known.expects) for field, known in FIELDS.items()))
     return [(f"{name}:{item}", told) for item, told in values[name](value)] if name in values else []
 
 
 def metric_names(incomplete: str) -> Items:
     """Those that every program knows; a run may have others of a plug-in."""
-    from clarinet_tui.history.schema import EVALUATION_METRICS
-    from core.events import METRICS
+    from core.metrics import METRICS
 
-    known = METRICS | dict.fromkeys(EVALUATION_METRICS, "measured at evaluations")
-    return _beginning(incomplete, known.items())
+    return _beginning(incomplete, ((name, metric.description) for name, metric in METRICS.items()))
 
 
 def sort_fields(incomplete: str) -> Items:
-    from clarinet_tui.history.queries import SORT_NAMES, SORTS
+    from clarinet_tui.history.queries import SORT_ALIASES, SORT_FIELDS
 
-    return _beginning(incomplete, [(name, SORT_NAMES.get(name, "")) for name in sorted(SORTS | SORT_NAMES.keys())])
+    return _beginning(incomplete, [(name, SORT_ALIASES.get(name, "")) for name in sorted(SORT_FIELDS | SORT_ALIASES.keys())])
 
 
 RunId = Annotated[str, typer.Argument(help="A run's id, or its beginning.", autocompletion=run_ids)]

@@ -66,14 +66,14 @@ def metrics(
 
 def choose(database: "Database", run: str, level: Level | None, asked: list[str]) -> tuple[Level, list[str]]:
     """The level, and the metrics of it that are asked for: all without a word."""
-    from clarinet_tui.history.queries import metrics_of
-    from clarinet_tui.history.schema import EVALUATION_METRICS
+    from clarinet_tui.history.queries import list_metrics
+    from core.metrics import level_of
 
-    known = metrics_of(database, run)
+    known = list_metrics(database, run)
     for name in asked:
         if name not in known:
             raise InputError(f"--metric: run {run} has no {name!a}; it has {', '.join(known) or 'none yet'}")
-    levels: dict[str, Level] = {name: "evaluation" if name in EVALUATION_METRICS else "iteration" for name in known}
+    levels = {name: level_of(name) for name in known}
     wanted = {levels[name] for name in asked} or {level or "evaluation"}
     if len(wanted) > 1:
         raise InputError("--metric: some are of iterations and some of evaluations: ask for them one after the other")
@@ -87,13 +87,13 @@ def measured(
     database: "Database", run: str, level: Level, start: int | None, stop: int | None
 ) -> Iterator[dict[str, Any]]:
     """In order and in bounded memory: of evaluations there are as many as epochs."""
-    from clarinet_tui.history.queries import evaluations, iterations
+    from clarinet_tui.history.queries import read_evaluations, read_iterations
 
     if level == "iteration":
-        return iterations(database, run, start=start, stop=stop)
+        return read_iterations(database, run, start=start, stop=stop)
     return (
         row
-        for row in evaluations(database, run)
+        for row in read_evaluations(database, run)
         if (start is None or row["iteration"] >= start) and (stop is None or row["iteration"] < stop)
     )
 

@@ -1,85 +1,84 @@
-"""One measure of every run of a side along any axis: evaluations point by point, iterations in columns.
+"""One metric of every run of a side along any axis.
 
-However long a run is, what is read of it is bounded by the width of a chart.
+Iteration metrics are read from rollups, so the amount read is bounded by the chart's width, not the run's length.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clarinet_tui.evidence.bands import Bands, bands
-from clarinet_tui.evidence.figures.figure_runs import POINTS, counted
-from clarinet_tui.evidence.run_records import Record
+from clarinet_tui.evidence.bands import Bands, interpolate_and_extend, make_bands
+from clarinet_tui.evidence.figures.figure_runs import POINTS, counted_runs
+from clarinet_tui.evidence.run_records import RunRecord
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side
-from clarinet_tui.evidence.straight import straight
-from clarinet_tui.evidence.training_cost import EXACT, Axis, Course, course_of, curve, place_of
+from clarinet_tui.evidence.training_cost import SHARED_AXES, Axis, TrainingCost, axis_value, metric_curve, training_cost
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.queries import evaluations, events, series
-from clarinet_tui.history.schema import EVALUATION_METRICS
+from clarinet_tui.history.queries import read_evaluations, read_events, read_series
+from core.metrics import level_of
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.bands import Curve, Floats
+    from clarinet_tui.evidence.bands import Floats, Points
 
 
 @dataclass(frozen=True, eq=False)
 class SideCurves:
-    """The mean of the runs that count, what bands can be drawn around it, and every run."""
+    """The mean curve of a side with its bands, and the curve of each run."""
 
     mean: Bands
-    members: "tuple[Curve, ...]"
-    """Of all runs, also of those that are not finished; empty where the mean is the only run itself."""
+    members: "tuple[Points, ...]"
+    """Curves of all runs, also unfinished ones; empty if the mean is a single run."""
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """What a run has said of its way: the evaluations of all stages, and what they cost."""
+class RunEvaluations:
+    """The evaluations of all stages of a run, and their cost."""
 
     rows: list[dict[str, Any]]
-    course: Course
+    cost: TrainingCost
     stage: str | None
     """The stage whose classifier is the method's result."""
 
 
-def told_by(db: Database, record: Record) -> Told:
+def read_run_evaluations(db: Database, record: RunRecord) -> RunEvaluations:
     run = record.row.id
-    course = course_of(record.config, events(db, run)) if record.config else Course((), None)
-    return Told(evaluations(db, run), course, last_stage(record.row.method))
+    cost = training_cost(record.config, read_events(db, run)) if record.config else TrainingCost((), None)
+    return RunEvaluations(read_evaluations(db, run), cost, last_stage(record.row.method))
 
 
-def curve_of(db: Database, run: str, told: Told, metric: str, axis: Axis, width: int) -> "Curve":
-    """Accuracies are those of the last stage: stage 1 trains another classifier, which is thrown away."""
-    if metric in EVALUATION_METRICS:
-        rows = [row for row in told.rows if told.stage is None or row["stage"] == told.stage]
-        return curve(rows, metric, axis, told.course)
-    found = series(db, run, metric, width=width)
-    return _along(found.x, told, axis), found.mean
+def run_curve(db: Database, run: str, evaluated: RunEvaluations, metric: str, axis: Axis, width: int) -> "Points":
+    """Evaluation metrics are restricted to the last stage, because stage 1 trains another classifier."""
+    if level_of(metric) == "evaluation":
+        rows = [row for row in evaluated.rows if evaluated.stage is None or row["stage"] == evaluated.stage]
+        return metric_curve(rows, metric, axis, evaluated.cost)
+    found = read_series(db, run, metric, width=width)
+    return _to_axis(found.x, evaluated, axis), found.mean
 
 
-def side_curves(side: Side, found: "dict[str, Curve]", metric: str, axis: Axis) -> SideCurves:
-    """From the curves of the side's runs; the mean is of those that the side's numbers are of."""
-    named = counted(side)
-    drawn = [found[run] for run in named if run in found and len(found[run][0])]
-    exact = axis in EXACT and metric in EVALUATION_METRICS
-    members = [one for run, one in found.items() if len(one[0]) and (len(drawn) > 1 or run not in named)]
-    return SideCurves(bands(drawn, points=None if exact or len(drawn) == 1 else POINTS), tuple(members))
+def make_side_curves(side: Side, curves: "dict[str, Points]", metric: str, axis: Axis) -> SideCurves:
+    """Average the curves of the runs that the side's results count."""
+    counted = counted_runs(side)
+    averaged = [curves[run] for run in counted if run in curves and len(curves[run][0])]
+    exact = axis in SHARED_AXES and level_of(metric) == "evaluation"
+    members = [curve for run, curve in curves.items() if len(curve[0]) and (len(averaged) > 1 or run not in counted)]
+    return SideCurves(make_bands(averaged, points=None if exact or len(averaged) == 1 else POINTS), tuple(members))
 
 
-def _along(iterations: "Floats", told: Told, axis: Axis) -> "Floats":
-    """Iterations as places on the axis, by the evaluations and the beginning."""
+def _to_axis(iterations: "Floats", evaluated: RunEvaluations, axis: Axis) -> "Floats":
+    """Convert iterations to the axis by interpolating between the evaluations."""
     import numpy as np
 
     if axis == "iteration":
         return iterations
-    rows = [*_beginnings(told.course), *told.rows]
-    known = [(row["iteration"], place) for row in rows if (place := place_of(row, axis, told.course)) is not None]
-    at, places = np.array(sorted(known), dtype=np.float64).reshape(-1, 2).T
-    return straight(iterations, at, places)
+    rows = [*_stage_starts(evaluated.cost), *evaluated.rows]
+    known = [(row["iteration"], at) for row in rows if (at := axis_value(row, axis, evaluated.cost)) is not None]
+    known_x, known_y = np.array(sorted(known), dtype=np.float64).reshape(-1, 2).T
+    return interpolate_and_extend(iterations, known_x, known_y)
 
 
-def _beginnings(course: Course) -> Sequence[dict[str, Any]]:
-    """Where the first stage that the run entered itself begins: an evaluation of nothing."""
-    stages = course.stages[-1:] if course.shared else course.stages[:1]
+def _stage_starts(cost: TrainingCost) -> Sequence[dict[str, Any]]:
+    """Return a row for the start of the first stage that the run trained itself."""
+    stages = cost.stages[-1:] if cost.shared else cost.stages[:1]
     return [
         {"stage": one.name, "iteration": one.iteration, "epoch": one.epoch, "adaptation_epoch": None, "seconds": 0.0}
         for one in stages

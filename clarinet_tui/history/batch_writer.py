@@ -6,19 +6,19 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.history import rollups
-from clarinet_tui.history.journal_batches import NUMBER, Batch, Said
-from clarinet_tui.history.run_summary import summarise
-from clarinet_tui.history.schema import EVALUATION_METRICS
+from clarinet_tui.history.journal_batches import NUMBER, Batch, EventRow
+from clarinet_tui.history.run_summary import update_run_row
+from clarinet_tui.history.schema import EVALUATION_COLUMNS
 
-_INSERT_EVALUATION = f"INSERT OR REPLACE INTO evaluations VALUES ({', '.join('?' * (9 + len(EVALUATION_METRICS)))})"
+_INSERT_EVALUATION = f"INSERT OR REPLACE INTO evaluations VALUES ({', '.join('?' * (9 + len(EVALUATION_COLUMNS)))})"
 
 
-def record(connection: sqlite3.Connection, run: str, batch: Batch, facts: dict[str, Any]) -> None:
+def write_batch(connection: sqlite3.Connection, run: str, batch: Batch, facts: dict[str, Any]) -> None:
     """`facts` are what the run's directory tells beside its journal."""
     metrics: set[str] = set()
-    if batch.cut is not None:
-        metrics |= _supersede(connection, run, batch.cut)
-    for position in batch.beginnings:
+    if batch.superseded_after is not None:
+        metrics |= _supersede(connection, run, batch.superseded_after)
+    for position in batch.attempt_starts:
         connection.execute(
             "DELETE FROM events WHERE run = ? AND event = 'damaged' AND json_extract(fields, '$.end') = ?",
             (run, position),
@@ -31,7 +31,7 @@ def record(connection: sqlite3.Connection, run: str, batch: Batch, facts: dict[s
         [_event_row(run, said) for said in batch.events],
     )
     _roll_up(connection, run, batch, metrics)
-    summarise(connection, run, batch, facts)
+    update_run_row(connection, run, batch, facts)
 
 
 def _supersede(connection: sqlite3.Connection, run: str, beyond: int) -> set[str]:
@@ -44,7 +44,7 @@ def _supersede(connection: sqlite3.Connection, run: str, beyond: int) -> set[str
     return rollups.cut(connection, run, beyond)
 
 
-def _event_row(run: str, said: Said) -> tuple[Any, ...]:
+def _event_row(run: str, said: EventRow) -> tuple[Any, ...]:
     return (
         run,
         said.position,
@@ -60,9 +60,9 @@ def _event_row(run: str, said: Said) -> tuple[Any, ...]:
 
 def _roll_up(connection: sqlite3.Connection, run: str, batch: Batch, metrics: set[str]) -> None:
     touched = [row[1] for _, rows in batch.iterations for row in rows]
-    if batch.cut is not None:
-        touched.append(batch.cut + 1)
-    for shape in batch.shapes.values():
+    if batch.superseded_after is not None:
+        touched.append(batch.superseded_after + 1)
+    for shape in batch.layouts.values():
         metrics.update(shape.metrics)
     if touched:
         rollups.rebuild(connection, run, min(touched), max(touched), metrics)

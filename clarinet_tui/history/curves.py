@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.rollups import LEVELS, size_of
-from clarinet_tui.history.schema import EVALUATION_METRICS, ITERATION_METRICS
+from clarinet_tui.history.rollups import LEVELS, bucket_size
+from clarinet_tui.history.schema import EVALUATION_COLUMNS, ITERATION_COLUMNS
+from core.metrics import METRICS, level_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,22 +35,22 @@ class Series:
     """How many values of the column are not finite."""
 
 
-def series(
+def read_series(
     db: Database, run_id: str, metric: str, *, start: int | None = None, stop: int | None = None, width: int = 200
 ) -> Series:
     """Iterations from `start` to before `stop`, in at most `width` columns; evaluations are given point by point."""
-    if metric in EVALUATION_METRICS:
+    if level_of(metric) == "evaluation":
         return _points(db, run_id, metric, start, stop)
     first, last = _extent(db, run_id)
     first, last = max(first, start if start is not None else first), min(last, (stop - 1) if stop is not None else last)
     if last < first:
         return _columns([], 0, 1.0)
     span = (last - first + 1) / max(1, width)
-    level = max(level for level in range(LEVELS + 1) if size_of(level) <= max(1.0, span))
+    level = max(level for level in range(LEVELS + 1) if bucket_size(level) <= max(1.0, span))
     return _columns(_cover(db, run_id, metric, first, last + 1, level), first, max(1.0, span))
 
 
-def metrics_of(db: Database, run_id: str) -> list[str]:
+def list_metrics(db: Database, run_id: str) -> list[str]:
     """Names of all that `series` can draw of the run: of iterations first, known ones before those of plug-ins."""
     rows = db.rows(
         """WITH RECURSIVE names(name) AS (
@@ -60,10 +61,13 @@ def metrics_of(db: Database, run_id: str) -> list[str]:
         {"run": run_id},
     )
     found = {row["name"] for row in rows}
-    known = [name for name in ITERATION_METRICS if name in found]
-    counts = ", ".join(f"count({name}) + total(other ->> '{name}' IS NOT NULL)" for name in EVALUATION_METRICS)
+    known = [name for name in ITERATION_COLUMNS if name in found]
+    evaluation_metrics = [name for name, metric in METRICS.items() if metric.level == "evaluation"]
+    counts = ", ".join(
+        f"count({_evaluation_column(name)}) + total(other ->> '{name}' IS NOT NULL)" for name in evaluation_metrics
+    )
     evaluated = db.row(f"SELECT {counts} FROM evaluations WHERE run = ?", (run_id,))
-    measured = [name for name, count in zip(EVALUATION_METRICS, evaluated or (), strict=False) if count]
+    measured = [name for name, count in zip(evaluation_metrics, evaluated or (), strict=False) if count]
     return known + sorted(found - set(known)) + measured
 
 
@@ -83,7 +87,7 @@ def _cover(db: Database, run: str, metric: str, start: int, stop: int, level: in
 
     if level == 0:
         return _raw(db, run, metric, start, stop)
-    size = size_of(level)
+    size = bucket_size(level)
     first, last = -(-start // size), stop // size
     if first >= last:
         return _cover(db, run, metric, start, stop, level - 1)
@@ -103,7 +107,7 @@ def _raw(db: Database, run: str, metric: str, start: int, stop: int) -> "Buckets
     """The iterations themselves. What is not in the metric's column may be among the others."""
     import numpy as np
 
-    column = f'"{metric}"' if metric in ITERATION_METRICS else "NULL"
+    column = f'"{metric}"' if metric in ITERATION_COLUMNS else "NULL"
     rows = db.tuples(
         f"""SELECT iteration, {column} AS value, other FROM iterations
         WHERE run = ? AND iteration >= ? AND iteration < ? AND (value IS NOT NULL OR other IS NOT NULL)""",
@@ -146,15 +150,20 @@ def _columns(buckets: "Buckets", first: int, span: float) -> Series:
     )
 
 
+def _evaluation_column(metric: str) -> str:
+    return f'"{metric}"' if metric in EVALUATION_COLUMNS else "NULL"
+
+
 def _points(db: Database, run: str, metric: str, start: int | None, stop: int | None) -> Series:
     import numpy as np
 
     rows: list[Any] = db.rows(
-        f"""SELECT iteration, {metric} AS value, other ->> '{metric}' AS missing FROM evaluations
-        WHERE run = ? AND iteration >= ? AND iteration < ? AND (value IS NOT NULL OR missing IS NOT NULL)
+        f"""SELECT iteration, {_evaluation_column(metric)} AS value, other ->> '{metric}' AS elsewhere FROM evaluations
+        WHERE run = ? AND iteration >= ? AND iteration < ? AND (value IS NOT NULL OR elsewhere IS NOT NULL)
         ORDER BY iteration, epoch""",
         (run, start if start is not None else 0, stop if stop is not None else 2**62),
     )
     x = np.array([row["iteration"] for row in rows], dtype=float)
-    value = np.array([row["value"] for row in rows], dtype=float)
+    numbers = (row["elsewhere"] if row["value"] is None else row["value"] for row in rows)
+    value = np.array([one if isinstance(one, float | int) else None for one in numbers], dtype=float)
     return Series(x, value, value, value, np.isnan(value).astype(np.int64))

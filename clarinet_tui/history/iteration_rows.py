@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.history.schema import EVALUATION_METRICS, ITERATION_METRICS
-from clarinet_tui.runs.journal_format import FIXED
-from clarinet_tui.runs.journal_reader import number
+from clarinet_tui.history.schema import EVALUATION_COLUMNS, ITERATION_COLUMNS
+from clarinet_tui.runs.journal_format import FIXED_COLUMNS
+from clarinet_tui.runs.journal_reader import parse_number
+from core.metrics import level_of
 
 IterationRow = tuple[Any, ...]
 """run, iteration, epoch, adaptation_epoch, stage, seconds, the shape's known metrics, other"""
@@ -24,14 +25,14 @@ def _whole(value: Any) -> bool:
     return type(value) is int and -LARGEST < value < LARGEST
 
 
-class RowShape:
+class RowLayout:
     """How the values under one line of column names go into the table."""
 
     def __init__(self, run: str, names: tuple[str, ...]) -> None:
         self._run = run
         self._names = names
-        self._readable = names[:5] == FIXED and len(set(names)) == len(names)
-        self._known = [place for place, name in enumerate(names) if place < 5 or name in ITERATION_METRICS]
+        self._readable = names[:5] == FIXED_COLUMNS and len(set(names)) == len(names)
+        self._known = [place for place, name in enumerate(names) if place < 5 or name in ITERATION_COLUMNS]
         self._all_known = len(self._known) == len(names)
         columns = ", ".join(f'"{names[place]}"' for place in self._known)
         places = ", ".join("?" * (len(self._known) + 2))
@@ -58,12 +59,12 @@ class RowShape:
             value = values[place]
             if value is None:
                 continue
-            known = number(value)
+            known = parse_number(value)
             if not isinstance(known, float | int):
                 return None
             if not is_finite(known):
                 values[place] = None
-            if place > 4 and (values[place] is None or name not in ITERATION_METRICS):
+            if place > 4 and (values[place] is None or name not in ITERATION_COLUMNS):
                 other[name] = value
         told = msgspec.json.encode(other).decode() if other else None
         return (self._run, *(values[place] for place in self._known), told)
@@ -75,12 +76,15 @@ def evaluation_row(run: str, fields: dict[str, Any]) -> EvaluationRow | None:
         return None
     other: dict[str, Any] = {}
     values: list[Any] = []
-    for name in ("seconds", "time", *EVALUATION_METRICS):
-        known = number(fields.get(name))
+    for name in ("seconds", "time", *EVALUATION_COLUMNS):
+        known = parse_number(fields.get(name))
         if isinstance(known, float | int) and not is_finite(known):
             other[name] = fields[name]
             known = None
         values.append(known if isinstance(known, float | int) else None)
+    for name in fields.keys() - set(EVALUATION_COLUMNS):
+        if level_of(name) == "evaluation" and isinstance(parse_number(fields[name]), float | int):
+            other[name] = fields[name]
     whole = [fields[name] if _whole(fields.get(name)) else None for name in ("epoch", "adaptation_epoch")]
     confusion = fields.get("confusion")
     return (

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.history.schema import ITERATION_METRICS
+from clarinet_tui.history.schema import ITERATION_COLUMNS
 
 BASE = 32
 RATIO = 16
@@ -22,7 +22,7 @@ INSERT = "INSERT OR REPLACE INTO rollups (run, metric, level, bucket, low, high,
 Rollup = tuple[float | None, float | None, float, int, int]
 
 
-def size_of(level: int) -> int:
+def bucket_size(level: int) -> int:
     """How many iterations a bucket holds; level 0 is the iterations themselves."""
     return BASE * RATIO ** (level - 1) if level else 1
 
@@ -49,7 +49,7 @@ def cut(connection: sqlite3.Connection, run: str, beyond: int) -> set[str]:
         for level in range(1, LEVELS + 1):
             connection.execute(
                 "DELETE FROM rollups WHERE run = ? AND metric = ? AND level = ? AND bucket >= ?",
-                (run, metric, level, (beyond + 1) // size_of(level)),
+                (run, metric, level, (beyond + 1) // bucket_size(level)),
             )
     return metrics
 
@@ -58,7 +58,7 @@ def _lowest_level(
     connection: sqlite3.Connection, run: str, start: int, stop: int, names: set[str]
 ) -> Iterator[tuple[Any, ...]]:
     """From the iterations, read once for all metrics."""
-    known = [name for name in ITERATION_METRICS if name in names]
+    known = [name for name in ITERATION_COLUMNS if name in names]
     columns = "".join(f', "{name}"' for name in known)
     cursor = connection.cursor()
     cursor.row_factory = None

@@ -5,15 +5,16 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.history.alarms import EVENTS, open_alarms
-from clarinet_tui.history.journal_batches import NUMBER, Batch, Said
-from clarinet_tui.runs.journal_reader import BEGINNINGS
+from clarinet_tui.history.alarms import EVENTS, find_open_alarms
+from clarinet_tui.history.journal_batches import NUMBER, Batch, EventRow
+from clarinet_tui.history.schema import EVALUATION_COLUMNS, RUN
+from clarinet_tui.runs.journal_reader import ATTEMPT_STARTS
+from clarinet_tui.runs.state import FINAL_EVENTS
 
-ENDS = frozenset({"finished", "failed", "stopped"})
-SAY_OF_ALARMS = BEGINNINGS | {"alarm"}
+SAY_OF_ALARMS = ATTEMPT_STARTS | {"alarm"}
 
 
-def summarise(connection: sqlite3.Connection, run: str, batch: Batch, beside: dict[str, Any]) -> None:
+def update_run_row(connection: sqlite3.Connection, run: str, batch: Batch, beside: dict[str, Any]) -> None:
     """What speaks is alive: the state becomes what the journal says."""
     said = connection.execute("SELECT said FROM runs WHERE id = ?", (run,)).fetchone()[0]
     facts: dict[str, Any] = {"said": "running" if said == "queued" else said}
@@ -27,19 +28,19 @@ def summarise(connection: sqlite3.Connection, run: str, batch: Batch, beside: di
     connection.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*facts.values(), run))
 
 
-def _told(said: Said) -> dict[str, Any]:
+def _told(said: EventRow) -> dict[str, Any]:
     """What one event says about the run as a whole."""
     if said.event == "started":
         return {"said": "running", "ended": None, "error": None} | _sizes(said)
     if said.event == "resumed":
         return {"said": "running", "ended": None, "error": None}
-    if said.event in ENDS:
+    if said.event in FINAL_EVENTS:
         error = said.get("message", str) if said.event == "failed" else None
         return {"said": said.event, "ended": said.get("time", NUMBER), "error": error}
     return {}
 
 
-def _sizes(said: Said) -> dict[str, Any]:
+def _sizes(said: EventRow) -> dict[str, Any]:
     kinds: dict[str, Any] = {"method": str, "task": str, "seed": int, "device": str, "label_hash": str}
     kinds |= {"epochs_total": int, "iterations_total": int}
     told = {name: said.get(name, kind) for name, kind in kinds.items()}
@@ -62,7 +63,7 @@ def _times(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
 
 def _alarms(connection: sqlite3.Connection, run: str) -> str | None:
     said = (msgspec.json.decode(row["fields"]) for row in connection.execute(EVENTS, (run,)))
-    kinds = [alarm.kind for alarm in open_alarms(said)]
+    kinds = [alarm.kind for alarm in find_open_alarms(said)]
     return msgspec.json.encode(kinds).decode() if kinds else None
 
 
@@ -83,7 +84,7 @@ def _place(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
 
 def _knowledge(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
     """The last evaluation; pseudo-labels may be known before one."""
-    found: dict[str, Any] = dict.fromkeys(("target_accuracy", "source_accuracy", "pseudo_label_accuracy"))
+    found: dict[str, Any] = dict.fromkeys(name for name in EVALUATION_COLUMNS if name in RUN)
     last = connection.execute(
         f"SELECT {', '.join(found)} FROM evaluations WHERE run = ? ORDER BY iteration DESC, epoch DESC LIMIT 1", (run,)
     ).fetchone()

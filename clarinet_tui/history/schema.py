@@ -10,7 +10,7 @@ SET = "clarinet"
 MIGRATIONS = ("0001", "0002")
 """In order. A database that has others was made by a newer program."""
 
-ITERATION_METRICS = (
+ITERATION_COLUMNS = (
     "complementary_loss",
     "least_class_loss",
     "ascended",
@@ -24,8 +24,7 @@ ITERATION_METRICS = (
     "discriminator_rate",
     "samples_per_second",
 )
-"""Metrics with a column of their own; any other lives in the column `other` until a migration gives it one."""
-EVALUATION_METRICS = (
+EVALUATION_COLUMNS = (
     "target_accuracy",
     "source_accuracy",
     "pseudo_label_accuracy",
@@ -35,6 +34,7 @@ EVALUATION_METRICS = (
     "target_entropy",
     "target_information",
 )
+"""Metrics with a column, frozen with migration 0001; any other metric is stored in the column `other`."""
 RUN: dict[str, Any] = {
     "id": str,
     "state": str,
@@ -115,7 +115,7 @@ def _create_events(db: "Tables") -> None:
 
 def _create_evaluations(db: "Tables") -> None:
     columns: dict[str, Any] = {"run": str, "iteration": int, "epoch": int, "adaptation_epoch": int, "stage": str}
-    columns |= {"seconds": float, "time": float} | dict.fromkeys(EVALUATION_METRICS, float)
+    columns |= {"seconds": float, "time": float} | dict.fromkeys(EVALUATION_COLUMNS, float)
     columns |= {"confusion": str, "other": str}
     db.table("evaluations").create(columns, pk=("run", "iteration", "stage"), foreign_keys=_of_a_run("evaluations"))
 
@@ -125,7 +125,7 @@ def _create_iterations(db: "Tables") -> None:
 
     `other` is a JSON object of plug-ins' metrics, and of the known ones that are not finite.
     """
-    metrics = ", ".join(f'"{name}" REAL' for name in ITERATION_METRICS)
+    metrics = ", ".join(f'"{name}" REAL' for name in ITERATION_COLUMNS)
     db.execute(
         f"""CREATE TABLE iterations (
             run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE, iteration INTEGER NOT NULL, epoch INTEGER,

@@ -15,9 +15,10 @@ from core.events import (
     Stepped,
     Stopped,
 )
+from core.metrics import shown_in
 
 
-def sentence(event: Event, iterations_total: int, run_id: str) -> str | None:
+def describe_event(event: Event, iterations_total: int, run_id: str) -> str | None:
     """An event in words, which may quote anything and steer no terminal."""
     said = _said(event, iterations_total, run_id)
     return None if said is None else "\n".join(printable(line) for line in said.split("\n"))
@@ -34,11 +35,14 @@ def _said(event: Event, iterations_total: int, run_id: str) -> str | None:
         case StageStarted():
             return f"stage {event.index}: {event.stage}"
         case Stepped():
-            known = ("complementary_loss", "classification_loss", "adversarial_loss", "mmd")
-            losses = ", ".join(f"{n.replace('_', ' ')} {event.measured[n]:.3f}" for n in known if n in event.measured)
+            losses = ", ".join(
+                f"{name.replace('_', ' ')} {event.measured[name]:.3f}"
+                for name in shown_in("log")
+                if name in event.measured
+            )
             return f"iteration {event.iteration} of {iterations_total or '?'}, epoch {event.epoch}: {losses}"
         case Evaluated():
-            return f"epoch {event.epoch}: {accuracies(event.target_accuracy, event.source_accuracy)}"
+            return f"epoch {event.epoch}: {format_accuracies(event.target_accuracy, event.source_accuracy)}"
         case PseudoLabelled():
             right = "" if event.accuracy is None else f", {event.accuracy:.2f} % of them right"
             source = f" of run {event.origin}" if event.origin else " given" if event.given else ""
@@ -54,11 +58,11 @@ def _said(event: Event, iterations_total: int, run_id: str) -> str | None:
         case Failed():
             return f"failed: {event.message}" + "".join(f"\n  at {frame}" for frame in event.frames)
         case Finished():
-            result = accuracies(event.target_accuracy, event.source_accuracy)
+            result = format_accuracies(event.target_accuracy, event.source_accuracy)
             return f"finished after {event.seconds:.0f} s: {result}"
     return None
 
 
-def accuracies(target: float | None, source: float | None) -> str:
+def format_accuracies(target: float | None, source: float | None) -> str:
     known = [f"{name} {value:.2f} %" for name, value in (("target", target), ("source", source)) if value is not None]
     return ", ".join(known) or "no labels to measure with"

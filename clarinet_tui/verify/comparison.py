@@ -7,23 +7,22 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.runs.journal_reader import number
+from clarinet_tui.runs.journal_reader import parse_number
+from core.metrics import is_reproducible
 
-UNREPEATABLE = frozenset({"samples_per_second"})
-"""What a clock measures."""
 PLACE = frozenset({"run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds"})
 PACKAGES = ("clarinet-tui", "torch", "torchvision", "numpy", "scikit-learn", "pillow")
 """Those that can change the numbers."""
 
 
-class Repetition(msgspec.Struct, kw_only=True):
+class Replay(msgspec.Struct, kw_only=True):
     """What was measured the second time, and with what."""
 
     label_hash: str
     pseudo_label_hash: str
     iterations: dict[int, Mapping[str, float | str]]
     """Metrics by iteration; not-a-number and the infinities may be text."""
-    surroundings: dict[str, str]
+    environment: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Comparison:
         return all(one.size <= tolerance for one in self.differences)
 
 
-def compare(recorded: Iterable[Mapping[str, Any]], again: Mapping[int, Mapping[str, float | str]]) -> Comparison:
+def compare_iterations(recorded: Iterable[Mapping[str, Any]], again: Mapping[int, Mapping[str, float | str]]) -> Comparison:
     """Every metric of every recorded iteration with the same one of the repetition."""
     iterations: list[int] = []
     differences: list[Difference] = []
@@ -67,9 +66,9 @@ def compare(recorded: Iterable[Mapping[str, Any]], again: Mapping[int, Mapping[s
     for row in recorded:
         iteration: int = row["iteration"]
         iterations.append(iteration)
-        before = {name: value for name, value in row.items() if name not in PLACE | UNREPEATABLE}
+        before = {name: value for name, value in row.items() if name not in PLACE and is_reproducible(name)}
         now = {
-            name: _as_recorded(value) for name, value in again.get(iteration, {}).items() if name not in UNREPEATABLE
+            name: _as_recorded(value) for name, value in again.get(iteration, {}).items() if is_reproducible(name)
         }
         for name in before.keys() | now.keys():
             numbers += 1
@@ -82,7 +81,7 @@ def compare(recorded: Iterable[Mapping[str, Any]], again: Mapping[int, Mapping[s
 
 def _as_recorded(value: float | str) -> float:
     """The journal has nine digits, which are enough for every float32."""
-    known = float(number(value))
+    known = float(parse_number(value))
     return float(f"{known:.9g}")
 
 
@@ -92,7 +91,7 @@ def _same(recorded: float | None, now: float | None) -> bool:
     return recorded == now or (math.isnan(recorded) and math.isnan(now))
 
 
-def other_surroundings(
+def environment_differences(
     environment: Mapping[str, Any], threads: int, now: Mapping[str, str]
 ) -> dict[str, tuple[str, str]]:
     """What is not as it was: by name, as recorded and as it is here. What was not recorded is left out."""

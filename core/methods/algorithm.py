@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from core.config import RunConfig
-from core.errors import InputError
-from core.methods.registry import StageSpec, told
+from core.errors import InputError, describe_error
+from core.methods.registry import StageSpec
 from core.networks import Classifier, Discriminator, build_classifier, build_discriminator, use_generator
 from core.random_streams import stream
 from core.training.plan import StagePlan
@@ -178,7 +178,9 @@ def load_algorithm(stage: StageSpec) -> type[Algorithm]:
     try:
         loaded: type[Algorithm] = getattr(importlib.import_module(module), name)
     except Exception as error:  # the module of a plug-in may raise anything
-        raise InputError(f"stage {stage.name}: {stage.algorithm} cannot be imported ({told(error)})") from error
+        raise InputError(
+            f"stage {stage.name}: {stage.algorithm} cannot be imported ({describe_error(error)})"
+        ) from error
     return loaded
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
-from core.errors import InputError
+from core.errors import InputError, describe_error
 from core.presets import Family
 
 ENTRY_POINTS = "clarinet.methods"
@@ -105,17 +105,15 @@ def methods() -> Mapping[str, MethodSpec]:
         try:
             spec = point.load()
         except Exception as error:  # a plug-in may raise anything
-            raise InputError(f"plug-in {point.name} ({point.value}): cannot be imported ({told(error)})") from error
+            raise InputError(
+                f"plug-in {point.name} ({point.value}): cannot be imported ({describe_error(error)})"
+            ) from error
         if not isinstance(spec, MethodSpec):
             raise InputError(f"plug-in {point.name} ({point.value}): expected a MethodSpec, got {type(spec).__name__}")
         if spec.name in found:
             raise InputError(f"plug-in {point.name} ({point.value}): there is a method {spec.name} already")
         found[spec.name] = spec
     return found
-
-
-def told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def find_method(name: str) -> MethodSpec:

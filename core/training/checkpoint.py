@@ -1,6 +1,5 @@
 """The whole state of a run on disk: written atomically, the one before kept, never run as code."""
 
-import errno
 import io
 import os
 import pickle
@@ -17,9 +16,6 @@ from core.errors import InputError
 NAME = "checkpoint.pt"
 PREVIOUS = "checkpoint.previous.pt"
 FORMAT = 1
-
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""What a full disk says: it may pass."""
 
 
 def save(folder: Path, config: RunConfig, state: dict[str, Any]) -> Path:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.data.task_data import TaskData
-from core.errors import InputError
+from core.errors import DISK_FULL, InputError
 from core.events import (
     Checkpointed,
     Evaluated,
     Event,
     Failed,
+    FailureKind,
     Finished,
     Noticed,
     PseudoLabelled,
@@ -31,13 +32,12 @@ from core.events import (
 from core.methods import find_method
 from core.methods.algorithm import Algorithm, Problem, load_algorithm
 from core.methods.registry import GAC
+from core.metrics import is_reproducible
 from core.training import checkpoint
 from core.training.device_data import gather, hash_labels
 from core.training.evaluate import agreement, evaluate_classifier, logits_of
 from core.training.metric_events import Meter, finite
 from core.training.plan import StagePlan, make_plan
-
-NOT_LOSSES = frozenset({"samples_per_second"})
 
 
 @dataclass(frozen=True)
@@ -267,8 +267,8 @@ class Session:
         yield Failed(
             iteration=event.iteration,
             message=f"iteration {event.iteration}: {named}; lower the rates, or set on_nan = continue",
-            kind="not finite",
-            terms={name: value for name, value in event.measured.items() if name not in NOT_LOSSES},
+            kind=FailureKind.NOT_FINITE,
+            terms={name: value for name, value in event.measured.items() if is_reproducible(name)},
             checkpoint=self._saved_path,
             seconds=self.seconds,
         )
@@ -347,7 +347,7 @@ class Session:
         try:
             path = self.save()
         except OSError as error:
-            if error.errno not in checkpoint.NO_ROOM:
+            if error.errno not in DISK_FULL:
                 raise
             self._saved = self.around.clock()  # the next one is due as always
             yield Noticed(message=f"there was no room for a checkpoint ({error.strerror}): make some", **at)

@@ -16,7 +16,6 @@ from core.config import RunConfig
 from core.data.task_data import TaskData
 from core.errors import InputError
 from core.events import (
-    METRICS,
     Evaluated,
     Event,
     Finished,
@@ -27,6 +26,7 @@ from core.events import (
     plain,
 )
 from core.methods import METHODS
+from core.metrics import METRICS
 from core.training.checkpoint import NAME, load
 from core.training.train import train
 from tests.support.tiny import repeatable, steps, tiny_config, tiny_data

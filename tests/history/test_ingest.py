@@ -11,27 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clarinet_tui.history import journal_batches as batches
-from clarinet_tui.history.ingest import forget, ingest_all, ingest_run, reindex
-from clarinet_tui.history.queries import evaluations, events, get_run, iterations
-from clarinet_tui.history.schema import EVALUATION_METRICS, ITERATION_METRICS
+from clarinet_tui.history.ingest import delete_run, ingest_all, ingest_run, reindex
+from clarinet_tui.history.queries import read_evaluations, read_events, get_run, read_iterations
 from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note
 from clarinet_tui.runs.environment import write_environment
-from core.events import METRICS, Evaluated, Event, Failed, Finished, Noticed, PseudoLabelled, StageStarted, Stopped
+from core.events import Event, Failed, Finished, Noticed, PseudoLabelled, StageStarted, Stopped
 from tests.support.events import evaluation, resumed, started, step
 from tests.support.histories import content, history, make_run, say
-
-
-def test_schema_knows_every_metric() -> None:
-    assert set(ITERATION_METRICS) == set(METRICS), "a new metric needs a migration"
-    told = set(Evaluated.__struct_fields__) - {
-        "seconds",
-        "iteration",
-        "epoch",
-        "adaptation_epoch",
-        "stage",
-        "confusion",
-    }
-    assert set(EVALUATION_METRICS) == told, "a new measurement needs a migration"
 
 
 def test_life_of_a_run(tmp_path: Path) -> None:
@@ -110,12 +96,12 @@ def test_not_a_number_is_kept(tmp_path: Path) -> None:
     row = db.rows("SELECT mmd, entropy, other FROM iterations WHERE iteration = 1")[0]
     assert (row["mmd"], row["entropy"]) == (None, None)
     assert msgspec.json.decode(row["other"]) == {"mmd": "nan", "entropy": "inf", "own": 3, "bad": "-inf"}
-    first, second = iterations(db, run.id)
+    first, second = read_iterations(db, run.id)
     assert math.isnan(first["mmd"])
     assert (first["bad"], first["own"], second["mmd"]) == (-math.inf, 3, 1)
     assert "entropy" not in second
-    assert [row["iteration"] for row in iterations(db, run.id, start=2, stop=3)] == [2]
-    (told,) = evaluations(db, run.id)
+    assert [row["iteration"] for row in read_iterations(db, run.id, start=2, stop=3)] == [2]
+    (told,) = read_evaluations(db, run.id)
     assert math.isnan(told["target_accuracy"])
     assert (told["target_loss"], told["confusion"]) == (math.inf, [[1, 2], [3, 4]])
     missing = {row["metric"]: row["missing"] for row in db.rows("SELECT * FROM rollups WHERE level = 4")}
@@ -191,7 +177,7 @@ def test_vanished_run_is_forgotten_and_an_exchanged_one_read_anew(tmp_path: Path
     ingest_all(db, tmp_path)
     assert [row["id"] for row in db.rows("SELECT id FROM runs")] == [run.id]
     assert [row["iteration"] for row in db.rows("SELECT iteration FROM iterations")] == [1]
-    forget(db, run.id)
+    delete_run(db, run.id)
     assert all(not rows for rows in content(db).values())
 
 
@@ -272,7 +258,7 @@ def test_any_pieces_give_the_same_history(sittings: Any, pieces: list[float], mo
         assert content(db) == grown
         rows = {row["iteration"]: row["mmd"] for row in db.rows("SELECT iteration, mmd FROM iterations")}
         assert rows == {at: None if math.isnan(value) else value for at, value in model.steps.items()}
-        told = {row["iteration"]: row["target_accuracy"] for row in evaluations(db, run.id)}
+        told = {row["iteration"]: row["target_accuracy"] for row in read_evaluations(db, run.id)}
         assert told.items() <= model.evaluations.items()
         db.close()
 
@@ -293,7 +279,7 @@ def test_notices_and_stops_are_events(tmp_path: Path) -> None:
     say(run, [started(), Noticed(iteration=1, message="\x1b[31mred"), Stopped(iteration=1)])
     db = history(tmp_path)
     ingest_run(db, run)
-    told = [(event["event"], event.get("message"), event["superseded"]) for event in events(db, run.id)]
+    told = [(event["event"], event.get("message"), event["superseded"]) for event in read_events(db, run.id)]
     assert told == [("started", None, False), ("notice", "\x1b[31mred", False), ("stopped", None, False)]
     row = get_run(db, run.id)
     assert row is not None

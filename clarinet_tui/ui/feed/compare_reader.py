@@ -10,31 +10,30 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.history.queries import RunRow, get_run, list_runs, metrics_of
+from clarinet_tui.history.queries import RunRow, get_run, list_runs, list_metrics
 from clarinet_tui.history.query_language import QueryError
-from clarinet_tui.history.schema import EVALUATION_METRICS
-from clarinet_tui.ui.snapshot.comparison import FAMILIES, MEASURES, Compared, ComparisonWanted, Part, parts_of
+from clarinet_tui.ui.snapshot.comparison import COMPARED_FAMILIES, MEASURES, ComparisonSnapshot, ComparisonRequest, TaskComparison, split_by_task
 from clarinet_tui.ui.snapshot.snapshot import QueryProblem
-from clarinet_tui.ui.snapshot.state_style import at_rest
+from core.metrics import level_of
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.bands import Curve
+    from clarinet_tui.evidence.bands import Points
     from clarinet_tui.evidence.comparison import Comparison
-    from clarinet_tui.evidence.run_records import Archive
-    from clarinet_tui.evidence.side_curves import SideCurves, Told
+    from clarinet_tui.evidence.run_records import RunRecords
+    from clarinet_tui.evidence.side_curves import RunEvaluations, SideCurves
     from clarinet_tui.history.database import Database
 
-COUNTED = "state:finished,running"
-NEWEST = 500
+COUNTED_STATES = "state:finished,running"
+MAX_SEARCHED = 500
 """So many runs are looked through for a task that has been run in one step and in two."""
-MOST_RUNS = 400
+MAX_RUNS = 400
 """More are not compared: a query that is not finished yet may match everything."""
-MOST = 2**31
+NO_LIMIT = 2**31
 NOTHING = "Nothing to compare yet: no task has runs of both families, finished or running."
 
 
 @dataclass(frozen=True)
-class _Meant:
+class _Selection:
     """The runs of a look, and how they were chosen."""
 
     rows: tuple[RunRow, ...] = ()
@@ -51,18 +50,18 @@ class CompareReader:
     """Belongs to the thread of its reader."""
 
     runs_dir: Path
-    _archive: Archive | None = None
-    _numbers: tuple[object, Comparison, tuple[Part, ...]] | None = None
-    _told: dict[str, tuple[RunRow, Told]] = field(default_factory=dict)
-    _curves: dict[tuple[object, ...], tuple[RunRow, Curve]] = field(default_factory=dict)
-    _last: tuple[object, Compared] | None = None
+    _archive: RunRecords | None = None
+    _comparison: tuple[object, Comparison, tuple[TaskComparison, ...]] | None = None
+    _costs: dict[str, tuple[RunRow, RunEvaluations]] = field(default_factory=dict)
+    _curves: dict[tuple[object, ...], tuple[RunRow, Points]] = field(default_factory=dict)
+    _last: tuple[object, ComparisonSnapshot] | None = None
 
-    def read(self, db: Database, wanted: ComparisonWanted) -> Compared:
-        meant = _meant(db, wanted)
-        seen = tuple(map(_unspoken, meant.rows)) if wanted.metric in EVALUATION_METRICS else meant.rows
+    def read(self, db: Database, wanted: ComparisonRequest) -> ComparisonSnapshot:
+        meant = _select(db, wanted)
+        seen = tuple(map(_epoch_state, meant.rows)) if level_of(wanted.metric) == "evaluation" else meant.rows
         stamp = (id(db), wanted, replace(meant, rows=seen))
         if self._last is None or self._last[0] != stamp:
-            self._last = (stamp, self._look(db, wanted, meant))
+            self._last = (stamp, self._read(db, wanted, meant))
         return self._last[1]
 
     def prepare(self) -> None:
@@ -74,12 +73,12 @@ class CompareReader:
         import clarinet_tui.ui.screens.compare  # noqa: F401
 
     def close(self) -> None:
-        self._archive = self._numbers = self._last = None
-        self._told.clear()
+        self._archive = self._comparison = self._last = None
+        self._costs.clear()
         self._curves.clear()
 
-    def _look(self, db: Database, wanted: ComparisonWanted, meant: _Meant) -> Compared:
-        looked = Compared(wanted, meant.sentence, meant.queries, meant.matches, meant.problems)
+    def _read(self, db: Database, wanted: ComparisonRequest, meant: _Selection) -> ComparisonSnapshot:
+        looked = ComparisonSnapshot(wanted, meant.sentence, meant.queries, meant.matches, meant.problems)
         if not meant.complete:
             return looked
         from core.errors import InputError
@@ -92,86 +91,86 @@ class CompareReader:
         if looked.part is None:
             return looked
         rows = {row.id: row for row in meant.rows}
-        known = {name for side in looked.part.sides for name in metrics_of(db, side.runs[0].run)}
+        known = {name for side in looked.part.sides for name in list_metrics(db, side.runs[0].run)}
         return replace(
             looked,
             curves=self._read_curves(db, wanted, looked.part, rows),
             measures=tuple(name for name in MEASURES if name in known),
         )
 
-    def _compare(self, db: Database, wanted: ComparisonWanted, meant: _Meant) -> tuple[Comparison, tuple[Part, ...]]:
+    def _compare(self, db: Database, wanted: ComparisonRequest, meant: _Selection) -> tuple[Comparison, tuple[TaskComparison, ...]]:
         from clarinet_tui.evidence.comparison import compare_queries, compare_runs
-        from clarinet_tui.evidence.run_records import Archive
+        from clarinet_tui.evidence.run_records import RunRecords
 
         if self._archive is None or self._archive.db is not db:
-            self._archive = Archive(db, self.runs_dir)
-        stamp = (id(db), meant.queries or wanted.runs, tuple(map(_unspoken, meant.rows)))
-        if self._numbers is None or self._numbers[0] != stamp:
+            self._archive = RunRecords(db, self.runs_dir)
+        stamp = (id(db), meant.queries or wanted.runs, tuple(map(_epoch_state, meant.rows)))
+        if self._comparison is None or self._comparison[0] != stamp:
             if meant.queries:
                 comparison = compare_queries(self._archive, *meant.queries)
             else:
                 comparison = compare_runs(self._archive, [row.id for row in meant.rows])
-            self._numbers = (stamp, comparison, parts_of(comparison))
-        return self._numbers[1:]
+            self._comparison = (stamp, comparison, split_by_task(comparison))
+        return self._comparison[1:]
 
     def _read_curves(
-        self, db: Database, wanted: ComparisonWanted, part: Part, rows: dict[str, RunRow]
+        self, db: Database, wanted: ComparisonRequest, part: TaskComparison, rows: dict[str, RunRow]
     ) -> dict[int, SideCurves]:
-        from clarinet_tui.evidence.side_curves import side_curves
+        from clarinet_tui.evidence.side_curves import make_side_curves
 
-        kept: dict[tuple[object, ...], tuple[RunRow, Curve]] = {}
+        kept: dict[tuple[object, ...], tuple[RunRow, Points]] = {}
         found = {}
         for number, side in enumerate(part.sides):
             curves = {}
             for row in (rows[fact.run] for fact in side.runs if fact.run in rows):
                 key = (row.id, wanted.metric, wanted.axis, wanted.width)
                 before = self._curves.get(key)
-                seen = _unspoken(row) if wanted.metric in EVALUATION_METRICS else row
+                seen = _epoch_state(row) if level_of(wanted.metric) == "evaluation" else row
                 kept[key] = before if before and before[0] == seen else (seen, self._curve(db, row, wanted))
                 curves[row.id] = kept[key][1]
-            found[number] = side_curves(side, curves, wanted.metric, wanted.axis)
+            found[number] = make_side_curves(side, curves, wanted.metric, wanted.axis)
         self._curves = kept
-        self._told = {run: told for run, told in self._told.items() if run in rows}
+        self._costs = {run: told for run, told in self._costs.items() if run in rows}
         return found
 
-    def _curve(self, db: Database, row: RunRow, wanted: ComparisonWanted) -> Curve:
-        from clarinet_tui.evidence.side_curves import curve_of, told_by
+    def _curve(self, db: Database, row: RunRow, wanted: ComparisonRequest) -> Points:
+        from clarinet_tui.evidence.side_curves import read_run_evaluations, run_curve
 
         assert self._archive is not None
-        known = self._told.get(row.id)
-        if known is None or known[0] != _unspoken(row):
-            known = self._told[row.id] = (_unspoken(row), told_by(db, self._archive.record(row)))
-        return curve_of(db, row.id, known[1], wanted.metric, wanted.axis, wanted.width)
+        known = self._costs.get(row.id)
+        if known is None or known[0] != _epoch_state(row):
+            known = self._costs[row.id] = (_epoch_state(row), read_run_evaluations(db, self._archive.record(row)))
+        return run_curve(db, row.id, known[1], wanted.metric, wanted.axis, wanted.width)
 
 
-def _unspoken(row: RunRow) -> RunRow:
+def _epoch_state(row: RunRow) -> RunRow:
     """The run without what changes with every iteration while it goes on, and without what people say of it."""
-    return replace(at_rest(row), tags=(), note="", alarms=())
+    return replace(row.without_progress(), tags=(), note="", alarms=())
 
 
-def _meant(db: Database, wanted: ComparisonWanted) -> _Meant:
+def _select(db: Database, wanted: ComparisonRequest) -> _Selection:
     if wanted.queries is not None:
-        return _by_queries(db, wanted.queries, "")
+        return _select_by_queries(db, wanted.queries, "")
     if wanted.runs:
-        return _by_hand(db, wanted.runs)
-    chosen = _usual(db)
-    return _by_queries(db, *chosen) if chosen else _Meant(sentence=NOTHING, complete=False)
+        return _select_by_id(db, wanted.runs)
+    chosen = _default_queries(db)
+    return _select_by_queries(db, *chosen) if chosen else _Selection(sentence=NOTHING, complete=False)
 
 
-def _by_hand(db: Database, runs: tuple[str, ...]) -> _Meant:
+def _select_by_id(db: Database, runs: tuple[str, ...]) -> _Selection:
     rows = tuple(row for run in runs if (row := get_run(db, run)))
     gone = len(runs) - len(rows)
     sentence = f"{len(rows)} runs, chosen by hand" + (f" ({gone} more are not in the history)" if gone else "")
-    return _Meant(rows, sentence, complete=bool(rows))
+    return _Selection(rows, sentence, complete=bool(rows))
 
 
-def _by_queries(db: Database, queries: tuple[str, str], sentence: str) -> _Meant:
+def _select_by_queries(db: Database, queries: tuple[str, str], sentence: str) -> _Selection:
     rows: list[RunRow] = []
     matches: list[int] = []
     problems: list[QueryProblem | None] = []
-    for query, family in zip(queries, FAMILIES, strict=True):
+    for query, family in zip(queries, COMPARED_FAMILIES, strict=True):
         try:
-            found = [row for row in list_runs(db, query, limit=MOST) if row.family == family]
+            found = [row for row in list_runs(db, query, limit=NO_LIMIT) if row.family == family]
         except QueryError as error:
             found = []
             problems.append(QueryProblem(error.message, error.position))
@@ -181,28 +180,28 @@ def _by_queries(db: Database, queries: tuple[str, str], sentence: str) -> _Meant
         matches.append(len(found))
     if not sentence:
         sentence = "Chosen by queries"
-        lacking = [family for family, count in zip(FAMILIES, matches, strict=True) if not count]
+        lacking = [family for family, count in zip(COMPARED_FAMILIES, matches, strict=True) if not count]
         if any(problems):
             sentence = "A query cannot be understood"
         elif lacking:
             sentence = f"No {' and no '.join(lacking)} run matches its query"
-    if len(rows) > MOST_RUNS:
-        sentence = f"{len(rows)} runs match, and at most {MOST_RUNS} are compared at once: say more of them"
-    complete = all(matches) and len(rows) <= MOST_RUNS
-    return _Meant(tuple(rows), sentence, queries, tuple(matches), tuple(problems), complete)
+    if len(rows) > MAX_RUNS:
+        sentence = f"{len(rows)} runs match, and at most {MAX_RUNS} are compared at once: say more of them"
+    complete = all(matches) and len(rows) <= MAX_RUNS
+    return _Selection(tuple(rows), sentence, queries, tuple(matches), tuple(problems), complete)
 
 
-def _usual(db: Database) -> tuple[tuple[str, str], str] | None:
+def _default_queries(db: Database) -> tuple[tuple[str, str], str] | None:
     """Without being told: all that count of the newest task and preset that both families have."""
     families: dict[tuple[str, str], set[str]] = {}
-    for row in list_runs(db, COUNTED, limit=NEWEST):
+    for row in list_runs(db, COUNTED_STATES, limit=MAX_SEARCHED):
         if row.task and row.preset:
             families.setdefault((row.task, row.preset), set()).add(row.family)
-    place = next((place for place, known in families.items() if known >= set(FAMILIES)), None)
+    place = next((place for place, known in families.items() if known >= set(COMPARED_FAMILIES)), None)
     if place is None:
         return None
     task, preset = map(_quoted, place)
-    query = f"task:{task} preset:{preset} {COUNTED}"
+    query = f"task:{task} preset:{preset} {COUNTED_STATES}"
     return (query, query), "All that are finished or running, of the newest task with both families"
 
 

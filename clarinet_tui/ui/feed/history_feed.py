@@ -14,28 +14,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
+from core.errors import describe_error
 
 if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
 
 FPS = 4.0
 """Snapshots a second, at most."""
-PATIENCE = 2.0
+RETRY_SECONDS = 2.0
 """Seconds after a failure until the history is tried again."""
-LOOK_AFTER = 2.0
+STATE_SECONDS = 2.0
 """Seconds between two looks at which processes live."""
-BREATH = 0.02
+PARTIAL_INTERVAL = 0.02
 """Seconds between two looks when the first was cut short."""
-FIRST = 1.0
+SHOWN_RUN_SECONDS = 1.0
 """Seconds that a run in view may take before the others get their turn."""
 PREPARE = 1.5
 """Seconds after the first look when there is time to load what only comparisons need."""
-LEISURE = 4.0
+REST_FACTOR = 4.0
 """Ingesting rests this many times as long as it worked, so that it never takes a core for itself."""
 
 
-class Feed:
+class HistoryFeed:
     """Give it `post`, which is called from another thread; say `want` for another view; `stop` ends it."""
 
     def __init__(
@@ -48,14 +49,14 @@ class Feed:
     ) -> None:
         self.runs_dir, self.database = runs_dir, database
         self._post, self.interval = post, interval
-        self._wanted = Wanted()
+        self._request = ViewRequest()
         self._wake, self._stopped = threading.Event(), threading.Event()
-        self._trouble = ""
-        self._opened, self._looked, self._caught_up = threading.Event(), threading.Event(), threading.Event()
+        self._ingest_error = ""
+        self._opened, self._read_once, self._ingested_once = threading.Event(), threading.Event(), threading.Event()
         """Whether the database was brought up to date, read once, and everything was ingested once."""
         self._threads = [
-            threading.Thread(target=self._read_often, name="feed", daemon=True),
-            threading.Thread(target=self._ingest_often, name="ingest", daemon=True),
+            threading.Thread(target=self._read_loop, name="feed", daemon=True),
+            threading.Thread(target=self._ingest_loop, name="ingest", daemon=True),
         ]
 
     def start(self) -> None:
@@ -70,74 +71,74 @@ class Feed:
             if thread.is_alive():
                 thread.join(timeout=1.0)
 
-    def want(self, wanted: Wanted) -> None:
+    def request(self, wanted: ViewRequest) -> None:
         """Another view: it is read at once."""
-        if wanted != self._wanted:
-            self._wanted = wanted
+        if wanted != self._request:
+            self._request = wanted
             self._wake.set()
 
-    def _read_often(self) -> None:
-        from clarinet_tui.ui.feed.history_reader import Reader
+    def _read_loop(self) -> None:
+        from clarinet_tui.ui.feed.history_reader import HistoryReader
 
-        reader = Reader(self.runs_dir, self.database)
+        reader = HistoryReader(self.runs_dir, self.database)
         said, posted, prepare_at = "", float("-inf"), time.monotonic() + PREPARE
         while not self._stopped.is_set():
             try:
-                snapshot = reader.look(self._wanted, settled=self._caught_up.is_set(), trouble=self._trouble)
+                snapshot = reader.read(self._request, settled=self._ingested_once.is_set(), trouble=self._ingest_error)
             except Exception as error:  # noqa: BLE001  whatever it is, the user reads it and the runs go on
                 reader.close()
                 if not self._opened.is_set():
-                    self._opened.wait(PATIENCE)  # it is being made or brought up to date
+                    self._opened.wait(RETRY_SECONDS)  # it is being made or brought up to date
                     continue
-                snapshot = Snapshot(problem=sentence(error)) if sentence(error) != said else None
-                self._stopped.wait(PATIENCE)
-            early = reader.cut_short and time.monotonic() - posted < self.interval
+                snapshot = Snapshot(problem=describe_error(error)) if describe_error(error) != said else None
+                self._stopped.wait(RETRY_SECONDS)
+            early = reader.is_partial and time.monotonic() - posted < self.interval
             if snapshot and not early and not self._stopped.is_set():
                 said, posted = snapshot.problem, time.monotonic()
                 self._post(snapshot)
-            self._looked.set()
-            if time.monotonic() > prepare_at and self._caught_up.is_set() and not reader.busy:
+            self._read_once.set()
+            if time.monotonic() > prepare_at and self._ingested_once.is_set() and not reader.has_more:
                 prepare_at = float("inf")
                 reader.prepare()
-            self._wake.wait(BREATH if reader.busy else self.interval)
+            self._wake.wait(PARTIAL_INTERVAL if reader.has_more else self.interval)
             self._wake.clear()
         reader.close()
 
-    def _ingest_often(self) -> None:
+    def _ingest_loop(self) -> None:
         """The first look at what is there already comes before the import of what ingesting needs."""
-        ingester = Ingester(self.runs_dir, self.database)
+        ingester = HistoryUpdater(self.runs_dir, self.database)
         while not self._stopped.is_set():
             began = time.monotonic()
             try:
                 ingester.open()
                 self._opened.set()
-                self._looked.wait(PATIENCE)
-                ingester.ingest(began, [wanted.run for wanted in self._wanted.curves])
-                self._trouble = ""
+                self._read_once.wait(RETRY_SECONDS)
+                ingester.ingest(began, [wanted.run for wanted in self._request.curves])
+                self._ingest_error = ""
             except Exception as error:  # noqa: BLE001  reading may still work
-                self._trouble = sentence(error)
+                self._ingest_error = describe_error(error)
                 self._opened.set()
-                self._stopped.wait(PATIENCE)
-            self._caught_up.set()
-            self._stopped.wait(max(self.interval, LEISURE * (time.monotonic() - began)))
+                self._stopped.wait(RETRY_SECONDS)
+            self._ingested_once.set()
+            self._stopped.wait(max(self.interval, REST_FACTOR * (time.monotonic() - began)))
         ingester.close()
 
 
 @dataclass
-class Ingester:
+class HistoryUpdater:
     """One thread's hand on the history: brings in what runs have written, and looks after those that are not over."""
 
     runs_dir: Path
     database: Path | None
     _db: Database | None = None
-    _looked_after: float = float("-inf")
+    _states_refreshed: float = float("-inf")
 
     def open(self) -> None:
         """Opens the database, or makes it, if there is a runs directory: looking at nothing creates nothing."""
         from clarinet_tui.history.database import Database
 
         if self._db:
-            self._db.renew()
+            self._db.reopen_if_replaced()
         elif self.runs_dir.is_dir():
             self._db = Database.open(self.runs_dir, self.database)
 
@@ -151,19 +152,12 @@ class Ingester:
             return
         for run in first:
             with suppress(OSError):
-                ingest_run(self._db, RunDirectory(self.runs_dir, run), limit_seconds=FIRST)
+                ingest_run(self._db, RunDirectory(self.runs_dir, run), limit_seconds=SHOWN_RUN_SECONDS)
         ingest_all(self._db, self.runs_dir)
-        if now - self._looked_after >= LOOK_AFTER:
+        if now - self._states_refreshed >= STATE_SECONDS:
             refresh_states(self._db, self.runs_dir)
-            self._looked_after = now
+            self._states_refreshed = now
 
     def close(self) -> None:
         if self._db:
             self._db.close()
-
-
-def sentence(error: Exception) -> str:
-    """What went wrong, in one sentence; our own errors already are one."""
-    from core.errors import InputError
-
-    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"

@@ -9,52 +9,52 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from clarinet_tui.ui.action_result import Outcome
-from clarinet_tui.ui.feed.history_feed import sentence
+from clarinet_tui.ui.action_result import ActionResult
 from clarinet_tui.ui.screens.view_screen import ViewScreen
+from core.errors import describe_error
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.actions import Acts
+    from clarinet_tui.ui.actions import RunActions
 
-Then = Callable[[Outcome], object]
-_in_turn = threading.Lock()
+Then = Callable[[ActionResult], object]
+_action_lock = threading.Lock()
 """Two keys in quick succession are two acts, not a race."""
 
 
-class WorkingScreen(ViewScreen):
+class ActionScreen(ViewScreen):
     """`work` does an act; `then` is called with its outcome when it is done, or could not be."""
 
     @dataclass
-    class Worked(Message):
+    class ActionDone(Message):
         """An act is done."""
 
-        outcome: Outcome
+        outcome: ActionResult
         then: Then | None
 
     @property
-    def acts(self) -> Acts:
-        return self.session.acts
+    def actions(self) -> RunActions:
+        return self.state.actions
 
-    def work(self, act: Callable[[], Outcome], then: Then | None = None) -> None:
+    def start_action(self, act: Callable[[], ActionResult], then: Then | None = None) -> None:
         def run() -> None:
             from core.errors import InputError  # not for the first paint: `core` brings all settings with it
 
-            with _in_turn:
+            with _action_lock:
                 try:
                     outcome = act()
                 except (InputError, OSError) as error:
-                    outcome = Outcome(problems=(sentence(error),))
-            self.post_message(self.Worked(outcome, then))
+                    outcome = ActionResult(errors=(describe_error(error),))
+            self.post_message(self.ActionDone(outcome, then))
 
         self.run_worker(run, thread=True, group="acts", exit_on_error=False)
 
-    def on_working_screen_worked(self, event: Worked) -> None:
+    def on_action_screen_action_done(self, event: ActionDone) -> None:
         outcome = event.outcome
-        if outcome.sentence:
-            self.notify(outcome.sentence, timeout=6, markup=False)
-        if outcome.problems:
-            self.notify("\n".join(outcome.problems), severity="error", timeout=10, markup=False)
-        self.session.look_again()
+        if outcome.message:
+            self.notify(outcome.message, timeout=6, markup=False)
+        if outcome.errors:
+            self.notify("\n".join(outcome.errors), severity="error", timeout=10, markup=False)
+        self.state.refresh_machine()
         if event.then:
             event.then(outcome)
 

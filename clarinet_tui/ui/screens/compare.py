@@ -11,27 +11,28 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from clarinet_tui.ui.app_state import MOST_OVERLAID
-from clarinet_tui.ui.palette_commands import Choice
+from clarinet_tui.text import format_task
+from clarinet_tui.ui.app_state import MAX_OVERLAID
+from clarinet_tui.ui.palette_commands import PaletteCommand
 from clarinet_tui.ui.screens.view_screen import ViewScreen
-from clarinet_tui.ui.snapshot.comparison import BANDS, EVALUATED, FAMILIES, MEASURES, BandName, ComparisonWanted
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, Wanted
-from clarinet_tui.ui.text.run_summary import said
-from clarinet_tui.ui.text.task_name import task_name
+from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_FAMILIES, MEASURES, BandName, ComparisonRequest
+from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
+from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.query_pair import QueryPair
-from clarinet_tui.ui.widgets.text_line import Words
+from clarinet_tui.ui.widgets.styled_text import StyledText
+from core.metrics import level_of
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.training_cost import Axis
-    from clarinet_tui.ui.snapshot.comparison import Compared
+    from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot
     from clarinet_tui.ui.widgets.compare_charts import CompareCharts
     from clarinet_tui.ui.widgets.difference_pane import ContrastPane
 
 AXES: tuple[Axis, ...] = ("epoch", "adaptation epoch", "samples", "device time", "iteration")
 PANES = ("both", "charts", "numbers")
 HINT = "In History, select runs with space and press c, or press / here and say which runs with two queries."
-LOW = 36
+MIN_ROWS_FOR_BOTH = 36
 """Rows below which there is room for the charts or the numbers, not for both."""
 NEED_NUMBERS = frozenset({"next", "scroll_pane", "watch", "copy"})
 
@@ -65,25 +66,25 @@ class CompareScreen(ViewScreen):
 
         yield self.top_bar()
         yield QueryPair(id="queries")
-        yield Words(id="choice")
-        yield Words(id="compare-hint")
+        yield StyledText(id="choice")
+        yield StyledText(id="compare-hint")
         with Vertical(id="compared"):
-            yield CompareCharts(self.session.chart_glyphs(), id="compare-charts")
-            yield Words(id="verdict")
+            yield CompareCharts(self.state.chart_glyphs(), id="compare-charts")
+            yield StyledText(id="verdict")
             yield ContrastPane(id="numbers")
         yield KeyFooter()
 
     def on_mount(self) -> None:
-        left = self.session.left
+        left = self.state.preferences
         self._axis: Axis = next((axis for axis in AXES if axis == left.compare_axis), "epoch")
         self._metric = next(iter(MEASURES))
-        self._compared: Compared | None = None
+        self._snapshot: ComparisonSnapshot | None = None
         self._charts.band = next((band for band in BANDS if band == left.compare_band), "std")
         self._charts.members = left.compare_members != "hidden"
         self._charts.overlaid = left.compare_layout == "over"
         self._pane = left.compare_pane if left.compare_pane in PANES else "both"
         self._arrange()
-        self._reveal(True)
+        self._show_panes(True)
         self._focus_pane()
 
     @property
@@ -98,80 +99,80 @@ class CompareScreen(ViewScreen):
 
         return self.query_one(ContrastPane)
 
-    def wanted(self) -> Wanted:
-        asked = ComparisonWanted(
-            runs=() if self.session.compared_queries else self.session.compared,
-            queries=self.session.compared_queries,
+    def make_request(self) -> ViewRequest:
+        asked = ComparisonRequest(
+            runs=() if self.state.compared_queries else self.state.compared_runs,
+            queries=self.state.compared_queries,
             metric=self._metric,
             axis=self._axis,
-            width=0 if self._metric in EVALUATED else self._charts.columns,
+            width=0 if level_of(self._metric) == "evaluation" else self._charts.columns,
             place=self._numbers.place,
         )
-        return Wanted(comparison=asked, words=self.query_one(QueryPair).typing)
+        return ViewRequest(comparison=asked, query_values=self.query_one(QueryPair).typing)
 
     def show(self, snapshot: Snapshot) -> None:
         compared = snapshot.comparison
         if compared is None:
-            if snapshot.settled and not snapshot.listing.all_runs:
-                self._say_nothing("Nothing to compare yet: there are no runs.")
-            self.ask()
+            if snapshot.is_ingested and not snapshot.listing.all_runs:
+                self._show_hint("Nothing to compare yet: there are no runs.")
+            self.send_request()
             return
-        self.query_one(QueryPair).show(compared.matches, compared.problems, snapshot.words)
-        if compared is not self._compared:
-            self._compared = compared
+        self.query_one(QueryPair).show(compared.matches, compared.problems, snapshot.query_values)
+        if compared is not self._snapshot:
+            self._snapshot = compared
             self._show_all(compared)
 
     def restyle(self) -> None:
-        self._compared = None
+        self._snapshot = None
         super().restyle()
 
-    def _show_all(self, compared: Compared) -> None:
+    def _show_all(self, compared: ComparisonSnapshot) -> None:
         if not compared.parts:
-            self._say_nothing(compared.sentence)
+            self._show_hint(compared.sentence)
             return
-        self._reveal(True)
-        self.query_one("#choice", Words).say(self._choice(compared))
+        self._show_panes(True)
+        self.query_one("#choice", StyledText).set_content(self._format_selection(compared))
         self._numbers.show(compared)
         self._redraw()
         if self.focused is None:
             self._focus_pane()
-        if self.wanted().comparison != compared.wanted:
-            self.ask()
+        if self.make_request().comparison != compared.request:
+            self.send_request()
 
-    def _reveal(self, found: bool) -> None:
+    def _show_panes(self, found: bool) -> None:
         self.query_one("#compared").display = self.query_one("#choice").display = found
         self.query_one("#compare-hint").display = not found
 
-    def _say_nothing(self, sentence: str) -> None:
-        self._reveal(False)
-        said_so = Content("\n\n").join([said((sentence, "strong")), said((HINT, ""))])
-        self.query_one("#compare-hint", Words).say(said_so)
+    def _show_hint(self, sentence: str) -> None:
+        self._show_panes(False)
+        said_so = Content("\n\n").join([styled((sentence, "strong")), styled((HINT, ""))])
+        self.query_one("#compare-hint", StyledText).set_content(said_so)
 
-    def _choice(self, compared: Compared) -> Content:
+    def _format_selection(self, compared: ComparisonSnapshot) -> Content:
         """What is compared, and why that."""
         runs = compared.comparison.runs if compared.comparison else ()
-        counts = [sum(run.family == family for run in runs) for family in FAMILIES]
-        words = " + ".join(f"{count} {family}" for count, family in zip(counts, FAMILIES, strict=True) if count)
+        counts = [sum(run.family == family for run in runs) for family in COMPARED_FAMILIES]
+        words = " + ".join(f"{count} {family}" for count, family in zip(counts, COMPARED_FAMILIES, strict=True) if count)
         place = compared.part.place if compared.part else ("?", None)
-        where = f"{task_name(place[0])} {place[1] or ''}".strip()
-        queries = "  ·  ".join(filter(None, dict.fromkeys(self.session.compared_queries or ())))
-        return said(
+        where = f"{format_task(place[0])} {place[1] or ''}".strip()
+        queries = "  ·  ".join(filter(None, dict.fromkeys(self.state.compared_queries or ())))
+        return styled(
             (f"{where}  ", "strong"), (f"{words} runs  ", ""), (f"{compared.sentence}  ", "muted"), (queries, "tag")
         )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "swap":
-            return len(self.session.compared) > 1 and self.session.compared_queries is None
-        return not (action in NEED_NUMBERS and not (self._compared and self._compared.parts))
+            return len(self.state.compared_runs) > 1 and self.state.compared_queries is None
+        return not (action in NEED_NUMBERS and not (self._snapshot and self._snapshot.parts))
 
     def _redraw(self) -> None:
-        if self._compared and self._compared.parts:
-            self._charts.show(self._compared, self._numbers.front)
-            self.query_one("#verdict", Words).say(self._numbers.verdict)
+        if self._snapshot and self._snapshot.parts:
+            self._charts.show(self._snapshot, self._numbers.front)
+            self.query_one("#verdict", StyledText).set_content(self._numbers.verdict)
 
     def _arrange(self) -> None:
         """Which panes are seen; where it is low, both is too much."""
-        pane = "charts" if self._pane == "both" and self.size.height < LOW else self._pane
+        pane = "charts" if self._pane == "both" and self.size.height < MIN_ROWS_FOR_BOTH else self._pane
         self.set_class(pane == "charts", "-charts")
         self.set_class(pane == "numbers", "-numbers")
 
@@ -179,13 +180,13 @@ class CompareScreen(ViewScreen):
         self._arrange()
 
     def action_page(self, step: int) -> None:
-        panes = PANES if self.size.height >= LOW else PANES[1:]
+        panes = PANES if self.size.height >= MIN_ROWS_FOR_BOTH else PANES[1:]
         now = self._pane if self._pane in panes else "charts"
         self._use_pane(panes[(panes.index(now) + step) % len(panes)])
 
     def _use_pane(self, pane: str) -> None:
         self._pane = pane
-        self.session.remember(compare_pane=pane)
+        self.state.save_preferences(compare_pane=pane)
         self._arrange()
         self._focus_pane()
 
@@ -200,17 +201,17 @@ class CompareScreen(ViewScreen):
 
     def _use_axis(self, axis: Axis) -> None:
         self._axis = axis
-        self.session.remember(compare_axis=axis)
-        self.ask()
+        self.state.save_preferences(compare_axis=axis)
+        self.send_request()
 
     def action_measure(self) -> None:
         """The next that these runs have."""
-        known = (self._compared.measures if self._compared else ()) or (self._metric,)
+        known = (self._snapshot.measures if self._snapshot else ()) or (self._metric,)
         self._use_measure(known[(known.index(self._metric) + 1) % len(known) if self._metric in known else 0])
 
     def _use_measure(self, metric: str) -> None:
         self._metric = metric
-        self.ask()
+        self.send_request()
 
     def action_band(self) -> None:
         names = list(BANDS)
@@ -218,67 +219,67 @@ class CompareScreen(ViewScreen):
 
     def _use_band(self, band: BandName) -> None:
         self._charts.band = band
-        self.session.remember(compare_band=band)
+        self.state.save_preferences(compare_band=band)
         self._redraw()
 
     def action_members(self) -> None:
         self._charts.members = not self._charts.members
-        self.session.remember(compare_members="shown" if self._charts.members else "hidden")
+        self.state.save_preferences(compare_members="shown" if self._charts.members else "hidden")
         self._redraw()
 
     def action_overlay(self) -> None:
         self._charts.overlaid = not self._charts.overlaid
-        self.session.remember(compare_layout="over" if self._charts.overlaid else "beside")
+        self.state.save_preferences(compare_layout="over" if self._charts.overlaid else "beside")
         self._redraw()
         self._charts.left.focus()
 
     def action_next(self, step: int) -> None:
         self._numbers.step(step)
         self._redraw()
-        self.ask()
+        self.send_request()
 
     def action_scroll_pane(self, lines: int) -> None:
         self._numbers.scroll(lines)
 
     def action_swap(self) -> None:
         """The left side becomes the last one."""
-        self.session.compared = self.session.compared[::-1]
-        self.ask()
+        self.state.compared_runs = self.state.compared_runs[::-1]
+        self.send_request()
 
     def action_watch(self) -> None:
         """The runs of the difference under the cursor, in the Live view."""
         contrast = self._numbers.contrast
         if contrast:
             runs = tuple(fact.run for side in (contrast.left, contrast.right) for fact in side.runs)
-            self.session.overlaid, self.session.watched = runs[:MOST_OVERLAID], runs[0]
+            self.state.overlaid_runs, self.state.live_run = runs[:MAX_OVERLAID], runs[0]
             self.app.switch_mode("live")
 
     def action_copy(self) -> None:
-        if self._compared:
-            self.app.copy_to_clipboard(self._compared.command)
-            self.notify(self._compared.command, title="Copied", timeout=6, markup=False)
+        if self._snapshot:
+            self.app.copy_to_clipboard(self._snapshot.command)
+            self.notify(self._snapshot.command, title="Copied", timeout=6, markup=False)
 
     async def action_choose(self) -> None:
         """Both query lines, with what is compared now."""
-        await self.query_one(QueryPair).open((self._compared.queries if self._compared else None) or ("", ""))
-        self.ask()
+        await self.query_one(QueryPair).open((self._snapshot.queries if self._snapshot else None) or ("", ""))
+        self.send_request()
 
     def on_query_pair_queries_changed(self, event: QueryPair.QueriesChanged) -> None:
-        self.session.compared, self.session.compared_queries = (), event.queries
-        self.ask()
+        self.state.compared_runs, self.state.compared_queries = (), event.queries
+        self.send_request()
 
     def on_query_pair_queries_left(self, event: QueryPair.QueriesLeft) -> None:
         if not event.kept:
-            self.session.compared_queries = None
+            self.state.compared_queries = None
         self._charts.left.focus()
-        self.ask()
+        self.send_request()
 
-    def choices(self) -> Iterable[Choice]:
+    def palette_commands(self) -> Iterable[PaletteCommand]:
         for axis in AXES:
-            yield Choice(f"X axis: {axis}", f"Align the runs by {axis}", partial(self._use_axis, axis))
+            yield PaletteCommand(f"X axis: {axis}", f"Align the runs by {axis}", partial(self._use_axis, axis))
         for band, name in BANDS.items():
-            yield Choice(f"Band: {name}", f"Around each mean: {name}", partial(self._use_band, band))
+            yield PaletteCommand(f"Band: {name}", f"Around each mean: {name}", partial(self._use_band, band))
         for metric, name in MEASURES.items():
-            yield Choice(f"Measure: {name}", f"Draw {name.lower()}", partial(self._use_measure, metric))
+            yield PaletteCommand(f"Measure: {name}", f"Draw {name.lower()}", partial(self._use_measure, metric))
         for pane in PANES:
-            yield Choice(f"Pane: {pane}", f"Show {pane}", partial(self._use_pane, pane))
+            yield PaletteCommand(f"Pane: {pane}", f"Show {pane}", partial(self._use_pane, pane))

@@ -7,62 +7,57 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clarinet_tui.chart.series import Line, Mark
+from clarinet_tui.chart.series import Line, VerticalMark
 from clarinet_tui.ui.snapshot.x_axes import AxisName
+from core.metrics import Metric, shown_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clarinet_tui.history.queries import RunRow, Series
-    from clarinet_tui.ui.snapshot.snapshot import Curves
+    from clarinet_tui.ui.snapshot.snapshot import RunCurves
 
-LOSSES = {
-    "complementary_loss": "complementary",
-    "classification_loss": "classification",
-    "adversarial_loss": "adversarial",
-    "mmd": "MMD",
-}
-ACCURACIES = {"target_accuracy": "target", "source_accuracy": "source", "pseudo_label_accuracy": "pseudo-labels"}
-"""Metrics and what their lines are called; their order is their place in the palette."""
+LOSSES = shown_in("loss chart")
+ACCURACIES = shown_in("accuracy chart")
 
 
-def lines_of(curves: Curves, names: dict[str, str], axis: AxisName = "iteration") -> tuple[Line, ...]:
+def make_lines(curves: RunCurves, metrics: dict[str, Metric], axis: AxisName = "iteration") -> tuple[Line, ...]:
     """The lines of those metrics that the run has."""
     lines = []
-    for slot, (metric, name) in enumerate(names.items()):
-        series = curves.series.get(metric)
+    for slot, metric in enumerate(metrics.values()):
+        series = curves.series.get(metric.name)
         if series is None or not len(series.x):
             continue
-        x = curves.pace.along(axis, np.asarray(series.x, dtype=np.float64))
-        lines.append(Line.envelope(name, x, series.low, series.high, series.mean, series.missing, slot=slot))
+        x = curves.axis_map.to_axis(axis, np.asarray(series.x, dtype=np.float64))
+        lines.append(Line.envelope(metric.label, x, series.low, series.high, series.mean, series.missing, slot=slot))
     return tuple(lines)
 
 
-def overlaid(runs: Sequence[Curves], metric: str, axis: AxisName, front: str) -> tuple[Line, ...]:
+def overlay_lines(runs: Sequence[RunCurves], metric: str, axis: AxisName, front: str) -> tuple[Line, ...]:
     """One metric of several runs: a colour and a marker for each; the run in front lies on top."""
     lines = []
     for slot, curves in enumerate(runs):
         series = curves.series.get(metric)
         if series is not None and len(series.x):
-            x = curves.pace.along(axis, np.asarray(series.x, dtype=np.float64))
-            lines.append((curves.run.id != front, Line.of(label(curves.run), x, series.mean, slot=slot)))
+            x = curves.axis_map.to_axis(axis, np.asarray(series.x, dtype=np.float64))
+            lines.append((curves.run.id != front, Line.through(run_label(curves.run), x, series.mean, slot=slot)))
     return tuple(line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
 
-def label(run: RunRow) -> str:
+def run_label(run: RunRow) -> str:
     """A run among others: id, method and seed."""
     return f"{run.id} {run.method or '?'} {'?' if run.seed is None else run.seed}"
 
 
-def marks_of(curves: Curves, axis: AxisName = "iteration") -> tuple[Mark, ...]:
+def make_stage_marks(curves: RunCurves, axis: AxisName = "iteration") -> tuple[VerticalMark, ...]:
     """Where each later stage of a run of several stages begins."""
-    places = curves.pace.along(axis, np.array([float(start) for start, _ in curves.stages]))
+    places = curves.axis_map.to_axis(axis, np.array([float(start) for start, _ in curves.stages]))
     return tuple(
-        Mark(float(place), stage) for place, (_, stage) in zip(places, curves.stages, strict=True) if np.isfinite(place)
+        VerticalMark(float(place), stage) for place, (_, stage) in zip(places, curves.stages, strict=True) if np.isfinite(place)
     )
 
 
-def detailed(overview: Series, detail: Series) -> Series:
+def insert_window(overview: Series, detail: Series) -> Series:
     """The overview, with more detail where the window is."""
     if not len(detail.x):
         return overview

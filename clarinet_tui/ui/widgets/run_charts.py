@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from clarinet_tui.chart.glyphs import Glyphs
-from clarinet_tui.chart.references import Behind
+from clarinet_tui.chart.glyphs import GlyphSet
+from clarinet_tui.chart.references import Reference
 from clarinet_tui.chart.series import Line, extent_of
-from clarinet_tui.chart.viewport import View
-from clarinet_tui.ui.error_guard import Guarded
-from clarinet_tui.ui.snapshot.curves import ACCURACIES, LOSSES, lines_of, marks_of, overlaid
-from clarinet_tui.ui.snapshot.snapshot import Curves, CurvesWanted
+from clarinet_tui.chart.viewport import Viewport
+from clarinet_tui.ui.error_guard import GuardedHandlers
+from clarinet_tui.ui.snapshot.curves import ACCURACIES, LOSSES, make_lines, make_stage_marks, overlay_lines
+from clarinet_tui.ui.snapshot.snapshot import RunCurves, CurvesRequest
 from clarinet_tui.ui.snapshot.x_axes import AXES, AxisName
 from clarinet_tui.ui.widgets.chart import Chart
+from core.metrics import Metric
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.references import Ghost
+    from clarinet_tui.ui.snapshot.references import References
 
 METRICS = (*LOSSES, *ACCURACIES)
 TITLES = {"loss": "Loss", "accuracy": "Accuracy %"}
@@ -26,7 +27,7 @@ WIDE, LOW = 100, 26
 """Columns from which on, and rows up to which, two charts are better side by side."""
 
 
-class RunCharts(Guarded, Vertical):
+class RunCharts(GuardedHandlers, Vertical):
     """Shows the curves of one run or of several; other runs start with everything in view."""
 
     DEFAULT_CSS = """
@@ -34,7 +35,7 @@ class RunCharts(Guarded, Vertical):
     RunCharts.-beside .accuracy { margin-left: 1; }
     """
 
-    def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, glyphs: GlyphSet, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.accuracy = Chart(TITLES["accuracy"], glyphs=glyphs, classes="accuracy")
         self.loss = Chart(TITLES["loss"], glyphs=glyphs, classes="loss")
@@ -43,18 +44,18 @@ class RunCharts(Guarded, Vertical):
         self.accuracy.empty_text = "no evaluation yet"
         self.loss.empty_text = "no iteration yet"
         self.axis: AxisName = "iteration"
-        self.runs: tuple[Curves, ...] = ()
+        self.runs: tuple[RunCurves, ...] = ()
         self._front = ""
         self._width = 100
         """Columns of curves: while the charts are hidden, as many as before."""
-        self._ghost: Ghost | None = None
+        self._ghost: References | None = None
         self.ghosts = "none"
         """Which of its ghosts stand behind the accuracy of a single run."""
         self._measure = 0
         """Which of the measures that the runs have is drawn, if there are several runs."""
 
     @property
-    def curves(self) -> Curves | None:
+    def curves(self) -> RunCurves | None:
         """Of the run in front."""
         return next((one for one in self.runs if one.run.id == self._front), self.runs[0] if self.runs else None)
 
@@ -74,19 +75,19 @@ class RunCharts(Guarded, Vertical):
         self.set_class(beside, "-beside")
         self.loss.x_labels = beside or self.size.height >= 30 or not self.accuracy.display
 
-    def wanted(self, run: str, *more: str) -> CurvesWanted:
+    def wanted(self, run: str, *more: str) -> CurvesRequest:
         """What these charts need to know of a run; zoomed, the window in detail."""
         window = None
         shown = next((one for one in self.runs if one.run.id == run), None)
-        if shown and not self.loss.view.whole:
-            start, stop = (shown.pace.back(self.usable_axis, place) for place in self.loss.window)
+        if shown and not self.loss.view.shows_all:
+            start, stop = (shown.axis_map.to_iteration(self.usable_axis, place) for place in self.loss.window)
             margin = (stop - start) / 2
             window = (max(0.0, start - margin), stop + margin)
         widest = max(self.loss.size.width, self.accuracy.size.width)
         self._width = max(100, widest * 2) if widest else self._width
-        return CurvesWanted(run, (*METRICS, *more), self._width, window)
+        return CurvesRequest(run, (*METRICS, *more), self._width, window)
 
-    def show(self, *runs: Curves, front: str = "") -> None:
+    def show(self, *runs: RunCurves, front: str = "") -> None:
         """Draws these runs; the one in front lies on top and has its stages marked."""
         front = front or (runs[0].run.id if runs else "")
         same = len(runs) == len(self.runs) and all(new is old for new, old in zip(runs, self.runs, strict=True))
@@ -98,17 +99,17 @@ class RunCharts(Guarded, Vertical):
             self._look_at_everything()
         self._draw()
 
-    def haunt(self, ghost: Ghost | None, ghosts: str) -> None:
+    def haunt(self, ghost: References | None, ghosts: str) -> None:
         """Puts these behind the accuracy."""
         if ghost is not self._ghost or ghosts != self.ghosts:
             self._ghost, self.ghosts = ghost, ghosts
             self.accuracy.behind = self._behind()
 
-    def _behind(self) -> tuple[Behind, ...]:
+    def _behind(self) -> tuple[Reference, ...]:
         run = self.curves
-        if run is None or len(self.runs) > 1 or self._ghost is None or self._ghost.wanted.run != run.run.id:
+        if run is None or len(self.runs) > 1 or self._ghost is None or self._ghost.request.run != run.run.id:
             return ()
-        return self._ghost.behind(self.ghosts, run.pace, self.usable_axis)
+        return self._ghost.for_chart(self.ghosts, run.axis_map, self.usable_axis)
 
     def next_axis(self) -> AxisName:
         """The next x axis that the runs have."""
@@ -136,33 +137,33 @@ class RunCharts(Guarded, Vertical):
         self._draw()
 
     def _has(self, axis: AxisName) -> bool:
-        return any(line.x.size for curves in self.runs for line in lines_of(curves, LOSSES, axis))
+        return any(line.x.size for curves in self.runs for line in make_lines(curves, LOSSES, axis))
 
     def _look_at_everything(self) -> None:
         for chart in (self.loss, self.accuracy):
-            chart.view, chart.crosshair = View(), None
+            chart.view, chart.crosshair = Viewport(), None
 
     def _draw(self) -> None:
         axis = self.usable_axis
         losses, accuracies = self._lines(LOSSES, "loss", axis), self._lines(ACCURACIES, "accuracy", axis)
-        marks = marks_of(self.curves, axis) if self.curves else ()
+        marks = make_stage_marks(self.curves, axis) if self.curves else ()
         for chart, lines in ((self.loss, losses), (self.accuracy, accuracies)):
             chart.lines, chart.marks = lines, marks
             chart.x_range = extent_of((*losses, *accuracies))
             chart.x_name, chart.x_is_time = axis, axis == "time"
         self.accuracy.behind = self._behind()
 
-    def _lines(self, names: dict[str, str], chart: str, axis: AxisName) -> tuple[Line, ...]:
+    def _lines(self, metrics: dict[str, Metric], chart: str, axis: AxisName) -> tuple[Line, ...]:
         """Every measure of one run; one measure of several, whose name is then in the title."""
-        known = [metric for metric in names if any(len(one.series[metric].x) for one in self._with(metric))]
+        known = [metric for metric in metrics if any(len(one.series[metric].x) for one in self._with(metric))]
         title = TITLES[chart]
         if len(self.runs) > 1 and known:
             metric = known[self._measure % len(known)]
-            title = f"{names[metric].capitalize()} {title.lower()}"
+            title = f"{metrics[metric].label.capitalize()} {title.lower()}"
         (self.loss if chart == "loss" else self.accuracy).title = title
         if len(self.runs) > 1:
-            return overlaid(self.runs, metric, axis, self._front) if known else ()
-        return lines_of(self.runs[0], names, axis) if self.runs else ()
+            return overlay_lines(self.runs, metric, axis, self._front) if known else ()
+        return make_lines(self.runs[0], metrics, axis) if self.runs else ()
 
-    def _with(self, metric: str) -> list[Curves]:
+    def _with(self, metric: str) -> list[RunCurves]:
         return [curves for curves in self.runs if metric in curves.series]
