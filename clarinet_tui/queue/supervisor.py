@@ -15,22 +15,22 @@ from pathlib import Path
 
 from clarinet_tui.devices.local import Device, list_devices
 from clarinet_tui.queue.executor import Executor, LocalExecutor
-from clarinet_tui.queue.queue_file import Entry, Queue, change_queue, locked, read_queue
+from clarinet_tui.queue.queue_file import Queue, QueueEntry, lock_queue, read_queue, update_queue
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
-from clarinet_tui.queue.waiting import Waiting
-from clarinet_tui.queue.worker_exit import died, died_silently, never_began, record_failure, tries_again
-from clarinet_tui.runs.atomic_files import size_of
+from clarinet_tui.queue.waiting import Scheduler
+from clarinet_tui.queue.worker_exit import can_retry, describe_exit, ended_unrecorded, never_started, record_failure
+from clarinet_tui.runs.atomic_files import StorageError, file_size
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.lock import hold, still_mine
-from core.errors import InputError
+from clarinet_tui.runs.lock import LockHeldError, hold_lock, is_held_here
+from core.errors import DISK_FULL, InputError
 
 POLL = 0.5
-LINGER = 60.0
+IDLE_SECONDS = 60.0
 """Seconds that it stays when there is nothing left to do."""
 LOOK_AT_DEVICES = 2.0
 SETTLE = 10.0
 """Seconds that a worker has to take its run's lock after the supervisor that started it was killed."""
-PASSING = frozenset({errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
+TRANSIENT_ERRORS = DISK_FULL | {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 """What keeps a worker from being started now, and not for ever."""
 
 
@@ -57,9 +57,9 @@ class Supervisor:
         self._troubles: dict[str, str] = {}
         self._looked = float("-inf")
         self._idle_since = clock()
-        self._waiting = Waiting(runs_dir)
+        self._waiting = Scheduler(runs_dir)
 
-    def tend(self) -> None:
+    def run_once(self) -> None:
         """One look at everything: who has ended, who is to stop, who can start."""
         for entry in read_queue(self._runs_dir).started:
             with self._minding(entry):
@@ -69,7 +69,7 @@ class Supervisor:
             self._idle_since = self._clock()
 
     @contextlib.contextmanager
-    def _minding(self, entry: Entry) -> Iterator[None]:
+    def _minding(self, entry: QueueEntry) -> Iterator[None]:
         """Trouble with one run is told once, and keeps none of the others waiting."""
         try:
             yield
@@ -79,12 +79,12 @@ class Supervisor:
                 self._say(f"run {entry.id}: {error}")
             self._troubles[entry.id] = str(error)
 
-    def may_leave(self) -> bool:
-        return self._clock() - self._idle_since >= LINGER
+    def can_exit(self) -> bool:
+        return self._clock() - self._idle_since >= IDLE_SECONDS
 
-    def leave_if_idle(self, release: Callable[[], None]) -> bool:
+    def release_if_idle(self, release: Callable[[], None]) -> bool:
         """Give the lock back while nobody can add to the queue: whoever comes later finds nobody here."""
-        with locked(self._runs_dir):
+        with lock_queue(self._runs_dir):
             if self._work_left(read_queue(self._runs_dir)):
                 return False
             release()
@@ -96,14 +96,14 @@ class Supervisor:
 
     # -- runs that were started ----------------------------------------------------------------------------------
 
-    def _look_after(self, entry: Entry) -> None:
+    def _look_after(self, entry: QueueEntry) -> None:
         run = self._find(entry)
         if run is None:
             return
-        if self._executor.lives(run):
+        if self._executor.is_running(run):
             self._missed.pop(entry.id, None)
-            if entry.stop_within is not None:
-                self._stop(run, entry.stop_within)
+            if entry.stop_timeout is not None:
+                self._stop(run, entry.stop_timeout)
         elif not self._may_yet_come(run, entry):
             self._asked.pop(entry.id, None)
             self._heard.discard(entry.id)
@@ -111,9 +111,9 @@ class Supervisor:
             self._looked = float("-inf")  # a slot is free now
             self._ended(run, entry)
 
-    def _may_yet_come(self, run: RunDirectory, entry: Entry) -> bool:
+    def _may_yet_come(self, run: RunDirectory, entry: QueueEntry) -> bool:
         """A worker whose supervisor was killed at once may be there, and not have the lock yet."""
-        if self._executor.exit_code(run) is not None or not never_began(run, entry):
+        if self._executor.exit_code(run) is not None or not never_started(run, entry):
             return False
         return self._clock() - self._missed.setdefault(run.id, self._clock()) < SETTLE
 
@@ -126,24 +126,24 @@ class Supervisor:
             self._say(f"run {run.id}: has not stopped within {patience:g} s, so that it is killed")
             self._executor.kill(run)
 
-    def _ended(self, run: RunDirectory, entry: Entry) -> None:
+    def _ended(self, run: RunDirectory, entry: QueueEntry) -> None:
         self._missed.pop(run.id, None)
         code = self._executor.exit_code(run)
-        if died_silently(run, entry, code):
-            self._fail(run, died(run, code))
-        waits = code is None and never_began(run, entry)
-        again = not waits and tries_again(run, entry)
+        if ended_unrecorded(run, entry, code):
+            self._fail(run, describe_exit(run, code))
+        waits = code is None and never_started(run, entry)
+        again = not waits and can_retry(run, entry)
 
         def leave(queue: Queue) -> Queue:
             """Whoever was asked to stop meanwhile goes for good."""
-            if run.id not in queue or queue[run.id].stop_within is not None:
+            if run.id not in queue or queue[run.id].stop_timeout is not None:
                 return queue.without([run.id])
             left = queue[run.id].retries
             if waits or (again and left > 0):
-                return queue.change([run.id], on="", retries=left - again)
+                return queue.with_changes([run.id], on="", retries=left - again)
             return queue.without([run.id])
 
-        queue = change_queue(self._runs_dir, leave)
+        queue = update_queue(self._runs_dir, leave)
         self._say(f"run {run.id}: {'waits again' if run.id in queue else 'has ended'}")
 
     # -- runs that wait ------------------------------------------------------------------------------------------
@@ -153,14 +153,14 @@ class Supervisor:
             return
         self._looked = self._clock()
         started = [RunDirectory(self._runs_dir, entry.id) for entry in queue.started]
-        for decision in self._waiting.decide(queue, self._devices(), self._executor.pids(started)):
+        for decision in self._waiting.decide(queue, self._devices(), self._executor.worker_pids(started)):
             with self._minding(decision.entry):
-                if decision.refused:
-                    self._refuse(decision.entry, decision.why)
+                if decision.is_impossible:
+                    self._refuse(decision.entry, decision.reason)
                 elif decision.device is not None:
                     self._start_on(decision.entry, decision.device)
 
-    def _start_on(self, entry: Entry, device: Device) -> None:
+    def _start_on(self, entry: QueueEntry, device: Device) -> None:
         run = self._find(entry)
         if run is None or not self._take(run, entry, device):
             return
@@ -168,30 +168,29 @@ class Supervisor:
         try:
             self._executor.start(run, entry, device)
         except (OSError, InputError) as error:
-            cause = error.__cause__ if isinstance(error, InputError) else error
-            if not isinstance(cause, OSError) or cause.errno not in PASSING:
+            if not isinstance(error, OSError | StorageError) or error.errno not in TRANSIENT_ERRORS:
                 self._refuse(entry, f"the worker could not be started: {error}")
                 return
-            change_queue(self._runs_dir, lambda queue: queue.change([run.id], on=""))
+            update_queue(self._runs_dir, lambda queue: queue.with_changes([run.id], on=""))
             raise
 
-    def _take(self, run: RunDirectory, entry: Entry, device: Device) -> bool:
+    def _take(self, run: RunDirectory, entry: QueueEntry, device: Device) -> bool:
         """Compare and set: the entry may have been moved, paused or cancelled since it was read."""
         taken = False
-        fields = {"on": device.key, "begun": time.time(), "spoken": size_of(run.journal)}
+        fields = {"on": device.key, "begun": time.time(), "spoken": file_size(run.journal)}
 
         def take(queue: Queue) -> Queue:
             nonlocal taken
             taken = not queue.paused and entry.id in queue and queue[entry.id] == entry
-            return queue.change([entry.id], **fields) if taken else queue
+            return queue.with_changes([entry.id], **fields) if taken else queue
 
-        change_queue(self._runs_dir, take)
+        update_queue(self._runs_dir, take)
         return taken
 
-    def _refuse(self, entry: Entry, why: str) -> None:
+    def _refuse(self, entry: QueueEntry, why: str) -> None:
         if run := self._find(entry):
             self._fail(run, why)
-            change_queue(self._runs_dir, lambda queue: queue.without([run.id]))
+            update_queue(self._runs_dir, lambda queue: queue.without([run.id]))
 
     def _fail(self, run: RunDirectory, why: str) -> None:
         """Failure is data; where the run's directory cannot be written, our log has it."""
@@ -201,7 +200,7 @@ class Supervisor:
         except (OSError, InputError) as error:
             self._say(f"run {run.id}: {error}")
 
-    def _find(self, entry: Entry) -> RunDirectory | None:
+    def _find(self, entry: QueueEntry) -> RunDirectory | None:
         """The entry's run; one whose directory is gone leaves the queue."""
         try:
             run = RunDirectory(self._runs_dir, entry.id)
@@ -210,7 +209,7 @@ class Supervisor:
             self._say(f"run {entry.id}: its directory is gone")
         except InputError as error:
             self._say(str(error))
-        change_queue(self._runs_dir, lambda queue: queue.without([entry.id]))
+        update_queue(self._runs_dir, lambda queue: queue.without([entry.id]))
         return None
 
 
@@ -222,14 +221,14 @@ def main(executor: Executor | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(hold(runs_dir / SUPERVISOR_LOCK, "the supervisor's lock"))
+            stack.enter_context(hold_lock(runs_dir / SUPERVISOR_LOCK, "the supervisor's lock"))
+        except LockHeldError:
+            return 0  # another supervisor is running
         except InputError as error:
-            if error.__cause__ is None:
-                return 0  # somebody else was quicker, and does the same
-            say(str(error))
+            log(str(error))
             return 1
-        mine = partial(still_mine, runs_dir / SUPERVISOR_LOCK)
-        supervise(Supervisor(runs_dir, executor or LocalExecutor(), say=say), stack.close, mine)
+        mine = partial(is_held_here, runs_dir / SUPERVISOR_LOCK)
+        supervise(Supervisor(runs_dir, executor or LocalExecutor(), say=log), stack.close, mine)
     return 0
 
 
@@ -238,18 +237,18 @@ def supervise(supervisor: Supervisor, release: Callable[[], None], mine: Callabl
     trouble = ""
     while mine():
         try:
-            supervisor.tend()
-            if supervisor.may_leave() and supervisor.leave_if_idle(release):
+            supervisor.run_once()
+            if supervisor.can_exit() and supervisor.release_if_idle(release):
                 return
             trouble = ""
         except (InputError, OSError) as error:  # a full disk, a queue that cannot be read: it may pass
             if str(error) != trouble:
-                say(str(error))
+                log(str(error))
             trouble = str(error)
         time.sleep(POLL)
 
 
-def say(sentence: str) -> None:
+def log(sentence: str) -> None:
     """To our log; what a full disk does not take is kept until there is room."""
     with contextlib.suppress(OSError):
         print(time.strftime("%F %T"), sentence, flush=True)

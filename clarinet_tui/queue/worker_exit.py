@@ -1,66 +1,68 @@
-"""How a run's worker came to its end, and what follows from it."""
+"""How a worker ended, and whether its run may be retried."""
 
 import signal
 
-from clarinet_tui.queue.queue_file import Entry
-from clarinet_tui.runs.atomic_files import size_of
+from clarinet_tui.queue.queue_file import QueueEntry
+from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import last_word
+from clarinet_tui.runs.journal_reader import read_last_event
 from clarinet_tui.runs.journal_writer import JournalWriter
-from clarinet_tui.runs.lock import read_holder
+from clarinet_tui.runs.lock import read_lock_owner
+from clarinet_tui.runs.state import FINAL_EVENTS, RunState
 from clarinet_tui.text import printable
-from core.events import Failed
+from core.events import Failed, FailureKind
 
-STOPPED = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-FINAL = frozenset({"finished", "failed", "stopped"})
-HOPELESS = frozenset({"wrong input", "not finite"})
-"""Failures that would come again."""
+STOP_EXIT_CODES = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+PERMANENT_FAILURES = frozenset({FailureKind.WRONG_INPUT, FailureKind.NOT_FINITE})
+"""Failures that a retry would repeat."""
 LOG_TAIL = 4096
-PATIENCE = 2.0
-"""Seconds that a failure waits for room on a full disk: other runs wait meanwhile."""
+CLOSE_TIMEOUT = 2.0
+"""Seconds to wait for room on a full disk: other runs wait meanwhile."""
 
 
-def spoke(run: RunDirectory, entry: Entry) -> bool:
-    """Whether the run has said anything since it was to be started."""
-    return size_of(run.journal) > entry.spoken
+def has_written(run: RunDirectory, entry: QueueEntry) -> bool:
+    """Return whether the journal has grown since the run was started."""
+    return file_size(run.journal) > entry.journal_size
 
 
-def died_silently(run: RunDirectory, entry: Entry, code: int | None) -> bool:
-    """Whether a worker of ours ended without a word that it had no reason to keep back."""
-    asked = entry.stop_within is not None or code in STOPPED
-    return code is not None and not asked and not spoke(run, entry)
+def ended_unrecorded(run: RunDirectory, entry: QueueEntry, exit_code: int | None) -> bool:
+    """Return whether a worker of this supervisor ended, unasked, before it wrote to its journal."""
+    stopped = entry.stop_timeout is not None or exit_code in STOP_EXIT_CODES
+    return exit_code is not None and not stopped and not has_written(run, entry)
 
 
-def never_began(run: RunDirectory, entry: Entry) -> bool:
-    """Whether no worker has held the run since it was to be started: the supervisor died in between."""
-    holder = read_holder(run.lock)
-    return not spoke(run, entry) and (holder is None or holder.since < entry.begun)
+def never_started(run: RunDirectory, entry: QueueEntry) -> bool:
+    """Return whether no worker has held the run's lock since it was to start: the supervisor died in between."""
+    owner = read_lock_owner(run.lock)
+    return not has_written(run, entry) and (owner is None or owner.since < entry.started_at)
 
 
-def tries_again(run: RunDirectory, entry: Entry) -> bool:
-    """A run that was lost or has failed may, unless it would only fail again; a word from before does not count."""
-    word = last_word(run.journal) if spoke(run, entry) else None
-    if word is None or word["event"] not in FINAL:
+def can_retry(run: RunDirectory, entry: QueueEntry) -> bool:
+    """Return whether the run was lost or has failed in a way that a retry may avoid."""
+    event = read_last_event(run.journal) if has_written(run, entry) else None
+    if event is None or event["event"] not in FINAL_EVENTS:
         return True
-    return word["event"] == "failed" and word.get("kind") not in HOPELESS
+    return event["event"] == RunState.FAILED and event.get("kind") not in PERMANENT_FAILURES
 
 
-def record_failure(run: RunDirectory, why: str) -> None:
-    """For a run whose worker could not say it itself."""
-    with run.hold():
+def record_failure(run: RunDirectory, message: str) -> None:
+    """Write the failure of a worker that could not record it."""
+    with run.hold_lock():
         journal = JournalWriter(run.journal)
         try:
-            journal.append(Failed(iteration=0, message=why, kind="not started"))
+            journal.append(Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED))
         finally:
-            journal.close(PATIENCE)
+            journal.close(CLOSE_TIMEOUT)
 
 
-def died(run: RunDirectory, code: int | None) -> str:
-    how = "" if code is None else f" by signal {-code}" if code < 0 else f" with exit code {code}"
-    return f"the worker ended{how} before it said a word{_last_line(run)}"
+def describe_exit(run: RunDirectory, exit_code: int | None) -> str:
+    cause = (
+        "" if exit_code is None else f" by signal {-exit_code}" if exit_code < 0 else f" with exit code {exit_code}"
+    )
+    return f"the worker ended{cause} before it wrote to its journal{_last_log_line(run)}"
 
 
-def _last_line(run: RunDirectory) -> str:
+def _last_log_line(run: RunDirectory) -> str:
     try:
         with run.log.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - LOG_TAIL))

@@ -1,4 +1,4 @@
-"""Runs as one file for another machine: a .tar.gz of their directories. The same runs give the same bytes."""
+"""Pack run directories into a .tar.gz for another machine. The same runs always give the same bytes."""
 
 import gzip
 import hashlib
@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import replacing, told
+from clarinet_tui.runs.atomic_files import as_input_error, atomic_writer
 from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, EPOCH, JOURNAL, RunDirectory
 from clarinet_tui.runs.environment import read_environment, versions
 from core.errors import InputError
@@ -21,63 +21,67 @@ from core.errors import InputError
 FORMAT = 1
 MANIFEST = "manifest.json"
 ENVIRONMENT, LOG = "environment.json", "worker.log"
-PORTABLE = (ANNOTATIONS, CONFIG, ENVIRONMENT, JOURNAL, "pseudo_labels.npy", "stage1.json", LOG)
-CHECKPOINTS = ("checkpoint.previous.pt", "checkpoint.pt")
-GROWING = frozenset({ANNOTATIONS, JOURNAL, LOG})
-"""Of these the lines that are whole by now are packed: the run may go on meanwhile."""
-PRIVATE = frozenset({ENVIRONMENT, LOG})
-MOMENT = int(EPOCH.timestamp())
-"""When every packed file was changed: not when it really was, so that no run looks alive because it was copied."""
+PORTABLE_FILES = (ANNOTATIONS, CONFIG, ENVIRONMENT, JOURNAL, "pseudo_labels.npy", "stage1.json", LOG)
+CHECKPOINT_FILES = ("checkpoint.previous.pt", "checkpoint.pt")
+APPENDED_FILES = frozenset({ANNOTATIONS, JOURNAL, LOG})
+"""Only complete lines of these are packed, because the run may still append to them."""
+PRIVATE_FILES = frozenset({ENVIRONMENT, LOG})
+FIXED_MTIME = int(EPOCH.timestamp())
+"""The modification time of every packed file: a recent one would make an imported run look alive."""
 CHUNK = 1 << 20
 
 
-class Packed(msgspec.Struct, frozen=True):
+class PackedFile(msgspec.Struct, frozen=True):
+    """Size and hash of a file in an archive."""
+
     size: int
     sha256: str
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What an archive holds; its last member."""
+    """The list of an archive's files; its last member."""
 
     format: int = FORMAT
     clarinet: str = ""
-    """The version that has packed it."""
+    """The version that wrote the archive."""
     patches: bool = True
-    """Whether environment.json has the uncommitted changes of the user's folder."""
-    runs: dict[str, dict[str, Packed]]
+    """Whether environment.json contains uncommitted changes to the code."""
+    runs: dict[str, dict[str, PackedFile]]
 
 
-def pack(runs: Sequence[RunDirectory], out: Path, *, checkpoints: bool = False, patches: bool = True) -> Manifest:
-    """Write the runs to `out`, which is there whole or not at all."""
-    names = sorted((*PORTABLE, *CHECKPOINTS) if checkpoints else PORTABLE)
-    packed: dict[str, dict[str, Packed]] = {}
-    with told(out), replacing(out) as file, _compressed(file) as archive:
+def write_archive(
+    runs: Sequence[RunDirectory], out: Path, *, checkpoints: bool = False, patches: bool = True
+) -> Manifest:
+    """Write the runs to `out` atomically."""
+    names = sorted((*PORTABLE_FILES, *CHECKPOINT_FILES) if checkpoints else PORTABLE_FILES)
+    packed: dict[str, dict[str, PackedFile]] = {}
+    with as_input_error(out), atomic_writer(out) as file, _compressed(file) as archive:
         for run in sorted(runs, key=lambda run: run.id):
             packed[run.id] = {name: one for name in names if (one := _add(archive, run, name, patches))}
             if CONFIG not in packed[run.id]:
-                raise InputError(f"run {run.id}: its {CONFIG} is gone")
+                raise InputError(f"run {run.id}: its {CONFIG} is missing")
         manifest = Manifest(clarinet=versions().get("clarinet-tui", ""), patches=patches, runs=packed)
         content = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
         archive.addfile(_header(MANIFEST, len(content)), BytesIO(content))
     return manifest
 
 
-def fingerprint(run: RunDirectory, name: str, patches: bool) -> Packed | None:
-    """A file of a run as it would be packed now; None if there is none."""
-    with content_of(run, name, patches) as found:
-        if found is None:
+def fingerprint(run: RunDirectory, name: str, patches: bool) -> PackedFile | None:
+    """Return size and hash of a file as it would be packed now; None if there is no such file."""
+    with _open_content(run, name, patches) as content:
+        if content is None:
             return None
-        stream, size = found
-        hashed = _Hashed(stream)
+        stream, size = content
+        hashed = _HashingReader(stream)
         left = size
         while left > 0 and (chunk := hashed.read(min(left, CHUNK))):
             left -= len(chunk)
-        return Packed(size - left, hashed.hex())
+        return PackedFile(size - left, hashed.hex())
 
 
 @contextmanager
-def content_of(run: RunDirectory, name: str, patches: bool) -> Iterator[tuple[BinaryIO, int] | None]:
-    """What is packed of a file, and how many bytes that is. It may grow or be exchanged meanwhile: that is not seen."""
+def _open_content(run: RunDirectory, name: str, patches: bool) -> Iterator[tuple[BinaryIO, int] | None]:
+    """Yield a stream and the number of bytes to pack; later changes to the file are ignored."""
     file = _open(run.path / name)
     if file is None:
         yield None
@@ -87,7 +91,7 @@ def content_of(run: RunDirectory, name: str, patches: bool) -> Iterator[tuple[Bi
             content = _without_patch(run)
             yield BytesIO(content), len(content)
         else:
-            yield file, _whole_lines(file) if name in GROWING else os.fstat(file.fileno()).st_size
+            yield file, _complete_lines_size(file) if name in APPENDED_FILES else os.fstat(file.fileno()).st_size
 
 
 def has_patch(run: RunDirectory) -> bool:
@@ -96,7 +100,7 @@ def has_patch(run: RunDirectory) -> bool:
 
 
 def _open(path: Path) -> BinaryIO | None:
-    """Ordinary files only, and none through a link."""
+    """Open regular files only, and none through a symbolic link."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -109,28 +113,28 @@ def _open(path: Path) -> BinaryIO | None:
     return os.fdopen(number, "rb")
 
 
-def _whole_lines(file: BinaryIO) -> int:
-    """Bytes up to the end of the last line that has one."""
+def _complete_lines_size(file: BinaryIO) -> int:
+    """Return the number of bytes up to the last line end."""
     end = os.fstat(file.fileno()).st_size
     while end > 0:
         begin = max(0, end - CHUNK)
-        found = os.pread(file.fileno(), end - begin, begin).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
+        newline = os.pread(file.fileno(), end - begin, begin).rfind(b"\n")
+        if newline >= 0:
+            return begin + newline + 1
         end = begin
     return 0
 
 
 def _without_patch(run: RunDirectory) -> bytes:
-    said = read_environment(run)
-    if isinstance(said.get("git"), dict):
-        said["git"] = {name: value for name, value in said["git"].items() if name != "patch"}
-    return msgspec.json.format(msgspec.json.encode(said)) + b"\n"
+    environment = read_environment(run)
+    if isinstance(environment.get("git"), dict):
+        environment["git"] = {name: value for name, value in environment["git"].items() if name != "patch"}
+    return msgspec.json.format(msgspec.json.encode(environment)) + b"\n"
 
 
 @contextmanager
 def _compressed(file: BinaryIO) -> Iterator[tarfile.TarFile]:
-    """Nothing of today's date, user or file name goes in."""
+    """Open a .tar.gz without date, user and file name."""
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as stream,
         tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as archive,
@@ -138,25 +142,25 @@ def _compressed(file: BinaryIO) -> Iterator[tarfile.TarFile]:
         yield archive
 
 
-def _add(archive: tarfile.TarFile, run: RunDirectory, name: str, patches: bool) -> Packed | None:
-    with content_of(run, name, patches) as found:
-        if found is None:
+def _add(archive: tarfile.TarFile, run: RunDirectory, name: str, patches: bool) -> PackedFile | None:
+    with _open_content(run, name, patches) as content:
+        if content is None:
             return None
-        stream, size = found
-        hashed = _Hashed(stream)
-        archive.addfile(_header(f"{run.id}/{name}", size), hashed)  # type: ignore[arg-type]  # it only reads
-        return Packed(size, hashed.hex())
+        stream, size = content
+        hashed = _HashingReader(stream)
+        archive.addfile(_header(f"{run.id}/{name}", size), hashed)  # type: ignore[arg-type]  # addfile only calls read
+        return PackedFile(size, hashed.hex())
 
 
 def _header(name: str, size: int) -> tarfile.TarInfo:
     header = tarfile.TarInfo(name)
-    header.size, header.mtime = size, MOMENT
-    header.mode = 0o600 if name.rpartition("/")[2] in PRIVATE else 0o644
+    header.size, header.mtime = size, FIXED_MTIME
+    header.mode = 0o600 if name.rpartition("/")[2] in PRIVATE_FILES else 0o644
     return header
 
 
-class _Hashed:
-    """A stream that hashes what is read of it."""
+class _HashingReader:
+    """A stream that hashes the bytes read from it."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self._digest = stream, hashlib.sha256()

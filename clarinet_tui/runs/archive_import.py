@@ -1,4 +1,4 @@
-"""Runs out of an archive: all of it is checked, against its manifest too, before anything is written."""
+"""Import runs from an archive, which is checked against its manifest before anything is written."""
 
 import hashlib
 import os
@@ -11,98 +11,109 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.runs.archive import ENVIRONMENT, FORMAT, MANIFEST, MOMENT, PRIVATE, Manifest, Packed, fingerprint
-from clarinet_tui.runs.archive_members import Limits, Member, members
-from clarinet_tui.runs.atomic_files import create_file, told
+from clarinet_tui.runs.archive import (
+    ENVIRONMENT,
+    FIXED_MTIME,
+    FORMAT,
+    MANIFEST,
+    PRIVATE_FILES,
+    Manifest,
+    PackedFile,
+    fingerprint,
+)
+from clarinet_tui.runs.archive_members import Limits, Member, read_members
+from clarinet_tui.runs.atomic_files import as_input_error, create_file
 from clarinet_tui.runs.directory import CONFIG, RunDirectory
 from core.errors import InputError
 
-USUAL = Limits()
+DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
-class Brought:
+class ImportResult:
+    """Ids of the runs of an archive."""
+
     new: tuple[str, ...]
     known: tuple[str, ...]
-    """Those that were here already, with the same content."""
+    """The runs that were here already, with the same content."""
 
 
-def unpack(path: Path, runs_dir: Path, limits: Limits = USUAL) -> Brought:
-    """Bring the archive's runs here, each at once and whole; one that is here with other content is refused."""
-    manifest = examine(path, limits)
-    known = _known(manifest, runs_dir)
+def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) -> ImportResult:
+    """Import all runs, each atomically; refuse the archive if one is here already with other content."""
+    manifest = check_archive(path, limits)
+    known = _find_known(manifest, runs_dir)
     new = {run_id: files for run_id, files in manifest.runs.items() if run_id not in known}
-    with told(runs_dir):
+    with as_input_error(runs_dir):
         runs_dir.mkdir(parents=True, exist_ok=True)
-        _refuse_without_room(runs_dir, sum(packed.size for files in new.values() for packed in files.values()))
+        _check_free_space(runs_dir, sum(packed.size for files in new.values() for packed in files.values()))
         folder = Path(tempfile.mkdtemp(prefix=".import-", dir=runs_dir))
         try:
             _write(path, folder, new, limits)
             for run_id in sorted(new):
-                (folder / run_id).rename(_free_place(runs_dir, run_id))
+                (folder / run_id).rename(_free_path(runs_dir, run_id))
         finally:
             shutil.rmtree(folder)
-    return Brought(tuple(sorted(new)), tuple(sorted(known)))
+    return ImportResult(tuple(sorted(new)), tuple(sorted(known)))
 
 
-def examine(path: Path, limits: Limits = USUAL) -> Manifest:
-    """Read all of it and write nothing: the manifest, if every word of it is true."""
-    found: dict[str, Packed] = {}
-    said: Manifest | None = None
-    for member in members(path, limits):
-        if said is not None:
-            raise InputError(f"{path}: goes on after its {MANIFEST}")
+def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
+    """Read the whole archive without writing anything, and return its manifest if it is correct."""
+    found: dict[str, PackedFile] = {}
+    manifest: Manifest | None = None
+    for member in read_members(path, limits):
+        if manifest is not None:
+            raise InputError(f"{path}: {MANIFEST} is not the last file")
         if member.name in found:
-            raise InputError(f"{path}: has {member.name} twice")
+            raise InputError(f"{path}: contains {member.name} twice")
         kept: list[bytes] = []
         is_json = member.name.endswith((MANIFEST, f"/{ENVIRONMENT}"))
-        found[member.name] = _hashed(member, kept.append if is_json else len)
+        found[member.name] = _read_hashed(member, kept.append if is_json else len)
         if member.name == MANIFEST:
-            said = _manifest(path, b"".join(kept))
+            manifest = _decode_manifest(path, b"".join(kept))
         elif is_json:
-            _decoded(path, member.name, b"".join(kept), dict[str, Any])  # listings read it as a whole
-    if said is None:
-        raise InputError(f"{path}: has no {MANIFEST}: it was not made by `clarinet export`")
+            _decode(path, member.name, b"".join(kept), dict[str, Any])  # a list of runs reads it as a whole
+    if manifest is None:
+        raise InputError(f"{path}: contains no {MANIFEST}: it was not written by `clarinet export`")
     del found[MANIFEST]
-    _compare(path, said, found)
-    return said
+    _check_manifest(path, manifest, found)
+    return manifest
 
 
-def _hashed(member: Member, take: Callable[[bytes], object]) -> Packed:
+def _read_hashed(member: Member, take: Callable[[bytes], object]) -> PackedFile:
     digest = hashlib.sha256()
     for chunk in member.chunks:
         digest.update(chunk)
         take(chunk)
-    return Packed(member.size, digest.hexdigest())
+    return PackedFile(member.size, digest.hexdigest())
 
 
-def _manifest(path: Path, content: bytes) -> Manifest:
-    written = _decoded(path, MANIFEST, content, dict[str, Any]).get("format")
+def _decode_manifest(path: Path, content: bytes) -> Manifest:
+    written = _decode(path, MANIFEST, content, dict[str, Any]).get("format")
     if written != FORMAT:
-        raise InputError(f"{path}: was packed in another format ({written!a}, not {FORMAT}): update Clarinet")
-    manifest: Manifest = _decoded(path, MANIFEST, content, Manifest)
+        raise InputError(f"{path}: has format {written!a}, this version reads format {FORMAT}: update Clarinet")
+    manifest: Manifest = _decode(path, MANIFEST, content, Manifest)
     return manifest
 
 
-def _decoded(path: Path, name: str, content: bytes, kind: Any) -> Any:
+def _decode(path: Path, name: str, content: bytes, kind: Any) -> Any:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path}: {name}: {error}") from None
 
 
-def _compare(path: Path, manifest: Manifest, found: dict[str, Packed]) -> None:
-    said = {f"{run_id}/{name}": packed for run_id, files in manifest.runs.items() for name, packed in files.items()}
-    for name in sorted(said.keys() | found.keys()):
-        if said.get(name) != found.get(name):
-            raise InputError(f"{path}: {name[:80]!a} is not what {MANIFEST} says: the archive is damaged or changed")
+def _check_manifest(path: Path, manifest: Manifest, found: dict[str, PackedFile]) -> None:
+    expected = {f"{run_id}/{name}": packed for run_id, files in manifest.runs.items() for name, packed in files.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            raise InputError(f"{path}: {name[:80]!a} does not match {MANIFEST}: the archive is damaged or was changed")
     for run_id, files in manifest.runs.items():
         if CONFIG not in files:
             raise InputError(f"{path}: run {run_id[:40]!a} has no {CONFIG}")
 
 
-def _known(manifest: Manifest, runs_dir: Path) -> set[str]:
-    """The runs that are here with the same content; one with another is refused."""
+def _find_known(manifest: Manifest, runs_dir: Path) -> set[str]:
+    """Return the runs that are here with the same content; raise if one has other content."""
     known = set()
     for run_id, files in sorted(manifest.runs.items()):
         run = RunDirectory(runs_dir, run_id)
@@ -110,31 +121,31 @@ def _known(manifest: Manifest, runs_dir: Path) -> set[str]:
             continue
         for name, packed in files.items():
             if fingerprint(run, name, manifest.patches) != packed:
-                raise InputError(f"run {run_id}: is here already with another {name}: `clarinet rm {run_id}` first")
+                raise InputError(f"run {run_id}: already exists with another {name}: `clarinet rm {run_id}` first")
         known.add(run_id)
     return known
 
 
-def _refuse_without_room(folder: Path, size: int) -> None:
+def _check_free_space(folder: Path, size: int) -> None:
     free = shutil.disk_usage(folder).free
     if size > free:
-        raise InputError(f"{folder}: there is room for {free >> 20} MB, and the runs take {size >> 20} MB")
+        raise InputError(f"{folder}: {free >> 20} MB are free, but the runs need {size >> 20} MB")
 
 
-def _write(path: Path, folder: Path, new: dict[str, dict[str, Packed]], limits: Limits) -> None:
-    """The second reading. The file may have been exchanged since the first: what is written is checked again."""
+def _write(path: Path, folder: Path, new: dict[str, dict[str, PackedFile]], limits: Limits) -> None:
+    """Read the archive again and write its files; check them again, because the archive may have been replaced."""
     written = 0
-    for member in members(path, limits):
+    for member in read_members(path, limits):
         run_id, _, name = member.name.partition("/")
         if run_id not in new:
             continue
-        place = folder / member.name
-        place.parent.mkdir(exist_ok=True)
-        with os.fdopen(create_file(place, 0o600 if name in PRIVATE else 0o666), "wb") as file:
-            packed = _hashed(member, file.write)
+        target = folder / member.name
+        target.parent.mkdir(exist_ok=True)
+        with os.fdopen(create_file(target, 0o600 if name in PRIVATE_FILES else 0o666), "wb") as file:
+            packed = _read_hashed(member, file.write)
             file.flush()
             os.fsync(file.fileno())
-        os.utime(place, (MOMENT, MOMENT))
+        os.utime(target, (FIXED_MTIME, FIXED_MTIME))
         if new[run_id].get(name) != packed:
             raise InputError(f"{path}: was changed while it was read")
         written += 1
@@ -142,8 +153,8 @@ def _write(path: Path, folder: Path, new: dict[str, dict[str, Packed]], limits: 
         raise InputError(f"{path}: was changed while it was read")
 
 
-def _free_place(runs_dir: Path, run_id: str) -> Path:
-    place = runs_dir / run_id
-    if os.path.lexists(place):
-        raise InputError(f"run {run_id}: has just appeared in {runs_dir}: try again")
-    return place
+def _free_path(runs_dir: Path, run_id: str) -> Path:
+    path = runs_dir / run_id
+    if os.path.lexists(path):
+        raise InputError(f"run {run_id}: was created in {runs_dir} during the import: try again")
+    return path

@@ -1,7 +1,7 @@
-"""A strict reader of archives of runs: plain files of a run's own names, and nothing else.
+"""A strict reader of archives that accepts only regular files with the names of a run's files.
 
-Python's own reader follows extended headers, links and sparse maps, and keeps what they say in memory. This one takes
-only what `pack` writes, so that there is nothing an archive could do but bring runs.
+The tarfile module follows extended headers, links and sparse maps, and keeps their content in memory. This reader
+accepts only what `write_archive` writes, so that a hostile archive can do nothing else.
 """
 
 import gzip
@@ -13,26 +13,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from clarinet_tui.runs.archive import CHECKPOINTS, CHUNK, ENVIRONMENT, MANIFEST, PORTABLE
-from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, LARGEST_CONFIG, valid_id
+from clarinet_tui.runs.archive import CHECKPOINT_FILES, CHUNK, ENVIRONMENT, MANIFEST, PORTABLE_FILES
+from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, MAX_CONFIG_BYTES, is_valid_id
 from core.errors import InputError
 
 BLOCK = tarfile.BLOCKSIZE
-NAME = re.compile(rf"([0-9a-z]+)/({'|'.join(map(re.escape, (*PORTABLE, *CHECKPOINTS)))})", re.ASCII)
-LARGEST = {
-    CONFIG: LARGEST_CONFIG,
+NAME = re.compile(rf"([0-9a-z]+)/({'|'.join(map(re.escape, (*PORTABLE_FILES, *CHECKPOINT_FILES)))})", re.ASCII)
+MAX_BYTES = {
+    CONFIG: MAX_CONFIG_BYTES,
     ENVIRONMENT: 16 << 20,
     ANNOTATIONS: 64 << 20,
     "stage1.json": 1 << 16,
     "pseudo_labels.npy": 1 << 30,
     MANIFEST: 64 << 20,
 }
-"""Bytes of files that are read as a whole."""
+"""Size limits of files that are read into memory as a whole."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What an archive may bring: a small one can be made to grow beyond any disk."""
+    """Limits of an unpacked archive: a small file may unpack to more than any disk holds."""
 
     size: int = 20 << 30
     files: int = 100_000
@@ -41,33 +41,33 @@ class Limits:
 @dataclass(frozen=True)
 class Member:
     name: str
-    """`manifest.json`, or a valid id, a slash, and the name of a file that a run has."""
+    """`manifest.json`, or `<run id>/<name of a run's file>`."""
     size: int
     chunks: Iterator[bytes]
-    """Its content; gone when the next member is asked for."""
+    """The content, readable until the next member is requested."""
 
 
-def members(path: Path, limits: Limits) -> Iterator[Member]:
-    """Each is checked before what it announces is read; an InputError says what is wrong."""
+def read_members(path: Path, limits: Limits) -> Iterator[Member]:
+    """Yield the members; raise InputError on a wrong header before its content is read."""
     left, files = limits.size, 0
-    with _Source(path) as source:
+    with _GzipSource(path) as source:
         while (header := _header(source)) is not None:
             files += 1
             left -= header.size
             if files > limits.files or left < 0:
-                most = f"{limits.files} files or {limits.size / (1 << 30):g} GB"
-                raise InputError(f"{path}: holds more than {most}: if you trust it, give --max-files and --max-gb")
+                limit = f"{limits.files} files or {limits.size / (1 << 30):g} GB"
+                raise InputError(f"{path}: contains more than {limit}: if you trust it, raise --max-files and --max-gb")
             chunks = _chunks(source, header.size)
             yield Member(header.name, header.size, chunks)
             for _ in chunks:
                 pass
         rest = source.read(CHUNK + 1)
         if len(rest) > CHUNK or rest.strip(b"\0"):
-            raise InputError(f"{path}: goes on after its end")
+            raise InputError(f"{path}: contains data after the end of the archive")
 
 
-class _Source:
-    """What is inside the compression. Whatever is wrong with it is an InputError, whoever reads."""
+class _GzipSource:
+    """The decompressed content; every reading error is an InputError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -90,20 +90,20 @@ class _Source:
         except OSError as error:
             raise InputError(f"{self.path}: {error.strerror or error}") from None
 
-    def some(self, count: int) -> bytes:
-        """At least one byte of them."""
+    def read_some(self, count: int) -> bytes:
+        """Read at least one byte and at most `count`."""
         content = self.read(count)
         if count and not content:
-            raise self.damaged("it ends too early")
+            raise self.damaged("unexpected end of file")
         return content
 
-    def damaged(self, why: object) -> InputError:
-        return InputError(f"{self.path}: is no archive of runs, or cut short or damaged ({why})")
+    def damaged(self, reason: object) -> InputError:
+        return InputError(f"{self.path}: is not an archive of runs, or is damaged or incomplete ({reason})")
 
 
-def _header(source: _Source) -> tarfile.TarInfo | None:
-    """The next member's; None at the end."""
-    block = source.some(BLOCK)
+def _header(source: _GzipSource) -> tarfile.TarInfo | None:
+    """Return the header of the next member; None at the end."""
+    block = source.read_some(BLOCK)
     if not block.strip(b"\0") and len(block) == BLOCK:
         return None
     try:
@@ -111,21 +111,21 @@ def _header(source: _Source) -> tarfile.TarInfo | None:
     except (tarfile.HeaderError, UnicodeDecodeError) as error:
         raise source.damaged(error) from None
     if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
-        told = f"{header.name[:80]!a} is no plain file: links, devices and folders are refused"
-        raise InputError(f"{source.path}: {told}")
+        reason = "is not a regular file: links, devices and directories are refused"
+        raise InputError(f"{source.path}: {header.name[:80]!a} {reason}")
     match = NAME.fullmatch(header.name)
-    if header.name != MANIFEST and not (match and valid_id(match[1])):
-        raise InputError(f"{source.path}: {header.name[:80]!a} is no file of a run")
-    if not 0 <= header.size <= LARGEST.get(header.name.rpartition("/")[2], header.size):
-        raise InputError(f"{source.path}: {header.name} is larger than such a file ever is")
+    if header.name != MANIFEST and not (match and is_valid_id(match[1])):
+        raise InputError(f"{source.path}: {header.name[:80]!a} is not a file of a run")
+    if not 0 <= header.size <= MAX_BYTES.get(header.name.rpartition("/")[2], header.size):
+        raise InputError(f"{source.path}: {header.name} is too large")
     return header
 
 
-def _chunks(source: _Source, size: int) -> Iterator[bytes]:
+def _chunks(source: _GzipSource, size: int) -> Iterator[bytes]:
     left = size
     while left > 0:
-        chunk = source.some(min(left, CHUNK))
+        chunk = source.read_some(min(left, CHUNK))
         left -= len(chunk)
         yield chunk
     if source.read(-size % BLOCK).strip(b"\0"):
-        raise InputError(f"{source.path}: has something between its files")
+        raise InputError(f"{source.path}: contains data between its files")

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and that are never reached through a symbolic link."""
+"""Write files atomically, and never through a symbolic link."""
 
 import os
 from collections.abc import Iterator
@@ -9,57 +9,65 @@ from typing import BinaryIO
 from core.errors import InputError
 
 
+class StorageError(InputError):
+    """The system refuses to write a file; `errno` says why."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(f"{path}: cannot be written: {error.strerror or error}")
+        self.errno = error.errno
+
+
 def replace_file(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """A reader sees the old content or the new."""
-    with replacing(path, mode) as stream:
+    """Write a file so that readers see the old content or the new."""
+    with atomic_writer(path, mode) as stream:
         stream.write(content)
 
 
 @contextmanager
-def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """Write beside, sync, rename: what is written is there in the end, and not at all if anything fails."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.unlink(missing_ok=True)
-    file = create_file(beside, mode)
+def atomic_writer(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """Write to a temporary file, sync it and rename it to `path`; if anything fails, `path` stays as it was."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    file = create_file(temporary, mode)
     try:
         with os.fdopen(file, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        beside.replace(path)
+        temporary.replace(path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 def create_file(path: Path, mode: int = 0o666) -> int:
-    """A descriptor of a file that was not there before."""
+    """Return a descriptor of a new file; fail if there is one already."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
 
 def open_append(path: Path, mode: int = 0o666) -> int:
-    """A descriptor that only appends, and can be read to see how the file ends."""
-    with told(path):
+    """Return a descriptor that appends, and can be read as well."""
+    with as_input_error(path):
         return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
-    """What the system refuses, as a sentence."""
+def as_input_error(path: Path) -> Iterator[None]:
+    """Raise a StorageError that names `path` instead of an OSError."""
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise StorageError(path, error) from error
 
 
-def ends_torn(file: int) -> bool:
-    """Whether the last line has no end."""
+def ends_mid_line(file: int) -> bool:
+    """Return whether the last line has no line end."""
     size = os.fstat(file).st_size
     return size > 0 and os.pread(file, 1, size - 1) != b"\n"
 
 
 def write_all(file: int, content: bytes) -> None:
-    """Append everything, or leave the file as it was. For files under a lock only."""
+    """Append everything, or leave the file as it was. The caller holds a lock on the file."""
     size = os.fstat(file).st_size
     view = memoryview(content)
     try:
@@ -70,16 +78,16 @@ def write_all(file: int, content: bytes) -> None:
         raise
 
 
-def size_of(path: Path | str) -> int:
-    """Bytes; nothing where there is no file."""
+def file_size(path: Path | str) -> int:
+    """Return the size in bytes; 0 if there is no file."""
     try:
-        return os.stat(path).st_size  # noqa: PTH116 - a listing asks for thousands, and paths take longer than files
+        return os.stat(path).st_size  # noqa: PTH116 - Path.stat is too slow for a list of thousands of runs
     except OSError:
         return 0
 
 
-def modified(path: Path) -> float:
-    """Unix time of the last change; 0 where there is no file."""
+def modified_time(path: Path) -> float:
+    """Return the Unix time of the last change; 0 if there is no file."""
     try:
         return path.stat().st_mtime
     except OSError:

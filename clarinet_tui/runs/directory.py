@@ -1,4 +1,4 @@
-"""One run is one directory: its id, its paths, its settings."""
+"""A run's directory: its id, its paths and its settings."""
 
 import os
 import re
@@ -11,27 +11,26 @@ from typing import Self
 import msgspec
 
 from clarinet_tui.runs.annotations import write_created
-from clarinet_tui.runs.atomic_files import replace_file, told
-from clarinet_tui.runs.lock import hold
-from clarinet_tui.runs.process import Holder
+from clarinet_tui.runs.atomic_files import as_input_error, replace_file
+from clarinet_tui.runs.lock import hold_lock
+from clarinet_tui.runs.process import LockOwner
 from core.config import RunConfig, convert
 from core.errors import InputError
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
-"""Ids count seconds from here, so that six digits last until 2088."""
+"""Ids count seconds from here; six digits last until 2088."""
 ID = re.compile(r"[0-9a-z]{3,32}", re.ASCII)
 RESERVED = frozenset({"stage1", "queue"})
-"""Names in a runs directory that look like ids and are none."""
-LARGEST_CONFIG = 1 << 20
+"""Names in a runs directory that match the pattern of ids but are not runs."""
+MAX_CONFIG_BYTES = 1 << 20
 CONFIG, JOURNAL, ANNOTATIONS = "config.toml", "journal.jsonl", "annotations.jsonl"
 
 
 def new_id(now: datetime, random: Callable[[int], bytes] = os.urandom) -> str:
-    """Short, lowercase, and sorted by time: six digits of seconds and three of chance."""
+    """Return an id that sorts by time: six digits of seconds and three random ones, in base 36."""
     seconds = max(0, int((now.astimezone(UTC) - EPOCH).total_seconds()))
-    chance = int.from_bytes(random(4), "big") % 36**3
-    return _base36(seconds, 6) + _base36(chance, 3)
+    return _base36(seconds, 6) + _base36(int.from_bytes(random(4), "big") % 36**3, 3)
 
 
 def _base36(number: int, width: int) -> str:
@@ -42,12 +41,20 @@ def _base36(number: int, width: int) -> str:
     return digits
 
 
-def valid_id(text: str) -> bool:
+def is_valid_id(text: str) -> bool:
     return ID.fullmatch(text) is not None and text not in RESERVED
 
 
-class _Inside:
-    """The path of one file of a run, made when it is asked for: a listing has thousands of runs."""
+class RunNotFoundError(InputError):
+    """No run has this id or prefix."""
+
+
+class AmbiguousRunError(InputError):
+    """Several runs have this prefix."""
+
+
+class _RunFile:
+    """The path of a file of a run, made on access: a list may have thousands of runs."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -57,27 +64,27 @@ class _Inside:
 
 
 class RunDirectory:
-    """Every path of a run. A symbolic link is never a run's directory."""
+    """All paths of a run. Its directory is never a symbolic link."""
 
     def __init__(self, runs_dir: Path, id: str) -> None:  # noqa: A002
-        if not valid_id(id):
-            raise InputError(f"run id: expected 3 to 32 of 0-9 and a-z, got {_shown(id)}")
+        if not is_valid_id(id):
+            raise InputError(f"run id: expected 3 to 32 of 0-9 and a-z, got {_quoted(id)}")
         self.id = id
         self.runs_dir = Path(runs_dir)
         self.path = self.runs_dir / id
         if self.path.is_symlink():
             raise InputError(f"{self.path} is a symbolic link: copy the run's directory here instead")
 
-    config = _Inside(CONFIG)
-    journal = _Inside(JOURNAL)
-    annotations = _Inside(ANNOTATIONS)
-    log = _Inside("worker.log")
-    checkpoint = _Inside("checkpoint.pt")
-    checkpoint_previous = _Inside("checkpoint.previous.pt")
-    environment = _Inside("environment.json")
-    lock = _Inside("lock")
-    pseudo_labels = _Inside("pseudo_labels.npy")
-    stage1 = _Inside("stage1.json")
+    config = _RunFile(CONFIG)
+    journal = _RunFile(JOURNAL)
+    annotations = _RunFile(ANNOTATIONS)
+    log = _RunFile("worker.log")
+    checkpoint = _RunFile("checkpoint.pt")
+    checkpoint_previous = _RunFile("checkpoint.previous.pt")
+    environment = _RunFile("environment.json")
+    lock = _RunFile("lock")
+    pseudo_labels = _RunFile("pseudo_labels.npy")
+    stage1 = _RunFile("stage1.json")
 
     def __repr__(self) -> str:
         return f"RunDirectory({self.id})"
@@ -92,14 +99,14 @@ class RunDirectory:
         now: datetime | None = None,
         random: Callable[[int], bytes] = os.urandom,
     ) -> Self:
-        """A new directory; it is a run from the moment that its config.toml is there, which is at once and whole."""
+        """Create a run's directory. It counts as a run once config.toml is there, which is written atomically."""
         import tomli_w
 
         now = now or datetime.now(UTC)
         settings = tomli_w.dumps(msgspec.to_builtins(config)).encode()
-        if len(settings) > LARGEST_CONFIG:
-            raise InputError("settings: expected less than 1 MB of them: one is far too long")
-        with told(Path(runs_dir)):
+        if len(settings) > MAX_CONFIG_BYTES:
+            raise InputError("settings: expected less than 1 MB in total")
+        with as_input_error(Path(runs_dir)):
             Path(runs_dir).mkdir(parents=True, exist_ok=True)
             run = cls._reserve(runs_dir, id, now, random)
             write_created(run.annotations, now.timestamp())
@@ -115,7 +122,7 @@ class RunDirectory:
                 return run
             except FileExistsError:
                 if id:
-                    raise InputError(f"run {id}: {run.path} is there already") from None
+                    raise InputError(f"run {id}: {run.path} already exists") from None
 
     @property
     def has_checkpoint(self) -> bool:
@@ -126,50 +133,51 @@ class RunDirectory:
 
         try:
             with self.config.open("rb") as file:
-                content = file.read(LARGEST_CONFIG + 1)
+                content = file.read(MAX_CONFIG_BYTES + 1)
         except OSError as error:
             raise InputError(f"{self.config}: {error.strerror}") from None
-        if len(content) > LARGEST_CONFIG:
-            raise InputError(f"{self.config}: larger than 1 MB, which no run's settings are")
+        if len(content) > MAX_CONFIG_BYTES:
+            raise InputError(f"{self.config}: expected at most 1 MB")
         try:
             settings = tomllib.loads(content.decode())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"{self.config}: {error}") from None
         except RecursionError:
-            raise InputError(f"{self.config}: nested deeper than any run's settings are") from None
+            raise InputError(f"{self.config}: too deeply nested") from None
         return convert(settings, str(self.config))
 
-    def hold(self) -> AbstractContextManager[Holder]:
-        """Be the run's one worker: a second one gets an InputError that names host and pid."""
-        return hold(self.lock, f"run {self.id}")
+    def hold_lock(self) -> AbstractContextManager[LockOwner]:
+        """Hold the lock of the run's only worker, or raise LockHeldError."""
+        return hold_lock(self.lock, f"run {self.id}")
 
 
 def find_run(runs_dir: Path, prefix: str) -> RunDirectory:
-    """The run whose id begins with `prefix`."""
-    names = all_ids(runs_dir)
-    found = [prefix] if prefix in names else [name for name in names if prefix and name.startswith(prefix)]
-    if len(found) == 1:
-        return RunDirectory(runs_dir, found[0])
-    if not found:
-        raise InputError(f"no run in {runs_dir} begins with {_shown(prefix)}: `clarinet ls` lists them")
-    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-    raise InputError(f"{_shown(prefix)} is not one run but {len(found)}: {', '.join(found[:5])}{more}")
+    """Return the run with this id or unique prefix of one."""
+    ids = list_run_ids(runs_dir)
+    matches = [prefix] if prefix in ids else [id_ for id_ in ids if prefix and id_.startswith(prefix)]
+    if len(matches) == 1:
+        return RunDirectory(runs_dir, matches[0])
+    if not matches:
+        raise RunNotFoundError(f"no run in {runs_dir} has an id starting with {_quoted(prefix)}: see `clarinet ls`")
+    more = f" and {len(matches) - 5} more" if len(matches) > 5 else ""
+    listed = f"{', '.join(matches[:5])}{more}"
+    raise AmbiguousRunError(f"{_quoted(prefix)} is the prefix of {len(matches)} runs: {listed}: give a longer one")
 
 
-def all_runs(runs_dir: Path) -> list[RunDirectory]:
-    """Every run, newest first."""
-    return [RunDirectory(runs_dir, name) for name in all_ids(runs_dir)]
+def list_runs(runs_dir: Path) -> list[RunDirectory]:
+    """Return all runs, newest first."""
+    return [RunDirectory(runs_dir, name) for name in list_run_ids(runs_dir)]
 
 
-def all_ids(runs_dir: Path) -> list[str]:
-    """The ids of every run, newest first: directories, not links, with settings in them."""
+def list_run_ids(runs_dir: Path) -> list[str]:
+    """Return the ids of all runs, newest first: directories, not links, that contain config.toml."""
     try:
         with os.scandir(runs_dir) as entries:
-            names = [entry.name for entry in entries if valid_id(entry.name) and entry.is_dir(follow_symlinks=False)]
+            names = [entry.name for entry in entries if is_valid_id(entry.name) and entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
     return sorted((name for name in names if os.access(f"{runs_dir}/{name}/{CONFIG}", os.F_OK)), reverse=True)
 
 
-def _shown(text: str) -> str:
+def _quoted(text: str) -> str:
     return ascii(text if len(text) <= 40 else text[:39] + "…")

@@ -1,4 +1,4 @@
-"""environment.json: with what, where and from which code a run was made. Readable by its owner only."""
+"""environment.json: the machine, the versions, the command and the code of a run."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clarinet_tui.runs.directory import RunDirectory
 
 PACKAGES = ("clarinet-tui", "torch", "torchvision", "numpy", "scikit-learn", "pillow", "msgspec", "sqlite-utils")
-LARGEST_PATCH = 1 << 20
+MAX_PATCH_BYTES = 1 << 20
 GIT_SECONDS = 10.0
 
 
@@ -31,8 +31,8 @@ def write_environment(
     folder: Path | None = None,
     extra: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Patch and command line may hold secrets, so that the file's mode is 0600. The label hash is in the journal."""
-    said = {
+    """Write environment.json with mode 0600: the patch and the command line may contain secrets."""
+    fields = {
         "time": time.time(),
         "host": host_name(),
         "boot": boot_id(),
@@ -46,46 +46,46 @@ def write_environment(
         "git": git_state(folder or Path.cwd()),
         **(extra or {}),
     }
-    replace_file(run.environment, msgspec.json.format(msgspec.json.encode(said)) + b"\n", 0o600)
-    return said
+    replace_file(run.environment, msgspec.json.format(msgspec.json.encode(fields)) + b"\n", 0o600)
+    return fields
 
 
 def read_environment(run: "RunDirectory") -> dict[str, Any]:
-    """What was written; empty where there is nothing to read."""
+    """Return the content of environment.json; empty if it is missing or damaged."""
     try:
-        said = msgspec.json.decode(run.environment.read_bytes())
+        fields = msgspec.json.decode(run.environment.read_bytes())
     except (OSError, msgspec.DecodeError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def versions() -> dict[str, str]:
-    """Asked of the installation, so that nothing is imported."""
-    found = {}
+    """Return the versions of the installed packages, without importing them."""
+    installed = {}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
-    """Commit and uncommitted patch of the working folder; None where there is no git or no repository."""
+    """Return the commit and the uncommitted patch of a folder; None without git or a repository."""
     commit = _git(folder, "rev-parse", "HEAD", limit=64)
     if commit is None:
         return None
-    patch = _git(folder, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", limit=LARGEST_PATCH + 1)
+    patch = _git(folder, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", limit=MAX_PATCH_BYTES + 1)
     patch = patch or b""
     return {
         "commit": commit.decode(errors="replace").strip(),
-        "patch": patch[:LARGEST_PATCH].decode(errors="replace"),
-        "patch_cut": len(patch) > LARGEST_PATCH,
+        "patch": patch[:MAX_PATCH_BYTES].decode(errors="replace"),
+        "patch_cut": len(patch) > MAX_PATCH_BYTES,
     }
 
 
 def _git(folder: Path, *arguments: str, limit: int) -> bytes | None:
-    """At most `limit` bytes of git's answer. Nothing that the repository configures is executed."""
+    """Return at most `limit` bytes of git's output, without running commands that the repository configures."""
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
     try:
@@ -94,21 +94,21 @@ def _git(folder: Path, *arguments: str, limit: int) -> bytes | None:
         )
     except OSError:
         return None
-    return _bounded(process, limit)
+    return _read_bounded(process, limit)
 
 
-def _bounded(process: "subprocess.Popen[bytes]", limit: int) -> bytes | None:
+def _read_bounded(process: "subprocess.Popen[bytes]", limit: int) -> bytes | None:
     import threading
 
-    alarm = threading.Timer(GIT_SECONDS, process.kill)
-    alarm.start()
+    timer = threading.Timer(GIT_SECONDS, process.kill)
+    timer.start()
     try:
         assert process.stdout is not None
         with process.stdout as stream:
-            answer = stream.read(limit)
-        cut = len(answer) == limit
-        if cut:
+            output = stream.read(limit)
+        is_cut = len(output) == limit
+        if is_cut:
             process.kill()
-        return answer if process.wait() == 0 or cut else None
+        return output if process.wait() == 0 or is_cut else None
     finally:
-        alarm.cancel()
+        timer.cancel()

@@ -1,4 +1,4 @@
-"""How events become lines: ordinary ones JSON objects, iterations compact arrays under a line of column names."""
+"""Format events as lines: a JSON object each, but iterations as compact arrays under a line of column names."""
 
 import json
 import math
@@ -9,25 +9,25 @@ import msgspec
 
 from core.events import Event, Stepped, plain
 
-FIXED = ("iteration", "epoch", "adaptation_epoch", "stage", "seconds")
-"""The first columns of every iteration; its metrics follow."""
+FIXED_COLUMNS = ("iteration", "epoch", "adaptation_epoch", "stage", "seconds")
+"""The first columns of every iteration; the metrics follow."""
 
 
-def event_line(event: Event, now: float) -> bytes:
-    """One JSON object, with the time of day."""
+def format_event(event: Event, now: float) -> bytes:
+    """Return one JSON object, with the Unix time added."""
     fields = plain(event)
     fields["time"] = round(now, 3)
-    return msgspec.json.encode(_speakable(fields)) + b"\n"
+    return msgspec.json.encode(encode_non_finite(fields)) + b"\n"
 
 
-def columns_line(names: Sequence[str]) -> bytes:
+def format_columns(names: Sequence[str]) -> bytes:
     return msgspec.json.encode({"event": "columns", "names": names}) + b"\n"
 
 
-class IterationLines:
-    """Formats iterations. What changes once an epoch is baked into a template, the numbers are filled in.
+class IterationFormatter:
+    """Format iterations with a template that holds everything but the numbers, and changes once an epoch.
 
-    %.9g gives back every float32 exactly.
+    %.9g reproduces every float32 exactly.
     """
 
     def __init__(self) -> None:
@@ -37,8 +37,8 @@ class IterationLines:
         self._names: tuple[str, ...] = ()
         self._template = ""
 
-    def line(self, event: Stepped) -> bytes:
-        """The iteration's line, after a line of columns where those in force do not fit."""
+    def format(self, event: Stepped) -> bytes:
+        """Return the iteration's line, preceded by a line of columns if the current ones do not fit."""
         measured = event.measured
         try:
             total = sum(measured.values(), event.seconds)
@@ -51,25 +51,25 @@ class IterationLines:
             and (event.epoch, event.adaptation_epoch, event.stage) == self._epoch
         ):
             return (self._template % (event.iteration, event.seconds, *measured.values())).encode()
-        return self._unusual(event, names)
+        return self._format_slowly(event, names)
 
-    def _unusual(self, event: Stepped, names: tuple[str, ...]) -> bytes:
-        """A new epoch, other names, or a number that is none."""
+    def _format_slowly(self, event: Stepped, names: tuple[str, ...]) -> bytes:
+        """Format without the template: a new epoch, other metrics, or a number that is not finite."""
         head = b""
         if not self._fits(names, event.stage):
             self._columns = names
-            head = columns_line(FIXED + names)
+            head = format_columns(FIXED_COLUMNS + names)
         columns = self._columns or ()
         if columns == names:
             self._stage = event.stage
             self._names, self._epoch = names, (event.epoch, event.adaptation_epoch, event.stage)
             self._template = _template(event, len(names))
         row = [event.iteration, event.epoch, event.adaptation_epoch, event.stage]
-        values = [_shown(value) for value in (event.seconds, *(event.measured.get(name) for name in columns))]
+        values = [_format_number(value) for value in (event.seconds, *(event.measured.get(name) for name in columns))]
         return head + (json.dumps(row, separators=(",", ":"))[:-1] + "," + ",".join(values) + "]\n").encode()
 
     def _fits(self, names: tuple[str, ...], stage: str) -> bool:
-        """A metric that is left out now and then is null in its column; a new one needs new columns."""
+        """Return whether the current columns can be used: a missing metric is null, a new one needs new columns."""
         if names == self._columns:
             return True
         return self._columns is not None and stage == self._stage and set(names) <= set(self._columns)
@@ -80,22 +80,22 @@ def _template(event: Stepped, metrics: int) -> str:
     return "[%d," + fixed.replace("%", "%%") + ",%.9g" * (metrics + 1) + "]\n"
 
 
-def _shown(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     if value is None:
         return "null"
-    return f"{value:.9g}" if math.isfinite(value) else f'"{_not_finite(value)}"'
+    return f"{value:.9g}" if math.isfinite(value) else f'"{_non_finite_name(value)}"'
 
 
-def _not_finite(value: float) -> str:
+def _non_finite_name(value: float) -> str:
     return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
 
 
-def _speakable(value: Any) -> Any:
-    """JSON has no word for what is not finite, so that it becomes one of three texts."""
+def encode_non_finite(value: Any) -> Any:
+    """Replace NaN and the infinities, which JSON does not have, by "nan", "inf" and "-inf"."""
     if isinstance(value, float) and not math.isfinite(value):
-        return _not_finite(value)
+        return _non_finite_name(value)
     if isinstance(value, dict):
-        return {key: _speakable(inner) for key, inner in value.items()}
+        return {key: encode_non_finite(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_speakable(inner) for inner in value]
+        return [encode_non_finite(inner) for inner in value]
     return value

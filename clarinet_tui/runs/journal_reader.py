@@ -1,4 +1,4 @@
-"""Reading a journal that may still be growing, or that has been hurt."""
+"""Read a journal that may be growing or damaged."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,50 +8,50 @@ from typing import Any, BinaryIO
 import msgspec
 
 CHUNK = 1 << 20
-LONGEST_LINE = 16 << 20
+MAX_LINE_BYTES = 16 << 20
 COLUMNS = b'{"event":"columns"'
-BEGINNINGS = frozenset({"started", "resumed"})
-"""What a new sitting says first. A line that cannot be read before it is only where the sitting before was cut off."""
+ATTEMPT_STARTS = frozenset({"started", "resumed"})
+"""The first events of an attempt. An unreadable line before one is where the previous attempt was killed."""
 NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What `decode` raises on a line that was hurt."""
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What `decode` raises on a damaged line."""
 decode = msgspec.json.Decoder().decode
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """One thing that the run said: an event as `core.events.plain` gives it, from byte `start` to byte `end`."""
+class JournalEvent:
+    """An event as `core.events.plain` returns it, at the bytes from `start` to `end`."""
 
     fields: dict[str, Any]
     start: int
     end: int
 
     @property
-    def event(self) -> str:
+    def name(self) -> str:
         name: str = self.fields["event"]
         return name
 
 
 @dataclass(frozen=True, slots=True)
-class Damaged:
-    """A line in the middle that cannot be read."""
+class DamagedLine:
+    """An unreadable line that is not the last one."""
 
     number: int
     start: int
     end: int
 
     def __str__(self) -> str:
-        return f"line {self.number} cannot be read and was left out"
+        return f"line {self.number} cannot be read and was skipped"
 
 
 Names = Sequence[str]
 
 
-def read(path: Path, offset: int = 0, columns: Names | None = None) -> Iterator[Record | Damaged]:
-    """What the journal says from byte `offset` on, in bounded memory. A last line without its end is not there yet.
+def read_journal(path: Path, offset: int = 0, columns: Names | None = None) -> Iterator[JournalEvent | DamagedLine]:
+    """Yield the events from byte `offset` on, in bounded memory; a last line without a line end is not read yet.
 
-    `columns` are those in force at `offset`; they are looked up where they are not given.
+    `columns` are the ones that apply at `offset`; they are searched for if not given.
     """
     try:
         file = path.open("rb")
@@ -59,36 +59,36 @@ def read(path: Path, offset: int = 0, columns: Names | None = None) -> Iterator[
         return
     with file:
         if offset and columns is None:
-            columns = columns_before(file, offset)
-        torn: Damaged | None = None
-        for start, end, line in whole_lines(file, offset):
-            fields = parse(line, columns)
-            if torn and not (fields and fields["event"] in BEGINNINGS):
-                yield torn
-            torn = None
+            columns = find_columns(file, offset)
+        damaged: DamagedLine | None = None
+        for start, end, line in read_lines(file, offset):
+            fields = parse_line(line, columns)
+            if damaged and not (fields and fields["event"] in ATTEMPT_STARTS):
+                yield damaged
+            damaged = None
             if fields is None:
-                torn = Damaged(line_number(path, start), start, end)
+                damaged = DamagedLine(line_number(path, start), start, end)
             elif fields["event"] == "columns":
                 columns = fields["names"]
             else:
-                yield Record(fields, start, end)
-        if torn:
-            yield torn
+                yield JournalEvent(fields, start, end)
+        if damaged:
+            yield damaged
 
 
-def last_word(path: Path) -> dict[str, Any] | None:
-    """The last whole line, if it is an event that can be read; iterations are no words."""
+def read_last_event(path: Path) -> dict[str, Any] | None:
+    """Return the event of the last complete line; None if that is an iteration or unreadable."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - CHUNK))
             lines = file.read().split(b"\n")
     except OSError:
         return None
-    return parse(lines[-2], None) if len(lines) > 1 else None
+    return parse_line(lines[-2], None) if len(lines) > 1 else None
 
 
-def whole_lines(file: BinaryIO, offset: int = 0) -> Iterator[tuple[int, int, bytes | None]]:
-    """Start, end and content of each line that has an end; the content of one too long for memory is None."""
+def read_lines(file: BinaryIO, offset: int = 0) -> Iterator[tuple[int, int, bytes | None]]:
+    """Yield start, end and content of each complete line; the content of an oversized line is None."""
     file.seek(offset)
     start, rest = offset, b""
     too_long = 0
@@ -99,62 +99,62 @@ def whole_lines(file: BinaryIO, offset: int = 0) -> Iterator[tuple[int, int, byt
             end = start + too_long + len(line) + 1
             yield start, end, None if too_long else line
             start, too_long = end, 0
-        if too_long or len(rest) > LONGEST_LINE:
+        if too_long or len(rest) > MAX_LINE_BYTES:
             too_long += len(rest)
             rest = b""
 
 
-def parse(line: bytes | None, columns: Names | None) -> dict[str, Any] | None:
-    """A line's fields, or None if it cannot be read."""
+def parse_line(line: bytes | None, columns: Names | None) -> dict[str, Any] | None:
+    """Return a line's fields, or None if it is unreadable."""
     try:
         content = decode(line or b"")
-    except UNREADABLE:
+    except DECODE_ERRORS:
         return None
     if isinstance(content, list):
-        return iteration(content, columns)
+        return parse_iteration(content, columns)
     if not isinstance(content, dict) or not isinstance(content.get("event"), str):
         return None
-    if content["event"] == "columns" and not _are_names(content.get("names")):
+    if content["event"] == "columns" and not _is_column_list(content.get("names")):
         return None
     return content
 
 
-def iteration(values: list[Any], columns: Names | None) -> dict[str, Any] | None:
-    """An array of values as a `step`; a metric that is null was not measured."""
-    if columns is None or len(values) != len(columns) or not _begins_well(values):
+def parse_iteration(values: list[Any], columns: Names | None) -> dict[str, Any] | None:
+    """Return an iteration's fields; a metric that is null was not measured."""
+    if columns is None or len(values) != len(columns) or not _has_valid_head(values):
         return None
     fields: dict[str, Any] = {"event": "step", **dict(zip(columns[:4], values[:4], strict=True))}
     for name, value in zip(columns[4:], values[4:], strict=True):
         if value is None:
             continue
-        known = number(value)
-        if not isinstance(known, float | int):
+        number = parse_number(value)
+        if not isinstance(number, float | int):
             return None
-        fields[name] = known
+        fields[name] = number
     return fields
 
 
-def _begins_well(values: list[Any]) -> bool:
-    at, epoch, adaptation_epoch, stage = values[:4]
+def _has_valid_head(values: list[Any]) -> bool:
+    iteration, epoch, adaptation_epoch, stage = values[:4]
     return (
-        isinstance(at, int)
+        isinstance(iteration, int)
         and isinstance(epoch, int)
         and isinstance(adaptation_epoch, int | None)
         and isinstance(stage, str)
     )
 
 
-def number(value: Any) -> Any:
-    """Not-a-number and the infinities come as text."""
+def parse_number(value: Any) -> Any:
+    """Return the float of the texts "nan", "inf" and "-inf", and any other value as it is."""
     return NUMBERS.get(value, value) if isinstance(value, str) else value
 
 
-def _are_names(names: Any) -> bool:
+def _is_column_list(names: Any) -> bool:
     return isinstance(names, list) and len(names) >= 5 and all(isinstance(name, str) for name in names)
 
 
-def columns_before(file: BinaryIO, offset: int) -> list[str] | None:
-    """The columns in force at `offset`: those of the last such line before it, found from the end."""
+def find_columns(file: BinaryIO, offset: int) -> list[str] | None:
+    """Return the columns that apply at `offset`: search backwards for the last line of columns."""
     end, tail = offset, b""
     while end > 0:
         begin = max(0, end - CHUNK)
@@ -162,7 +162,7 @@ def columns_before(file: BinaryIO, offset: int) -> list[str] | None:
         block = file.read(end - begin) + tail
         at = len(block)
         while (at := block.rfind(COLUMNS, 0, at)) >= 0:
-            fields = parse(block[at:].partition(b"\n")[0], None)
+            fields = parse_line(block[at:].partition(b"\n")[0], None)
             if ((at == 0 and begin == 0) or block[at - 1 : at] == b"\n") and fields:
                 names: list[str] = fields["names"]
                 return names
@@ -171,7 +171,7 @@ def columns_before(file: BinaryIO, offset: int) -> list[str] | None:
 
 
 def line_number(path: Path, offset: int) -> int:
-    """Which line begins at byte `offset`, counted from 1."""
+    """Return the number of the line that starts at byte `offset`, counted from 1."""
     count = 1
     with path.open("rb") as file:
         while offset > 0 and (chunk := file.read(min(CHUNK, offset))):

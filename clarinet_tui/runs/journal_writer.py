@@ -1,4 +1,4 @@
-"""The journal's one writer: lines are made in the training thread, and reach the disk from another."""
+"""The journal's only writer: the training thread formats lines, a background thread writes them."""
 
 import contextlib
 import os
@@ -9,23 +9,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from clarinet_tui.runs.atomic_files import ends_torn, open_append
-from clarinet_tui.runs.journal_format import IterationLines, event_line
+from clarinet_tui.runs.atomic_files import ends_mid_line, open_append
+from clarinet_tui.runs.journal_format import IterationFormatter, format_event
 from core.events import Checkpointed, Evaluated, Event, Failed, Finished, Stepped, Stopped
 
 INTERVAL = 0.25
-KEPT = 64 << 20
+MAX_PENDING = 64 << 20
 CHUNK = 1 << 20
 SYNCED = (Evaluated, Checkpointed)
 FINAL = (Stopped, Failed, Finished)
 
 
 class JournalWriter:
-    """Append-only. `append`, `sync` and `close` belong to one thread; a background thread flushes.
+    """Append events to a journal. `append`, `sync` and `close` belong to one thread; a background thread flushes.
 
-    While the disk is full, up to `kept` bytes wait in memory; then `append` waits, and training with it. `say` hears
-    one sentence when that begins, one when training has to pause and one when all is well again, from either thread.
-    `patient` is asked meanwhile: once it says no, `append` waits no longer, and `close` tells what could not be kept.
+    While the disk is full, up to `max_pending` bytes stay in memory; after that `append` waits, and so does training.
+    `notify` gets a message when writing fails, when training pauses and when writing works again, from either thread.
+    Once `can_wait` returns False, `append` waits no longer, and `close` raises if something could not be written.
     """
 
     def __init__(
@@ -34,29 +34,29 @@ class JournalWriter:
         clock: Callable[[], float] = time.monotonic,
         *,
         now: Callable[[], float] = time.time,
-        say: Callable[[str], None] | None = None,
-        patient: Callable[[], bool] = lambda: True,
+        notify: Callable[[str], None] = lambda message: None,
+        can_wait: Callable[[], bool] = lambda: True,
         interval: float = INTERVAL,
-        kept: int = KEPT,
+        max_pending: int = MAX_PENDING,
         write: Callable[[int, memoryview], int] = os.write,
         fsync: Callable[[int], None] = os.fsync,
     ) -> None:
         self.path = path
-        self._clock, self._now, self._say = clock, now, say or (lambda sentence: None)
-        self._patient = patient
-        self._interval, self._kept, self._write, self._fsync = interval, kept, write, fsync
+        self._clock, self._now, self._notify_user = clock, now, notify
+        self._can_wait = can_wait
+        self._interval, self._max_pending, self._write, self._fsync = interval, max_pending, write, fsync
         self._file = open_append(path)
         self._lines: deque[bytes] = deque()
-        self._rest = memoryview(b"\n" if ends_torn(self._file) else b"")
-        """What was taken from the lines and is not written yet; a torn last line is ended first."""
+        self._rest = memoryview(b"\n" if ends_mid_line(self._file) else b"")
+        """Bytes taken from the lines and not written yet; the first one ends a line that was cut off."""
         self._appended, self._written = len(self._rest), 0
-        """Bytes. The first is changed by the owner's thread only, the second under `_disk` only."""
-        self._format = IterationLines()
+        """Bytes. Only the owner's thread changes the first; the second changes under `_disk`."""
+        self._formatter = IterationFormatter()
         self._disk = threading.Lock()
         self._wake, self._room = threading.Event(), threading.Event()
-        self._sync_asked = self._paused = self._closing = False
-        self._trouble: OSError | None = None
-        self._thread = threading.Thread(target=self._flush_often, name="journal", daemon=True)
+        self._sync_requested = self._paused = self._closing = False
+        self._disk_error: OSError | None = None
+        self._thread = threading.Thread(target=self._flush_periodically, name="journal", daemon=True)
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -66,48 +66,48 @@ class JournalWriter:
         self.close()
 
     @property
-    def behind(self) -> int:
+    def pending_bytes(self) -> int:
         """Bytes that are not in the file yet."""
         return self._appended - self._written
 
     def append(self, event: Event) -> None:
         if isinstance(event, Stepped):
-            line = self._format.line(event)
+            line = self._formatter.format(event)
             self._lines.append(line)
             self._appended += len(line)
         else:
             self._append_ordinary(event)
-        if self._appended - self._written > self._kept:
+        if self._appended - self._written > self._max_pending:
             self._wait_for_room()
 
     def _append_ordinary(self, event: Event) -> None:
-        line = event_line(event, self._now())
+        line = format_event(event, self._now())
         self._lines.append(line)
         self._appended += len(line)
         if isinstance(event, FINAL):
             self.sync()
         elif isinstance(event, SYNCED):
-            self._sync_asked = True
+            self._sync_requested = True
             self._wake.set()
 
     def sync(self) -> None:
-        """Everything to the disk now, unless it is full: then it stays in memory and `behind` tells how much."""
+        """Write and sync everything; what a full disk does not take stays pending."""
         with self._disk:
             self._flush()
             self._sync()
 
-    def secure(self) -> None:
-        """Like `sync`, but waits for room. If that may not be waited for any longer, the disk's OSError is raised."""
+    def sync_or_wait(self) -> None:
+        """Sync, waiting for space on a full disk; once `can_wait` returns False, raise the disk's OSError."""
         self.sync()
-        while self.behind and self._patient():
-            self._tell_pause()
+        while self.pending_bytes and self._can_wait():
+            self._report_pause()
             time.sleep(self._interval)
             self.sync()
-        if self.behind and self._trouble:
-            raise self._trouble
+        if self.pending_bytes and self._disk_error:
+            raise self._disk_error
 
     def close(self, patience: float = 60.0) -> None:
-        """Write what is left. A disk that stays full for `patience` seconds raises its OSError."""
+        """Write the rest; if the disk stays full for `patience` seconds, raise its OSError."""
         if self._closing:
             return
         self._closing = True
@@ -116,42 +116,42 @@ class JournalWriter:
         limit = self._clock() + patience
         try:
             self.sync()
-            while self.behind and self._clock() < limit:
+            while self.pending_bytes and self._clock() < limit:
                 time.sleep(min(self._interval, 0.25))
                 self.sync()
-            if self._trouble:
-                raise self._trouble
+            if self._disk_error:
+                raise self._disk_error
         finally:
             os.close(self._file)
-            self._file = -1  # the number may soon be another file's
+            self._file = -1  # the descriptor may be reused for another file
 
-    def _flush_often(self) -> None:
+    def _flush_periodically(self) -> None:
         while not self._closing:
             self._wake.wait(self._interval)
             self._wake.clear()
             with self._disk:
                 self._flush()
-                if self._sync_asked:
-                    self._sync_asked = False
+                if self._sync_requested:
+                    self._sync_requested = False
                     self._sync()
 
     def _flush(self) -> None:
-        """Write until nothing is left or the disk refuses; what was really written is what `write` says."""
+        """Write until nothing is left or the disk refuses."""
         try:
             while self._rest or self._lines:
                 if not self._rest:
-                    self._rest = memoryview(self._take())
+                    self._rest = memoryview(self._take_lines())
                 count = self._write(self._file, self._rest)
                 self._rest = self._rest[count:]
                 self._written += count
         except OSError as error:
-            self._tell_trouble(error)
+            self._report_error(error)
         else:
-            self._tell_relief()
-        if self.behind < self._kept:
+            self._report_recovery()
+        if self.pending_bytes < self._max_pending:
             self._room.set()
 
-    def _take(self) -> bytes:
+    def _take_lines(self) -> bytes:
         taken: list[bytes] = []
         size = 0
         with contextlib.suppress(IndexError):
@@ -164,30 +164,30 @@ class JournalWriter:
         try:
             self._fsync(self._file)
         except OSError as error:
-            self._tell_trouble(error)
+            self._report_error(error)
 
     def _wait_for_room(self) -> None:
         self._wake.set()
-        while self._appended - self._written > self._kept and self._patient():
+        while self._appended - self._written > self._max_pending and self._can_wait():
             self._room.clear()
             self._room.wait(self._interval)
-            self._tell_pause()
+            self._report_pause()
 
-    def _tell_pause(self) -> None:
-        if self._trouble and not self._paused:
+    def _report_pause(self) -> None:
+        if self._disk_error and not self._paused:
             self._paused = True
-            self._tell("still no room: training pauses until there is")
+            self._notify("still cannot be written: training pauses until it can")
 
-    def _tell_trouble(self, error: OSError) -> None:
-        if not self._trouble:
-            self._tell(f"{error.strerror or error}: what the run says is kept in memory and tried again")
-        self._trouble = error
+    def _report_error(self, error: OSError) -> None:
+        if not self._disk_error:
+            self._notify(f"{error.strerror or error}: events are kept in memory and written later")
+        self._disk_error = error
 
-    def _tell_relief(self) -> None:
-        if self._trouble:
-            self._trouble, self._paused = None, False
-            self._tell("can be written again: nothing was lost")
+    def _report_recovery(self) -> None:
+        if self._disk_error:
+            self._disk_error, self._paused = None, False
+            self._notify("can be written again: nothing was lost")
 
-    def _tell(self, sentence: str) -> None:
-        with contextlib.suppress(Exception):  # whoever listens must not end the flushing
-            self._say(f"{self.path}: {sentence}")
+    def _notify(self, message: str) -> None:
+        with contextlib.suppress(Exception):  # a failing callback must not end the flushing thread
+            self._notify_user(f"{self.path}: {message}")

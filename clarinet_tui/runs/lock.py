@@ -1,4 +1,4 @@
-"""A lock held for life by one process, which writes into it who it is."""
+"""Exclusive locks on files; the process that holds one writes its identity into the file."""
 
 import fcntl
 import os
@@ -6,87 +6,102 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import told
-from clarinet_tui.runs.process import Holder, alive, myself
+from clarinet_tui.runs.atomic_files import as_input_error, modified_time
+from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, current_process, is_alive
 from core.errors import InputError
 
-TRIES, MOMENT = 20, 0.01
+if TYPE_CHECKING:
+    from clarinet_tui.runs.directory import RunDirectory
+
+ATTEMPTS, PAUSE = 20, 0.01
 _held: set[int] = set()
 
 
-def _let_go_in_child() -> None:
-    """A forked child must not keep the lock when its parent dies."""
+class LockHeldError(InputError):
+    """Another process holds the lock."""
+
+    def __init__(self, name: str, owner: LockOwner | None) -> None:
+        process = f"process {owner.pid} on {owner.host}" if owner else "another process"
+        super().__init__(f"{name} is locked by {process}: stop that process first")
+
+
+def _close_in_child() -> None:
+    """Close held locks in a forked child, so that they do not outlive the parent."""
     for file in _held:
         os.close(file)
     _held.clear()
 
 
-os.register_at_fork(after_in_child=_let_go_in_child)
+os.register_at_fork(after_in_child=_close_in_child)
 
 
 @contextmanager
-def hold(path: Path, what: str) -> Iterator[Holder]:
-    """Hold `path`, or say who does. The file stays: to remove it would let two hold two files of one name."""
-    with told(path):
+def hold_lock(path: Path, name: str) -> Iterator[LockOwner]:
+    """Hold the lock `path`, or raise LockHeldError.
+
+    The file is never removed: a process could still lock the removed file while another one locks a new one.
+    """
+    with as_input_error(path):
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
-        if not _taken(file, path):
-            raise InputError(f"{what} is in the hands of {_described(path)}: stop that one first")
-        yield from _held_by_me(file, path)
+        if not _acquire(file, path):
+            raise LockHeldError(name, read_lock_owner(path))
+        yield from _own(file, path)
     finally:
         os.close(file)
 
 
-def _taken(file: int, path: Path) -> bool:
-    """Who only asks whether a lock is held takes it for a moment, and is no holder: so it is tried for a moment."""
-    with told(path):
-        for _ in range(TRIES):
+def _acquire(file: int, path: Path) -> bool:
+    """Retry for a moment while no live owner is written in the file: `is_locked` locks it briefly."""
+    with as_input_error(path):
+        for _ in range(ATTEMPTS):
             with suppress(BlockingIOError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
-            holder = read_holder(path)
-            if holder is not None and alive(holder) is not False:
+            owner = read_lock_owner(path)
+            if owner is not None and is_alive(owner) is not False:
                 return False
-            time.sleep(MOMENT)
+            time.sleep(PAUSE)
     return False
 
 
-def _held_by_me(file: int, path: Path) -> Iterator[Holder]:
-    """A lock that is given back says so: a holder that is gone without that has died."""
-    me = myself()
-    with told(path):
-        _write(file, me)
+def _own(file: int, path: Path) -> Iterator[LockOwner]:
+    """Record the release at the end: an owner that is gone without it has died."""
+    owner = current_process()
+    with as_input_error(path):
+        _write(file, owner)
     _held.add(file)
     try:
-        yield me
+        yield owner
     finally:
         _held.discard(file)
         with suppress(OSError):
-            _write(file, msgspec.structs.replace(me, released=time.time()))
+            _write(file, msgspec.structs.replace(owner, released=time.time()))
 
 
-def _write(file: int, holder: Holder) -> None:
-    content = msgspec.json.encode(holder) + b"\n"
+def _write(file: int, owner: LockOwner) -> None:
+    content = msgspec.json.encode(owner) + b"\n"
     os.pwrite(file, content, 0)
     os.ftruncate(file, len(content))
 
 
-def read_holder(path: Path) -> Holder | None:
-    """Who holds the lock or held it last; None if nobody did, or if it cannot be read.
+def read_lock_owner(path: Path) -> LockOwner | None:
+    """Return the current or last owner of a lock; None if there was none or the file cannot be read.
 
-    The first line only: while a shorter name is written over a longer one, the longer one's end stands behind it.
+    Only the first line counts: the end of a longer, older one may follow it while the file is being written.
     """
     try:
-        return msgspec.json.decode(path.read_bytes()[:65536].partition(b"\n")[0], type=Holder)
+        return msgspec.json.decode(path.read_bytes()[:65536].partition(b"\n")[0], type=LockOwner)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def is_held(path: Path) -> bool:
-    """Whether anybody holds the lock, on whichever machine, as far as the file system knows."""
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock, on any machine that shares the file system's locks."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -100,15 +115,22 @@ def is_held(path: Path) -> bool:
         os.close(file)
 
 
-def still_mine(path: Path) -> bool:
-    """Whether the file of this name is one that this process holds: a directory may be deleted and made anew."""
+def is_held_here(path: Path) -> bool:
+    """Return whether this process holds the lock; False once the file is deleted, even if there is a new one."""
     try:
-        now = path.stat()
+        current = path.stat()
     except OSError:
         return False
-    return any(os.path.samestat(os.fstat(file), now) for file in _held)
+    return any(os.path.samestat(os.fstat(file), current) for file in _held)
 
 
-def _described(path: Path) -> str:
-    holder = read_holder(path)
-    return f"process {holder.pid} on {holder.host}" if holder else "another process"
+def find_worker(run: "RunDirectory") -> LockOwner | None:
+    """Return the live worker of a run.
+
+    A worker on another machine counts as gone when its lock is free and the journal has not grown for long.
+    """
+    owner = read_lock_owner(run.lock)
+    if owner is None or (alive := is_alive(owner)) is False:
+        return None
+    silent = time.time() - modified_time(run.journal) > SILENT_AFTER
+    return owner if alive or not silent or is_locked(run.lock) else None

@@ -1,4 +1,4 @@
-"""Who holds a run: a process told apart from every other one, reused pids and other machines included."""
+"""Identify a process across reused pids, reboots, containers and machines."""
 
 import os
 import signal
@@ -12,32 +12,32 @@ import msgspec
 from core.errors import InputError
 
 SILENT_AFTER = 600.0
-"""Seconds without a journal line until a run of another machine is called silent."""
+"""Seconds without a journal line after which a run on another machine counts as silent."""
 
 
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """One process of one boot of one machine."""
+class LockOwner(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that holds or held a lock, as it is stored in the lock file."""
 
     host: str
     pid: int
     start: float
-    """When the process began, in a clock that does not jump: ticks since boot on Linux."""
+    """When the process started: ticks since boot on Linux, Unix time elsewhere."""
     machine: str = ""
     boot: str = ""
     namespace: str = ""
-    """Of process ids: containers may share a host's name and boot, and count their own pids."""
+    """The pid namespace: containers on one host count their own pids."""
     since: float = 0.0
     released: float | None = None
-    """Unix times: when the lock was taken, and when it was given back in good order."""
+    """Unix times at which the lock was acquired and released."""
 
 
-def myself() -> Holder:
+def current_process() -> LockOwner:
     pid = os.getpid()
-    return Holder(
+    return LockOwner(
         host=host_name(),
         pid=pid,
         start=process_start(pid) or 0.0,
-        machine=_first_line("/etc/machine-id"),
+        machine=_read_stripped("/etc/machine-id"),
         boot=boot_id(),
         namespace=_namespace(),
         since=time.time(),
@@ -49,46 +49,46 @@ def host_name() -> str:
 
 
 def boot_id() -> str:
-    """Different after each start of the machine; without Linux's own, the second of the boot."""
-    found = _first_line("/proc/sys/kernel/random/boot_id")
-    if found:
-        return found
+    """Return an id that changes with each boot: Linux's own, elsewhere the boot time in seconds."""
+    linux_id = _read_stripped("/proc/sys/kernel/random/boot_id")
+    if linux_id:
+        return linux_id
     import psutil
 
     return str(int(psutil.boot_time()))
 
 
-def alive(holder: Holder, here: Holder | None = None) -> bool | None:
-    """Whether the process still holds what it held; None where that cannot be seen from here."""
-    if holder.released is not None:
+def is_alive(owner: LockOwner, here: LockOwner | None = None) -> bool | None:
+    """Return whether the process lives and has not released its lock; None if that cannot be seen from here."""
+    if owner.released is not None:
         return False
-    here = here or myself()
-    if holder.host != here.host or holder.machine != here.machine:
+    here = here or current_process()
+    if owner.host != here.host or owner.machine != here.machine:
         return None
-    if holder.boot != here.boot:
-        # Without a machine id, another machine may only have the same name.
-        return False if holder.machine else None
-    if holder.namespace != here.namespace:
+    if owner.boot != here.boot:
+        # Without a machine id, this may be another machine of the same name.
+        return False if owner.machine else None
+    if owner.namespace != here.namespace:
         return None
-    return process_start(holder.pid) == holder.start
+    return process_start(owner.pid) == owner.start
 
 
-def send_signal(holder: Holder, number: signal.Signals) -> bool:
-    """Signal the very process that holds, never one that has got its pid since; whether it was there."""
-    return _signal(holder, number, lambda: True)
+def send_signal(owner: LockOwner, number: signal.Signals) -> bool:
+    """Send a signal to this very process, never to another one with its pid; return whether it was sent."""
+    return _send(owner, number, lambda: True)
 
 
-def ask_to_stop(holder: Holder) -> bool:
-    """SIGTERM, once: a second one would end a worker while it saves itself. Whether it was sent now.
+def request_stop(owner: LockOwner) -> bool:
+    """Send SIGTERM unless one was received already; return whether it was sent.
 
-    A worker stops listening for it when it has heard it, and one that has just begun does not listen yet: so whoever
-    has not been heard asks again, be it another process than the one that asked before.
+    A second SIGTERM would end a worker while it saves its checkpoint. A worker removes its handler when the first one
+    arrives, and has none before it has started up: without a handler nothing is sent, and the caller may try again.
     """
-    return _signal(holder, signal.SIGTERM, lambda: listens(holder.pid, signal.SIGTERM))
+    return _send(owner, signal.SIGTERM, lambda: handles_signal(owner.pid, signal.SIGTERM))
 
 
-def listens(pid: int, number: signal.Signals) -> bool:
-    """Whether the process has a handler for the signal; taken for granted where that cannot be seen."""
+def handles_signal(pid: int, number: signal.Signals) -> bool:
+    """Return whether the process has a handler for the signal; True where that cannot be seen."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(errors="replace")
     except OSError:
@@ -97,25 +97,27 @@ def listens(pid: int, number: signal.Signals) -> bool:
     return caught is None or bool(int(caught.split()[1], 16) >> (number - 1) & 1)
 
 
-def _signal(holder: Holder, number: signal.Signals, wanted: Callable[[], bool]) -> bool:
-    if not alive(holder):
+def _send(owner: LockOwner, number: signal.Signals, condition: Callable[[], bool]) -> bool:
+    if not is_alive(owner):
         return False
     try:
-        file = os.pidfd_open(holder.pid) if hasattr(os, "pidfd_open") else None
+        file = os.pidfd_open(owner.pid) if hasattr(os, "pidfd_open") else None
     except ProcessLookupError:
         return False
     try:
-        # What the descriptor names cannot be exchanged any more; so it is asked again who that is.
-        if not alive(holder) or not wanted():
+        # The pid may have been reused before pidfd_open, but not after it: so the identity is checked again.
+        if not is_alive(owner) or not condition():
             return False
         if file is None:
-            os.kill(holder.pid, number)
+            os.kill(owner.pid, number)
         else:
             signal.pidfd_send_signal(file, number)
     except ProcessLookupError:
         return False
     except PermissionError:
-        raise InputError(f"process {holder.pid} on {holder.host} belongs to somebody else, who may stop it") from None
+        raise InputError(
+            f"process {owner.pid} on {owner.host} belongs to another user: only they can stop it"
+        ) from None
     finally:
         if file is not None:
             os.close(file)
@@ -123,12 +125,12 @@ def _signal(holder: Holder, number: signal.Signals, wanted: Callable[[], bool]) 
 
 
 def process_start(pid: int) -> float | None:
-    """When the process began, or None if it is gone or a zombie."""
+    """Return when the process started, or None if it is gone or a zombie."""
     stat = Path(f"/proc/{pid}/stat")
     if not Path("/proc/self/stat").exists():
         return _portable_start(pid)
     try:
-        # The command's name may hold spaces and parentheses, so fields are counted from its end.
+        # The command's name may contain spaces and parentheses, so fields are counted from its end.
         fields = stat.read_bytes().rpartition(b")")[2].split()
     except OSError:
         return None
@@ -153,7 +155,7 @@ def _namespace() -> str:
         return ""
 
 
-def _first_line(path: str) -> str:
+def _read_stripped(path: str) -> str:
     try:
         return Path(path).read_text().strip()
     except OSError:

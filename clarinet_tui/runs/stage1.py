@@ -1,4 +1,4 @@
-"""Stage 1 of two-step runs, made once: runs/stage1/<key>/ has its labels, and a lock while a run makes them."""
+"""Pseudo-labels of a stage 1 that two-step runs share: runs/stage1/<key>/ holds them and the lock of their maker."""
 
 import errno
 import hashlib
@@ -13,8 +13,8 @@ import msgspec
 
 from clarinet_tui.runs.atomic_files import replace_file
 from clarinet_tui.runs.environment import versions
-from clarinet_tui.runs.lock import hold, read_holder
-from clarinet_tui.runs.process import Holder, host_name
+from clarinet_tui.runs.lock import hold_lock, read_lock_owner
+from clarinet_tui.runs.process import LockOwner, host_name
 from core.config import RunConfig
 from core.events import PseudoLabelled
 from core.methods import find_method
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 PACKAGES = ("clarinet-tui", "torch")
 ROWS = 4096
-"""Images that are hashed at a time: there may be more than fit into memory."""
-LARGEST_ORIGIN = 65536
+"""Images hashed at a time: a data set may be larger than memory."""
+MAX_ORIGIN_BYTES = 65536
 
 
-class DamagedError(Exception):
-    """What is there cannot be used; the sentence says why."""
+class DamagedStage1Error(Exception):
+    """The stored labels cannot be used."""
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Which run made the labels, where, and at what cost."""
+class Stage1Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Which run made the labels, where, and in how many seconds and iterations."""
 
     run: str
     host: str
@@ -48,41 +48,41 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     accuracy: float | None = None
     label_hash: str = ""
     sha256: str = ""
-    """Of the file of labels; empty while they are being made."""
+    """Of the file of labels; empty until they are published."""
 
 
-class Part(NamedTuple):
-    """A run's part in a stage 1 that runs share."""
+class Stage1Role(NamedTuple):
+    """How a run takes part in a shared stage 1."""
 
     signature: str
-    """Equal for runs that make the same stage 1 on devices of one kind."""
-    waits: bool
-    """Whether it would rather wait for the labels than make them."""
+    """Equal for runs that train the same stage 1 on devices of one kind."""
+    takes_labels: bool
+    """Whether it waits for another run's labels instead of making its own."""
 
 
-def part_of(config: RunConfig) -> Part | None:
-    """None if a run makes no labels for others."""
+def stage1_role(config: RunConfig) -> Stage1Role | None:
+    """Return None if the run takes no part in a shared stage 1."""
     method = find_method(config.method)
     if not makes_stage1(method):
         return None
     task = parse_task(config.task)
     source = [task.source.letter, task.shape] if task.shape else config.task
     signature = _hash({"source": source, **_settings(config, SOURCE_SETTINGS + TRAINING_SETTINGS)})
-    return Part(signature, waits=takes_stage1(method))
+    return Stage1Role(signature, takes_labels=takes_stage1(method))
 
 
-def key(config: RunConfig, data: "TaskData", device: str) -> str | None:
-    """All that decides the labels, the images themselves among it; None if the run makes none for others."""
+def stage1_key(config: RunConfig, data: "TaskData", device: str) -> str | None:
+    """Return a hash of everything that determines the labels, including the images; None without a shared stage 1."""
     if not makes_stage1(find_method(config.method)):
         return None
     installed = versions()
-    said = _settings(config, TRAINING_SETTINGS) | {
+    inputs = _settings(config, TRAINING_SETTINGS) | {
         "weights": _file_hash(Path(config.weights)) if config.weights else "",
         "device": device.partition(":")[0],
         "data": _data_hash(data),
         "code": [VERSION, *(installed.get(package, "") for package in PACKAGES)],
     }
-    return _hash(said)
+    return _hash(inputs)
 
 
 def _settings(config: RunConfig, names: tuple[str, ...]) -> dict[str, Any]:
@@ -90,12 +90,12 @@ def _settings(config: RunConfig, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: everything[name] for name in names}
 
 
-def _hash(said: dict[str, Any]) -> str:
-    return hashlib.blake2b(msgspec.json.encode(said, order="sorted"), digest_size=8).hexdigest()
+def _hash(content: dict[str, Any]) -> str:
+    return hashlib.blake2b(msgspec.json.encode(content, order="sorted"), digest_size=8).hexdigest()
 
 
 def _data_hash(data: "TaskData") -> str:
-    """Source images, complementary labels, and the true ones, which tell how many pseudo-labels are right."""
+    """Hash the source images, their complementary labels and their true labels, which the accuracy is measured with."""
     import numpy as np
 
     source = data.source_train
@@ -114,56 +114,56 @@ def _file_hash(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
-        return ""  # the run itself says what is wrong with it
+        return ""  # training reports the error
 
 
-class Stage1Folder:
-    """The files of one stage 1. Nothing here is reached through a symbolic link."""
+class Stage1Directory:
+    """The files of one shared stage 1, none of which is reached through a symbolic link."""
 
     def __init__(self, runs_dir: Path, name: str) -> None:
         self.key = name
         self.path = runs_dir / "stage1" / name
         self._labels, self._origin, self._lock = (self.path / file for file in ("labels.npy", "origin.json", "lock"))
 
-    def hold(self) -> AbstractContextManager[Holder]:
-        """Be the one who makes the labels. Locks are taken in this order: the run's own, then this one."""
+    def hold_lock(self) -> AbstractContextManager[LockOwner]:
+        """Hold the lock of the labels' maker, or raise LockHeldError. A run's own lock is acquired before this one."""
         self._refuse_links()
         self.path.mkdir(parents=True, exist_ok=True)
-        return hold(self._lock, "stage 1")
+        return hold_lock(self._lock, "stage 1")
 
-    def holder(self) -> Holder | None:
-        return read_holder(self._lock)
+    def lock_owner(self) -> LockOwner | None:
+        return read_lock_owner(self._lock)
 
-    def origin(self) -> Origin | None:
-        """Who made the labels, or makes them; None if nobody has begun."""
-        content = self._read(self._origin, LARGEST_ORIGIN)
+    def read_origin(self) -> Stage1Origin | None:
+        """Return the run that made the labels or is making them; None if there is none."""
+        content = self._read(self._origin, MAX_ORIGIN_BYTES)
         if content is None:
             return None
         try:
-            return msgspec.json.decode(content, type=Origin)
+            return msgspec.json.decode(content, type=Stage1Origin)
         except msgspec.DecodeError:
-            raise DamagedError(f"{self._origin} is damaged") from None
+            raise DamagedStage1Error(f"{self._origin} is damaged") from None
 
-    def labels(self, count: int, classes: int) -> "tuple[NDArray[np.int64], Origin] | None":
-        """The labels and who made them; None if they are not there yet."""
-        origin = self.origin()
+    def read_labels(self, count: int, classes: int) -> "tuple[NDArray[np.int64], Stage1Origin] | None":
+        """Return the labels and their origin; None if they are not published yet."""
+        origin = self.read_origin()
         if origin is None or not origin.sha256:
             return None
         content = self._read(self._labels, 8 * count + 1024)
         if content is None:
-            raise DamagedError(f"{self._labels} is gone")
+            raise DamagedStage1Error(f"{self._labels} is missing")
         if hashlib.sha256(content).hexdigest() != origin.sha256:
-            raise DamagedError(f"{self._labels} is damaged or cut short")
-        return _decoded(content, count, classes, self._labels), origin
+            raise DamagedStage1Error(f"{self._labels} is damaged or incomplete")
+        return _decode_labels(content, count, classes, self._labels), origin
 
-    def begin(self, run_id: str) -> None:
-        """Say who makes the labels now; what was there no longer counts."""
-        self._write(Origin(run=run_id, host=host_name(), time=time.time()))
+    def claim(self, run_id: str) -> None:
+        """Record that a run makes the labels now; earlier labels become invalid."""
+        self._write(Stage1Origin(run=run_id, host=host_name(), time=time.time()))
 
-    def publish(self, run_id: str, event: PseudoLabelled) -> Origin:
-        """First the labels, then the word that they are there."""
-        content = encoded(event.labels)
-        origin = Origin(
+    def publish(self, run_id: str, event: PseudoLabelled) -> Stage1Origin:
+        """Write the labels, and then the origin that makes them valid."""
+        content = encode_labels(event.labels)
+        origin = Stage1Origin(
             run=run_id,
             host=host_name(),
             time=time.time(),
@@ -177,7 +177,7 @@ class Stage1Folder:
         self._write(origin)
         return origin
 
-    def _write(self, origin: Origin) -> None:
+    def _write(self, origin: Stage1Origin) -> None:
         self._refuse_links()
         replace_file(self._origin, msgspec.json.format(msgspec.json.encode(origin)) + b"\n")
 
@@ -196,8 +196,8 @@ class Stage1Folder:
                 raise OSError(errno.ELOOP, "is a symbolic link", str(folder))
 
 
-def encoded(labels: list[int]) -> bytes:
-    """Labels as a .npy file."""
+def encode_labels(labels: list[int]) -> bytes:
+    """Return the labels as the content of a .npy file."""
     import numpy as np
 
     buffer = io.BytesIO()
@@ -205,13 +205,13 @@ def encoded(labels: list[int]) -> bytes:
     return buffer.getvalue()
 
 
-def _decoded(content: bytes, count: int, classes: int, path: Path) -> "NDArray[np.int64]":
+def _decode_labels(content: bytes, count: int, classes: int, path: Path) -> "NDArray[np.int64]":
     import numpy as np
 
     try:
         labels: NDArray[np.int64] = np.load(io.BytesIO(content), allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
-        raise DamagedError(f"{path} is no file of labels ({error})") from None
+        raise DamagedStage1Error(f"{path} is not a file of labels ({error})") from None
     if labels.shape != (count,) or labels.dtype != np.int64 or labels.min() < 0 or labels.max() >= classes:
-        raise DamagedError(f"{path} does not have {count} labels of {classes} classes")
+        raise DamagedStage1Error(f"{path} does not have {count} labels of {classes} classes")
     return labels

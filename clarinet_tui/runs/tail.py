@@ -1,4 +1,4 @@
-"""A file of lines that others append to, rotate, cut, or have not made yet; read in bounded memory from its end on."""
+"""Read the lines of a file that others append to, rotate, truncate or create later, in bounded memory."""
 
 import os
 import stat
@@ -10,15 +10,15 @@ from typing import BinaryIO, Self
 CHUNK = 1 << 16
 
 
-class Growing:
-    """Of a line longer than `longest` bytes only its beginning is kept. What is no ordinary file is not there."""
+class FileTail:
+    """Lines are cut to `max_line` bytes. Anything but a regular file counts as missing."""
 
-    def __init__(self, path: Path, longest: int) -> None:
-        self._path, self._longest = path, longest
+    def __init__(self, path: Path, max_line: int) -> None:
+        self._path, self._max_line = path, max_line
         self._file: BinaryIO | None = None
-        self._read_to = 0
-        self._torn = b""
-        """The last line while it has no end."""
+        self._offset = 0
+        self._partial = b""
+        """The last line while it has no line end."""
         self._open()
 
     def __enter__(self) -> Self:
@@ -27,63 +27,63 @@ class Growing:
     def __exit__(self, *_: object) -> None:
         self._close()
 
-    def before(self) -> Iterator[bytes]:
-        """The lines that are there now, last first; `new` goes on after them."""
+    def read_backwards(self) -> Iterator[bytes]:
+        """Yield the lines that are there now, last first; `read_new` continues after them."""
         if self._file is None:
             return iter(())
-        self._read_to = os.fstat(self._file.fileno()).st_size
-        lines = _backwards(self._file, self._read_to, self._longest)
-        self._torn = next(lines)
+        self._offset = os.fstat(self._file.fileno()).st_size
+        lines = _backwards(self._file, self._offset, self._max_line)
+        self._partial = next(lines)
         return lines
 
-    def new(self) -> Iterator[bytes]:
-        """The lines that came since. Of a file that was exchanged the rest is read first, then the other one."""
-        exchanged = self._file is not None and self._exchanged()
-        yield from self._whole_lines()
-        if self._file is None or exchanged:
-            yield from self.torn()
+    def read_new(self) -> Iterator[bytes]:
+        """Yield the lines since the last call; if the file was replaced, the rest of the old one comes first."""
+        replaced = self._file is not None and self._is_replaced()
+        yield from self._complete_lines()
+        if self._file is None or replaced:
+            yield from self.read_partial()
             self._close()
             self._open()
-            yield from self._whole_lines()
+            yield from self._complete_lines()
 
-    def torn(self) -> Iterator[bytes]:
-        """The last line, if it has no end; for when nothing more is to come."""
-        torn, self._torn = self._torn, b""
-        if torn:
-            yield torn
+    def read_partial(self) -> Iterator[bytes]:
+        """Yield the last line if it has no line end; to be called when the file grows no more."""
+        partial, self._partial = self._partial, b""
+        if partial:
+            yield partial
 
-    def _whole_lines(self) -> Iterator[bytes]:
+    def _complete_lines(self) -> Iterator[bytes]:
         if self._file is None:
             return
-        if os.fstat(self._file.fileno()).st_size < self._read_to:
-            self._read_to, self._torn = 0, b""
+        if os.fstat(self._file.fileno()).st_size < self._offset:
+            self._offset, self._partial = 0, b""
         while chunk := self._next_chunk(self._file):
             *lines, rest = chunk.split(b"\n")
             for line in lines:
-                whole, self._torn = self._torn + line, b""
-                yield whole[: self._longest]
-            self._torn = (self._torn + rest)[: self._longest]
+                complete, self._partial = self._partial + line, b""
+                yield complete[: self._max_line]
+            self._partial = (self._partial + rest)[: self._max_line]
 
     def _next_chunk(self, file: BinaryIO) -> bytes:
-        file.seek(self._read_to)
+        file.seek(self._offset)
         chunk = file.read(CHUNK)
-        self._read_to += len(chunk)
+        self._offset += len(chunk)
         return chunk
 
-    def _exchanged(self) -> bool:
-        """Whether another file has its name. One that was only moved away may still be written to."""
+    def _is_replaced(self) -> bool:
+        """Return whether the path names another file; a file that was only moved may still grow."""
         assert self._file is not None
-        mine = os.fstat(self._file.fileno())
+        opened = os.fstat(self._file.fileno())
         try:
-            now = self._path.stat()
+            current = self._path.stat()
         except OSError:
             return False
-        return (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino)
+        return not os.path.samestat(current, opened)
 
     def _open(self) -> None:
-        self._read_to, self._torn = 0, b""
+        self._offset, self._partial = 0, b""
         with suppress(OSError):
-            # Not blocking: a pipe of this name must not hold us up.
+            # O_NONBLOCK: opening a named pipe must not block.
             number = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
             if stat.S_ISREG(os.fstat(number).st_mode):
                 self._file = os.fdopen(number, "rb", buffering=0)
@@ -96,14 +96,14 @@ class Growing:
             self._file = None
 
 
-def _backwards(file: BinaryIO, end: int, longest: int) -> Iterator[bytes]:
-    """Lines from the last to the first; the first that is given is what follows the last line's end."""
+def _backwards(file: BinaryIO, end: int, max_line: int) -> Iterator[bytes]:
+    """Yield what follows the last line end, and then the lines from the last to the first."""
     rest = b""
     while end > 0:
         begin = max(0, end - CHUNK)
         file.seek(begin)
         rest, *lines = (file.read(end - begin) + rest).split(b"\n")
         for line in reversed(lines):
-            yield line[:longest]
-        rest, end = rest[:longest], begin
+            yield line[:max_line]
+        rest, end = rest[:max_line], begin
     yield rest

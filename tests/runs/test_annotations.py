@@ -1,4 +1,4 @@
-"""Tags and notes: one whole line each, from however many processes; hostile ones are refused or kept literally."""
+"""Tags and notes: one complete line each, written by any number of processes; hostile ones are refused or escaped."""
 
 import errno
 import os
@@ -33,7 +33,7 @@ def lines(run: RunDirectory) -> list[dict[str, object]]:
     return [msgspec.json.decode(line) for line in run.annotations.read_bytes().splitlines()]
 
 
-def test_lines_say_what_was_done(run: RunDirectory) -> None:
+def test_lines_record_each_change(run: RunDirectory) -> None:
     add_tag(run, " icml ", now=lambda: 5.0)
     remove_tag(run, "icml", now=lambda: 6.0)
     set_note(run, "a note\nof two lines \x1b[31m", now=lambda: 7.0)
@@ -83,7 +83,7 @@ def test_full_disk_leaves_no_half_line(run: RunDirectory, monkeypatch: pytest.Mo
     assert run.annotations.read_bytes() == before
 
 
-def test_torn_line_is_ended_first(run: RunDirectory) -> None:
+def test_incomplete_line_is_ended_first(run: RunDirectory) -> None:
     with run.annotations.open("ab") as file:
         file.write(b'{"event":"tag')
     add_tag(run, "x")

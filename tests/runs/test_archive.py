@@ -1,4 +1,4 @@
-"""Archives of runs: the same bytes for the same runs, whole lines of what grows, and the way back."""
+"""Archives of runs: reproducible bytes, complete lines of growing files, and importing them again."""
 
 import gzip
 import os
@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from clarinet_tui.runs.annotations import add_tag
-from clarinet_tui.runs.archive import MANIFEST, Manifest, has_patch, pack
-from clarinet_tui.runs.archive_import import examine, unpack
+from clarinet_tui.runs.archive import MANIFEST, Manifest, has_patch, write_archive
+from clarinet_tui.runs.archive_import import check_archive, import_archive
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from core.errors import InputError
@@ -23,7 +23,7 @@ from tests.support.histories import make_run, say
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
-    """One with everything that a run can have."""
+    """A run with every file that a run can have."""
     run = make_run(tmp_path / "runs", id="abc123")
     say(run, [started(), *(step(n) for n in range(1, 50))])
     run.environment.write_bytes(b'{"host": "there", "git": {"commit": "f00", "patch": "+secret", "patch_cut": false}}')
@@ -47,10 +47,10 @@ def files(run: RunDirectory) -> dict[str, bytes]:
 
 def test_the_same_runs_give_the_same_bytes(run: RunDirectory, tmp_path: Path) -> None:
     other = make_run(run.runs_dir, id="xyz")
-    pack([run, other], tmp_path / "a.tar.gz")
+    write_archive([run, other], tmp_path / "a.tar.gz")
     os.utime(run.journal, (1, 1))
     run.log.chmod(0o644)
-    pack([other, run], tmp_path / "b.tar.gz")
+    write_archive([other, run], tmp_path / "b.tar.gz")
     assert (tmp_path / "a.tar.gz").read_bytes() == (tmp_path / "b.tar.gz").read_bytes()
     members = names(tmp_path / "a.tar.gz")
     assert members == [*sorted(members[:-1]), MANIFEST]
@@ -58,9 +58,9 @@ def test_the_same_runs_give_the_same_bytes(run: RunDirectory, tmp_path: Path) ->
         assert {(one.uid, one.gid, one.uname, one.mtime) for one in archive} == {(0, 0, "", 1577836800)}
 
 
-def test_what_goes_in_and_what_stays(run: RunDirectory, tmp_path: Path) -> None:
-    said = pack([run], tmp_path / "a.tar.gz")
-    assert set(said.runs["abc123"]) == {
+def test_packed_files(run: RunDirectory, tmp_path: Path) -> None:
+    manifest = write_archive([run], tmp_path / "a.tar.gz")
+    assert set(manifest.runs["abc123"]) == {
         "annotations.jsonl",
         "config.toml",
         "environment.json",
@@ -69,16 +69,16 @@ def test_what_goes_in_and_what_stays(run: RunDirectory, tmp_path: Path) -> None:
         "stage1.json",
         "worker.log",
     }
-    assert pack([run], tmp_path / "b.tar.gz", checkpoints=True).runs["abc123"].keys() - said.runs["abc123"].keys() == {
-        "checkpoint.pt"
-    }
-    assert examine(tmp_path / "a.tar.gz") == said
+    assert write_archive([run], tmp_path / "b.tar.gz", checkpoints=True).runs["abc123"].keys() - manifest.runs[
+        "abc123"
+    ].keys() == {"checkpoint.pt"}
+    assert check_archive(tmp_path / "a.tar.gz") == manifest
 
 
-def test_the_way_back(run: RunDirectory, tmp_path: Path) -> None:
-    pack([run], tmp_path / "a.tar.gz", checkpoints=True)
-    brought = unpack(tmp_path / "a.tar.gz", tmp_path / "there")
-    assert (brought.new, brought.known) == (("abc123",), ())
+def test_import_restores_the_files(run: RunDirectory, tmp_path: Path) -> None:
+    write_archive([run], tmp_path / "a.tar.gz", checkpoints=True)
+    result = import_archive(tmp_path / "a.tar.gz", tmp_path / "there")
+    assert (result.new, result.known) == (("abc123",), ())
     there = RunDirectory(tmp_path / "there", "abc123")
     assert files(there) == {name: content for name, content in files(run).items() if name != "lock"}
     for private in (there.environment, there.log):
@@ -87,35 +87,35 @@ def test_the_way_back(run: RunDirectory, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["abc123"]
 
 
-def test_a_run_that_goes_on_is_packed_up_to_its_last_whole_line(run: RunDirectory, tmp_path: Path) -> None:
+def test_running_run_is_packed_up_to_its_last_complete_line(run: RunDirectory, tmp_path: Path) -> None:
     whole = run.journal.read_bytes()
     with run.journal.open("ab") as journal:
         journal.write(b"[50,0,null,")
     with run.log.open("ab") as log:
         log.write(b"x" * (3 << 20))
     run.annotations.write_bytes(b"no end")
-    pack([run], tmp_path / "a.tar.gz")
-    unpack(tmp_path / "a.tar.gz", tmp_path / "there")
+    write_archive([run], tmp_path / "a.tar.gz")
+    import_archive(tmp_path / "a.tar.gz", tmp_path / "there")
     there = RunDirectory(tmp_path / "there", "abc123")
     assert there.journal.read_bytes() == whole
     assert there.log.read_bytes() == b"first line\n\xff\xfe foreign bytes\n"
     assert there.annotations.read_bytes() == b""
 
 
-def test_what_is_said_while_it_is_packed_does_not_tear_it(run: RunDirectory, tmp_path: Path) -> None:
-    """A worker appends all the time: sizes are taken once."""
+def test_events_appended_while_packing_do_not_damage_the_archive(run: RunDirectory, tmp_path: Path) -> None:
+    """A worker appends all the time: sizes are read once."""
     over = threading.Event()
 
-    def speak() -> None:
+    def append() -> None:
         while not over.is_set():
             say(run, [Noticed(iteration=1, message="x" * 1000)] * 20)
 
-    worker = threading.Thread(target=speak)
+    worker = threading.Thread(target=append)
     worker.start()
     try:
         for number in range(5):
-            pack([run], tmp_path / f"{number}.tar.gz")
-            examine(tmp_path / f"{number}.tar.gz")
+            write_archive([run], tmp_path / f"{number}.tar.gz")
+            check_archive(tmp_path / f"{number}.tar.gz")
     finally:
         over.set()
         worker.join()
@@ -123,50 +123,50 @@ def test_what_is_said_while_it_is_packed_does_not_tear_it(run: RunDirectory, tmp
 
 def test_without_patches(run: RunDirectory, tmp_path: Path) -> None:
     assert has_patch(run)
-    pack([run], tmp_path / "a.tar.gz", patches=False)
+    write_archive([run], tmp_path / "a.tar.gz", patches=False)
     assert b"secret" not in gzip.decompress((tmp_path / "a.tar.gz").read_bytes())
-    unpack(tmp_path / "a.tar.gz", tmp_path / "there")
+    import_archive(tmp_path / "a.tar.gz", tmp_path / "there")
     assert read_environment(RunDirectory(tmp_path / "there", "abc123"))["git"] == {"commit": "f00", "patch_cut": False}
-    assert unpack(tmp_path / "a.tar.gz", run.runs_dir).known == ("abc123",)
+    assert import_archive(tmp_path / "a.tar.gz", run.runs_dir).known == ("abc123",)
 
 
-def test_a_link_is_not_followed_and_a_pipe_not_waited_for(run: RunDirectory, tmp_path: Path) -> None:
+def test_links_are_not_followed_and_pipes_do_not_block(run: RunDirectory, tmp_path: Path) -> None:
     run.stage1.unlink()
     os.mkfifo(run.stage1)
-    assert "stage1.json" not in pack([run], tmp_path / "a.tar.gz").runs["abc123"]
+    assert "stage1.json" not in write_archive([run], tmp_path / "a.tar.gz").runs["abc123"]
     run.log.unlink()
     run.log.symlink_to("/etc/passwd")
     with pytest.raises(InputError, match=r"worker.log: .*symbolic links"):
-        pack([run], tmp_path / "b.tar.gz")
+        write_archive([run], tmp_path / "b.tar.gz")
     assert [path.name for path in tmp_path.iterdir() if "b.tar" in path.name] == []
 
 
-def test_a_run_that_is_here_with_the_same_content_is_skipped(run: RunDirectory, tmp_path: Path) -> None:
+def test_run_with_the_same_content_is_skipped(run: RunDirectory, tmp_path: Path) -> None:
     other = make_run(tmp_path / "other", id="xyz")
-    pack([run, RunDirectory(other.runs_dir, "xyz")], tmp_path / "a.tar.gz")
+    write_archive([run, RunDirectory(other.runs_dir, "xyz")], tmp_path / "a.tar.gz")
     before = files(run)
-    brought = unpack(tmp_path / "a.tar.gz", run.runs_dir)
-    assert (brought.new, brought.known) == (("xyz",), ("abc123",))
+    result = import_archive(tmp_path / "a.tar.gz", run.runs_dir)
+    assert (result.new, result.known) == (("xyz",), ("abc123",))
     assert files(run) == before
 
 
-def test_one_that_is_here_with_another_content_refuses_all(run: RunDirectory, tmp_path: Path) -> None:
+def test_run_with_other_content_refuses_the_whole_archive(run: RunDirectory, tmp_path: Path) -> None:
     other = make_run(tmp_path / "other", id="aaa")
-    pack([run, other], tmp_path / "a.tar.gz")
+    write_archive([run, other], tmp_path / "a.tar.gz")
     add_tag(run, "later")
-    with pytest.raises(InputError, match=r"run abc123: is here already with another annotations.jsonl"):
-        unpack(tmp_path / "a.tar.gz", run.runs_dir)
+    with pytest.raises(InputError, match=r"run abc123: already exists with another annotations.jsonl"):
+        import_archive(tmp_path / "a.tar.gz", run.runs_dir)
     assert [path.name for path in run.runs_dir.iterdir()] == ["abc123"]
 
 
-def test_an_archive_of_a_later_format_says_so(run: RunDirectory, tmp_path: Path) -> None:
+def test_later_format_is_refused(run: RunDirectory, tmp_path: Path) -> None:
     path = tmp_path / "a.tar.gz"
-    pack([run], path)
+    write_archive([run], path)
     later = gzip.decompress(path.read_bytes()).replace(b'"format": 1', b'"format": 2')
     path.write_bytes(gzip.compress(later))
-    with pytest.raises(InputError, match=r"another format \(2, not 1\)"):
-        unpack(path, tmp_path / "there")
+    with pytest.raises(InputError, match=r"has format 2, this version reads format 1"):
+        import_archive(path, tmp_path / "there")
 
 
-def test_a_manifest_that_knows_more_than_we_do_is_read(run: RunDirectory) -> None:
+def test_unknown_fields_of_a_manifest_are_ignored(run: RunDirectory) -> None:
     assert msgspec.json.decode(b'{"format": 1, "mood": "good", "runs": {}}', type=Manifest).runs == {}

@@ -1,4 +1,4 @@
-"""A run's directory: ids, paths, settings; what is wrong is a sentence, and nothing outside is touched."""
+"""A run's directory: ids, paths and settings."""
 
 import itertools
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clarinet_tui.runs.directory import ID, RunDirectory, all_runs, find_run, new_id, valid_id
+from clarinet_tui.runs.directory import (
+    ID,
+    AmbiguousRunError,
+    RunDirectory,
+    RunNotFoundError,
+    find_run,
+    is_valid_id,
+    list_runs,
+    new_id,
+)
 from core.errors import InputError
 from core.resolve import resolve
 
@@ -17,21 +26,21 @@ MOMENTS = st.datetimes(datetime(2020, 1, 2), datetime(2087, 1, 1), timezones=st.
 
 
 @given(MOMENTS, MOMENTS, st.binary(min_size=4, max_size=4), st.binary(min_size=4, max_size=4))
-def test_ids_sort_by_time(one: datetime, other: datetime, chance: bytes, other_chance: bytes) -> None:
-    ids = new_id(one, lambda count: chance), new_id(other, lambda count: other_chance)
+def test_ids_sort_by_time(one: datetime, other: datetime, random: bytes, other_random: bytes) -> None:
+    ids = new_id(one, lambda count: random), new_id(other, lambda count: other_random)
     assert all(ID.fullmatch(made) and len(made) == 9 for made in ids)
     if abs(one - other) >= timedelta(seconds=1):
         assert (ids[0] < ids[1]) == (one < other)
 
 
 def test_clock_before_the_epoch_still_gives_an_id() -> None:
-    assert valid_id(new_id(datetime(1970, 1, 1, tzinfo=UTC)))
+    assert is_valid_id(new_id(datetime(1970, 1, 1, tzinfo=UTC)))
 
 
 @pytest.mark.parametrize(
     "wrong", ["", "..", "a/b", "../x", "ABC", "a b", "abc\n", "stage1", "a" * 33, "ab", "äbc", ".trash", "٣٣٣"]
 )
-def test_what_is_no_id_is_refused(tmp_path: Path, wrong: str) -> None:
+def test_invalid_ids_are_refused(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(InputError, match="run id"):
         RunDirectory(tmp_path, wrong)
 
@@ -47,7 +56,7 @@ def test_same_id_twice_is_refused_and_same_second_is_not(tmp_path: Path) -> None
     now = datetime(2026, 1, 1, tzinfo=UTC)
     made = [RunDirectory.create(tmp_path, CONFIG, now=now, random=lambda count: next(chances)) for _ in range(2)]
     assert made[0].id != made[1].id
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="already exists"):
         RunDirectory.create(tmp_path, CONFIG, id=made[0].id)
 
 
@@ -56,7 +65,7 @@ def test_symlinked_directory_is_refused_and_not_listed(tmp_path: Path) -> None:
     kept = RunDirectory.create(tmp_path / "elsewhere", CONFIG)
     runs.mkdir()
     (runs / "abc").symlink_to(kept.path)
-    assert all_runs(runs) == []
+    assert list_runs(runs) == []
     with pytest.raises(InputError, match="symbolic link"):
         RunDirectory(runs, "abc")
 
@@ -66,35 +75,35 @@ def test_find_run_by_prefix(tmp_path: Path) -> None:
         RunDirectory.create(tmp_path, CONFIG, id=name)
     (tmp_path / "stage1").mkdir()
     (tmp_path / "ccc").mkdir()  # being made: no settings yet
-    assert [run.id for run in all_runs(tmp_path)] == ["bbb1", "aaa12", "aaa1"]
+    assert [run.id for run in list_runs(tmp_path)] == ["bbb1", "aaa12", "aaa1"]
     assert find_run(tmp_path, "b").id == "bbb1"
     assert find_run(tmp_path, "aaa1").id == "aaa1"
-    with pytest.raises(InputError, match="2: aaa12, aaa1"):
+    with pytest.raises(AmbiguousRunError, match="2 runs: aaa12, aaa1"):
         find_run(tmp_path, "aa")
-    for none in ("zz", "", "../aaa1", "ccc"):
-        with pytest.raises(InputError, match="no run in"):
-            find_run(tmp_path, none)
+    for missing in ("zz", "", "../aaa1", "ccc"):
+        with pytest.raises(RunNotFoundError, match="no run in"):
+            find_run(tmp_path, missing)
 
 
-def test_many_of_a_prefix_are_counted(tmp_path: Path) -> None:
+def test_long_list_of_matches_is_shortened(tmp_path: Path) -> None:
     for number in range(7):
         RunDirectory.create(tmp_path, CONFIG, id=f"abc{number}")
-    with pytest.raises(InputError, match=r"not one run but 7: .* and 2 more"):
+    with pytest.raises(AmbiguousRunError, match=r"prefix of 7 runs: .* and 2 more"):
         find_run(tmp_path, "abc")
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
-        (b'name = "' + b"x" * (10 << 20) + b'"', "larger than 1 MB"),
+        (b'name = "' + b"x" * (10 << 20) + b'"', "expected at most 1 MB"),
         (b"= 3", "config.toml"),
         (b"\xff\xfe", "config.toml"),
         (b"epochs = 'ten'", "epochs: expected an integer"),
         (b"nonsense = 1", "nonsense"),
     ],
 )
-def test_wrong_settings_are_a_sentence(tmp_path: Path, content: bytes, said: str) -> None:
+def test_wrong_settings_are_an_input_error(tmp_path: Path, content: bytes, message: str) -> None:
     run = RunDirectory.create(tmp_path, CONFIG)
     run.config.write_bytes(content)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         run.read_config()

@@ -1,4 +1,4 @@
-"""environment.json: what a run was made with, readable by its owner only."""
+"""environment.json: the machine and the code of a run, readable by its owner only."""
 
 import stat
 import subprocess
@@ -36,19 +36,19 @@ def test_written_for_its_owner_only(tmp_path: Path, repository: Path) -> None:
     (repository / "code.py").write_text("two\n")
     write_environment(run, CONFIG, device="cpu", command=["clarinet", "run"], folder=repository, extra={"slot": 1})
     assert stat.S_IMODE(run.environment.stat().st_mode) == 0o600
-    said = read_environment(run)
-    assert said["device"] == "cpu"
-    assert said["seeds"] == {"run": 5, "stage1": 5}
-    assert said["command"] == ["clarinet", "run"]
-    assert said["versions"]["msgspec"]
-    assert len(said["git"]["commit"]) == 40
-    assert "+two" in said["git"]["patch"]
-    assert said["slot"] == 1
-    assert {"host", "boot", "python"} <= said.keys()
+    fields = read_environment(run)
+    assert fields["device"] == "cpu"
+    assert fields["seeds"] == {"run": 5, "stage1": 5}
+    assert fields["command"] == ["clarinet", "run"]
+    assert fields["versions"]["msgspec"]
+    assert len(fields["git"]["commit"]) == 40
+    assert "+two" in fields["git"]["patch"]
+    assert fields["slot"] == 1
+    assert {"host", "boot", "python"} <= fields.keys()
 
 
 def test_patch_is_bounded(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "LARGEST_PATCH", 1000)
+    monkeypatch.setattr(environment, "MAX_PATCH_BYTES", 1000)
     (repository / "code.py").write_text("much\n" * 100_000)
     state = git_state(repository)
     assert state is not None

@@ -1,4 +1,4 @@
-"""The journal read back: exactly what was said, in whatever pieces, however hurt."""
+"""Reading a journal: exactly what was written, from any offset, with any damage."""
 
 import math
 import struct
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clarinet_tui.runs import journal_reader as reader
-from clarinet_tui.runs.journal_reader import Damaged, Record, read
+from clarinet_tui.runs.journal_reader import DamagedLine, JournalEvent, read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Event, Noticed, Stepped, plain
 from tests.support.events import evaluation, resumed, started, step
@@ -42,7 +42,7 @@ def float32(value: float) -> bytes:
     return struct.pack("f", value + 0.0)  # the two zeros are one
 
 
-def written(path: Path, events: list[Event]) -> None:
+def write(path: Path, events: list[Event]) -> None:
     with JournalWriter(path, now=lambda: 7.0) as writer:
         for event in events:
             writer.append(event)
@@ -50,14 +50,14 @@ def written(path: Path, events: list[Event]) -> None:
 
 @settings(max_examples=150)
 @given(EVENTS)
-def test_what_is_written_is_read_back(events: list[Event]) -> None:
+def test_round_trip(events: list[Event]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "journal.jsonl"
-        written(path, events)
-        found = list(read(path))
+        write(path, events)
+        found = list(read_journal(path))
     assert len(found) == len(events)
     for event, record in zip(events, found, strict=True):
-        assert isinstance(record, Record)
+        assert isinstance(record, JournalEvent)
         expected = plain(event) | ({} if isinstance(event, Stepped) else {"time": 7.0})
         assert record.fields.keys() == expected.keys()
         assert all(same(expected[name], record.fields[name]) for name in expected)
@@ -65,98 +65,98 @@ def test_what_is_written_is_read_back(events: list[Event]) -> None:
 
 @settings(max_examples=60)
 @given(EVENTS.filter(bool), st.data())
-def test_reading_on_from_any_record_is_reading_the_rest(events: list[Event], data: st.DataObject) -> None:
+def test_reading_from_an_offset_gives_the_rest(events: list[Event], data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "journal.jsonl"
-        written(path, events)
-        whole = list(read(path))
+        write(path, events)
+        whole = list(read_journal(path))
         after = data.draw(st.integers(0, len(whole) - 1))
-        assert repr(list(read(path, whole[after].end))) == repr(whole[after + 1 :])
+        assert repr(list(read_journal(path, whole[after].end))) == repr(whole[after + 1 :])
 
 
 @settings(max_examples=100)
 @given(EVENTS, st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=6))
-def test_any_damage_is_survived(events: list[Event], damage: list[tuple[int, int]]) -> None:
+def test_any_damage_is_tolerated(events: list[Event], damage: list[tuple[int, int]]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "journal.jsonl"
-        written(path, events)
+        write(path, events)
         content = bytearray(path.read_bytes())
         for place, byte in damage:
             if content:
                 content[place % len(content)] = byte
         path.write_bytes(content)
-        for item in read(path):
-            assert isinstance(item, Record | Damaged)
+        for item in read_journal(path):
+            assert isinstance(item, JournalEvent | DamagedLine)
 
 
 def test_every_float32_bit_pattern_of_a_sample_survives(tmp_path: Path) -> None:
     values = [struct.unpack("f", struct.pack("I", bits))[0] for bits in range(1, 2**32, 2**21 + 12345)]
-    written(tmp_path / "j", [step(place, {"mmd": value}) for place, value in enumerate(values, 1)])
-    found = [record.fields["mmd"] for record in read(tmp_path / "j") if isinstance(record, Record)]
+    write(tmp_path / "j", [step(place, {"mmd": value}) for place, value in enumerate(values, 1)])
+    found = [record.fields["mmd"] for record in read_journal(tmp_path / "j") if isinstance(record, JournalEvent)]
     assert all(same(value, other) for value, other in zip(values, found, strict=True))
 
 
 def test_damage_in_the_middle_is_named_and_skipped(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    written(path, [started(), *map(step, range(1, 6))])
+    write(path, [started(), *map(step, range(1, 6))])
     lines = path.read_bytes().splitlines(keepends=True)
     lines[4] = b"\x00\xffgarbage\n"
     path.write_bytes(b"".join(lines))
-    found = list(read(path))
-    hurt = [item for item in found if isinstance(item, Damaged)]
-    assert [item.number for item in hurt] == [5]
-    assert str(hurt[0]) == "line 5 cannot be read and was left out"
-    assert [item.fields["iteration"] for item in found if isinstance(item, Record) and item.event == "step"] == [
+    found = list(read_journal(path))
+    damaged = [item for item in found if isinstance(item, DamagedLine)]
+    assert [item.number for item in damaged] == [5]
+    assert str(damaged[0]) == "line 5 cannot be read and was skipped"
+    assert [item.fields["iteration"] for item in found if isinstance(item, JournalEvent) and item.name == "step"] == [
         1,
         2,
         4,
         5,
     ]
-    assert [item.number for item in read(path, hurt[0].start) if isinstance(item, Damaged)] == [5]
+    assert [item.number for item in read_journal(path, damaged[0].start) if isinstance(item, DamagedLine)] == [5]
 
 
-def test_line_cut_off_before_a_new_sitting_is_no_damage(tmp_path: Path) -> None:
+def test_line_cut_off_before_a_new_attempt_is_not_damage(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    written(path, [started(), step(1)])
+    write(path, [started(), step(1)])
     whole = path.read_bytes()
     path.write_bytes(whole + b"[2,0,nu\n" + whole)
-    assert not [item for item in read(path) if isinstance(item, Damaged)]
-    written(path, [resumed(1)])
+    assert not [item for item in read_journal(path) if isinstance(item, DamagedLine)]
+    write(path, [resumed(1)])
     path.write_bytes(path.read_bytes() + b"[2,0,nu\n")
-    assert [item for item in read(path) if isinstance(item, Damaged)]
+    assert [item for item in read_journal(path) if isinstance(item, DamagedLine)]
 
 
-def test_last_line_without_its_end_is_not_there_yet(tmp_path: Path) -> None:
+def test_last_line_without_line_end_is_not_read_yet(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    written(path, [step(1), evaluation(1)])
+    write(path, [step(1), evaluation(1)])
     whole = path.read_bytes()
-    first, second = read(path)
+    first, second = read_journal(path)
     for size in range(first.end, len(whole)):
         path.write_bytes(whole[:size])
-        assert list(read(path)) == [first]
+        assert list(read_journal(path)) == [first]
     path.write_bytes(whole)
-    assert list(read(path, first.end)) == [second]
+    assert list(read_journal(path, first.end)) == [second]
 
 
-def test_journal_that_is_not_there_says_nothing(tmp_path: Path) -> None:
-    assert list(read(tmp_path / "none")) == []
+def test_missing_journal_has_no_events(tmp_path: Path) -> None:
+    assert list(read_journal(tmp_path / "none")) == []
 
 
-def test_line_longer_than_memory_allows_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "LONGEST_LINE", 1000)
+def test_oversized_line_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "MAX_LINE_BYTES", 1000)
     monkeypatch.setattr(reader, "CHUNK", 100)
     path = tmp_path / "journal.jsonl"
-    written(path, [step(1)])
+    write(path, [step(1)])
     path.write_bytes(path.read_bytes() + b"x" * 5000 + b"\n")
     with JournalWriter(path) as writer:
         writer.append(step(2))
-    first, hurt, last = read(path)
-    assert isinstance(hurt, Damaged)
-    assert (hurt.number, hurt.end - hurt.start) == (3, 5001)
-    assert isinstance(last, Record)
+    first, damaged, last = read_journal(path)
+    assert isinstance(damaged, DamagedLine)
+    assert (damaged.number, damaged.end - damaged.start) == (3, 5001)
+    assert isinstance(last, JournalEvent)
     assert last.fields["iteration"] == 2
-    assert isinstance(first, Record)
-    assert list(read(path, first.end)) == [hurt, last]
+    assert isinstance(first, JournalEvent)
+    assert list(read_journal(path, first.end)) == [damaged, last]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_line_longer_than_memory_allows_is_skipped(tmp_path: Path, monkeypatch: 
         *(b"[1,0,null,null,0,1]", b'"\xff"', b"[" * 100_000, b'{"event":"\xed\xa0\x80"}'),
     ],
 )
-def test_what_is_json_but_says_nothing_is_damage(tmp_path: Path, line: bytes) -> None:
+def test_json_that_is_not_an_event_is_damage(tmp_path: Path, line: bytes) -> None:
     columns = msgspec.json.encode({"event": "columns", "names": [*"abcd", "seconds", "mmd"]})
     (tmp_path / "j").write_bytes(columns + b"\n" + line + b"\n")
-    assert [type(item) for item in read(tmp_path / "j")] == [Damaged]
+    assert [type(item) for item in read_journal(tmp_path / "j")] == [DamagedLine]

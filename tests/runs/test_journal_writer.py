@@ -1,4 +1,4 @@
-"""The writer: what is appended is in the file, whatever the disk does."""
+"""The journal writer: every appended event reaches the file, even if the disk is full for a while."""
 
 import errno
 import os
@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.runs.journal_reader import Damaged, Record, read
+from clarinet_tui.runs.journal_reader import DamagedLine, JournalEvent, read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.errors import InputError
 from core.events import Checkpointed, Event, Finished
 from tests.support.events import EIGHT, evaluation, resumed, started, step
 
 
-def records(path: Path) -> list[Record]:
-    found = list(read(path))
-    assert not [item for item in found if isinstance(item, Damaged)]
-    return [item for item in found if isinstance(item, Record)]
+def records(path: Path) -> list[JournalEvent]:
+    found = list(read_journal(path))
+    assert not [item for item in found if isinstance(item, DamagedLine)]
+    return [item for item in found if isinstance(item, JournalEvent)]
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -32,7 +32,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 class Disk:
-    """A disk with so many bytes of room; a write takes what fits."""
+    """A disk with `room` free bytes; a write takes what fits."""
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -49,7 +49,7 @@ class Disk:
         self.synced += 1
 
 
-def test_written_without_being_asked(tmp_path: Path) -> None:
+def test_lines_are_written_in_the_background(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     writer = JournalWriter(path, interval=0.01)
     writer.append(step(1))
@@ -68,12 +68,12 @@ def test_evaluations_and_checkpoints_are_synced_at_once(tmp_path: Path, event: E
         assert len(records(writer.path)) == 2
 
 
-def test_the_end_is_on_the_disk_when_append_returns(tmp_path: Path) -> None:
+def test_final_event_is_synced_when_append_returns(tmp_path: Path) -> None:
     disk = Disk(1 << 20)
     with JournalWriter(tmp_path / "journal.jsonl", interval=60, write=disk.write, fsync=disk.fsync) as writer:
         writer.append(Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None))
         assert disk.synced == 1
-        assert [record.event for record in records(writer.path)] == ["finished"]
+        assert [record.name for record in records(writer.path)] == ["finished"]
 
 
 def test_ordinary_events_carry_the_time(tmp_path: Path) -> None:
@@ -101,29 +101,34 @@ def test_columns_only_when_names_are_new(tmp_path: Path) -> None:
     assert measured == [{"a": 1, "b": 2}, {"a": 1}, {"b": 2}, {"a": 1, "b": 2}, {"c": 3}, {"c": 3}, {}]
 
 
-def test_disk_full_keeps_and_goes_on(tmp_path: Path) -> None:
-    disk, told = Disk(1000), list[str]()
+def test_full_disk_delays_writing(tmp_path: Path) -> None:
+    disk, messages = Disk(1000), list[str]()
     with JournalWriter(
-        tmp_path / "journal.jsonl", write=disk.write, fsync=disk.fsync, interval=0.005, say=told.append
+        tmp_path / "journal.jsonl", write=disk.write, fsync=disk.fsync, interval=0.005, notify=messages.append
     ) as writer:
         for iteration in range(1, 201):
             writer.append(step(iteration))
             if iteration % 50 == 0:
                 writer.sync()
-        assert writer.behind > 0
-        assert len(told) == 1
-        assert "No space left" in told[0]
+        assert writer.pending_bytes > 0
+        assert len(messages) == 1
+        assert "No space left" in messages[0]
         disk.room = 1 << 20
-        until(lambda: writer.behind == 0)
-        until(lambda: len(told) == 2)
+        until(lambda: writer.pending_bytes == 0)
+        until(lambda: len(messages) == 2)
     assert [record.fields["iteration"] for record in records(writer.path)] == list(range(1, 201))
-    assert "nothing was lost" in told[1]
+    assert "nothing was lost" in messages[1]
 
 
-def test_disk_full_for_long_pauses_training_and_says_so_once(tmp_path: Path) -> None:
-    disk, told = Disk(100), list[str]()
+def test_disk_full_for_long_pauses_training_with_one_message(tmp_path: Path) -> None:
+    disk, messages = Disk(100), list[str]()
     writer = JournalWriter(
-        tmp_path / "journal.jsonl", write=disk.write, fsync=disk.fsync, interval=0.005, kept=2000, say=told.append
+        tmp_path / "journal.jsonl",
+        write=disk.write,
+        fsync=disk.fsync,
+        interval=0.005,
+        max_pending=2000,
+        notify=messages.append,
     )
 
     def train() -> None:
@@ -132,10 +137,10 @@ def test_disk_full_for_long_pauses_training_and_says_so_once(tmp_path: Path) -> 
 
     training = threading.Thread(target=train)
     training.start()
-    until(lambda: any("training pauses" in sentence for sentence in told))
+    until(lambda: any("training pauses" in message for message in messages))
     time.sleep(0.05)
     assert training.is_alive()
-    assert 2000 < writer.behind < 2200
+    assert 2000 < writer.pending_bytes < 2200
     for _ in range(300):  # room comes and goes, a few bytes at a time
         disk.room = 37
         until(lambda: disk.room == 0)
@@ -143,7 +148,7 @@ def test_disk_full_for_long_pauses_training_and_says_so_once(tmp_path: Path) -> 
     training.join(20)
     writer.close()
     assert [record.fields["iteration"] for record in records(writer.path)] == list(range(1, 501))
-    assert sum("training pauses" in sentence for sentence in told) == 1
+    assert sum("training pauses" in message for message in messages) == 1
 
 
 def test_disk_that_stays_full_is_an_error_at_the_end(tmp_path: Path) -> None:
@@ -154,19 +159,19 @@ def test_disk_that_stays_full_is_an_error_at_the_end(tmp_path: Path) -> None:
         writer.close(patience=0.05)
 
 
-def test_listener_that_fails_does_not_end_the_flushing(tmp_path: Path) -> None:
-    def fail(sentence: str) -> None:
-        raise RuntimeError(sentence)
+def test_failing_callback_does_not_end_the_flushing(tmp_path: Path) -> None:
+    def fail(message: str) -> None:
+        raise RuntimeError(message)
 
     disk = Disk(10)
-    with JournalWriter(tmp_path / "j", write=disk.write, fsync=disk.fsync, interval=0.005, say=fail) as writer:
+    with JournalWriter(tmp_path / "j", write=disk.write, fsync=disk.fsync, interval=0.005, notify=fail) as writer:
         writer.append(step(1))
         writer.sync()
         disk.room = 1 << 20
-        until(lambda: writer.behind == 0)
+        until(lambda: writer.pending_bytes == 0)
 
 
-def test_torn_at_every_byte_of_the_last_line_and_resumed(tmp_path: Path) -> None:
+def test_cut_at_every_byte_of_the_last_line_and_resumed(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     with JournalWriter(path) as writer:
         writer.append(started())
@@ -174,19 +179,19 @@ def test_torn_at_every_byte_of_the_last_line_and_resumed(tmp_path: Path) -> None
             writer.append(step(iteration, dict.fromkeys(EIGHT, 0.1)))
     whole = path.read_bytes()
     last = whole[:-1].rindex(b"\n") + 1
-    for torn in range(last, len(whole)):
-        path.write_bytes(whole[:torn])
-        assert [record.event for record in records(path)] == ["started", "step", "step"]
+    for size in range(last, len(whole)):
+        path.write_bytes(whole[:size])
+        assert [record.name for record in records(path)] == ["started", "step", "step"]
         with JournalWriter(path) as writer:
             writer.append(resumed(2))
             writer.append(step(3))
-        assert path.read_bytes().startswith(whole[:torn])
-        told = [record.fields.get("iteration") for record in records(path)]
-        # With only its end missing, the line was whole: what is resumed from 2 supersedes it.
-        assert told == ([None, 1, 2, 3, None, 3] if torn == len(whole) - 1 else [None, 1, 2, None, 3])
+        assert path.read_bytes().startswith(whole[:size])
+        iterations = [record.fields.get("iteration") for record in records(path)]
+        # With only its line end missing, the line is readable: the run resumed from 2 supersedes it.
+        assert iterations == ([None, 1, 2, 3, None, 3] if size == len(whole) - 1 else [None, 1, 2, None, 3])
 
 
-def test_torn_while_the_disk_was_full_then_killed_and_resumed(tmp_path: Path) -> None:
+def test_cut_by_a_full_disk_then_killed_and_resumed(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     disk = Disk(333)
     writer = JournalWriter(path, write=disk.write, fsync=disk.fsync, interval=60)
@@ -196,7 +201,7 @@ def test_torn_while_the_disk_was_full_then_killed_and_resumed(tmp_path: Path) ->
     assert path.stat().st_size == 333
     with JournalWriter(path) as again:  # the first one is gone as if killed
         again.append(resumed(0))
-    assert records(path)[-1].event == "resumed"
+    assert records(path)[-1].name == "resumed"
     disk.room = 1 << 20
     writer.close()
 
@@ -217,14 +222,14 @@ from clarinet_tui.runs.journal_writer import JournalWriter
 from tests.support.events import step
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (5001, resource.RLIM_INFINITY))
-told = []
-with JournalWriter(Path(sys.argv[1]), interval=0.01, say=told.append) as writer:
+messages = []
+with JournalWriter(Path(sys.argv[1]), interval=0.01, notify=messages.append) as writer:
     for iteration in range(1, 1001):
         writer.append(step(iteration))
     writer.sync()
-    assert writer.path.stat().st_size == 5001 and writer.behind > 0 and len(told) == 1, told
+    assert writer.path.stat().st_size == 5001 and writer.pending_bytes > 0 and len(messages) == 1, messages
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-assert writer.behind == 0
+assert writer.pending_bytes == 0
 """
 
 

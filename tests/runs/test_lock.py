@@ -1,4 +1,4 @@
-"""One worker a run, with real processes."""
+"""The lock of a run's only worker, with real processes."""
 
 import os
 import signal
@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.lock import read_holder
-from clarinet_tui.runs.process import alive, myself, process_start
+from clarinet_tui.runs.lock import LockHeldError, read_lock_owner
+from clarinet_tui.runs.process import current_process, is_alive, process_start
 from core.errors import InputError
 from core.resolve import resolve
 
@@ -19,7 +19,7 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from clarinet_tui.runs.directory import RunDirectory
-with RunDirectory(Path(sys.argv[1]), sys.argv[2]).hold():
+with RunDirectory(Path(sys.argv[1]), sys.argv[2]).hold_lock():
     print("held", flush=True)
     {then}
 """
@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> RunDirectory:
     return RunDirectory.create(tmp_path, resolve(preset="smoke"))
 
 
-def holder_process(run: RunDirectory, then: str = "time.sleep(60)") -> "subprocess.Popen[bytes]":
+def start_owner(run: RunDirectory, then: str = "time.sleep(60)") -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-c", HOLD.format(then=then), str(run.runs_dir), run.id]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -38,51 +38,52 @@ def holder_process(run: RunDirectory, then: str = "time.sleep(60)") -> "subproce
     return process
 
 
-def test_second_holder_is_told_host_and_pid(run: RunDirectory) -> None:
-    with holder_process(run) as process:
+def test_second_process_gets_an_error_with_host_and_pid(run: RunDirectory) -> None:
+    with start_owner(run) as process:
         try:
-            with pytest.raises(InputError, match=f"process {process.pid} on {myself().host}"), run.hold():
+            message = f"locked by process {process.pid} on {current_process().host}"
+            with pytest.raises(LockHeldError, match=message), run.hold_lock():
                 pass
-            holder = read_holder(run.lock)
-            assert holder is not None
-            assert alive(holder) is True
+            owner = read_lock_owner(run.lock)
+            assert owner is not None
+            assert is_alive(owner) is True
         finally:
             process.kill()
         assert process.wait() == -signal.SIGKILL
-    with run.hold() as mine:
-        assert mine.pid == os.getpid()
+    with run.hold_lock() as owner:
+        assert owner.pid == os.getpid()
 
 
-def test_killed_holder_is_gone_even_as_a_zombie(run: RunDirectory) -> None:
-    process = holder_process(run)
-    holder = read_holder(run.lock)
-    assert holder is not None
+def test_killed_owner_is_gone_even_as_a_zombie(run: RunDirectory) -> None:
+    process = start_owner(run)
+    owner = read_lock_owner(run.lock)
+    assert owner is not None
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # dead, and not taken from the process table
-    assert alive(holder) is False
+    assert is_alive(owner) is False
     process.communicate()
-    assert alive(holder) is False
-    assert holder.released is None
+    assert is_alive(owner) is False
+    assert owner.released is None
 
 
-def test_lock_given_back_says_so(run: RunDirectory) -> None:
-    with run.hold():
+def test_release_is_recorded(run: RunDirectory) -> None:
+    with run.hold_lock():
         pass
-    holder = read_holder(run.lock)
-    assert holder is not None
-    assert holder.released is not None
-    assert alive(holder) is False
+    owner = read_lock_owner(run.lock)
+    assert owner is not None
+    assert owner.released is not None
+    assert is_alive(owner) is False
 
 
 def test_forked_child_does_not_keep_the_lock(run: RunDirectory) -> None:
     then = "import os; os.fork() or print(os.getpid(), flush=True); time.sleep(60)"
-    process = holder_process(run, then)
+    process = start_owner(run, then)
     assert process.stdout is not None
     child = int(process.stdout.readline())
     try:
         process.kill()
         process.wait()
-        with run.hold():
+        with run.hold_lock():
             assert process_start(child) is not None
     finally:
         os.kill(child, signal.SIGKILL)
@@ -90,29 +91,29 @@ def test_forked_child_does_not_keep_the_lock(run: RunDirectory) -> None:
 
 
 def test_reused_pid_another_boot_and_another_machine() -> None:
-    me = myself()
-    assert alive(me) is True
+    me = current_process()
+    assert is_alive(me) is True
     changed = msgspec.structs.replace
-    assert alive(changed(me, start=me.start + 1)) is False
-    assert alive(changed(me, boot="another"), changed(me, machine="m")) is None
-    assert alive(changed(me, machine="m", boot="another"), changed(me, machine="m")) is False
-    assert alive(changed(me, machine="", boot="another"), changed(me, machine="")) is None
-    assert alive(changed(me, host="elsewhere")) is None
-    assert alive(changed(me, namespace="container")) is None
+    assert is_alive(changed(me, start=me.start + 1)) is False
+    assert is_alive(changed(me, boot="another"), changed(me, machine="m")) is None
+    assert is_alive(changed(me, machine="m", boot="another"), changed(me, machine="m")) is False
+    assert is_alive(changed(me, machine="", boot="another"), changed(me, machine="")) is None
+    assert is_alive(changed(me, host="elsewhere")) is None
+    assert is_alive(changed(me, namespace="container")) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"host": 3}', b"\xff" * 100])
-def test_unreadable_lock_has_no_holder(run: RunDirectory, content: bytes) -> None:
+def test_unreadable_lock_has_no_owner(run: RunDirectory, content: bytes) -> None:
     run.lock.write_bytes(content)
-    assert read_holder(run.lock) is None
-    with run.hold():
-        assert read_holder(run.lock) is not None
+    assert read_lock_owner(run.lock) is None
+    with run.hold_lock():
+        assert read_lock_owner(run.lock) is not None
 
 
 def test_symlinked_lock_is_refused(run: RunDirectory, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("precious")
     run.lock.symlink_to(outside)
-    with pytest.raises(InputError, match="cannot be written"), run.hold():
+    with pytest.raises(InputError, match="cannot be written"), run.hold_lock():
         pass
     assert outside.read_text() == "precious"
