@@ -6,27 +6,25 @@ import pytest
 
 from clarinet_tui.evidence.board import Board, make_board
 from clarinet_tui.history.queries import list_runs
-from clarinet_tui.ui.text.board_cells import sheet
-from clarinet_tui.ui.text.board_command import file_name, query_of, table_command
-from clarinet_tui.ui.text.board_detail import listed
-from clarinet_tui.ui.text.board_layout import Sheet, SheetRow
-from tests.support.finished_runs import archive_of, finished
+from clarinet_tui.ui.text.board_cells import BoardLayout, LayoutRow, layout_board
+from clarinet_tui.ui.text.board_detail import cell_query, format_seeds, latex_file_name, table_command
+from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.ui_board import board_runs
 
 
 @pytest.fixture
 def board(tmp_path: Path) -> Board:
     board_runs(tmp_path)
-    finished(tmp_path, "wide1", 5.0, seed=1, task="M->m")
-    finished(tmp_path, "wide2", 95.0, seed=2, task="M->m")
-    return make_board(archive_of(tmp_path), preset="smoke")
+    make_finished_run(tmp_path, "wide1", 5.0, seed=1, task="M->m")
+    make_finished_run(tmp_path, "wide2", 95.0, seed=2, task="M->m")
+    return make_board(read_runs(tmp_path), preset="smoke")
 
 
-def texts(row: SheetRow, column: int) -> list[str]:
+def texts(row: LayoutRow, column: int) -> list[str]:
     return ["".join(text for text, _ in line[column + 1]) for line in row.lines]
 
 
-def row_of(shown: Sheet, table: int, task: str) -> SheetRow:
+def row_of(shown: BoardLayout, table: int, task: str) -> LayoutRow:
     return next(row for row in shown.tables[table].rows if row.task == task)
 
 
@@ -45,60 +43,60 @@ def row_of(shown: Sheet, table: int, task: str) -> SheetRow:
 def test_a_cell_says_as_much_as_there_is_room_for(
     board: Board, width: int, complete: list[str], spread: list[str]
 ) -> None:
-    shown = sheet(board, width, 24)
+    shown = layout_board(board, width, 24)
     assert texts(row_of(shown, 0, "U->M"), 4) == complete
     assert texts(row_of(shown, 0, "M->m"), 4) == spread
 
 
 @pytest.mark.parametrize("width", [*range(20, 230, 7), 230])
 def test_nothing_is_cut_in_the_middle(board: Board, width: int) -> None:
-    shown = sheet(board, width, 40)
+    shown = layout_board(board, width, 40)
     for table in shown.tables:
         for row in table.rows:
             for line in row.lines:
                 for place in line[1:]:
-                    assert len("".join(text for text, _ in place).rstrip()) <= shown.column
+                    assert len("".join(text for text, _ in place).rstrip()) <= shown.column_width
 
 
 def test_states_have_signs_and_counts_where_there_is_room(board: Board) -> None:
-    assert texts(row_of(sheet(board, 80, 24), 0, "M->U"), 4)[0] == " 91.5±0.7 2/5▸✗"
-    assert texts(row_of(sheet(board, 120, 24), 0, "M->U"), 4)[0] == " 91.50 ± 0.71 2/5 ▸✗"
-    assert texts(row_of(sheet(board, 160, 24), 0, "M->U"), 4)[0].rstrip() == " 91.50 ± 0.71 2/5 ▸1 ✗1"
+    assert texts(row_of(layout_board(board, 80, 24), 0, "M->U"), 4)[0] == " 91.5±0.7 2/5▸✗"
+    assert texts(row_of(layout_board(board, 120, 24), 0, "M->U"), 4)[0] == " 91.50 ± 0.71 2/5 ▸✗"
+    assert texts(row_of(layout_board(board, 160, 24), 0, "M->U"), 4)[0].rstrip() == " 91.50 ± 0.71 2/5 ▸1 ✗1"
 
 
 def test_the_best_of_a_row_is_strong_and_what_goes_on_is_not(board: Board) -> None:
-    shown = sheet(board, 160, 48)
+    shown = layout_board(board, 160, 48)
     roles = [line[0][1] for line in row_of(shown, 0, "U->M").lines[0][1:]]
     assert roles == ["faint", "faint", "faint", "", "strong"]
     assert row_of(shown, 0, "S->M").lines[0][5][0] == (" 55.50…      ", "live")
 
 
 def test_tasks_stand_apart_where_there_is_room_for_all(board: Board) -> None:
-    assert [sheet(board, 200, height).gap for height in (60, 40, 24, 14)] == [1, 0, 1, 0]
+    assert [layout_board(board, 200, height).gap for height in (60, 40, 24, 14)] == [1, 0, 1, 0]
 
 
 def test_other_methods_have_a_table_of_their_own(tmp_path: Path) -> None:
-    finished(tmp_path, "ref1", 95.0, method="cdan-e", seed=1)
-    shown = sheet(make_board(archive_of(tmp_path)), 80, 24)
+    make_finished_run(tmp_path, "ref1", 95.0, method="cdan-e", seed=1)
+    shown = layout_board(make_board(read_runs(tmp_path)), 80, 24)
     assert [table.methods for table in shown.tables][2:] == [("cdan-e",)]
     assert texts(row_of(shown, 2, "U->M"), 0) == [" 95.0     1/5"]
 
 
 def test_the_command_and_the_file_are_named_after_the_board(board: Board, tmp_path: Path) -> None:
     assert table_command(board) == "clarinet table --preset smoke"
-    oracle = make_board(archive_of(tmp_path), preset="quick", rule="best", seeds=3)
+    oracle = make_board(read_runs(tmp_path), preset="quick", rule="best", seeds=3)
     assert table_command(oracle) == "clarinet table --preset quick --select best --seeds 3"
-    assert (file_name(board), file_name(oracle)) == ("board-smoke.tex", "board-quick-best.tex")
+    assert (latex_file_name(board), latex_file_name(oracle)) == ("board-smoke.tex", "board-quick-best.tex")
 
 
 def test_the_query_finds_every_run_of_a_cell(board: Board, tmp_path: Path) -> None:
-    found = list_runs(archive_of(tmp_path).db, query_of("clarinet", "M->U", "smoke"))
+    found = list_runs(read_runs(tmp_path).db, cell_query("clarinet", "M->U", "smoke"))
     assert sorted(run.id for run in found) == ["cmu1", "cmu2", "cmu3", "cmu4"]
-    assert query_of("clarinet", 'my "photos"->b', None) == 'method:clarinet task:"my \\"photos\\"->b"'
+    assert cell_query("clarinet", 'my "photos"->b', None) == 'method:clarinet task:"my \\"photos\\"->b"'
 
 
 def test_seeds_are_listed_as_people_say_them() -> None:
-    assert [listed(seeds) for seeds in ((3,), (1, 2), (1, 2, 3, 4), (2, 4, 5))] == [
+    assert [format_seeds(seeds) for seeds in ((3,), (1, 2), (1, 2, 3, 4), (2, 4, 5))] == [
         "3",
         "1 and 2",
         "1 to 4",

@@ -7,7 +7,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.geometry import Offset
 
-from clarinet_tui.chart.glyphs import BRAILLE, HALVES, QUADRANTS, Glyphs, glyphs_for
+from clarinet_tui.chart.glyphs import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyphs_for
 from clarinet_tui.chart.series import Line
 from clarinet_tui.ui.widgets.chart import Chart
 from tests.support.app import screen_text
@@ -19,13 +19,13 @@ MOST_MILLISECONDS = 100.0
 
 def noisy(count: int = 4) -> tuple[Line, ...]:
     random = np.random.default_rng(0)
-    return tuple(Line.of(f"line {place}", X, place + random.normal(0, 0.2, X.size)) for place in range(count))
+    return tuple(Line.through(f"line {place}", X, place + random.normal(0, 0.2, X.size)) for place in range(count))
 
 
 class ChartApp(App[None]):
     """A chart and nothing else."""
 
-    def __init__(self, lines: tuple[Line, ...], glyphs: Glyphs = BRAILLE) -> None:
+    def __init__(self, lines: tuple[Line, ...], glyphs: GlyphSet = BRAILLE) -> None:
         super().__init__()
         self.chart = Chart("Loss", glyphs=glyphs)
         self.chart.lines = lines
@@ -53,29 +53,29 @@ async def test_keys_zoom_pan_scale_smooth_and_reset() -> None:
         await pilot.press("h", "h", "h", "h", "h", "h")
         assert app.chart.window[0] == 0
         await pilot.press("minus")
-        assert app.chart.view.whole
+        assert app.chart.view.shows_all
         await pilot.press("m", "L")
         assert "log · smooth 1%" in screen_text(app)
         await pilot.press("L", "L", "f")
         assert app.chart.scale == "linear"
         assert "follow" in screen_text(app)
         await pilot.press("0")
-        assert app.chart.view.whole
+        assert app.chart.view.shows_all
         assert len(app.heard) >= 5
 
 
 async def test_following_moves_with_the_newest_point() -> None:
-    app = ChartApp((Line.of("a", X, X),))
+    app = ChartApp((Line.through("a", X, X),))
     async with app.run_test(size=(80, 24)) as pilot:
         app.chart.focus()
         await pilot.press("f")
         span = app.chart.window[1] - app.chart.window[0]
-        app.chart.lines = (Line.of("a", np.arange(6000), np.arange(6000)),)
+        app.chart.lines = (Line.through("a", np.arange(6000), np.arange(6000)),)
         assert app.chart.window == (5999 - span, 5999)
 
 
 async def test_the_crosshair_reads_values_and_moves_the_window_along() -> None:
-    app = ChartApp((Line.of("a", X, X * 2),))
+    app = ChartApp((Line.through("a", X, X * 2),))
     async with app.run_test(size=(80, 24)) as pilot:
         app.chart.focus()
         await pilot.press("left")
@@ -90,7 +90,7 @@ async def test_the_crosshair_reads_values_and_moves_the_window_along() -> None:
 
 
 async def test_the_mouse_zooms_drags_and_points() -> None:
-    app = ChartApp((Line.of("a", X, X),))
+    app = ChartApp((Line.through("a", X, X),))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.hover(Chart, offset=Offset(40, 10))
         assert app.chart.crosshair is not None

@@ -6,9 +6,9 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.content import Content
 
-from clarinet_tui.ui.actions import Acts
-from clarinet_tui.ui.text.choice import Choice
-from clarinet_tui.ui.text.task_name import task_name
+from clarinet_tui.text import format_task
+from clarinet_tui.ui.actions import RunActions
+from clarinet_tui.ui.text.launch import Choice
 from clarinet_tui.ui.widgets.choices import Choices
 from clarinet_tui.ui.widgets.pick_list import PickList
 from tests.support.app import make_app, screen_text, wait_until
@@ -30,7 +30,7 @@ class Shelf(App[None]):
 
 @pytest.mark.parametrize(("width", "rows"), [(120, 1), (60, 2), (30, 4), (12, 7)])
 async def test_choices_stand_in_columns_that_fit(width: int, rows: int) -> None:
-    choices = Choices(several=True)
+    choices = Choices(multiple=True)
     app = Shelf(choices)
     async with app.run_test(size=(width, 10)) as pilot:
         choices.show(LETTERS, ("b",))
@@ -42,20 +42,20 @@ async def test_choices_stand_in_columns_that_fit(width: int, rows: int) -> None:
 
 
 async def test_arrows_go_through_the_columns_and_on_to_the_next_field() -> None:
-    first, second = Choices(several=True, id="first"), Choices(id="second")
+    first, second = Choices(multiple=True, id="first"), Choices(id="second")
     app = Shelf(first, second)
     async with app.run_test(size=(40, 10)) as pilot:
         for choices in (first, second):
             choices.show(LETTERS, ())
         first.focus()
         await pilot.press("right", "down", "space")
-        assert "".join(first.picked) == "e"
+        assert "".join(first.selected) == "e"
         await pilot.press("up", "space", "space", "space")
-        assert "".join(first.picked) == "be"
+        assert "".join(first.selected) == "be"
         await pilot.press("down", "down", "down")
         assert second.has_focus
         await pilot.press("right", "space", "right", "space")
-        assert "".join(second.picked) == "c"
+        assert "".join(second.selected) == "c"
 
 
 async def test_the_cursor_of_a_list_stays_with_its_line() -> None:
@@ -65,18 +65,18 @@ async def test_the_cursor_of_a_list_stays_with_its_line() -> None:
         lines.show([(name, Content(name)) for name in "abc"])
         lines.focus()
         await pilot.press("j")
-        assert lines.pointed == "b"
+        assert lines.highlighted_id == "b"
         lines.show([(name, Content(name)) for name in "xyabc"])
-        assert lines.pointed == "b"
+        assert lines.highlighted_id == "b"
         lines.show([(name, Content(name + "!")) for name in "xyabc"])
         await pilot.pause()
         assert "b!" in screen_text(app)
         lines.show([("x", Content("x"))])
-        assert lines.pointed == "x"
+        assert lines.highlighted_id == "x"
         lines.show([])
-        assert lines.pointed is None
+        assert lines.highlighted_id is None
         lines.show([("n", Content("n"))])
-        assert lines.pointed == "n"
+        assert lines.highlighted_id == "n"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
@@ -91,16 +91,16 @@ async def test_help_is_always_among_the_keys(runs_dir: Path, width: int) -> None
 
 
 def test_own_folders_have_their_names() -> None:
-    assert task_name("/data/photos/->/data/scans.npz") == "photos→scans.npz"
-    assert task_name("M->U") == "M→U"
-    assert task_name(None) == "?"
+    assert format_task("/data/photos/->/data/scans.npz") == "photos→scans.npz"
+    assert format_task("M->U") == "M→U"
+    assert format_task(None) == "?"
 
 
 def test_a_command_says_where_if_another_shell_would_not_guess(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CLARINET_RUNS", raising=False)
     monkeypatch.delenv("CLARINET_DATA", raising=False)
-    assert Acts(Path("runs"), Path("data")).addressed("clarinet sweep") == "clarinet sweep"
-    elsewhere = Acts(Path("my runs"), Path("/big/data"))
-    assert elsewhere.addressed("clarinet sweep") == "clarinet sweep --runs-dir 'my runs' --data-dir /big/data"
+    assert RunActions(Path("runs"), Path("data")).add_directories("clarinet sweep") == "clarinet sweep"
+    elsewhere = RunActions(Path("my runs"), Path("/big/data"))
+    assert elsewhere.add_directories("clarinet sweep") == "clarinet sweep --runs-dir 'my runs' --data-dir /big/data"
     monkeypatch.setenv("CLARINET_RUNS", "my runs")
-    assert elsewhere.addressed("clarinet sweep") == "clarinet sweep --data-dir /big/data"
+    assert elsewhere.add_directories("clarinet sweep") == "clarinet sweep --data-dir /big/data"

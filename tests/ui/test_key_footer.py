@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.help import HelpScreen
-from clarinet_tui.ui.widgets.key_footer import Key, KeyFooter, fitting
+from clarinet_tui.ui.widgets.key_footer import FooterKey, KeyFooter, fit_keys
 from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
-KEYS = [Key(name, name, word, word) for name, word in (("a", "open"), ("b", "tag"), ("c", "help"), ("d", "leave"))]
+KEYS = [FooterKey(name, name, word, word) for name, word in (("a", "open"), ("b", "tag"), ("c", "help"), ("d", "leave"))]
 
 
 @given(st.integers(0, 60))
 def test_what_is_left_fits_in_its_order_and_help_stays(width: int) -> None:
-    left = fitting(KEYS, width)
+    left = fit_keys(KEYS, width)
     assert [key for key in KEYS if key in left] == list(left)
     assert KEYS[2] in left
     assert sum(key.width for key in left) <= max(width, KEYS[2].width)
@@ -24,9 +24,9 @@ def test_what_is_left_fits_in_its_order_and_help_stays(width: int) -> None:
 
 def test_what_is_seldom_needed_goes_first() -> None:
     room = sum(key.width for key in KEYS)
-    assert [key.name for key in fitting(KEYS, room)] == ["a", "b", "c", "d"]
-    assert [key.name for key in fitting(KEYS, room - 1)] == ["a", "b", "c"]
-    assert [key.name for key in fitting(KEYS, KEYS[0].width + KEYS[2].width)] == ["a", "c"]
+    assert [key.key for key in fit_keys(KEYS, room)] == ["a", "b", "c", "d"]
+    assert [key.key for key in fit_keys(KEYS, room - 1)] == ["a", "b", "c"]
+    assert [key.key for key in fit_keys(KEYS, KEYS[0].width + KEYS[2].width)] == ["a", "c"]
 
 
 async def test_a_click_presses_the_key_under_it(app: ClarinetApp) -> None:

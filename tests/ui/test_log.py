@@ -5,7 +5,7 @@ from pathlib import Path
 from textual.app import App, ComposeResult
 
 from clarinet_tui.ui.feed.log_reader import LogReader
-from clarinet_tui.ui.snapshot.run_detail import KEPT, Lines
+from clarinet_tui.ui.snapshot.run_detail import MAX_LOG_LINES, LogExcerpt
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import go_on, write_run
@@ -32,10 +32,10 @@ def test_only_the_last_lines_are_kept_and_numbered(tmp_path: Path) -> None:
     reader = LogReader()
     reader.read(run)
     with run.log.open("a") as log:
-        log.writelines(f"line {number}\n" for number in range(KEPT + 40))
+        log.writelines(f"line {number}\n" for number in range(MAX_LOG_LINES + 40))
     lines = reader.read(run)
-    assert len(lines.text) == KEPT
-    assert lines.text[-1] == f"line {KEPT + 39}"
+    assert len(lines.text) == MAX_LOG_LINES
+    assert lines.text[-1] == f"line {MAX_LOG_LINES + 39}"
     assert lines.first > 40
     reader.close()
 
@@ -49,12 +49,12 @@ async def test_new_lines_are_added_and_another_run_replaces_them() -> None:
     app = LogApp()
     async with app.run_test(size=(60, 12)) as pilot:
         tail = app.query_one(LogTail)
-        tail.show("a", Lines(0, ("one", "two")))
-        tail.show("a", Lines(1, ("two", "three")))
+        tail.show("a", LogExcerpt(0, ("one", "two")))
+        tail.show("a", LogExcerpt(1, ("two", "three")))
         assert list(tail.lines.lines) == ["one", "two", "three"]
-        tail.show("a", Lines(40, ("far", "away")))
+        tail.show("a", LogExcerpt(40, ("far", "away")))
         assert list(tail.lines.lines)[-2:] == ["far", "away"]
-        tail.show("b", Lines(0, ("other",)))
+        tail.show("b", LogExcerpt(0, ("other",)))
         await pilot.pause()
         assert list(tail.lines.lines) == ["other"]
         assert "other" in screen_text(app)
@@ -64,17 +64,17 @@ async def test_the_newest_line_is_in_view_until_one_goes_back() -> None:
     app = LogApp()
     async with app.run_test(size=(60, 12)) as pilot:
         tail = app.query_one(LogTail)
-        tail.show("a", Lines(0, tuple(f"line {number}" for number in range(40))))
+        tail.show("a", LogExcerpt(0, tuple(f"line {number}" for number in range(40))))
         await wait_until(pilot, lambda: "line 39" in screen_text(app), "the newest line")
         await pilot.resize_terminal(60, 6)
         await wait_until(pilot, lambda: "line 39" in screen_text(app), "the newest line in less room")
         tail.lines.focus()
         await pilot.press("k", "k")
-        tail.show("a", Lines(1, tuple(f"line {number}" for number in range(1, 41))))
+        tail.show("a", LogExcerpt(1, tuple(f"line {number}" for number in range(1, 41))))
         await pilot.pause()
         assert "line 40" not in screen_text(app)
         await pilot.press("G")
-        tail.show("a", Lines(2, tuple(f"line {number}" for number in range(2, 42))))
+        tail.show("a", LogExcerpt(2, tuple(f"line {number}" for number in range(2, 42))))
         await wait_until(pilot, lambda: "line 41" in screen_text(app), "following again")
 
 
@@ -82,26 +82,26 @@ async def test_the_search_goes_from_match_to_match_and_closes() -> None:
     app = LogApp()
     async with app.run_test(size=(60, 12)) as pilot:
         tail = app.query_one(LogTail)
-        tail.show("a", Lines(0, tuple(f"{'Even' if number % 2 == 0 else 'odd'} {number}" for number in range(40))))
+        tail.show("a", LogExcerpt(0, tuple(f"{'Even' if number % 2 == 0 else 'odd'} {number}" for number in range(40))))
         tail.lines.focus()
         await pilot.press("slash", *"even 1")
-        assert tail.lines.matches() == [10, 12, 14, 16, 18]
+        assert tail.lines.matching_lines() == [10, 12, 14, 16, 18]
         assert "5 of 5" in screen_text(app)
         await pilot.press("enter")
-        assert tail.lines.found == 16
+        assert tail.lines.match_line == 16
         await pilot.press("up", "up", "up")
-        assert tail.lines.found == 10
+        assert tail.lines.match_line == 10
         await pilot.press("up")
-        assert tail.lines.found == 18
+        assert tail.lines.match_line == 18
         await pilot.press("down")
-        assert tail.lines.found == 10
+        assert tail.lines.match_line == 10
         await pilot.pause()
         assert "Even 10" in screen_text(app)
         await pilot.press(*"xyz")
         await pilot.pause()
         assert "none" in screen_text(app)
         await pilot.press("escape")
-        assert not tail.searching
+        assert not tail.is_searching
         assert app.focused is tail.lines
 
 
@@ -109,10 +109,10 @@ async def test_capitals_count_if_there_are_any() -> None:
     app = LogApp()
     async with app.run_test(size=(60, 12)) as pilot:
         tail = app.query_one(LogTail)
-        tail.show("a", Lines(0, ("Loss", "loss", "[bold](loss")))
-        tail.lines.needle = "Loss"
-        assert tail.lines.matches() == [0]
-        tail.lines.needle = "](l"
+        tail.show("a", LogExcerpt(0, ("Loss", "loss", "[bold](loss")))
+        tail.lines.search_text = "Loss"
+        assert tail.lines.matching_lines() == [0]
+        tail.lines.search_text = "](l"
         await pilot.pause()
-        assert tail.lines.matches() == [2]
+        assert tail.lines.matching_lines() == [2]
         assert "[bold](loss" in screen_text(app)

@@ -9,12 +9,13 @@ from textual.pilot import Pilot
 from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import write_environment
+from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.feed.detail_reader import square
-from clarinet_tui.ui.feed.run_settings import plain, settings_of
-from clarinet_tui.ui.snapshot.run_detail import Confusion, Detail, DetailWanted, Failure, Setting
+from clarinet_tui.ui.feed.detail_reader import is_square
+from clarinet_tui.ui.feed.run_settings import format_setting, list_run_settings
+from clarinet_tui.ui.snapshot.run_detail import Confusion, DetailRequest, Failure, RunDetails, Setting
 from clarinet_tui.ui.text import run_panes as sheets
-from clarinet_tui.ui.text.confusion import heat_map
+from clarinet_tui.ui.text.confusion import format_confusion
 from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from core.config import RunConfig
 from core.resolve import resolve
@@ -84,9 +85,9 @@ async def test_charts_are_not_read_for_a_pane_that_has_none(app: ClarinetApp, ru
     async with app.run_test(size=(160, 48)) as pilot:
         await wait_until(pilot, lambda: "● target" in screen_text(app))
         await pane(pilot, "about")
-        await wait_until(pilot, lambda: app.session.snapshot and app.session.snapshot.detail, "the papers")
-        assert app.session.snapshot is not None
-        assert not app.session.snapshot.curves
+        await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.detail, "the papers")
+        assert app.state.snapshot is not None
+        assert not app.state.snapshot.curves
 
 
 async def test_settings_that_cannot_be_read_are_said(app: ClarinetApp, runs_dir: Path) -> None:
@@ -99,30 +100,30 @@ async def test_settings_that_cannot_be_read_are_said(app: ClarinetApp, runs_dir:
 
 
 def test_an_error_has_its_frames_and_terms() -> None:
-    run = run_row(state="failed", error="RuntimeError: no")
+    run = run_row(state=RunState.FAILED, error="RuntimeError: no")
     failure = Failure("RuntimeError: no", ("a.py:3 f", "b.py:9 g"), (("mmd", math.nan),))
-    text = sheets.about(run, Detail(DetailWanted("aaa111"), failure=failure), 0.0, 60).plain
+    text = sheets.format_about(run, RunDetails(DetailRequest("aaa111"), failure=failure), 0.0, 60).plain
     assert "error      RuntimeError: no" in text
     assert "at         a.py:3 f\n           b.py:9 g" in text
     assert "last step  mmd NaN" in text
 
 
 def test_settings_that_differ_come_first() -> None:
-    listed = settings_of(resolve(preset="smoke", batch_size=64, epochs=7))
+    listed = list_run_settings(resolve(preset="smoke", batch_size=64, epochs=7))
     assert listed[:2] == (
-        Setting("epochs", "7", "3", listed[0].sentence),
-        Setting("batch_size", "64", "32", listed[1].sentence),
+        Setting("epochs", "7", "3", listed[0].description),
+        Setting("batch_size", "64", "32", listed[1].description),
     )
-    assert all(setting.usual is None for setting in listed[2:])
+    assert all(setting.default is None for setting in listed[2:])
     assert "Nothing differs" in settings_sheet(resolve(preset="smoke"))
 
 
 def settings_sheet(config: RunConfig) -> str:
-    return sheets.settings(run_row(preset="smoke"), Detail(DetailWanted("a"), settings_of(config)), 100).plain
+    return sheets.format_settings(run_row(preset="smoke"), RunDetails(DetailRequest("a"), list_run_settings(config)), 100).plain
 
 
 def test_values_are_written_as_in_toml() -> None:
-    assert [plain(value) for value in (True, 5e-5, 3, "", "adam")] == ["true", "5e-05", "3", '""', "adam"]
+    assert [format_setting(value) for value in (True, 5e-5, 3, "", "adam")] == ["true", "5e-05", "3", '""', "adam"]
 
 
 def confusion(counts: list[list[int]]) -> Confusion:
@@ -130,7 +131,7 @@ def confusion(counts: list[list[int]]) -> Confusion:
 
 
 def test_a_heat_map_has_numbers_where_there_is_room_and_shades_elsewhere() -> None:
-    roomy, narrow = heat_map(confusion(CONFUSION), 60).plain, heat_map(confusion(CONFUSION), 14).plain
+    roomy, narrow = format_confusion(confusion(CONFUSION), 60).plain, format_confusion(confusion(CONFUSION), 14).plain
     assert "89" in roomy
     assert "4 taken for 9  4 of 36, 11 %" in roomy
     assert "█" in narrow
@@ -140,19 +141,19 @@ def test_a_heat_map_has_numbers_where_there_is_room_and_shades_elsewhere() -> No
 
 @pytest.mark.parametrize("hurt", [None, [], [3, 4], [[1, 2]], [[1, 2], [3]], [[1, -2], [3, 4]], [[1, "2"], [3, 4]]])
 def test_what_is_no_matrix_of_counts_is_not_drawn(hurt: object) -> None:
-    assert not square(hurt)
-    assert square(CONFUSION)
+    assert not is_square(hurt)
+    assert is_square(CONFUSION)
 
 
 def test_a_heat_map_of_many_classes_names_the_worst() -> None:
     counts = [[8 if a == b else int(b == a + 1) for b in range(200)] for a in range(200)]
-    text = heat_map(confusion(counts), 80).plain
+    text = format_confusion(confusion(counts), 80).plain
     assert "200 classes are too many" in text
     assert "0 taken for 1  1 of 9, 11 %" in text
 
 
 def test_a_run_of_an_empty_directory_has_papers_of_nothing(tmp_path: Path) -> None:
-    from clarinet_tui.ui.feed.run_settings import surroundings_of
+    from clarinet_tui.ui.feed.run_settings import format_environment
 
     directory = RunDirectory.create(tmp_path, RunConfig(), id="aaa111")
-    assert surroundings_of(directory, {}) == (("directory", str(directory.path)),)
+    assert format_environment(directory, {}) == (("directory", str(directory.path)),)

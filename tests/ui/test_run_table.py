@@ -7,9 +7,9 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from clarinet_tui.ui.snapshot.snapshot import Listing
-from clarinet_tui.ui.text.run_summary import said
+from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.run_table import RunTable
-from clarinet_tui.ui.widgets.text_line import Words
+from clarinet_tui.ui.widgets.styled_text import StyledText
 from tests.ui.test_pieces import run_row
 
 
@@ -28,7 +28,7 @@ class Painted(RunTable):
 class TableApp(App[None]):
     def __init__(self) -> None:
         super().__init__()
-        self.table, self.words = Painted(), Words()
+        self.table, self.words = Painted(), StyledText()
 
     def compose(self) -> ComposeResult:
         yield self.table
@@ -64,7 +64,7 @@ async def test_the_cursor_of_a_shorter_list_is_on_its_last_run() -> None:
     app = TableApp()
     async with app.run_test(size=(100, 20)) as pilot:
         app.table.show(listing(*range(9)))
-        app.table.action_end(True)
+        app.table.action_go_to_end(True)
         app.table.show(replace(listing(1, 2), query=""))
         await pilot.pause()
         assert app.table.cursor_run is not None
@@ -76,6 +76,6 @@ async def test_words_said_twice_are_painted_once() -> None:
     async with app.run_test(size=(100, 20)):
         updates: list[object] = []
         app.words.update = lambda content, **more: updates.append(content)  # type: ignore[method-assign]
-        for words in (said(("a", "strong")), said(("a", "strong")), said(("a", "muted")), said(("b", "muted"))):
-            app.words.say(words)
+        for words in (styled(("a", "strong")), styled(("a", "strong")), styled(("a", "muted")), styled(("b", "muted"))):
+            app.words.set_content(words)
         assert len(updates) == 3

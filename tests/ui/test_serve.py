@@ -16,15 +16,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clarinet_tui.ui.serve.access import Gate
-from clarinet_tui.ui.serve.page import headers, page
+from clarinet_tui.ui.serve.access import AccessControl
+from clarinet_tui.ui.serve.page import render_page, security_headers
 from clarinet_tui.ui.serve.server import main
-from tests.support.browser import DESKTOP, Page, chromium, opened
+from tests.support.browser import DESKTOP, Page, find_chromium, open_page
 from tests.support.ui_runs import three_runs
 
 PATIENCE = 60.0
 AWKWARD = 'it\'s; echo "$HOME" `id` & 💾'
-GATE = Gate(8000, "secret")
+GATE = AccessControl(8000, "secret")
 CATCH_TERMINAL = """
 Object.defineProperty(Object.prototype, "_core", {configurable: true, set(core) {
   Object.defineProperty(this, "_core", {value: core, writable: true});
@@ -116,44 +116,44 @@ def read_until(connection: socket.socket, words: bytes) -> bytes:
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "LocalHost:8000", "[::1]:8000"])
 def test_the_loopback_address_by_any_of_its_names_comes_in(host: str) -> None:
-    assert GATE.refusal("GET", "/secret/", {"Host": host}) is None
+    assert GATE.denial_reason("GET", "/secret/", {"Host": host}) is None
     joins = {"Host": host, "Origin": f"http://{host.lower()}", "Upgrade": "websocket"}
-    assert GATE.refusal("GET", "/secret/ws", joins) is None
+    assert GATE.denial_reason("GET", "/secret/ws", joins) is None
 
 
 @pytest.mark.parametrize("host", ["", "evil.example:8000", "127.0.0.1", "127.0.0.1:80", "localhost.evil.example:8000"])
 def test_another_name_stays_out(host: str) -> None:
-    assert "answers only as 127.0.0.1:8000" in (GATE.refusal("GET", "/secret/", {"Host": host}) or "")
+    assert "answers only as 127.0.0.1:8000" in (GATE.denial_reason("GET", "/secret/", {"Host": host}) or "")
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:9000", "https://127.0.0.1:8000"])
 def test_another_sites_page_stays_out(origin: str) -> None:
     for method, more in (("GET", {}), ("GET", {"Upgrade": "WebSocket"}), ("POST", {})):
         said = {"Host": "127.0.0.1:8000", "Origin": origin} | more
-        assert "Only the page of this server" in (GATE.refusal(method, "/secret/ws", said) or "")
+        assert "Only the page of this server" in (GATE.denial_reason(method, "/secret/ws", said) or "")
 
 
 @pytest.mark.parametrize(("method", "upgrade"), [("GET", "websocket"), ("POST", ""), ("OPTIONS", "")])
 def test_what_acts_has_to_say_where_it_comes_from(method: str, upgrade: str) -> None:
-    assert GATE.refusal(method, "/secret/ws", {"Host": "127.0.0.1:8000", "Upgrade": upgrade})
+    assert GATE.denial_reason(method, "/secret/ws", {"Host": "127.0.0.1:8000", "Upgrade": upgrade})
 
 
 @pytest.mark.parametrize("path", ["/", "/secre/", "/secret2/", "/ws", "/static/js/textual.js", "//secret/", "/é/"])
 def test_nothing_without_the_token(path: str) -> None:
     said = {"Host": "127.0.0.1:8000"}
-    assert "lacks its token" in (GATE.refusal("GET", path, said) or "")
-    assert Gate(8000, "").refusal("GET", path, said) is None
+    assert "lacks its token" in (GATE.denial_reason("GET", path, said) or "")
+    assert AccessControl(8000, "").denial_reason("GET", path, said) is None
 
 
 @pytest.mark.parametrize(("asked", "pixels"), [("", 14), ("20", 20), ("1", 6), ("9" * 99, 40), ('14" onload="x', 14)])
 def test_the_size_of_letters_is_bounded(asked: str, pixels: int) -> None:
-    assert f'data-font-size="{pixels}"' in page("", "127.0.0.1:8000", asked)
+    assert f'data-font-size="{pixels}"' in render_page("", "127.0.0.1:8000", asked)
 
 
 def test_the_page_names_no_other_place() -> None:
-    shown = page("/secret", "127.0.0.1:8000", "")
+    shown = render_page("/secret", "127.0.0.1:8000", "")
     assert re.findall(r"\w+://[^\"/]+", shown) == ["ws://127.0.0.1:8000"]
-    assert re.findall(r"\w+:/+\S+", headers(8000)["Content-Security-Policy"]) == [
+    assert re.findall(r"\w+:/+\S+", security_headers(8000)["Content-Security-Policy"]) == [
         "ws://127.0.0.1:8000",
         "ws://localhost:8000;",
     ]
@@ -245,13 +245,13 @@ def test_apps_end_when_the_server_is_killed(tmp_path: Path) -> None:
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Page]:
-    program = chromium()
+    program = find_chromium()
     if program is None:
         pytest.skip("there is no Chromium to open the page with")
-    with opened(program, tmp_path / "profile") as shown:
+    with open_page(program, tmp_path / "profile") as shown:
         size = {"width": DESKTOP[0], "height": DESKTOP[1], "deviceScaleFactor": 1, "mobile": False}
-        shown.ask("Emulation.setDeviceMetricsOverride", **size)
-        shown.ask("Page.addScriptToEvaluateOnNewDocument", source=CATCH_TERMINAL)
+        shown.call("Emulation.setDeviceMetricsOverride", **size)
+        shown.call("Page.addScriptToEvaluateOnNewDocument", source=CATCH_TERMINAL)
         yield shown
 
 
@@ -260,10 +260,10 @@ def test_a_browser_shows_the_history_takes_keys_and_asks_nobody_else(served: Ser
         wait_until(lambda: words in browser.evaluate(SCREEN), lambda: f"no {words}:\n{browser.evaluate(SCREEN)}")
 
     def press(key: str) -> None:
-        browser.ask("Input.dispatchKeyEvent", type="keyDown", text=key, key=key)
-        browser.ask("Input.dispatchKeyEvent", type="keyUp", key=key)
+        browser.call("Input.dispatchKeyEvent", type="keyDown", text=key, key=key)
+        browser.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
-    browser.ask("Page.navigate", url=f"{served.origin}{served.base}")
+    browser.call("Page.navigate", url=f"{served.origin}{served.base}")
     for run in ("aaa111", "bbb222", "ccc333"):
         see(run)
     assert "Start new runs" not in browser.evaluate(SCREEN)
@@ -276,5 +276,5 @@ def test_a_browser_shows_the_history_takes_keys_and_asks_nobody_else(served: Ser
 
     assert "/static/fonts/" in " ".join(browser.requests)
     assert [url for url in browser.requests if not url.startswith(f"{served.origin}{served.base}")] == []
-    assert [text for text in browser.complaints if "exceptionDetails" in json.loads(text)] == []
-    assert "Content Security Policy" not in " ".join(browser.complaints)
+    assert [text for text in browser.console_errors if "exceptionDetails" in json.loads(text)] == []
+    assert "Content Security Policy" not in " ".join(browser.console_errors)

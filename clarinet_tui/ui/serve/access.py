@@ -7,9 +7,9 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-NAMES = ("127.0.0.1", "localhost", "[::1]")
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 """How a browser may call the loopback address; any other name was brought in through foreign DNS."""
-HARMLESS = ("GET", "HEAD")
+SAFE_METHODS = ("GET", "HEAD")
 DOWNLOADS = "/download/"
 """Below it each address is as hard to guess as the token, and works once."""
 
@@ -19,7 +19,7 @@ def new_token() -> str:
 
 
 @dataclass(frozen=True)
-class Gate:
+class AccessControl:
     """Looks at a request before anything answers it."""
 
     port: int
@@ -27,26 +27,28 @@ class Gate:
     """The first part of each address; "" if anybody on this machine may come in."""
 
     @property
-    def base(self) -> str:
+    def base_path(self) -> str:
         return f"/{self.token}" if self.token else ""
 
-    def refusal(self, method: str, path: str, headers: Mapping[str, str]) -> str | None:
+    def denial_reason(self, method: str, path: str, headers: Mapping[str, str]) -> str | None:
         """Why the request is not answered, as a sentence for whoever sent it."""
         host = headers.get("Host", "").lower()
         if host not in self._hosts():
-            return f"This server answers only as {NAMES[0]}:{self.port}: forward the port under the same number."
+            return (
+                f"This server answers only as {LOOPBACK_NAMES[0]}:{self.port}: forward the port under the same number."
+            )
         origin = headers.get("Origin")
-        acts = method not in HARMLESS or "websocket" in headers.get("Upgrade", "").lower()
+        acts = method not in SAFE_METHODS or "websocket" in headers.get("Upgrade", "").lower()
         if origin != f"http://{host}" and (acts or origin is not None):
             return "Only the page of this server may ask for that."
-        if self.token and not path.startswith(DOWNLOADS) and not self._knows_token(path):
+        if self.token and not path.startswith(DOWNLOADS) and not self._has_token(path):
             return "The address lacks its token: copy the whole line that `clarinet serve` has printed."
         return None
 
     def _hosts(self) -> set[str]:
-        numbered = {f"{name}:{self.port}" for name in NAMES}
-        return numbered | set(NAMES) if self.port == 80 else numbered
+        numbered = {f"{name}:{self.port}" for name in LOOPBACK_NAMES}
+        return numbered | set(LOOPBACK_NAMES) if self.port == 80 else numbered
 
-    def _knows_token(self, path: str) -> bool:
+    def _has_token(self, path: str) -> bool:
         said = path.removeprefix("/").partition("/")[0]
         return hmac.compare_digest(said.encode(errors="replace"), self.token.encode())

@@ -17,9 +17,9 @@ class PipeDriver(WebDriver):
         self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
-        self._write = self._put  # type: ignore[assignment]
+        self._write = self._write_to_pipe  # type: ignore[assignment]
 
-    def _put(self, data: bytes) -> int:
+    def _write_to_pipe(self, data: bytes) -> int:
         try:
             return os.write(self.fileno, data)
         except BrokenPipeError:

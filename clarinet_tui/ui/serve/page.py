@@ -62,12 +62,12 @@ SMALLEST, USUAL, LARGEST = 6, 14, 40
 """Pixels of a letter's height."""
 
 
-def page(base: str, host: str, font_size: str) -> str:
+def render_page(base: str, host: str, font_size: str) -> str:
     """The page for a browser that calls us `host`; all of its addresses begin with `base`."""
-    return PAGE.substitute(base=base, socket=f"ws://{host}{base}/ws", size=_pixels(font_size), script=SCRIPT)
+    return PAGE.substitute(base=base, socket=f"ws://{host}{base}/ws", size=_parse_font_size(font_size), script=SCRIPT)
 
 
-def headers(port: int) -> dict[str, str]:
+def security_headers(port: int) -> dict[str, str]:
     """For every answer: nothing from elsewhere, no script but ours, in nobody's frame; no address is told to others."""
     ours = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
     policy = (
@@ -90,5 +90,5 @@ def headers(port: int) -> dict[str, str]:
     }
 
 
-def _pixels(asked: str) -> int:
+def _parse_font_size(asked: str) -> int:
     return min(max(int(asked), SMALLEST), LARGEST) if asked.isascii() and asked.isdigit() else USUAL

@@ -20,29 +20,29 @@ from textual_serve.server import Server
 
 from clarinet_tui.runs.process import host_name
 from clarinet_tui.text import printable
-from clarinet_tui.ui.serve.access import Gate, new_token
-from clarinet_tui.ui.serve.page import headers, page
-from clarinet_tui.ui.serve.session import words
+from clarinet_tui.ui.serve.access import AccessControl, new_token
+from clarinet_tui.ui.serve.page import render_page, security_headers
+from clarinet_tui.ui.serve.session import app_command
 from core.errors import InputError
 
 LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "[::1]"}
 """What may be asked for, and how an address spells it."""
-GRACE = 5.0
+SHUTDOWN_TIMEOUT = 5.0
 """Seconds that apps have to end with the server."""
 
 
 class PageServer(Server):
     """textual-serve behind a gate, with a page of its own: one app for each tab."""
 
-    def __init__(self, command: Sequence[str], gate: Gate) -> None:
+    def __init__(self, command: Sequence[str], gate: AccessControl) -> None:
         super().__init__(f"exec {shlex.join(command)}", port=gate.port)
-        self._gate = gate
+        self._access = gate
         self._tabs: set[web.WebSocketResponse] = set()
         self._processes: list[Process] = []
 
     async def _make_app(self) -> web.Application:
-        app = web.Application(middlewares=[self._admit])
-        base = self._gate.base
+        app = web.Application(middlewares=[self._check_access])
+        base = self._access.base_path
         app.add_routes(
             [
                 web.get(f"{base}/", self._index),
@@ -53,19 +53,19 @@ class PageServer(Server):
         )
         app.on_response_prepare.append(self._add_headers)
         app.on_shutdown.append(self.on_shutdown)
-        app.on_cleanup.append(self._see_apps_end)
+        app.on_cleanup.append(self._stop_apps)
         return app
 
     @web.middleware
-    async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        why = self._gate.refusal(request.method, request.path, request.headers)
+    async def _check_access(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        why = self._access.denial_reason(request.method, request.path, request.headers)
         return await handler(request) if why is None else web.Response(status=403, text=f"{why}\n")
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
-        response.headers.update(headers(self.port))
+        response.headers.update(security_headers(self.port))
 
     async def _index(self, request: web.Request) -> web.Response:
-        shown = page(self._gate.base, request.host, request.query.get("fontsize", ""))
+        shown = render_page(self._access.base_path, request.host, request.query.get("fontsize", ""))
         return web.Response(text=shown, content_type="text/html", headers={"Cache-Control": "no-store"})
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
@@ -82,10 +82,10 @@ class PageServer(Server):
         """Lets go of the tabs, which else would hold us for a minute."""
         await asyncio.gather(*(tab.close(code=WSCloseCode.GOING_AWAY) for tab in self._tabs))
 
-    async def _see_apps_end(self, app: web.Application) -> None:
+    async def _stop_apps(self, app: web.Application) -> None:
         for process in self._processes:
             try:
-                await asyncio.wait_for(process.wait(), GRACE)
+                await asyncio.wait_for(process.wait(), SHUTDOWN_TIMEOUT)
             except TimeoutError:
                 process.kill()
 
@@ -101,10 +101,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     try:
         with listen(asked.host, asked.port) as door:
-            gate = Gate(door.getsockname()[1], "" if asked.no_token else new_token())
-            print(welcome(asked.host, gate), flush=True)
-            server = PageServer(words(asked.runs_dir, asked.data_dir), gate)
-            web.run_app(server._make_app(), sock=door, access_log=None, print=None, shutdown_timeout=GRACE)
+            gate = AccessControl(door.getsockname()[1], "" if asked.no_token else new_token())
+            print(format_addresses(asked.host, gate), flush=True)
+            server = PageServer(app_command(asked.runs_dir, asked.data_dir), gate)
+            web.run_app(server._make_app(), sock=door, access_log=None, print=None, shutdown_timeout=SHUTDOWN_TIMEOUT)
     except InputError as error:
         print(f"clarinet: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket, which no other machine can reach."""
     if host not in LOOPBACK:
-        line = tunnel("127.0.0.1", port)
+        line = tunnel_command("127.0.0.1", port)
         raise InputError(f"--host: the page is for this machine alone; to see it from another one, say there: {line}")
     family = socket.AF_INET6 if host == "::1" else socket.AF_INET
     try:
@@ -124,17 +124,17 @@ def listen(host: str, port: int) -> socket.socket:
         raise InputError(f"--port: {port} cannot be used ({error.strerror}); say another one") from None
 
 
-def welcome(host: str, gate: Gate) -> str:
+def format_addresses(host: str, gate: AccessControl) -> str:
     """Where the page is, here and from elsewhere."""
     spelled = LOOPBACK[host]
     return (
-        f"In a browser:   http://{spelled}:{gate.port}{gate.base}/\n"
-        f"From elsewhere: {tunnel(spelled, gate.port)}   and the same address there\n"
+        f"In a browser:   http://{spelled}:{gate.port}{gate.base_path}/\n"
+        f"From elsewhere: {tunnel_command(spelled, gate.port)}   and the same address there\n"
         "Ctrl+C closes the page; runs go on."
     )
 
 
-def tunnel(spelled: str, port: int) -> str:
+def tunnel_command(spelled: str, port: int) -> str:
     """The command with which another machine reaches the page."""
     return f"ssh -L {port}:{spelled}:{port} {_user()}@{printable(host_name())}"
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.text import percent, printable
-from clarinet_tui.ui.text.run_summary import said
+from clarinet_tui.text import format_percent, printable
+from clarinet_tui.ui.text.styled import styled
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.run_detail import Confusion
@@ -22,13 +22,13 @@ MISTAKES = 5
 """How many of the most frequent confusions are listed."""
 
 
-def heat_map(confusion: Confusion, width: int) -> Content:
+def format_confusion(confusion: Confusion, width: int) -> Content:
     """The map, if the classes fit, and below it what is confused most often."""
     counts = confusion.counts
     total, right = sum(map(sum, counts)), sum(row[place] for place, row in enumerate(counts) if place < len(row))
     title = f"rows true, columns predicted, in %: {total} target images, epoch {confusion.epoch}, "
-    title += f"{percent(100 * right / max(total, 1))} % right"
-    return Content("\n").join([*_map(confusion, width), said((title, "muted")), *_mistakes(confusion)])
+    title += f"{format_percent(100 * right / max(total, 1))} % right"
+    return Content("\n").join([*_map(confusion, width), styled((title, "muted")), *_mistakes(confusion)])
 
 
 def _map(confusion: Confusion, width: int) -> list[Content]:
@@ -36,22 +36,22 @@ def _map(confusion: Confusion, width: int) -> list[Content]:
     margin = max(map(len, names), default=0) + 2
     size = min(WIDEST, (width - margin) // max(len(names), 1))
     if size < 1:
-        return [said((f"{len(names)} classes are too many to draw here", "muted"))]
+        return [styled((f"{len(names)} classes are too many to draw here", "muted"))]
     titles = "".join(name[: size - 1].rjust(size) if size > 1 else name[:1] for name in names)
-    lines = [said((" " * margin + titles, "muted"))]
+    lines = [styled((" " * margin + titles, "muted"))]
     for name, row in zip(names, confusion.counts, strict=True):
         total = max(sum(row), 1)
         cells = [_cell(count / total, size) for count in row]
-        lines.append(Content.assemble(said((f" {name:>{margin - 2}} ", "muted")), *cells))
+        lines.append(Content.assemble(styled((f" {name:>{margin - 2}} ", "muted")), *cells))
     return lines
 
 
 def _cell(share: float, size: int) -> Content:
     """Of the images of a true class, the share that was taken for this one."""
     if size < NUMBERED:
-        return said((BLOCKS[min(4, round(share * 4 + 0.4 * (share > 0)))] * size, "live"))
+        return styled((BLOCKS[min(4, round(share * 4 + 0.4 * (share > 0)))] * size, "live"))
     if share < 0.005:
-        return said(("·".rjust(size), "faint"))
+        return styled(("·".rjust(size), "faint"))
     weight = "bold " if share >= 0.5 else ""
     return Content.styled(f"{share * 100:.0f}".rjust(size), f"{weight}auto on $primary {round(12 + 76 * share)}%")
 
@@ -64,11 +64,11 @@ def _mistakes(confusion: Confusion) -> list[Content]:
         if count and true != taken
     ]
     found.sort(key=lambda mistake: -mistake[0])
-    lines = [said(), said(("Most often confused", "strong"))] if found else []
+    lines = [styled(), styled(("Most often confused", "strong"))] if found else []
     for count, true, taken in found[:MISTAKES]:
         names, total = confusion.classes, sum(confusion.counts[true])
         lines.append(
-            said(
+            styled(
                 (f"{names[true]} taken for {names[taken]}", ""),
                 (f"  {count} of {total}, {100 * count / total:.0f} %", "muted"),
             )

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual.content import Content
 
 from clarinet_tui.chart.palette import colour, marker
-from clarinet_tui.evidence.difference_text import spread
-from clarinet_tui.text import duration, fitted
-from clarinet_tui.ui.text.run_summary import Part as Piece
-from clarinet_tui.ui.text.run_summary import said
-from clarinet_tui.ui.text.side_curves import labels, slots_of
-from clarinet_tui.ui.text.task_name import task_name
+from clarinet_tui.evidence.comparison_rows import format_mean_std
+from clarinet_tui.text import fit_width, format_duration, format_task
+from clarinet_tui.ui.text.side_curves import side_colours, side_names
+from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.comparison import Contrast
+    from clarinet_tui.evidence.comparison import PairedDifference
     from clarinet_tui.evidence.sides import Side
-    from clarinet_tui.ui.snapshot.comparison import Compared, Part
+    from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
 NAME = 16
 HEADS = ("n", "target", "pseudo", "each", "diff.", "95 % interval")
@@ -27,7 +25,7 @@ MOST_AIR = 5
 """Columns between them at most, where there is room."""
 
 
-class Sign(NamedTuple):
+class SideLabel(NamedTuple):
     """How a side is told from others: its marker in its colour."""
 
     marker: str
@@ -35,23 +33,23 @@ class Sign(NamedTuple):
     name: str
 
 
-def signs_of(part: Part, palette: str) -> dict[int, Sign]:
+def side_labels(part: TaskComparison, palette: str) -> dict[int, SideLabel]:
     """By the identity of the side."""
-    slots, names = slots_of(part.sides), labels(part.sides)
+    slots, names = side_colours(part.sides), side_names(part.sides)
     return {
-        id(side): Sign(marker(slot), colour(slot, palette), name)
+        id(side): SideLabel(marker(slot), colour(slot, palette), name)
         for side, slot, name in zip(part.sides, slots, names, strict=True)
     }
 
 
-def table(compared: Compared, chosen: int, palette: str, width: int) -> tuple[Content, int]:
+def format_difference_table(compared: ComparisonSnapshot, chosen: int, palette: str, width: int) -> tuple[Content, int]:
     """Every part with its contrasts, the chosen one marked; and the line on which that one stands."""
     lines: list[Content] = []
     at, number = 0, 0
     air = max(0, min((width - NAME - sum(WIDTHS) - 1) // (len(WIDTHS) + 1), MOST_AIR))
     for part in compared.parts:
         lines.append(_head(part, air))
-        signs = signs_of(part, palette)
+        signs = side_labels(part, palette)
         for left in part.lefts:
             lines.append(_row(signs[id(left)], left, air))
             for contrast in (one for one in part.contrasts if one.left is left):
@@ -64,36 +62,40 @@ def table(compared: Compared, chosen: int, palette: str, width: int) -> tuple[Co
     return Content("\n").join(lines), at
 
 
-def _head(part: Part, air: int) -> Content:
+def _head(part: TaskComparison, air: int) -> Content:
     task, preset = part.place
-    place = f"{task_name(task)} {preset or ''}"
+    place = f"{format_task(task)} {preset or ''}"
     tests = max((one.comparisons for one in part.contrasts), default=0)
     heads = (*HEADS, f"p/Holm {tests}" if tests else "p")
     cells = [f"{head:>{width + air}}" for head, width in zip(heads, WIDTHS, strict=True)]
-    return said((f" {place:<{NAME + air}}"[: NAME + air + 1], "strong"), ("".join(cells), "muted"))
+    return styled((f" {place:<{NAME + air}}"[: NAME + air + 1], "strong"), ("".join(cells), "muted"))
 
 
-def _row(sign: Sign, side: Side, air: int, contrast: Contrast | None = None, *, here: bool = False) -> Content:
+def _row(
+    sign: SideLabel, side: Side, air: int, contrast: PairedDifference | None = None, *, here: bool = False
+) -> Content:
     facts = [
         f"{side.accuracy.n}/{len(side.runs)}",
-        spread(side.accuracy).replace("±", " ±"),
+        format_mean_std(side.accuracy).replace("±", " ±"),
         "–" if side.pseudo_label_accuracy.mean is None else f"{side.pseudo_label_accuracy.mean:.1f}",
-        "–" if side.seconds.mean is None else ("≥" if side.cost_unknown else "") + duration(side.seconds.mean),
+        "–" if side.seconds.mean is None else ("≥" if side.cost_unknown else "") + format_duration(side.seconds.mean),
     ]
-    pieces: list[Piece] = [(f"{fact:>{width + air}}", "") for fact, width in zip(facts, WIDTHS, strict=False)]
+    pieces: list[Span] = [(f"{fact:>{width + air}}", "") for fact, width in zip(facts, WIDTHS, strict=False)]
     if contrast is None:
-        return said((" ", ""), (f"{sign.marker} ", sign.colour), (fitted(sign.name, NAME + air - 2), "strong"), *pieces)
-    numbers = zip(differences(contrast), WIDTHS[len(facts) :], strict=True)
+        return styled(
+            (" ", ""), (f"{sign.marker} ", sign.colour), (fit_width(sign.name, NAME + air - 2), "strong"), *pieces
+        )
+    numbers = zip(difference_spans(contrast), WIDTHS[len(facts) :], strict=True)
     pieces += [(f"{text:>{width + air}}", role) for (text, role), width in numbers]
-    lead: list[Piece] = [("▸" if here else " ", "live"), ("  − ", "muted"), (f"{sign.marker} ", sign.colour)]
-    row = said(*lead, (fitted(sign.name, NAME + air - 6), "strong" if here else ""), *pieces)
+    lead: list[Span] = [("▸" if here else " ", "live"), ("  − ", "muted"), (f"{sign.marker} ", sign.colour)]
+    row = styled(*lead, (fit_width(sign.name, NAME + air - 6), "strong" if here else ""), *pieces)
     return row.stylize("$background 0% on $foreground 9%") if here else row
 
 
-def differences(contrast: Contrast) -> list[Piece]:
+def difference_spans(contrast: PairedDifference) -> list[Span]:
     """Difference, its interval, and p or why there is none, each with its role."""
     found = contrast.paired
-    interim = ("interim", "warn") if contrast.interim else None
+    interim = ("interim", "warn") if contrast.is_interim else None
     if found.difference.mean is None:
         return [("no pairs", "muted"), ("–", "muted"), interim or ("–", "muted")]
     interval = found.interval
@@ -104,14 +106,14 @@ def differences(contrast: Contrast) -> list[Piece]:
     return [(f"{found.difference.mean:+.2f}", role or "strong"), (span, role), interim or (p, "")]
 
 
-def verdict(contrast: Contrast, signs: tuple[Sign, Sign]) -> Content:
+def format_difference_line(contrast: PairedDifference, signs: tuple[SideLabel, SideLabel]) -> Content:
     """One difference in a line, for screens that have no room for the table."""
-    (difference, role), (interval, _), (p, p_role) = differences(contrast)
+    (difference, role), (interval, _), (p, p_role) = difference_spans(contrast)
     left, right = signs
-    pieces: list[Piece] = [(" ", ""), (f"{left.marker} ", left.colour), (f"{left.name} − ", "strong")]
+    pieces: list[Span] = [(" ", ""), (f"{left.marker} ", left.colour), (f"{left.name} − ", "strong")]
     pieces += [(f"{right.marker} ", right.colour), (f"{right.name}  ", "strong"), (f"{difference}  ", role)]
     if interval != "–":
         pieces.append((f"95 % {interval}  ", role if role != "strong" else ""))
     if p != "–":
-        pieces.append((p if contrast.interim else f"p {p} (Holm {contrast.comparisons})", p_role))
-    return said(*pieces)
+        pieces.append((p if contrast.is_interim else f"p {p} (Holm {contrast.comparisons})", p_role))
+    return styled(*pieces)

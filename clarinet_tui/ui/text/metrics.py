@@ -30,7 +30,9 @@ def recent_mean(values: Sequence[float]) -> float:
 
 def format_value(metric: Metric, values: Sequence[float]) -> str:
     """Return the last finite value, or the recent mean of a noisy metric."""
-    value = recent_mean(values) if metric.noisy else next((one for one in reversed(values) if math.isfinite(one)), math.nan)
+    value = (
+        recent_mean(values) if metric.noisy else next((one for one in reversed(values) if math.isfinite(one)), math.nan)
+    )
     return f"{format_number(value * metric.factor, 3)}{metric.unit and ' ' + metric.unit}"
 
 
@@ -48,7 +50,9 @@ def format_metrics(curves: RunCurves, width: int, memory: int | None = None) -> 
             text = " " * VALUE
         lines.append(styled((f"{metric.label:<{NAME}}", "muted"), (sparkline(values, room), "live"), (text, "")))
     if memory:
-        lines.append(styled((f"{'memory':<{NAME}}", "muted"), (" " * room, ""), (f"{format_bytes(memory):>{VALUE}}", "")))
+        lines.append(
+            styled((f"{'memory':<{NAME}}", "muted"), (" " * room, ""), (f"{format_bytes(memory):>{VALUE}}", ""))
+        )
     return Content("\n").join(lines)
 
 

@@ -51,7 +51,7 @@ PLAIN = {
 CONSOLES = ("linux", "vt100", "vt220")
 
 
-class PlainSigns(LineFilter):
+class PlainGlyphs(LineFilter):
     """Puts a simple sign in the place of each that such a console would show as a box; widths stay as they are."""
 
     _table = str.maketrans(PLAIN)
@@ -63,5 +63,5 @@ class PlainSigns(LineFilter):
         ]
 
 
-def needed(environ: Mapping[str, str]) -> bool:
+def needs_plain_glyphs(environ: Mapping[str, str]) -> bool:
     return environ.get("TERM", "") in CONSOLES

@@ -7,31 +7,29 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.text import ago, bar, duration, number, percent, printable
-from clarinet_tui.ui.snapshot.state_style import LIVE, ROLES, look, progress
-from clarinet_tui.ui.text.task_name import task_name
+from clarinet_tui.text import (
+    format_age,
+    format_duration,
+    format_number,
+    format_percent,
+    format_task,
+    progress_bar,
+)
+from clarinet_tui.ui.text.styled import GAP, Span, state_style, styled
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
 
-Part = tuple[str, str]
-GAP: Part = ("  ", "")
 
-
-def said(*parts: Part) -> Content:
-    """Pieces of text and their roles on one line."""
-    return Content.assemble(*((printable(text), ROLES.get(role, role)) for text, role in parts))
-
-
-def title(run: RunRow) -> Content:
+def format_title(run: RunRow) -> Content:
     """Which run this is: state, method, task, seed."""
-    seen = look(run.state)
+    seen = state_style(run.state)
     name = [GAP, (run.name, "")] if run.name else []
-    return said(
+    return styled(
         (f"{seen.sign} ", seen.role),
         (run.method or "?", "strong"),
         GAP,
-        (task_name(run.task), "strong"),
+        (format_task(run.task), "strong"),
         GAP,
         (f"seed {'?' if run.seed is None else run.seed}", ""),
         *name,
@@ -42,21 +40,25 @@ def title(run: RunRow) -> Content:
     )
 
 
-def brief(run: RunRow) -> Content:
+def format_brief(run: RunRow) -> Content:
     """Which run this is and what it has reached, on one line."""
-    return title(run) if run.target_accuracy is None else Content("  ").join([title(run), accuracies(run)])
+    return (
+        format_title(run)
+        if run.target_accuracy is None
+        else Content("  ").join([format_title(run), format_accuracies(run)])
+    )
 
 
-def accuracies(run: RunRow) -> Content:
+def format_accuracies(run: RunRow) -> Content:
     """What the run has reached."""
-    parts: list[Part] = [("target ", "muted"), (percent(run.target_accuracy), "strong"), (" %", "muted")]
+    parts: list[Span] = [("target ", "muted"), (format_percent(run.target_accuracy), "strong"), (" %", "muted")]
     for name, value in (("source", run.source_accuracy), ("pseudo-labels", run.pseudo_label_accuracy)):
         if value is not None:
-            parts += [GAP, (f"{name} ", "muted"), (percent(value), ""), (" %", "muted")]
-    return said(*parts)
+            parts += [GAP, (f"{name} ", "muted"), (format_percent(value), ""), (" %", "muted")]
+    return styled(*parts)
 
 
-def reached(run: RunRow) -> list[Content]:
+def format_accuracy_list(run: RunRow) -> list[Content]:
     """The same, a line each."""
     values = {
         "target accuracy": run.target_accuracy,
@@ -64,44 +66,48 @@ def reached(run: RunRow) -> list[Content]:
         "pseudo-labels": run.pseudo_label_accuracy,
     }
     known = [(name, value) for name, value in values.items() if value is not None]
-    return [said((f"{name:<17}", "muted"), (percent(value), "strong"), (" %", "muted")) for name, value in known]
+    return [
+        styled((f"{name:<17}", "muted"), (format_percent(value), "strong"), (" %", "muted")) for name, value in known
+    ]
 
 
-def advance(run: RunRow, width: int) -> Content:
+def format_run_progress(run: RunRow, width: int) -> Content:
     """How far it is, and how long it still takes."""
-    share, left = progress(run), run.seconds_left
+    share, left = run.progress, run.seconds_left
     counts = f"epoch {run.epoch or 0}/{run.epochs_total or '?'}"
     if run.iterations_total:
-        counts += f"  iteration {number(run.iteration or 0)}/{number(run.iterations_total)}"
-    if run.state not in LIVE or share is None:
-        return said((counts, ""), GAP, (f"took {duration(run.seconds or 0.0)}", "muted"))
-    words = f" {share:.0%}" + (f"  {duration(left)} left" if left is not None else "")
-    done, rest = bar(share, max(8, min(40, width - len(words) - len(counts) - 4)))
-    return said((done, "live"), (rest, "faint"), (words, "strong"), GAP, (counts, "muted"))
+        counts += f"  iteration {format_number(run.iteration or 0)}/{format_number(run.iterations_total)}"
+    if not run.state.is_live or share is None:
+        return styled((counts, ""), GAP, (f"took {format_duration(run.seconds or 0.0)}", "muted"))
+    words = f" {share:.0%}" + (f"  {format_duration(left)} left" if left is not None else "")
+    done, rest = progress_bar(share, max(8, min(40, width - len(words) - len(counts) - 4)))
+    return styled((done, "live"), (rest, "faint"), (words, "strong"), GAP, (counts, "muted"))
 
 
-def surroundings(run: RunRow, now: float) -> Content:
+def format_environment(run: RunRow, now: float) -> Content:
     """Where and when it ran."""
     where = " on ".join(filter(None, (run.device, run.host)))
     when = datetime.fromtimestamp(run.created).strftime("%Y-%m-%d %H:%M")
-    return said(*_between((run.preset or "", ""), (where, ""), (f"{when}, {ago(max(now - run.created, 0))}", "")))
+    return styled(
+        *_join_spans((run.preset or "", ""), (where, ""), (f"{when}, {format_age(max(now - run.created, 0))}", ""))
+    )
 
 
-def remarks(run: RunRow) -> list[Content]:
+def format_annotations(run: RunRow) -> list[Content]:
     """What a person wrote, and what went wrong."""
     lines = []
     if run.tags:
-        lines.append(said((" ".join(f"#{tag}" for tag in run.tags), "tag")))
+        lines.append(styled((" ".join(f"#{tag}" for tag in run.tags), "tag")))
     if run.note:
-        lines.append(said(("note ", "muted"), (run.note, "")))
+        lines.append(styled(("note ", "muted"), (run.note, "")))
     if run.error:
-        lines.append(said((run.error, "bad")))
+        lines.append(styled((run.error, "bad")))
     return lines
 
 
-def _between(*parts: Part) -> list[Part]:
+def _join_spans(*parts: Span) -> list[Span]:
     """The parts that say something, with dots between them."""
-    spoken: list[Part] = []
+    spoken: list[Span] = []
     for text, role in parts:
         if text:
             spoken += [(" · ", "faint")] if spoken else []

@@ -6,27 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clarinet_tui.chart.references import Band, Behind
+from clarinet_tui.chart.references import Band, Reference
 from clarinet_tui.chart.series import Line
-from clarinet_tui.evidence.figures.figure import slots
+from clarinet_tui.evidence.figures.figure import colour_indices
 
 if TYPE_CHECKING:
-    from clarinet_tui.chart.series import Floats
-    from clarinet_tui.evidence.bands import Bands
     from clarinet_tui.evidence.side_curves import SideCurves
     from clarinet_tui.evidence.sides import Side
     from clarinet_tui.ui.snapshot.comparison import BandName
 
 
 @dataclass(frozen=True, eq=False)
-class SideLines:
+class SideSeries:
     """One side in a chart."""
 
     mean: Line
-    behind: tuple[Behind, ...] = ()
+    behind: tuple[Reference, ...] = ()
 
 
-def labels(sides: Sequence[Side]) -> list[str]:
+def side_names(sides: Sequence[Side]) -> list[str]:
     """What each side is called: its method; where two share it, the first run as well."""
     titles = [side.title for side in sides]
     return [
@@ -35,9 +33,9 @@ def labels(sides: Sequence[Side]) -> list[str]:
     ]
 
 
-def slots_of(sides: Sequence[Side]) -> list[int]:
+def side_colours(sides: Sequence[Side]) -> list[int]:
     """Colour and marker of each side: those that its method has in every figure, or others if they are taken."""
-    known = slots(side.method for side in sides)
+    known = colour_indices(side.method for side in sides)
     taken: list[int] = []
     for side in sides:
         slot = known[side.method]
@@ -47,20 +45,11 @@ def slots_of(sides: Sequence[Side]) -> list[int]:
     return taken
 
 
-def side_lines(curves: SideCurves, name: str, slot: int, band: BandName, *, members: bool) -> SideLines:
+def side_series(curves: SideCurves, name: str, slot: int, band: BandName, *, members: bool) -> SideSeries:
     found = curves.mean
-    behind: list[Behind] = []
-    edges = _edges(found, band)
-    if edges is not None and (found.n > 1).any():
-        behind.append(Band.of(found.x, *edges, slot=slot))
+    behind: list[Reference] = []
+    if band != "none" and (found.n > 1).any():
+        behind.append(Band.between(found.x, *found.edges(band), slot=slot))
     if members:
-        behind += [Line.of("", x, y, slot=slot) for x, y in curves.members]
-    return SideLines(Line.of(name, found.x, found.mean, slot=slot), tuple(behind))
-
-
-def _edges(found: Bands, band: BandName) -> tuple[Floats, Floats] | None:
-    return {
-        "std": (found.std_low, found.std_high),
-        "interval": (found.t_low, found.t_high),
-        "range": (found.least, found.greatest),
-    }.get(band)
+        behind += [Line.through("", x, y, slot=slot) for x, y in curves.members]
+    return SideSeries(Line.through(name, found.x, found.mean, slot=slot), tuple(behind))

@@ -15,8 +15,8 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from clarinet_tui.ui.text.choice import Choice
-from clarinet_tui.ui.text.run_summary import said
+from clarinet_tui.ui.text.launch import Choice
+from clarinet_tui.ui.text.styled import styled
 
 GAP = 3
 """Columns between two choices."""
@@ -30,15 +30,17 @@ class Choices(Widget, can_focus=True):
     Choices { height: auto; width: 1fr; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,enter", "pick", "Pick", key_display="space", id="form.pick", tooltip="Pick this one, or not"),
-        Binding("right,l", "step(1)", "Next choice", id="form.right", show=False),
-        Binding("left,h", "step(-1)", "Choice before", id="form.left", show=False),
-        Binding("down,j", "row(1)", "Down", id="form.down", show=False),
-        Binding("up,k", "row(-1)", "Up", id="form.up", show=False),
+        Binding(
+            "space,enter", "select", "Select", key_display="space", id="form.pick", tooltip="Pick this one, or not"
+        ),
+        Binding("right,l", "move(1)", "Next choice", id="form.right", show=False),
+        Binding("left,h", "move(-1)", "Choice before", id="form.left", show=False),
+        Binding("down,j", "move_row(1)", "Down", id="form.down", show=False),
+        Binding("up,k", "move_row(-1)", "Up", id="form.up", show=False),
     ]
 
     @dataclass
-    class Picked(Message):
+    class SelectionChanged(Message):
         """Other choices are picked."""
 
         choices: Choices
@@ -49,21 +51,21 @@ class Choices(Widget, can_focus=True):
             return self.choices
 
     @dataclass
-    class Pointed(Message):
+    class ChoiceHighlighted(Message):
         """The cursor is on another choice."""
 
         choice: Choice | None
 
     choices: reactive[tuple[Choice, ...]] = reactive(())
-    picked: reactive[tuple[str, ...]] = reactive(())
+    selected: reactive[tuple[str, ...]] = reactive(())
     cursor: reactive[int] = reactive(0)
 
-    def __init__(self, *, several: bool = False, lines: bool = False, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, multiple: bool = False, one_per_line: bool = False, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.several, self.lines = several, lines
+        self.multiple, self.one_per_line = multiple, one_per_line
 
     @property
-    def pointed(self) -> Choice | None:
+    def highlighted(self) -> Choice | None:
         return self.choices[self.cursor] if self.cursor < len(self.choices) else None
 
     def show(self, choices: Iterable[Choice], picked: Sequence[str]) -> None:
@@ -73,17 +75,17 @@ class Choices(Widget, can_focus=True):
             labels = [choice.label for choice in self.choices]
             self.choices = given
             self.refresh(layout=labels != [choice.label for choice in given])
-        self.picked = tuple(picked)
+        self.selected = tuple(picked)
         self.cursor = min(self.cursor, max(len(given) - 1, 0))
 
     def _label(self, choice: Choice) -> str:
-        on, off = ("■", "□") if self.several else ("●", "○")
-        return f"{on if choice.value in self.picked else off} {choice.label}"
+        on, off = ("■", "□") if self.multiple else ("●", "○")
+        return f"{on if choice.value in self.selected else off} {choice.label}"
 
     def _columns(self, width: int) -> list[int]:
         """The widths of as many columns as fit, as `ls` has them."""
         sizes = [cell_len(choice.label) + 2 for choice in self.choices]
-        for count in range(1 if self.lines else len(sizes), 1, -1):
+        for count in range(1 if self.one_per_line else len(sizes), 1, -1):
             widths = [max(sizes[column::count]) for column in range(count)]
             if sum(widths) + GAP * (count - 1) <= width:
                 return widths
@@ -102,32 +104,34 @@ class Choices(Widget, can_focus=True):
         return Content("\n").join(rows)
 
     def _cell(self, place: int, choice: Choice, width: int) -> Content:
-        picked = choice.value in self.picked
+        picked = choice.value in self.selected
         role = "chosen" if place == self.cursor and self.has_focus else "strong" if picked else choice.role
         label = self._label(choice)
-        cell = said((label[:2], "live" if picked and role != "chosen" else role), (label[2:], role))
+        cell = styled((label[:2], "live" if picked and role != "chosen" else role), (label[2:], role))
         return (
-            (cell + " " * (width - cell_len(label) + GAP) + said(*choice.more)) if self.lines else _filled(cell, width)
+            (cell + " " * (width - cell_len(label) + GAP) + styled(*choice.suffix))
+            if self.one_per_line
+            else _filled(cell, width)
         )
 
     def watch_cursor(self) -> None:
-        self.post_message(self.Pointed(self.pointed))
+        self.post_message(self.ChoiceHighlighted(self.highlighted))
 
     def on_focus(self) -> None:
         """Where only one is picked, one begins there."""
-        picked = [place for place, choice in enumerate(self.choices) if choice.value in self.picked]
-        if picked and not self.several:
+        picked = [place for place, choice in enumerate(self.choices) if choice.value in self.selected]
+        if picked and not self.multiple:
             self.cursor = picked[0]
-        self.post_message(self.Pointed(self.pointed))
+        self.post_message(self.ChoiceHighlighted(self.highlighted))
         self.refresh()
 
     def on_blur(self) -> None:
         self.refresh()
 
-    def action_step(self, step: int) -> None:
+    def action_move(self, step: int) -> None:
         self.cursor = min(max(self.cursor + step, 0), max(len(self.choices) - 1, 0))
 
-    def action_row(self, step: int) -> None:
+    def action_move_row(self, step: int) -> None:
         across, last = len(self._columns(self.size.width)), len(self.choices) - 1
         place = self.cursor + step * across
         if 0 <= place <= last or (step > 0 and self.cursor // across < last // across):
@@ -137,18 +141,18 @@ class Choices(Widget, can_focus=True):
         else:
             self.screen.focus_previous()
 
-    def action_pick(self) -> None:
-        choice = self.pointed
+    def action_select(self) -> None:
+        choice = self.highlighted
         if choice is None:
             return
-        if not self.several:
-            self.picked = (choice.value,)
-        elif choice.value in self.picked:
-            self.picked = tuple(value for value in self.picked if value != choice.value)
+        if not self.multiple:
+            self.selected = (choice.value,)
+        elif choice.value in self.selected:
+            self.selected = tuple(value for value in self.selected if value != choice.value)
         else:
-            values = {*self.picked, choice.value}
-            self.picked = tuple(one.value for one in self.choices if one.value in values)
-        self.post_message(self.Picked(self, self.picked))
+            values = {*self.selected, choice.value}
+            self.selected = tuple(one.value for one in self.choices if one.value in values)
+        self.post_message(self.SelectionChanged(self, self.selected))
 
     def on_click(self, event: events.Click) -> None:
         widths = self._columns(self.size.width)
@@ -159,7 +163,7 @@ class Choices(Widget, can_focus=True):
         place = event.y * len(widths) + column
         if place < len(self.choices):
             self.cursor = place
-            self.action_pick()
+            self.action_select()
 
 
 def _filled(cell: Content, width: int) -> Content:

@@ -9,33 +9,33 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from clarinet_tui.chart.glyphs import Glyphs
+from clarinet_tui.chart.glyphs import GlyphSet
 from clarinet_tui.chart.series import extent_of
-from clarinet_tui.chart.viewport import View
-from clarinet_tui.ui.error_guard import Guarded
+from clarinet_tui.chart.viewport import Viewport
+from clarinet_tui.ui.error_guard import GuardedHandlers
 from clarinet_tui.ui.snapshot.comparison import BANDS, MEASURES, BandName
-from clarinet_tui.ui.text.side_curves import SideLines, labels, side_lines, slots_of
+from clarinet_tui.ui.text.side_curves import SideSeries, side_colours, side_names, side_series
 from clarinet_tui.ui.widgets.chart import Chart
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.comparison import Compared, Part
+    from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
 Shown = tuple[object, BandName, bool, bool, tuple[object, ...]]
 
 
-class CompareCharts(Guarded, Horizontal):
+class CompareCharts(GuardedHandlers, Horizontal):
     """Set `band`, `members` and `overlaid`, then `show` a comparison."""
 
-    def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, glyphs: GlyphSet, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.left = Chart("One-step", glyphs=glyphs, classes="left")
         self.right = Chart("Two-step", glyphs=glyphs, classes="right")
         self.left.empty_text = self.right.empty_text = "reading…"
         self.band: BandName = "std"
-        self.members = True
+        self.show_seeds = True
         self.overlaid = False
-        self._shown: Shown | None = None
-        self._along: tuple[object, ...] = ()
+        self._rendered: Shown | None = None
+        self._axes_key: tuple[object, ...] = ()
 
     @property
     def columns(self) -> int:
@@ -52,26 +52,26 @@ class CompareCharts(Guarded, Horizontal):
             for name in ("scale", "smoothing"):
                 self.watch(one, name, partial(setattr, other, name), init=False)
 
-    def show(self, compared: Compared, front: tuple[int, ...] = ()) -> None:
+    def show(self, compared: ComparisonSnapshot, front: tuple[int, ...] = ()) -> None:
         """Draws the part that was read; the sides in front lie on top."""
-        shown: Shown = (compared, self.band, self.members, self.overlaid, front)
+        shown: Shown = (compared, self.band, self.show_seeds, self.overlaid, front)
         part = compared.part
-        if shown == self._shown or part is None or compared.curves is None:
+        if shown == self._rendered or part is None or compared.curves is None:
             return
-        self._shown = shown
-        along = (part.place, compared.wanted.metric, compared.wanted.axis)
-        if along != self._along:
-            if along[1:2] != self._along[1:2]:
-                self.left.scale = "symlog" if compared.wanted.metric.endswith("loss") else "linear"
-            self._along = along
-            self.left.view = self.right.view = View()
+        self._rendered = shown
+        along = (part.place, compared.request.metric, compared.request.axis)
+        if along != self._axes_key:
+            if along[1:2] != self._axes_key[1:2]:
+                self.left.scale = "symlog" if compared.request.metric.endswith("loss") else "linear"
+            self._axes_key = along
+            self.left.view = self.right.view = Viewport()
             self.left.crosshair = self.right.crosshair = None
         self._draw(compared, part, front)
 
-    def _draw(self, compared: Compared, part: Part, front: tuple[int, ...]) -> None:
-        names, slots = labels(part.sides), slots_of(part.sides)
+    def _draw(self, compared: ComparisonSnapshot, part: TaskComparison, front: tuple[int, ...]) -> None:
+        names, slots = side_names(part.sides), side_colours(part.sides)
         drawn = [
-            side_lines(curves, names[number], slots[number], self.band, members=self.members)
+            side_series(curves, names[number], slots[number], self.band, members=self.show_seeds)
             for number, curves in (compared.curves or {}).items()
         ]
         order = sorted(range(len(drawn)), key=lambda number: number not in front)
@@ -79,17 +79,17 @@ class CompareCharts(Guarded, Horizontal):
         rights = [number for number in order if number >= len(part.lefts)]
         together = self.overlaid or not lefts or not rights
         self.right.display = not together
-        self._fill(self.left, [drawn[number] for number in (order if together else lefts)])
-        self._fill(self.right, [drawn[number] for number in rights])
-        self._label(compared, part, together)
-        self._share(together)
+        self._set_series(self.left, [drawn[number] for number in (order if together else lefts)])
+        self._set_series(self.right, [drawn[number] for number in rights])
+        self._set_titles(compared, part, together)
+        self._share_axes(together)
 
-    def _fill(self, chart: Chart, sides: Sequence[SideLines]) -> None:
+    def _set_series(self, chart: Chart, sides: Sequence[SideSeries]) -> None:
         chart.lines = tuple(side.mean for side in sides)
-        chart.behind = tuple(thing for side in sides for thing in side.behind)
+        chart.references = tuple(thing for side in sides for thing in side.behind)
 
-    def _label(self, compared: Compared, part: Part, together: bool) -> None:
-        measure, axis = MEASURES[compared.wanted.metric], compared.wanted.axis
+    def _set_titles(self, compared: ComparisonSnapshot, part: TaskComparison, together: bool) -> None:
+        measure, axis = MEASURES[compared.request.metric], compared.request.axis
         families = {run.id: run.family for run in compared.comparison.runs} if compared.comparison else {}
         for chart, sides in ((self.left, part.lefts), (self.right, part.rights)):
             known = {families.get(fact.run, "") for side in sides for fact in side.runs}
@@ -99,20 +99,20 @@ class CompareCharts(Guarded, Horizontal):
             chart.x_name, chart.x_is_time = axis, axis == "device time"
             chart.empty_text = f"nothing to draw along {axis}"
 
-    def _share(self, together: bool) -> None:
+    def _share_axes(self, together: bool) -> None:
         """Both have the same axes and headers of the same height."""
         left, right = self.left, self.right
-        both = () if together else (*right.lines, *right.behind)
-        left.beside, right.beside = both, (*left.lines, *left.behind)
+        both = () if together else (*right.lines, *right.references)
+        left.neighbour_series, right.neighbour_series = both, (*left.lines, *left.references)
         extent = extent_of((*left.lines, *(() if together else right.lines)))
         left.x_range = right.x_range = extent
-        self.align()
+        self._align_headers()
         # Once more when they have their sizes: how many rows a legend needs depends on them.
-        self.call_after_refresh(self.align)
+        self.call_after_refresh(self._align_headers)
 
-    def align(self) -> None:
+    def _align_headers(self) -> None:
         rows = 0 if not self.right.display else max(self.left.header_rows, self.right.header_rows)
-        self.left.least_header = self.right.least_header = rows
+        self.left.min_header_rows = self.right.min_header_rows = rows
 
 
 def _lower(measure: str) -> str:

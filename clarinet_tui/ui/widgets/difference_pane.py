@@ -8,102 +8,102 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 
-from clarinet_tui.ui.error_guard import Guarded
-from clarinet_tui.ui.text.run_summary import said
-from clarinet_tui.ui.widgets.chart_styles import palette_of
-from clarinet_tui.ui.widgets.text_line import Words
+from clarinet_tui.ui.error_guard import GuardedHandlers
+from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.widgets.chart_styles import theme_palette
+from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.comparison import Contrast
-    from clarinet_tui.ui.snapshot.comparison import Compared, Part, Place
+    from clarinet_tui.evidence.comparison import PairedDifference
+    from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison, TaskPreset
 
 
-class ContrastPane(Guarded, Vertical):
+class DifferencePane(GuardedHandlers, Vertical):
     """`show` a comparison; `step` moves the cursor."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._compared: Compared | None = None
-        self._chosen = 0
+        self._compared: ComparisonSnapshot | None = None
+        self._cursor = 0
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="contrasts", can_focus=False):
-            yield Words(id="contrast-table")
+            yield StyledText(id="contrast-table")
         with VerticalScroll(id="contrast"):
-            yield Words(id="contrast-detail")
+            yield StyledText(id="contrast-detail")
 
     @property
-    def _under(self) -> tuple[Part, Contrast] | None:
+    def _highlighted(self) -> tuple[TaskComparison, PairedDifference] | None:
         parts = self._compared.parts if self._compared else ()
         listed = [(part, contrast) for part in parts for contrast in part.contrasts]
-        return listed[min(self._chosen, len(listed) - 1)] if listed else None
+        return listed[min(self._cursor, len(listed) - 1)] if listed else None
 
     @property
-    def contrast(self) -> Contrast | None:
+    def highlighted_difference(self) -> PairedDifference | None:
         """The one under the cursor."""
-        return self._under[1] if self._under else None
+        return self._highlighted[1] if self._highlighted else None
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> TaskPreset | None:
         """Of what curves are to be read; the first part's are, unless another is asked for."""
         first = self._compared.parts[0] if self._compared and self._compared.parts else None
-        return self._under[0].place if self._under and self._under[0] is not first else None
+        return self._highlighted[0].place if self._highlighted and self._highlighted[0] is not first else None
 
     @property
-    def front(self) -> tuple[int, ...]:
+    def highlighted_sides(self) -> tuple[int, ...]:
         """The numbers of its sides in their part."""
-        if self._under is None:
+        if self._highlighted is None:
             return ()
-        part, contrast = self._under
+        part, contrast = self._highlighted
         return tuple(n for n, side in enumerate(part.sides) if side is contrast.left or side is contrast.right)
 
     @property
-    def verdict(self) -> Content:
+    def summary(self) -> Content:
         """The same in a line."""
         from clarinet_tui.ui.text import difference_table as contrast_table
 
-        if self._under is None:
-            return said()
-        part, contrast = self._under
-        signs = contrast_table.signs_of(part, palette_of(self.app.current_theme))
-        return contrast_table.verdict(contrast, (signs[id(contrast.left)], signs[id(contrast.right)]))
+        if self._highlighted is None:
+            return styled()
+        part, contrast = self._highlighted
+        signs = contrast_table.side_labels(part, theme_palette(self.app.current_theme))
+        return contrast_table.format_difference_line(contrast, (signs[id(contrast.left)], signs[id(contrast.right)]))
 
-    def show(self, compared: Compared) -> None:
+    def show(self, compared: ComparisonSnapshot) -> None:
         """Another choice of runs begins with its first difference that there is."""
-        if self._compared is None or self._compared.asked != compared.asked:
+        if self._compared is None or self._compared.selection != compared.selection:
             contrasts = [contrast for part in compared.parts for contrast in part.contrasts]
             known = (number for number, one in enumerate(contrasts) if one.paired.pairs)
-            self._chosen = next(known, 0)
+            self._cursor = next(known, 0)
         self._compared = compared
-        self._write()
+        self._update()
 
-    def step(self, by: int) -> None:
+    def move_cursor(self, by: int) -> None:
         count = sum(len(part.contrasts) for part in self._compared.parts) if self._compared else 0
-        self._chosen = min(max(self._chosen + by, 0), max(count - 1, 0))
-        self._write()
+        self._cursor = min(max(self._cursor + by, 0), max(count - 1, 0))
+        self._update()
         self.query_one("#contrast", VerticalScroll).scroll_home(animate=False)
 
     def scroll(self, lines: int) -> None:
         self.query_one("#contrast", VerticalScroll).scroll_relative(y=lines, animate=False)
 
     def on_resize(self) -> None:
-        self._write()
+        self._update()
 
-    def _write(self) -> None:
+    def _update(self) -> None:
         from clarinet_tui.ui.text import difference_detail as contrast_detail
         from clarinet_tui.ui.text import difference_table as contrast_table
 
         compared, width = self._compared, self.size.width - 1
         if compared is None or compared.comparison is None or width <= 0:
             return
-        palette = palette_of(self.app.current_theme)
-        rows, at = contrast_table.table(compared, self._chosen, palette, width)
-        self.query_one("#contrast-table", Words).say(rows)
+        palette = theme_palette(self.app.current_theme)
+        rows, at = contrast_table.format_difference_table(compared, self._cursor, palette, width)
+        self.query_one("#contrast-table", StyledText).set_content(rows)
         self.query_one("#contrasts", VerticalScroll).scroll_to(y=max(0, at - 3), animate=False)
-        detail = said((" One side alone: nothing to compare it with.", "muted"))
-        if self._under:
-            part, contrast = self._under
-            signs = contrast_table.signs_of(part, palette)
+        detail = styled((" One side alone: nothing to compare it with.", "muted"))
+        if self._highlighted:
+            part, contrast = self._highlighted
+            signs = contrast_table.side_labels(part, palette)
             pair = signs[id(contrast.left)], signs[id(contrast.right)]
-            detail = contrast_detail.detail(contrast, pair, width, compared.comparison.selected)
-        self.query_one("#contrast-detail", Words).say(detail)
+            detail = contrast_detail.format_difference_detail(contrast, pair, width, compared.comparison.rule_description)
+        self.query_one("#contrast-detail", StyledText).set_content(detail)

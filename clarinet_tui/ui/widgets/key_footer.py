@@ -14,15 +14,26 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from clarinet_tui.ui.error_guard import Guarded, drawn_carefully
+from clarinet_tui.ui.error_guard import GuardedHandlers, guard_render_line
 
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding
     from textual.screen import Screen
 
-ALWAYS = "help"
+KEPT_ACTION = "help"
 """Help lists every key, so that none is lost."""
-SELDOM = ("leave", "copy_command", "note", "tag", "remove", "clone", "sort", "pane(1)", "resume", "app.view('history')")
+DROPPED_FIRST = (
+    "leave",
+    "copy_command",
+    "note",
+    "tag",
+    "remove",
+    "clone",
+    "sort",
+    "pane(1)",
+    "resume",
+    "app.view('history')",
+)
 """Actions whose keys go first where there is too little room."""
 PADDING = 3
 """Columns around a key and its word."""
@@ -30,22 +41,22 @@ EDGE = "▏"
 
 
 @dataclass(frozen=True)
-class Key:
+class FooterKey:
     """A key that the view offers: how it is called, shown and explained, and whether it does something now."""
 
-    name: str
-    shown: str
-    word: str
+    key: str
+    display: str
+    description: str
     action: str
     enabled: bool = True
-    tip: str = ""
+    tooltip: str = ""
 
     @property
     def width(self) -> int:
-        return cell_len(self.shown) + cell_len(self.word) + PADDING
+        return cell_len(self.display) + cell_len(self.description) + PADDING
 
 
-class KeyFooter(Guarded, Widget):
+class KeyFooter(GuardedHandlers, Widget):
     """Leaves out what does not fit, instead of cutting it off; a click presses the key.
 
     Textual's own has a widget for each key: to style and lay them out was much of the first paint.
@@ -61,8 +72,8 @@ class KeyFooter(Guarded, Widget):
     KeyFooter > .footer--word { color: $footer-description-foreground; background: $footer-description-background; }
     KeyFooter > .footer--edge { color: $foreground 20%; }
     """
-    keys: reactive[tuple[Key, ...]] = reactive(())
-    palette: reactive[Key | None] = reactive[Key | None](None)
+    keys: reactive[tuple[FooterKey, ...]] = reactive(())
+    palette: reactive[FooterKey | None] = reactive[FooterKey | None](None)
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._bindings_changed)
@@ -72,72 +83,72 @@ class KeyFooter(Guarded, Widget):
 
     def _bindings_changed(self, screen: Screen[object]) -> None:
         if screen.app.app_focus and self.is_attached and screen is self.screen:
-            self.call_after_refresh(self._look)
+            self.call_after_refresh(self._update_keys)
 
-    def _look(self) -> None:
+    def _update_keys(self) -> None:
         """Takes the keys of the view as they are now; the same keys are not painted again."""
         bound, palette = self.screen.active_bindings, self.app.COMMAND_PALETTE_BINDING
-        keys: dict[str, Key] = {}
+        keys: dict[str, FooterKey] = {}
         for one in bound.values():
             if one.binding.show:
                 keys.setdefault(one.binding.action, self._key(one))
         self.keys = tuple(keys.values())
         self.palette = self._key(bound[palette]) if palette in bound else None
 
-    def _key(self, one: ActiveBinding) -> Key:
+    def _key(self, one: ActiveBinding) -> FooterKey:
         shown, word = self.app.get_key_display(one.binding), one.binding.description
-        return Key(one.binding.key, shown, word, one.binding.action, one.enabled, one.tooltip)
+        return FooterKey(one.binding.key, shown, word, one.binding.action, one.enabled, one.tooltip)
 
-    @drawn_carefully
+    @guard_render_line
     def render_line(self, y: int) -> Strip:
         key, word, edge = (self.get_component_rich_style(f"footer--{part}") for part in ("key", "word", "edge"))
         blank = self.rich_style.background_style
         segments = []
-        for one in self._fitting():
+        for one in self._visible_keys():
             dim = Style(dim=not one.enabled or None)
-            segments += [Segment(f" {one.shown} ", key + dim), Segment(f"{one.word} ", word + dim)]
+            segments += [Segment(f" {one.display} ", key + dim), Segment(f"{one.description} ", word + dim)]
         strip = Strip(segments)
         if not self.palette:
             return strip.adjust_cell_length(self.size.width, blank)
-        last = [Segment(EDGE, edge), Segment(self.palette.shown, key), Segment(f" {self.palette.word}", word)]
-        strip = strip.adjust_cell_length(self._room, blank)
+        last = [Segment(EDGE, edge), Segment(self.palette.display, key), Segment(f" {self.palette.description}", word)]
+        strip = strip.adjust_cell_length(self._keys_width, blank)
         return Strip([*strip, *last, Segment(" ", blank)])
 
     @property
-    def _room(self) -> int:
+    def _keys_width(self) -> int:
         """Columns for keys; the palette's is at the other end."""
         return self.size.width - (self.palette.width if self.palette else 0)
 
-    def _fitting(self) -> Sequence[Key]:
-        return fitting(self.keys, self._room)
+    def _visible_keys(self) -> Sequence[FooterKey]:
+        return fit_keys(self.keys, self._keys_width)
 
-    def _under(self, x: int) -> Key | None:
+    def _key_at(self, x: int) -> FooterKey | None:
         """The key at a column."""
-        if x >= self._room:
+        if x >= self._keys_width:
             return self.palette
         end = 0
-        for key in self._fitting():
+        for key in self._visible_keys():
             end += key.width
             if x < end:
                 return key
         return None
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        key = self._under(event.x)
-        self.tooltip = (key.tip or None) if key else None
+        key = self._key_at(event.x)
+        self.tooltip = (key.tooltip or None) if key else None
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        key = self._under(event.x)
+        key = self._key_at(event.x)
         if key and key.enabled:
-            self.app.simulate_key(key.name)
+            self.app.simulate_key(key.key)
         elif key:
             self.app.bell()
 
 
-def fitting(keys: Sequence[Key], width: int) -> Sequence[Key]:
+def fit_keys(keys: Sequence[FooterKey], width: int) -> Sequence[FooterKey]:
     """The keys that fit; those that are seldom needed go first, then the last ones."""
-    leaving = [key for action in SELDOM for key in keys if key.action == action]
-    leaving += [key for key in reversed(keys) if key not in leaving and key.action != ALWAYS]
+    leaving = [key for action in DROPPED_FIRST for key in keys if key.action == action]
+    leaving += [key for key in reversed(keys) if key not in leaving and key.action != KEPT_ACTION]
     room = width - sum(key.width for key in keys)
     gone = []
     for key in leaving:

@@ -14,13 +14,13 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Input, Log, Static
 
-from clarinet_tui.ui.error_guard import Guarded
-from clarinet_tui.ui.snapshot.run_detail import KEPT
-from clarinet_tui.ui.text.run_summary import said
-from clarinet_tui.ui.widgets.text_line import Words
+from clarinet_tui.ui.error_guard import GuardedHandlers
+from clarinet_tui.ui.snapshot.run_detail import MAX_LOG_LINES
+from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.run_detail import Lines
+    from clarinet_tui.ui.snapshot.run_detail import LogExcerpt
 
 
 class LogLines(Log):
@@ -39,52 +39,52 @@ class LogLines(Log):
         Binding("G", "scroll_end", "Last line", id="log.last", show=False),
     ]
 
-    needle: reactive[str] = reactive("")
-    found: reactive[int | None] = reactive[int | None](None)
+    search_text: reactive[str] = reactive("")
+    match_line: reactive[int | None] = reactive[int | None](None)
     """The line that the search stands at."""
 
-    follows = True
+    is_following = True
     """Whether the newest line is to be in view: until one goes back, and again at the end."""
 
     def on_resize(self) -> None:
-        self.keep_up()
+        self.scroll_to_newest()
 
-    def keep_up(self) -> None:
-        if self.follows and self.found is None:
+    def scroll_to_newest(self) -> None:
+        if self.is_following and self.match_line is None:
             self.scroll_end(animate=False, x_axis=False)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        self.follows = self.is_vertical_scroll_end or (self.follows and new_value > old_value)
+        self.is_following = self.is_vertical_scroll_end or (self.is_following and new_value > old_value)
 
-    def matches(self) -> list[int]:
+    def matching_lines(self) -> list[int]:
         pattern = self._pattern()
         return [number for number, line in enumerate(self.lines) if pattern and pattern.search(line)]
 
     def _pattern(self) -> re.Pattern[str] | None:
         """Capitals count only if there are any."""
-        flags = re.IGNORECASE if self.needle.islower() else 0
-        return re.compile(re.escape(self.needle), flags) if self.needle else None
+        flags = re.IGNORECASE if self.search_text.islower() else 0
+        return re.compile(re.escape(self.search_text), flags) if self.search_text else None
 
     def _render_line_strip(self, y: int, rich_style: Style) -> Strip:
         pattern = self._pattern()
         if pattern is None or not pattern.search(self.lines[y]):
             return super()._render_line_strip(y, rich_style)
         text = Text(self._process_line(self.lines[y]), style=rich_style, no_wrap=True)
-        name = "log--found" if y == self.found else "log--match"
+        name = "log--found" if y == self.match_line else "log--match"
         text.highlight_regex(pattern, self.get_component_rich_style(name))
         return Strip(text.render(self.app.console), text.cell_len)
 
-    def watch_needle(self) -> None:
+    def watch_search_text(self) -> None:
         self.refresh()
 
-    def watch_found(self, found: int | None) -> None:
+    def watch_match_line(self, found: int | None) -> None:
         if found is not None:
             self.scroll_to(y=max(0, found - self.size.height // 2), animate=False)
         self.refresh()
 
 
-class LogTail(Guarded, Vertical):
+class LogTail(GuardedHandlers, Vertical):
     """Follows the newest line unless one has scrolled away from it."""
 
     DEFAULT_CSS = """
@@ -108,11 +108,11 @@ class LogTail(Guarded, Vertical):
         self._end = 0
 
     def compose(self) -> ComposeResult:
-        yield LogLines(max_lines=KEPT)
+        yield LogLines(max_lines=MAX_LOG_LINES)
         with Horizontal(classes="search"):
             yield Static(" / ", classes="prompt", markup=False)
             yield Input(placeholder="search; enter and arrows go from match to match", compact=True)
-            yield Words(classes="count")
+            yield StyledText(classes="count")
 
     def on_mount(self) -> None:
         self.query_one(Input).cursor_blink = self.app.animation_level != "none"
@@ -122,33 +122,33 @@ class LogTail(Guarded, Vertical):
         return self.query_one(LogLines)
 
     @property
-    def searching(self) -> bool:
+    def is_searching(self) -> bool:
         return self.query_one(".search").has_class("-open")
 
-    def show(self, run: str, lines: Lines) -> None:
+    def show(self, run: str, lines: LogExcerpt) -> None:
         """Writes what is new of the run, or everything of another one."""
         end = lines.first + len(lines.text)
         if run != self._run or end < self._end:
             self.lines.clear()
-            self.lines.found, self.lines.follows = None, True
+            self.lines.match_line, self.lines.is_following = None, True
             self._run, self._end = run, lines.first
         new = lines.text[max(0, self._end - lines.first) :]
         self._end = end
         if new:
             self.lines.write_lines(new, scroll_end=False)
-            self.call_after_refresh(self.lines.keep_up)
+            self.call_after_refresh(self.lines.scroll_to_newest)
 
     def action_search(self) -> None:
         self.query_one(".search").add_class("-open")
         self.query_one(Input).focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self.searching if action in ("find", "close") else True
+        return self.is_searching if action in ("find", "close") else True
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """From the newest match on."""
         event.stop()
-        self.lines.needle, self.lines.found = event.value, None
+        self.lines.search_text, self.lines.match_line = event.value, None
         self.action_find(-1)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -157,24 +157,28 @@ class LogTail(Guarded, Vertical):
 
     def action_find(self, step: int) -> None:
         """To the match before or after; at the end it begins at the other one."""
-        places = self.lines.matches()
-        at = self.lines.found
+        places = self.lines.matching_lines()
+        at = self.lines.match_line
         if not places:
-            self.lines.found = None
+            self.lines.match_line = None
         elif at is None:
-            self.lines.found = places[-1]
+            self.lines.match_line = places[-1]
         else:
             beyond = [place for place in places if (place > at if step > 0 else place < at)]
-            self.lines.found = (beyond or places)[0 if step > 0 else -1]
-        self.query_one(".count", Words).say(said((self._count(places), "muted")))
+            self.lines.match_line = (beyond or places)[0 if step > 0 else -1]
+        self.query_one(".count", StyledText).set_content(styled((self._count(places), "muted")))
 
     def _count(self, places: list[int]) -> str:
-        if not self.lines.needle:
+        if not self.lines.search_text:
             return ""
-        return f" {places.index(self.lines.found) + 1} of {len(places)} " if self.lines.found in places else " none "
+        return (
+            f" {places.index(self.lines.match_line) + 1} of {len(places)} "
+            if self.lines.match_line in places
+            else " none "
+        )
 
     def action_close(self) -> None:
         self.query_one(".search").remove_class("-open")
-        self.lines.needle, self.lines.found = "", None
+        self.lines.search_text, self.lines.match_line = "", None
         self.query_one(Input).value = ""
         self.lines.focus()

@@ -39,7 +39,7 @@ class PickList(OptionList):
         self._shown: dict[str, Content] = {}
 
     @property
-    def pointed(self) -> str | None:
+    def highlighted_id(self) -> str | None:
         """The name of the line under the cursor."""
         option = self.highlighted_option
         return option.id if option else None
@@ -48,7 +48,7 @@ class PickList(OptionList):
         """Paints what has changed; other lines than before are all painted."""
         given = dict(lines)
         if list(given) != list(self._shown):
-            place, name = self.highlighted, self.pointed
+            place, name = self.highlighted, self.highlighted_id
             self._shown = given
             self.set_options([Option(line, id=key) for key, line in lines])
             names = list(given)
@@ -61,6 +61,6 @@ class PickList(OptionList):
                 self.replace_option_prompt(key, line)
         self._shown = given
 
-    def point_at(self, name: str) -> None:
+    def highlight(self, name: str) -> None:
         if name in self._shown:
             self.highlighted = list(self._shown).index(name)

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
-from clarinet_tui.ui.error_guard import Guarded
+from clarinet_tui.ui.error_guard import GuardedHandlers
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Queries = tuple[str, str]
 
 
-class QueryPair(Guarded, Vertical):
+class QueryPair(GuardedHandlers, Vertical):
     """Hidden until it is opened; enter goes from the first to the second line and then keeps both, esc takes both."""
 
     @dataclass
@@ -29,48 +29,48 @@ class QueryPair(Guarded, Vertical):
         queries: Queries
 
     @dataclass
-    class QueriesLeft(Message):
+    class QueriesClosed(Message):
         """The user is done with typing, and has kept the queries or taken them away."""
 
         kept: bool
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.one, self.two = FilterLine(" one-step / "), FilterLine(" two-step / ")
+        self.first, self.second = FilterLine(" one-step / "), FilterLine(" two-step / ")
         self._queries: Queries = ("", "")
 
     def compose(self) -> ComposeResult:
-        yield self.one
-        yield self.two
+        yield self.first
+        yield self.second
 
     @property
-    def typing(self) -> bool:
-        return self.one.typing or self.two.typing
+    def is_typing(self) -> bool:
+        return self.first.is_typing or self.second.is_typing
 
     async def open(self, queries: Queries) -> None:
         """With the queries that are in use."""
         self._queries = queries
-        await self.two.open(queries[1])
-        await self.one.open(queries[0])
+        await self.second.open(queries[1])
+        await self.first.open(queries[0])
 
     def show(
         self, matches: tuple[int, ...], problems: tuple[QueryProblem | None, ...], words: Mapping[str, tuple[str, ...]]
     ) -> None:
         """How many runs each finds, or what is wrong with it."""
-        for line, count, problem in zip((self.one, self.two), matches, problems, strict=False):
+        for line, count, problem in zip((self.first, self.second), matches, problems, strict=False):
             line.show(count, problem, words)
 
     def on_filter_line_filter_changed(self, event: FilterLine.FilterChanged) -> None:
         event.stop()
         one, two = self._queries
-        self._queries = (event.query, two) if event.line is self.one else (one, event.query)
+        self._queries = (event.query, two) if event.line is self.first else (one, event.query)
         self.post_message(self.QueriesChanged(self._queries))
 
-    def on_filter_line_filter_left(self, event: FilterLine.FilterLeft) -> None:
+    def on_filter_line_filter_closed(self, event: FilterLine.FilterClosed) -> None:
         event.stop()
-        if event.kept and event.line is self.one:
-            self.one.display = True
-            self.call_after_refresh(self.two.open)
+        if event.kept and event.line is self.first:
+            self.first.display = True
+            self.call_after_refresh(self.second.open)
             return
-        self.one.display = self.two.display = False
-        self.post_message(self.QueriesLeft(event.kept))
+        self.first.display = self.second.display = False
+        self.post_message(self.QueriesClosed(event.kept))

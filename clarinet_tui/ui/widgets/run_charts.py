@@ -13,7 +13,7 @@ from clarinet_tui.chart.series import Line, extent_of
 from clarinet_tui.chart.viewport import Viewport
 from clarinet_tui.ui.error_guard import GuardedHandlers
 from clarinet_tui.ui.snapshot.curves import ACCURACIES, LOSSES, make_lines, make_stage_marks, overlay_lines
-from clarinet_tui.ui.snapshot.snapshot import RunCurves, CurvesRequest
+from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, RunCurves
 from clarinet_tui.ui.snapshot.x_axes import AXES, AxisName
 from clarinet_tui.ui.widgets.chart import Chart
 from core.metrics import Metric
@@ -45,37 +45,37 @@ class RunCharts(GuardedHandlers, Vertical):
         self.loss.empty_text = "no iteration yet"
         self.axis: AxisName = "iteration"
         self.runs: tuple[RunCurves, ...] = ()
-        self._front = ""
+        self._front_run = ""
         self._width = 100
         """Columns of curves: while the charts are hidden, as many as before."""
         self._ghost: References | None = None
         self.ghosts = "none"
         """Which of its ghosts stand behind the accuracy of a single run."""
-        self._measure = 0
+        self._metric_index = 0
         """Which of the measures that the runs have is drawn, if there are several runs."""
 
     @property
     def curves(self) -> RunCurves | None:
         """Of the run in front."""
-        return next((one for one in self.runs if one.run.id == self._front), self.runs[0] if self.runs else None)
+        return next((one for one in self.runs if one.run.id == self._front_run), self.runs[0] if self.runs else None)
 
     def compose(self) -> ComposeResult:
         yield self.loss
         yield self.accuracy
 
     def on_resize(self) -> None:
-        self._arrange()
+        self._update_layout()
 
-    def on_chart_room_changed(self) -> None:
-        self._arrange()
+    def on_chart_resized(self) -> None:
+        self._update_layout()
 
-    def _arrange(self) -> None:
+    def _update_layout(self) -> None:
         """Where it is wide and low the charts stand side by side; above each other they may share their labels."""
         beside = self.size.width >= WIDE and self.size.height < LOW
         self.set_class(beside, "-beside")
         self.loss.x_labels = beside or self.size.height >= 30 or not self.accuracy.display
 
-    def wanted(self, run: str, *more: str) -> CurvesRequest:
+    def curves_wanted(self, run: str, *more: str) -> CurvesRequest:
         """What these charts need to know of a run; zoomed, the window in detail."""
         window = None
         shown = next((one for one in self.runs if one.run.id == run), None)
@@ -91,21 +91,21 @@ class RunCharts(GuardedHandlers, Vertical):
         """Draws these runs; the one in front lies on top and has its stages marked."""
         front = front or (runs[0].run.id if runs else "")
         same = len(runs) == len(self.runs) and all(new is old for new, old in zip(runs, self.runs, strict=True))
-        if runs and same and front == self._front:
+        if runs and same and front == self._front_run:
             return
         others = {one.run.id for one in runs} != {one.run.id for one in self.runs}
-        self.runs, self._front = runs, front
+        self.runs, self._front_run = runs, front
         if others:
-            self._look_at_everything()
+            self._reset_views()
         self._draw()
 
-    def haunt(self, ghost: References | None, ghosts: str) -> None:
+    def show_references(self, ghost: References | None, ghosts: str) -> None:
         """Puts these behind the accuracy."""
         if ghost is not self._ghost or ghosts != self.ghosts:
             self._ghost, self.ghosts = ghost, ghosts
-            self.accuracy.behind = self._behind()
+            self.accuracy.references = self._references()
 
-    def _behind(self) -> tuple[Reference, ...]:
+    def _references(self) -> tuple[Reference, ...]:
         run = self.curves
         if run is None or len(self.runs) > 1 or self._ghost is None or self._ghost.request.run != run.run.id:
             return ()
@@ -113,33 +113,33 @@ class RunCharts(GuardedHandlers, Vertical):
 
     def next_axis(self) -> AxisName:
         """The next x axis that the runs have."""
-        usable = [axis for axis in AXES if axis == "iteration" or self._has(axis)]
+        usable = [axis for axis in AXES if axis == "iteration" or self._has_axis(axis)]
         self.use_axis(usable[(usable.index(self.usable_axis) + 1) % len(usable)])
         return self.axis
 
     @property
     def usable_axis(self) -> AxisName:
         """The chosen axis; iterations while the runs have no place on it."""
-        return self.axis if self._has(self.axis) else "iteration"
+        return self.axis if self._has_axis(self.axis) else "iteration"
 
-    def begin_with(self, axis: str) -> None:
+    def set_initial_axis(self, axis: str) -> None:
         """The axis that was used last; before there are runs."""
         self.axis = next((known for known in AXES if known == axis), "iteration")
 
     def use_axis(self, axis: AxisName) -> None:
         self.axis = axis
-        self._look_at_everything()
+        self._reset_views()
         self._draw()
 
-    def next_measure(self) -> None:
+    def next_metric(self) -> None:
         """Of several runs: the next loss and the next accuracy that any of them has."""
-        self._measure += 1
+        self._metric_index += 1
         self._draw()
 
-    def _has(self, axis: AxisName) -> bool:
+    def _has_axis(self, axis: AxisName) -> bool:
         return any(line.x.size for curves in self.runs for line in make_lines(curves, LOSSES, axis))
 
-    def _look_at_everything(self) -> None:
+    def _reset_views(self) -> None:
         for chart in (self.loss, self.accuracy):
             chart.view, chart.crosshair = Viewport(), None
 
@@ -151,19 +151,19 @@ class RunCharts(GuardedHandlers, Vertical):
             chart.lines, chart.marks = lines, marks
             chart.x_range = extent_of((*losses, *accuracies))
             chart.x_name, chart.x_is_time = axis, axis == "time"
-        self.accuracy.behind = self._behind()
+        self.accuracy.references = self._references()
 
     def _lines(self, metrics: dict[str, Metric], chart: str, axis: AxisName) -> tuple[Line, ...]:
         """Every measure of one run; one measure of several, whose name is then in the title."""
-        known = [metric for metric in metrics if any(len(one.series[metric].x) for one in self._with(metric))]
+        known = [metric for metric in metrics if any(len(one.series[metric].x) for one in self._curves_with(metric))]
         title = TITLES[chart]
         if len(self.runs) > 1 and known:
-            metric = known[self._measure % len(known)]
+            metric = known[self._metric_index % len(known)]
             title = f"{metrics[metric].label.capitalize()} {title.lower()}"
         (self.loss if chart == "loss" else self.accuracy).title = title
         if len(self.runs) > 1:
-            return overlay_lines(self.runs, metric, axis, self._front) if known else ()
+            return overlay_lines(self.runs, metric, axis, self._front_run) if known else ()
         return make_lines(self.runs[0], metrics, axis) if self.runs else ()
 
-    def _with(self, metric: str) -> list[RunCurves]:
+    def _curves_with(self, metric: str) -> list[RunCurves]:
         return [curves for curves in self.runs if metric in curves.series]

@@ -10,27 +10,32 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Center, Middle
+from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widgets import Static
 
-from clarinet_tui.ui.error_guard import Guarded, drawn_carefully
-from clarinet_tui.ui.snapshot.snapshot import PAGE, Listing
-from clarinet_tui.ui.widgets.role_styles import RoleStyles, role_classes, role_rules
-from clarinet_tui.ui.widgets.run_columns import Moment, cell, fit, useful
+from clarinet_tui.ui.error_guard import GuardedHandlers, guard_render_line
+from clarinet_tui.ui.snapshot.snapshot import PAGE_ROWS, Listing
+from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.widgets.run_columns import RenderContext, applicable_columns, fit_columns, render_cell
+from clarinet_tui.ui.widgets.styled_text import RoleStyles, role_classes, role_css
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
 
-AGEING = 30.0
+AGE_REFRESH = 30.0
 """Seconds after which "now" may have become a minute ago."""
-NO_MATCH, NO_MATCH_AT = "   No run matches: esc clears the filter.", 2
+NO_MATCH, NO_MATCH_ROW = "   No run matches: esc clears the filter.", 2
 """What an empty table says, and on which of its lines."""
 
 
-class RunTable(Guarded, ScrollView, can_focus=True):
+class RunTable(GuardedHandlers, ScrollView, can_focus=True):
     """Runs as rows. The cursor stays on its run when others come in above it."""
 
     ALLOW_SELECT = False
@@ -44,15 +49,15 @@ class RunTable(Guarded, ScrollView, can_focus=True):
     RunTable > .runs--cursor { background: $foreground 10%; }
     RunTable:focus > .runs--cursor { background: $primary 35%; }
     RunTable > .runs--selected { color: $text-accent; text-style: bold; }
-    """ + role_rules("RunTable", "runs")
+    """ + role_css("RunTable", "runs")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "move(1)", "Down", id="runs.down", show=False),
         Binding("up,k", "move(-1)", "Up", id="runs.up", show=False),
         Binding("pagedown,ctrl+d", "page(1)", "Page down", id="runs.page_down", show=False),
         Binding("pageup,ctrl+u", "page(-1)", "Page up", id="runs.page_up", show=False),
-        Binding("home,g", "end(False)", "First run", id="runs.first", show=False),
-        Binding("end,G", "end(True)", "Last run", id="runs.last", show=False),
-        Binding("enter", "choose", "Open", id="runs.open", tooltip="Watch this run's charts"),
+        Binding("home,g", "go_to_end(False)", "First run", id="runs.first", show=False),
+        Binding("end,G", "go_to_end(True)", "Last run", id="runs.last", show=False),
+        Binding("enter", "open", "Open", id="runs.open", tooltip="Watch this run's charts"),
         Binding("space", "select", "Select", id="runs.select", tooltip="Select for comparing"),
     ]
 
@@ -63,7 +68,7 @@ class RunTable(Guarded, ScrollView, can_focus=True):
         run: RunRow | None
 
     @dataclass
-    class RunChosen(Message):
+    class RunSelected(Message):
         """A run was opened."""
 
         run: RunRow
@@ -75,7 +80,7 @@ class RunTable(Guarded, ScrollView, can_focus=True):
         runs: tuple[str, ...]
 
     @dataclass
-    class PageWanted(Message):
+    class PageRequested(Message):
         """Rows are visible that the table does not hold."""
 
         offset: int
@@ -84,11 +89,11 @@ class RunTable(Guarded, ScrollView, can_focus=True):
         super().__init__(id=id)
         self._now = now
         self._listing = Listing()
-        self._columns = useful(())
+        self._columns = applicable_columns(())
         self._cursor = 0
         self._selected: dict[str, None] = {}
         self._roles = RoleStyles(self, "runs")
-        self._ground = Style()
+        self._background = Style()
 
     @property
     def cursor_run(self) -> RunRow | None:
@@ -106,7 +111,7 @@ class RunTable(Guarded, ScrollView, can_focus=True):
         """Another page, or the same with news. The cursor follows its run."""
         held, cursor = self._listing, self._cursor
         before, same_query = self.cursor_run, listing.query == self._listing.query
-        self._listing, self._columns = listing, useful(listing.rows)
+        self._listing, self._columns = listing, applicable_columns(listing.rows)
         self._cursor = min(self._cursor, max(listing.total - 1, 0)) if same_query else 0
         if before and same_query:
             places = [place for place, run in enumerate(listing.rows) if run.id == before.id]
@@ -117,13 +122,13 @@ class RunTable(Guarded, ScrollView, can_focus=True):
         self.virtual_size = Size(self.scrollable_content_region.width, listing.total + 1)
         self._refresh_rows(held, cursor)
         self.post_message(self.RunHighlighted(self.cursor_run))
-        self._ask_for_page()
+        self._request_page()
 
     def _refresh_rows(self, held: Listing, cursor: int) -> None:
         """Only rows with news are painted again, if everything else has stayed where it was."""
         listing = self._listing
         shape = listing.offset, listing.total, len(listing.rows), self._columns, self._cursor
-        if shape != (held.offset, held.total, len(held.rows), useful(held.rows), cursor):
+        if shape != (held.offset, held.total, len(held.rows), applicable_columns(held.rows), cursor):
             self.refresh()
             return
         for place, (old, new) in enumerate(zip(held.rows, listing.rows, strict=True)):
@@ -132,33 +137,33 @@ class RunTable(Guarded, ScrollView, can_focus=True):
                 self.refresh(Region(0, line, self.size.width, 1))
 
     def on_mount(self) -> None:
-        self.set_interval(AGEING, self.refresh)
+        self.set_interval(AGE_REFRESH, self.refresh)
 
     def on_resize(self) -> None:
         self.virtual_size = Size(self.scrollable_content_region.width, self._listing.total + 1)
-        self._keep_in_sight()
+        self._scroll_to_cursor()
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The ground is looked up once for all rows: Textual mixes it from every widget below."""
-        self._ground = self.rich_style
+        self._background = self.rich_style
         return super().render_lines(crop)
 
-    @drawn_carefully
+    @guard_render_line
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        base = self._ground
+        base = self._background
         if y == 0:
             style = self.get_component_rich_style("runs--head")
             titles = [
-                f"{column.title[:size]:>{size}}" if column.right else f"{column.title[:size]:<{size}}"
-                for column, size in fit(self._columns, width - 1)
+                f"{column.title[:size]:>{size}}" if column.align_right else f"{column.title[:size]:<{size}}"
+                for column, size in fit_columns(self._columns, width - 1)
             ]
             return Strip([Segment(" " + " ".join(titles), style)]).adjust_cell_length(width, style)
         index = self.scroll_offset.y + y - 1
         if index >= self._listing.total:
-            if y != NO_MATCH_AT or self._listing.total or not self._listing.query:
+            if y != NO_MATCH_ROW or self._listing.total or not self._listing.query:
                 return Strip.blank(width, base)
-            return Strip([Segment(NO_MATCH, self._roles.on(base, "muted"))]).adjust_cell_length(width, base)
+            return Strip([Segment(NO_MATCH, self._roles.apply(base, "muted"))]).adjust_cell_length(width, base)
         run = self._run_at(index)
         here = "runs--cursor" if index == self._cursor else "runs--row"
         row_style = base + self.get_component_rich_style(here)
@@ -169,25 +174,25 @@ class RunTable(Guarded, ScrollView, can_focus=True):
     def _row(self, run: RunRow, width: int, style: Style) -> Strip:
         mark = self.get_component_rich_style("runs--selected", partial=True)
         segments = [Segment("┃", style + mark) if run.id in self._selected else Segment(" ", style)]
-        moment = Moment(self._now(), self._listing.trends)
-        for column, size in fit(self._columns, width - 1):
-            for text, role in cell(column, run, size, moment):
-                segments.append(Segment(text, self._roles.on(style, role)))
+        moment = RenderContext(self._now(), self._listing.trends)
+        for column, size in fit_columns(self._columns, width - 1):
+            for text, role in render_cell(column, run, size, moment):
+                segments.append(Segment(text, self._roles.apply(style, role)))
             segments.append(Segment(" ", style))
         return Strip(segments).simplify().adjust_cell_length(width, style)
 
     def action_move(self, rows: int) -> None:
-        self._go_to(self._cursor + rows)
+        self._move_cursor(self._cursor + rows)
 
     def action_page(self, pages: int) -> None:
-        self._go_to(self._cursor + pages * max(1, self._visible - 1))
+        self._move_cursor(self._cursor + pages * max(1, self._visible_rows - 1))
 
-    def action_end(self, last: bool) -> None:
-        self._go_to(self._listing.total - 1 if last else 0)
+    def action_go_to_end(self, last: bool) -> None:
+        self._move_cursor(self._listing.total - 1 if last else 0)
 
-    def action_choose(self) -> None:
+    def action_open(self) -> None:
         if self.cursor_run:
-            self.post_message(self.RunChosen(self.cursor_run))
+            self.post_message(self.RunSelected(self.cursor_run))
 
     def action_select(self) -> None:
         """Selects the run or not, and goes on to the next, as file managers do."""
@@ -209,35 +214,58 @@ class RunTable(Guarded, ScrollView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         if event.y >= 1:
-            self._go_to(self.scroll_offset.y + event.y - 1)
+            self._move_cursor(self.scroll_offset.y + event.y - 1)
             if event.chain == 2:
-                self.action_choose()
+                self.action_open()
 
     @property
-    def _visible(self) -> int:
+    def _visible_rows(self) -> int:
         return max(1, self.scrollable_content_region.height - 1)
 
-    def _go_to(self, index: int) -> None:
+    def _move_cursor(self, index: int) -> None:
         self._cursor = min(max(index, 0), max(self._listing.total - 1, 0))
-        self._keep_in_sight()
+        self._scroll_to_cursor()
         self.refresh()
         self.post_message(self.RunHighlighted(self.cursor_run))
 
-    def _keep_in_sight(self) -> None:
+    def _scroll_to_cursor(self) -> None:
         top = self.scroll_offset.y
-        wanted = min(max(top, self._cursor - self._visible + 1), self._cursor)
+        wanted = min(max(top, self._cursor - self._visible_rows + 1), self._cursor)
         if wanted != top:
             self.scroll_to(y=wanted, animate=False)
-        self._ask_for_page(wanted)
+        self._request_page(wanted)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        self._ask_for_page()
+        self._request_page()
 
-    def _ask_for_page(self, top: int | None = None) -> None:
+    def _request_page(self, top: int | None = None) -> None:
         """Asks for another page when rows in sight are not in this one."""
         first = self.scroll_offset.y if top is None else top
-        last = min(first + self._visible, self._listing.total)
+        last = min(first + self._visible_rows, self._listing.total)
         held = self._listing.offset, self._listing.offset + len(self._listing.rows)
         if first < held[0] or last > held[1]:
-            self.post_message(self.PageWanted(max(0, first - PAGE // 3)))
+            self.post_message(self.PageRequested(max(0, first - PAGE_ROWS // 3)))
+
+
+FIRST_STEPS = (
+    ("make demo", "a few small runs of the paper's methods, in a minute or two on a CPU"),
+    ("clarinet run --headless --preset smoke", "one run, in seconds, nothing to download"),
+)
+
+
+class Welcome(Middle):
+    """Friendly, short, and gone as soon as a run is there."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self._place = place
+
+    def compose(self) -> ComposeResult:
+        lines = [styled(("No runs yet", "strong")), styled((f"in {self._place}", "muted")), styled()]
+        lines.append(styled(("Press ", ""), ("n", "live"), (" to start one here.", "")))
+        lines.append(styled(("Or start one in another terminal, and it appears here by itself:", "")))
+        for command, meaning in FIRST_STEPS:
+            lines += [styled(), styled((command, "live")), styled((meaning, "muted"))]
+        with Center():
+            yield Static(Content("\n").join(lines))

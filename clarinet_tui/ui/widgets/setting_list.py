@@ -11,14 +11,14 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 
-from clarinet_tui.ui.launch_form import settings_offered, words_of
+from clarinet_tui.ui.launch_form import allowed_values, list_settings
 from clarinet_tui.ui.text import settings as setting_lines
-from clarinet_tui.ui.text.run_summary import said
+from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.pick_list import PickList
-from clarinet_tui.ui.widgets.text_line import Words
+from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.launch_check import Checked
+    from clarinet_tui.ui.launch_check import CheckedForm
 
 
 class SettingList(Vertical):
@@ -35,14 +35,14 @@ class SettingList(Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "find", "Find", key_display="/", id="settings.find", tooltip="Find a setting"),
-        Binding("right,l", "turn(1)", "Next value", id="settings.next", show=False),
-        Binding("left,h", "turn(-1)", "Value before", id="settings.before", show=False),
-        Binding("backspace,delete", "forget", "Forget", id="settings.forget", tooltip="As the preset has it"),
-        Binding("escape", "leave", "Leave", id="settings.leave", show=False),
+        Binding("right,l", "cycle(1)", "Next value", id="settings.next", show=False),
+        Binding("left,h", "cycle(-1)", "Value before", id="settings.before", show=False),
+        Binding("backspace,delete", "reset", "Forget", id="settings.forget", tooltip="As the preset has it"),
+        Binding("escape", "close", "Leave", id="settings.leave", show=False),
     ]
 
     @dataclass
-    class SettingTyped(Message):
+    class SettingChanged(Message):
         """A setting has another text; an empty one leaves it to the preset."""
 
         name: str
@@ -50,21 +50,21 @@ class SettingList(Vertical):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._settings = tuple(settings_offered())
-        self._checked: Checked | None = None
+        self._settings = tuple(list_settings())
+        self._checked: CheckedForm | None = None
         self._find = ""
-        self._before: tuple[str, str] | None = None
+        self._edited: tuple[str, str] | None = None
         """The setting that is being edited, and its text before that."""
 
     def compose(self) -> ComposeResult:
-        yield Words(id="settings-title", classes="line")
+        yield StyledText(id="settings-title", classes="line")
         with Horizontal(id="finding", classes="line"):
             yield Static(" / ", classes="prompt", markup=False)
             yield Input(placeholder="a word of its name or sentence", compact=True, id="find")
         with Horizontal(id="editing", classes="line"):
-            yield Words(id="edited-name", classes="prompt")
+            yield StyledText(id="edited-name", classes="prompt")
             yield Input(compact=True, id="edit")
-        yield Words(id="expected")
+        yield StyledText(id="expected")
         yield PickList(id="setting-lines")
 
     @property
@@ -76,27 +76,29 @@ class SettingList(Vertical):
             field.cursor_blink = self.app.animation_level != "none"
 
     def on_resize(self) -> None:
-        self._draw()
+        self._update()
 
-    def show(self, checked: Checked) -> None:
+    def show(self, checked: CheckedForm) -> None:
         self._checked = checked
-        self._draw()
+        self._update()
 
-    def _draw(self) -> None:
+    def _update(self) -> None:
         checked = self._checked
         if checked is None:
             return
         changed = len(checked.form.settings)
         words = f"{changed} changed" if changed else "enter changes one, / finds one"
-        self.query_one("#settings-title", Words).say(said(("Settings", "strong"), (f"  {words}", "muted")))
+        self.query_one("#settings-title", StyledText).set_content(
+            styled(("Settings", "strong"), (f"  {words}", "muted"))
+        )
         width = max(20, self.size.width - 2)
-        found = setting_lines.matching(self._settings, self._find)
-        self._list.show([(one.name, setting_lines.line(one, checked, width)) for one in found])
-        if self._before:
-            edited = next(one for one in self._settings if one.name == self._before[0])
+        found = setting_lines.matching_settings(self._settings, self._find)
+        self._list.show([(one.name, setting_lines.format_setting(one, checked, width)) for one in found])
+        if self._edited:
+            edited = next(one for one in self._settings if one.name == self._edited[0])
             problem = checked.problems.get(edited.name)
-            expected = said((problem, "bad")) if problem else setting_lines.expectation(edited, checked)
-            self.query_one("#expected", Words).say(expected)
+            expected = styled((problem, "bad")) if problem else setting_lines.format_expected(edited, checked)
+            self.query_one("#expected", StyledText).set_content(expected)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
@@ -104,17 +106,17 @@ class SettingList(Vertical):
         if name is None or self._checked is None:
             return
         text = self._checked.form.settings.get(name, "")
-        self._before = (name, text)
-        self.query_one("#edited-name", Words).say(said((f" {name} = ", "")))
+        self._edited = (name, text)
+        self.query_one("#edited-name", StyledText).set_content(styled((f" {name} = ", "")))
         field = self.query_one("#edit", Input)
         with self.prevent(Input.Changed):
             field.value = text
         field.cursor_position = len(text)
-        self._open("#editing", True)
+        self._set_open("#editing", True)
         field.focus()
-        self._draw()
+        self._update()
 
-    def _open(self, part: str, opened: bool) -> None:
+    def _set_open(self, part: str, opened: bool) -> None:
         self.query_one(part).set_class(opened, "-open")
         if part == "#editing":
             self.query_one("#expected").display = opened
@@ -123,9 +125,9 @@ class SettingList(Vertical):
         event.stop()
         if event.input.id == "find":
             self._find = event.value
-            self._draw()
-        elif self._before:
-            self.post_message(self.SettingTyped(self._before[0], event.value))
+            self._update()
+        elif self._edited:
+            self.post_message(self.SettingChanged(self._edited[0], event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -135,50 +137,50 @@ class SettingList(Vertical):
 
     def on_descendant_blur(self, event: object) -> None:
         """Whoever goes elsewhere is done with editing."""
-        self.call_after_refresh(self._close_what_was_left)
+        self.call_after_refresh(self._close_unfocused)
 
-    def _close_what_was_left(self) -> None:
-        if self._before and not self.query_one("#edit").has_focus:
+    def _close_unfocused(self) -> None:
+        if self._edited and not self.query_one("#edit").has_focus:
             self._end_edit()
         if not self._find and not self.query_one("#find").has_focus:
-            self._open("#finding", False)
+            self._set_open("#finding", False)
 
     def _end_edit(self) -> None:
-        self._before = None
-        self._open("#editing", False)
+        self._edited = None
+        self._set_open("#editing", False)
 
     def action_find(self) -> None:
-        self._open("#finding", True)
+        self._set_open("#finding", True)
         self.query_one("#find").focus()
 
-    def action_leave(self) -> None:
+    def action_close(self) -> None:
         """Takes back what is being typed; then what was looked for."""
-        if self._before:
-            self.post_message(self.SettingTyped(*self._before))
+        if self._edited:
+            self.post_message(self.SettingChanged(*self._edited))
             self._end_edit()
         else:
             self.query_one("#find", Input).value = ""
-            self._open("#finding", False)
+            self._set_open("#finding", False)
         self._list.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of the list are letters while one types; esc is for whoever comes after, once nothing is left here."""
         typing = isinstance(self.screen.focused, Input)
-        if action == "leave":
+        if action == "close":
             return typing or bool(self._find)
         return not typing
 
-    def action_turn(self, step: int) -> None:
+    def action_cycle(self, step: int) -> None:
         """The next of a few values."""
-        name = self._list.pointed
+        name = self._list.highlighted_id
         setting = next((one for one in self._settings if one.name == name), None)
-        if setting is None or self._checked is None or not (words := words_of(setting)):
+        if setting is None or self._checked is None or not (words := allowed_values(setting)):
             return
-        now = self._checked.form.settings.get(setting.name) or self._checked.usual.get(setting.name, "")
+        now = self._checked.form.settings.get(setting.name) or self._checked.defaults.get(setting.name, "")
         place = (words.index(now) + step) % len(words) if now in words else 0
-        usual = words[place] == self._checked.usual.get(setting.name)
-        self.post_message(self.SettingTyped(setting.name, "" if usual else words[place]))
+        usual = words[place] == self._checked.defaults.get(setting.name)
+        self.post_message(self.SettingChanged(setting.name, "" if usual else words[place]))
 
-    def action_forget(self) -> None:
-        if self._list.pointed:
-            self.post_message(self.SettingTyped(self._list.pointed, ""))
+    def action_reset(self) -> None:
+        if self._list.highlighted_id:
+            self.post_message(self.SettingChanged(self._list.highlighted_id, ""))

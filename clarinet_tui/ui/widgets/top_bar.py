@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
-from clarinet_tui.ui.text.run_summary import Part, said
-from clarinet_tui.ui.widgets.text_line import Words
+from clarinet_tui.ui.text.styled import Span, styled
+from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.snapshot import Snapshot
@@ -23,11 +23,11 @@ VIEWS = {
     "devices": "Devices",
 }
 """The views in their order."""
-NUMBERS = {"history": 1, "launch": 2, "live": 3, "compare": 4, "board": 5, "devices": 6}
+VIEW_KEYS = {"history": 1, "launch": 2, "live": 3, "compare": 4, "board": 5, "devices": 6}
 """The number keys: a view keeps its own, whichever others there are."""
-ROOMY = 20
+FULL_LABELS = 20
 """Columns beside the views from which on there are words to the signs."""
-LONGEST = 24
+MAX_PATH = 24
 """How much of the runs directory's path is shown."""
 
 
@@ -35,7 +35,7 @@ class ViewTab(Static):
     """A view's name; a click goes there."""
 
     def __init__(self, view: str, *, active: bool) -> None:
-        super().__init__(said((f" {NUMBERS[view]} ", "muted"), (f"{VIEWS[view]} ", "strong" if active else "")))
+        super().__init__(styled((f" {VIEW_KEYS[view]} ", "muted"), (f"{VIEWS[view]} ", "strong" if active else "")))
         self.view = view
         self.set_class(active, "-active")
 
@@ -48,14 +48,14 @@ class TopBar(Horizontal):
 
     def __init__(self, active: str, place: str) -> None:
         super().__init__()
-        self._active, self._place = active, place if len(place) <= LONGEST else f"…{place[1 - LONGEST :]}"
+        self._active, self._place = active, place if len(place) <= MAX_PATH else f"…{place[1 - MAX_PATH :]}"
         self._shown: Snapshot | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(" clarinet ", classes="name", markup=False)
         for view in VIEWS:
             yield ViewTab(view, active=view == self._active)
-        yield Words(classes="counts")
+        yield StyledText(classes="counts")
 
     def on_resize(self) -> None:
         if self._shown:
@@ -65,19 +65,19 @@ class TopBar(Horizontal):
         self._shown = snapshot
         listing = snapshot.listing
         runs = "1 run" if listing.all_runs == 1 else f"{listing.all_runs} runs"
-        words = self.query_one(".counts", Words)
+        words = self.query_one(".counts", StyledText)
         room = self.size.width - words.region.x
         counts = [(runs, "muted"), (self._place, "muted")]
         if listing.running:
-            counts.insert(0, (f"▸ {listing.running}" + (" running" if room >= ROOMY else ""), "live"))
+            counts.insert(0, (f"▸ {listing.running}" + (" running" if room >= FULL_LABELS else ""), "live"))
         if snapshot.problem:
-            counts = [("! trouble: see ?" if room >= ROOMY else "! see ?", "bad")]
-        words.say(said(*fitting(counts, room)))
+            counts = [("! trouble: see ?" if room >= FULL_LABELS else "! see ?", "bad")]
+        words.set_content(styled(*fit_counts(counts, room)))
 
 
-def fitting(counts: list[Part], width: int) -> list[Part]:
+def fit_counts(counts: list[Span], width: int) -> list[Span]:
     """As many of the counts as there is room for, with dots between them."""
-    parts: list[Part] = []
+    parts: list[Span] = []
     for text, role in counts:
         if sum(len(part) for part, _ in parts) + len(text) + 4 > width and parts:
             break

@@ -1,0 +1,70 @@
+"""Text that is sent to the terminal only when it has changed: over a slow line every repeated word costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from rich.style import Style
+from textual.color import Color
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from clarinet_tui.ui.text.styled import ROLES
+
+if TYPE_CHECKING:
+    from textual.css.styles import RulesMap
+
+
+class StyledText(Static):
+    """Say the same twice, and it is painted once."""
+
+    def __init__(self, content: Content | str = "", *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(content, markup=False, id=id, classes=classes)
+        self._content_shown: Content | None = None
+
+    def set_content(self, content: Content) -> None:
+        if self._content_shown is None or not self._content_shown.is_same(content):
+            self._content_shown = content
+            self.update(content, layout=not self._keeps_height(content))
+
+    def _keeps_height(self, content: Content) -> bool:
+        """Whether it takes as many rows as before: then nothing around it has to be laid out again."""
+        styles, (width, height) = self.styles, self.content_size
+        if not styles.auto_dimensions:
+            return True
+        auto_width = styles.width is not None and styles.width.is_auto
+        rules = cast("RulesMap", styles)  # as Textual itself passes them
+        return not auto_width and width > 0 and content.get_height(rules, width) == height
+
+
+def role_classes(prefix: str) -> set[str]:
+    """The component classes that such a widget has."""
+    return {f"{prefix}--{role}" for role in ROLES}
+
+
+def role_css(widget: str, prefix: str) -> str:
+    """Their colours, as CSS."""
+    coloured = {role: colour for role, colour in ROLES.items() if colour.startswith("$")}
+    return "".join(f"{widget} > .{prefix}--{role} {{ color: {colour}; }}\n" for role, colour in coloured.items())
+
+
+class RoleStyles:
+    """The style of a line in the colour of a role; remembered, because a line has many pieces."""
+
+    def __init__(self, widget: Widget, prefix: str) -> None:
+        self._widget, self._prefix = widget, prefix
+        self._cache: dict[tuple[str, str, str], Style] = {}
+
+    def apply(self, style: Style, role: str) -> Style:
+        """Colours that shine through are mixed with the line's background."""
+        if not role:
+            return style
+        if role == "strong":
+            return style + Style(bold=True)
+        key = (self._widget.app.theme, str(style.bgcolor), role)
+        if key not in self._cache:
+            colour = self._widget.get_component_styles(f"{self._prefix}--{role}").color
+            ground = Color.from_rich_color(style.bgcolor)
+            self._cache[key] = Style(color=ground.blend(colour.with_alpha(1.0), colour.a).rich_color)
+        return style + self._cache[key]
