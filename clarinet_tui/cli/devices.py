@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clarinet_tui.cli.options import Json
-from clarinet_tui.text import counted, printable
+from clarinet_tui.text import format_count, printable
 
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from clarinet_tui.devices.local import Device, Process
+    from clarinet_tui.devices.device import Device, DeviceProcess
 
 Watch = Annotated[bool, typer.Option("--watch", help="Look again every second until Ctrl+C.")]
 COLUMNS = ("device", "name", "use", "memory", "°C", "who is there")
@@ -78,8 +78,8 @@ def _shown(seen: "list[Device]") -> "Group":
     from rich.console import Group
     from rich.text import Text
 
-    troubles = (Text(printable(device.trouble), style="yellow") for device in seen if device.trouble)
-    return Group(_table(seen), *troubles)
+    problems = (f"{device.label}: {device.problem}" for device in seen if device.problem)
+    return Group(_table(seen), *(Text(printable(problem), style="yellow") for problem in problems))
 
 
 def _table(seen: "list[Device]") -> "Table":
@@ -98,7 +98,7 @@ def _table(seen: "list[Device]") -> "Table":
 
 def _cells(device: "Device") -> tuple[list[str], ...]:
     """Each cell in lines, so that every process has one."""
-    cores = "" if device.cores is None else f", {counted(device.cores, 'core')}"
+    cores = "" if device.cores is None else f", {format_count(device.cores, 'core')}"
     return (
         [device.label],
         [device.name.removeprefix("NVIDIA ") + cores],
@@ -115,7 +115,7 @@ def _memory(device: "Device") -> str:
     return f"{device.memory_used / GIB:.1f}/{device.memory_total / GIB:.1f} GiB"
 
 
-def _who(process: "Process") -> str:
+def _who(process: "DeviceProcess") -> str:
     """ann: python 4242 (9.0 GiB), or: root: Xorg 900 draws."""
     memory = "" if process.memory is None else f" ({process.memory / GIB:.1f} GiB)"
     draws = "" if process.computes else " draws"

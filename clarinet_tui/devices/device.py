@@ -1,32 +1,32 @@
-"""What a device is, in plain numbers."""
+"""The state of a device and of the processes on it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Process:
-    """Somebody's process on a GPU. What may not be seen from here is None."""
+class DeviceProcess:
+    """A process on a GPU. What cannot be seen from here is None."""
 
     pid: int
     owner: str | None = None
     command: str | None = None
     memory: int | None = None
-    """In bytes, on the GPU."""
+    """Bytes of the GPU's memory."""
     computes: bool = True
     """False if it only draws, as a desktop does."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
-    """A GPU or the CPU at one moment. What the driver does not tell is None."""
+    """A GPU or the CPU at one moment. What the driver does not report is None."""
 
     key: str
-    """The same for ever: "cpu", or the GPU's UUID."""
+    """Permanent: "cpu" or the GPU's UUID."""
     label: str
-    """As torch counts here and now: "cpu", "cuda:0"."""
+    """As torch numbers devices in this process: "cpu", "cuda:0"."""
     name: str
     cores: int | None = None
-    """Of the CPU: those that this process may use."""
+    """Cores of the CPU that this process may use."""
     memory_total: int | None = None
     memory_used: int | None = None
     """In bytes."""
@@ -34,9 +34,9 @@ class Device:
     """In percent."""
     temperature: int | None = None
     """In degrees Celsius."""
-    processes: tuple[Process, ...] | None = ()
-    trouble: str | None = None
-    """What is wrong with it; on the CPU, why no GPU stands beside it."""
+    processes: tuple[DeviceProcess, ...] | None = ()
+    problem: str | None = None
+    """What is wrong with it; for the CPU, why no GPU can be used."""
 
     @property
     def is_gpu(self) -> bool:

@@ -1,94 +1,127 @@
-"""GPUs as NVIDIA's management library knows them. Loaded only when somebody asks for devices."""
+"""Read the state of GPUs from NVIDIA's management library; imported only when devices are listed."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import psutil
 import pynvml
 
-from clarinet_tui.devices.device import Device, Process
-from clarinet_tui.devices.visible import visible_indices
+from clarinet_tui.devices.device import Device, DeviceProcess
 
-UNTOLD = (
+UNSUPPORTED = (
     pynvml.NVML_ERROR_NOT_SUPPORTED,
     pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
     pynvml.NVML_ERROR_NO_PERMISSION,
     pynvml.NVML_ERROR_INVALID_ARGUMENT,
 )
-"""What a healthy GPU may answer: a slice of one, a small one or an old driver does not know everything."""
+"""Errors of a healthy GPU: a MIG slice, a small GPU or an old driver does not report everything."""
 
 
 def read_gpus(visible: str | None) -> tuple[list[Device], str | None]:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves, as torch counts them, and what is wrong with the driver."""
+    """Return the GPUs that CUDA_VISIBLE_DEVICES shows, in torch's order, and what is wrong with the driver."""
     try:
         pynvml.nvmlInit()
         try:
             return [gpu.read(f"cuda:{number}") for number, gpu in enumerate(_visible_gpus(visible))], None
         finally:
-            # Not kept open: that would stand in the way of whoever resets a GPU or renews the driver.
+            # An open library would block the reset of a GPU and the update of the driver.
             pynvml.nvmlShutdown()
     except pynvml.NVMLError as error:
-        return [], _trouble(error)
+        return [], _driver_problem(error)
 
 
-def _trouble(error: Any) -> str | None:
-    """A machine without NVIDIA's library has no trouble: it has no GPU."""
+def _driver_problem(error: Any) -> str | None:
+    """Return None for a machine without NVIDIA's library: it has no GPU."""
     if error.value == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND:
         return None
     if error.value == pynvml.NVML_ERROR_DRIVER_NOT_LOADED:
-        return "NVIDIA's library is here, but its driver is not loaded: no GPU can be used"
-    return f"NVIDIA's driver fails ({str(error).rstrip('.')}): no GPU can be used; nvidia-smi may say why"
+        return "NVIDIA's library is installed, but its driver is not loaded: no GPU can be used"
+    return f"NVIDIA's driver fails ({str(error).rstrip('.')}): no GPU can be used; run nvidia-smi for details"
 
 
 def _visible_gpus(visible: str | None) -> "list[_Gpu]":
     if visible is not None and visible.startswith("MIG-"):
-        # A process sees one slice of a GPU at most, and NVML finds it only by its own id.
-        return [_slice(visible.split(",")[0])]
-    found = (_whole(index) for index in range(pynvml.nvmlDeviceGetCount()))
-    gpus = [gpu for gpu in found if gpu is not None]
+        # A process sees at most one MIG slice, and NVML finds it only by its UUID.
+        return [_find_slice(visible.split(",")[0])]
+    all_gpus = (_find_gpu(index) for index in range(pynvml.nvmlDeviceGetCount()))
+    gpus = [gpu for gpu in all_gpus if gpu is not None]
     return [gpus[index] for index in visible_indices(visible, [gpu.key for gpu in gpus])]
 
 
-def _whole(index: int) -> "_Gpu | None":
-    """None for a GPU of another batch job or container: CUDA does not count it either."""
+def _find_gpu(index: int) -> "_Gpu | None":
+    """Return None for a GPU of another batch job or container, which CUDA does not count either."""
     unknown = f"number {index}"
     try:
         gpu = _Gpu(pynvml.nvmlDeviceGetHandleByIndex(index), unknown)
     except pynvml.NVMLError as error:
         return None if error.value == pynvml.NVML_ERROR_NO_PERMISSION else _Gpu(None, unknown, str(error))
-    gpu.key = gpu.ask("nvmlDeviceGetUUID") or unknown
+    gpu.key = gpu.query("nvmlDeviceGetUUID") or unknown
     return gpu
 
 
-def _slice(uuid: str) -> "_Gpu":
+def _find_slice(uuid: str) -> "_Gpu":
     try:
         return _Gpu(pynvml.nvmlDeviceGetHandleByUUID(uuid), uuid)
     except pynvml.NVMLError as error:
         return _Gpu(None, uuid, str(error))
 
 
-class _Gpu:
-    """One GPU, asked one question at a time: what it does not answer stays unknown."""
+def visible_indices(value: str | None, uuids: Sequence[str]) -> list[int]:
+    """Return the indices of the GPUs that CUDA_VISIBLE_DEVICES shows, in its order.
 
-    def __init__(self, handle: Any, key: str, trouble: str | None = None) -> None:
+    As in CUDA, the list ends at the first invalid entry, and a repeated entry makes it empty.
+    """
+    if value is None:
+        return list(range(len(uuids)))
+    entries = value.split(",")
+    by_uuid = value.startswith("GPU-")
+    indices: list[int] = []
+    for entry in entries:
+        index = _match_uuid(entry, uuids) if by_uuid else _match_number(entry.strip(), len(uuids))
+        if index is None:
+            break
+        if index in indices:
+            return []
+        indices.append(index)
+    return indices
+
+
+def _match_uuid(entry: str, uuids: Sequence[str]) -> int | None:
+    """Return the only GPU whose UUID starts with `entry`."""
+    matches = [index for index, uuid in enumerate(uuids) if entry.startswith("GPU-") and uuid.startswith(entry)]
+    return matches[0] if len(matches) == 1 else None
+
+
+def _match_number(entry: str, count: int) -> int | None:
+    """CUDA reads the digits at the start of an entry and ignores the rest."""
+    digits = re.match(r"\+?([0-9]+)", entry)
+    index = int(digits[1]) if digits else count
+    return index if index < count else None
+
+
+class _Gpu:
+    """One GPU, queried value by value; what it does not report is None."""
+
+    def __init__(self, handle: Any, key: str, problem: str | None = None) -> None:
         self._handle = handle
-        self._trouble = trouble
+        self._problem = problem
         self.key = key
 
-    def ask(self, question: str, *words: Any) -> Any:
+    def query(self, function: str, *arguments: Any) -> Any:
         if self._handle is None:
             return None
         try:
-            return getattr(pynvml, question)(self._handle, *words)
+            return getattr(pynvml, function)(self._handle, *arguments)
         except pynvml.NVMLError as error:
-            if error.value not in UNTOLD:
-                self._trouble = str(error)
+            if error.value not in UNSUPPORTED:
+                self._problem = str(error)
             return None
 
     def read(self, label: str) -> Device:
-        name = self.ask("nvmlDeviceGetName")
-        memory = self.ask("nvmlDeviceGetMemoryInfo")
-        use = self.ask("nvmlDeviceGetUtilizationRates")
+        name = self.query("nvmlDeviceGetName")
+        memory = self.query("nvmlDeviceGetMemoryInfo")
+        use = self.query("nvmlDeviceGetUtilizationRates")
         temperature = self._temperature()
         processes = self._processes()
         return Device(
@@ -100,37 +133,39 @@ class _Gpu:
             use=None if use is None else float(use.gpu),
             temperature=temperature,
             processes=processes,
-            trouble=self._trouble and f"{label}: NVIDIA's driver says: {self._trouble}",
+            problem=self._problem and f"NVIDIA's driver reports: {self._problem}",
         )
 
     def _temperature(self) -> int | None:
-        """Drivers before 570 know the second question only; from CUDA 14 on there is the first only."""
-        for question in ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature"):
-            degrees: int | None = self.ask(question, pynvml.NVML_TEMPERATURE_GPU) if hasattr(pynvml, question) else None
+        """Drivers before 570 have only the second function, CUDA 14 and later only the first."""
+        for function in ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature"):
+            degrees: int | None = (
+                self.query(function, pynvml.NVML_TEMPERATURE_GPU) if hasattr(pynvml, function) else None
+            )
             if degrees is not None:
                 return degrees
         return None
 
-    def _processes(self) -> tuple[Process, ...] | None:
-        computing = self.ask("nvmlDeviceGetComputeRunningProcesses_v3")
-        drawing = self.ask("nvmlDeviceGetGraphicsRunningProcesses_v3")
+    def _processes(self) -> tuple[DeviceProcess, ...] | None:
+        computing = self.query("nvmlDeviceGetComputeRunningProcesses_v3")
+        drawing = self.query("nvmlDeviceGetGraphicsRunningProcesses_v3")
         if computing is None and drawing is None:
             return None
-        return _described(computing or (), drawing or ())
+        return _merge_processes(computing or (), drawing or ())
 
 
-def _described(computing: Iterable[Any], drawing: Iterable[Any]) -> tuple[Process, ...]:
-    """Who computes first; a process that does both is told once."""
-    found: dict[int, Process] = {}
+def _merge_processes(computing: Iterable[Any], drawing: Iterable[Any]) -> tuple[DeviceProcess, ...]:
+    """Return computing processes first; one that also draws is listed once."""
+    merged: dict[int, DeviceProcess] = {}
     for computes, listed in ((True, computing), (False, drawing)):
         for entry in listed:
-            if entry.pid not in found:
-                found[entry.pid] = _process(entry.pid, entry.usedGpuMemory, computes)
-    return tuple(found.values())
+            if entry.pid not in merged:
+                merged[entry.pid] = _read_process(entry.pid, entry.usedGpuMemory, computes)
+    return tuple(merged.values())
 
 
-def _process(pid: int, memory: int | None, computes: bool) -> Process:
-    """A process of another container has a pid that means nothing here."""
+def _read_process(pid: int, memory: int | None, computes: bool) -> DeviceProcess:
+    """Leave owner and command unknown if the process is in another container, whose pids differ from ours."""
     owner = command = None
     try:
         process = psutil.Process(pid)
@@ -138,4 +173,4 @@ def _process(pid: int, memory: int | None, computes: bool) -> Process:
             command, owner = process.name(), process.username()
     except psutil.Error:
         pass
-    return Process(pid=pid, owner=owner, command=command, memory=memory, computes=computes)
+    return DeviceProcess(pid=pid, owner=owner, command=command, memory=memory, computes=computes)

@@ -61,7 +61,7 @@ def test_json_has_every_device_with_the_same_keys(library: Path) -> None:
         *((f"cuda:{index}", uuid) for index, uuid in enumerate(UUIDS)),
         ("cpu", "cpu"),
     ]
-    keys = "key label name cores memory_total memory_used use temperature processes trouble"
+    keys = "key label name cores memory_total memory_used use temperature processes problem"
     assert [" ".join(device) for device in found] == [keys] * 5
     assert found[1]["processes"] == [
         {"pid": ELSEWHERE, "owner": None, "command": None, "memory": 9 << 30, "computes": True}
@@ -78,7 +78,7 @@ def test_only_visible_gpus_are_listed(library: Path) -> None:
 def test_a_library_that_cannot_be_loaded_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "libnvidia-ml.so.1").write_text("no library")
     (cpu,) = json.loads(devices(tmp_path, "--json"))
-    assert (cpu["key"], cpu["trouble"]) == ("cpu", None)
+    assert (cpu["key"], cpu["problem"]) == ("cpu", None)
 
 
 def test_a_driver_that_fails_is_named_under_the_table(library: Path) -> None:

@@ -1,4 +1,4 @@
-"""Devices, read from a stand-in for NVIDIA's library, and what is decided with them."""
+"""Devices read from a stand-in for NVIDIA's library, and their placement."""
 
 import os
 import signal
@@ -10,16 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clarinet_tui.devices.local import (
-    Device,
-    Process,
-    candidates,
-    list_devices,
-    why_not_free,
-    worker_device,
-    worker_environment,
-)
-from clarinet_tui.devices.visible import visible_indices
+from clarinet_tui.devices.device import Device, DeviceProcess
+from clarinet_tui.devices.local import list_devices
+from clarinet_tui.devices.nvml import visible_indices
+from clarinet_tui.devices.placement import match_devices, unavailable_reason, worker_device, worker_environment
 from core.errors import InputError
 from tests.support.nvml import BUSY, ELSEWHERE, FREE, FULL, LARGE, SLICE, UUIDS, build, plug_in
 
@@ -33,15 +27,15 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def four(library: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """A machine with four GPUs; its `setenv` steers them."""
+def four_gpus(library: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A machine with four GPUs, controlled with `setenv`."""
     plug_in(library, monkeypatch)
     return monkeypatch
 
 
 @contextmanager
-def somebody(*command: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """A process that lives until the block ends, and its children with it."""
+def other_process(*command: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start a process that is killed with its children when the block ends."""
     process = subprocess.Popen(command or ("sleep", "60"), stdout=subprocess.PIPE, start_new_session=True)
     with process:
         try:
@@ -50,11 +44,11 @@ def somebody(*command: str) -> Iterator["subprocess.Popen[bytes]"]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def look(**environ: str) -> list[Device]:
+def read_devices(**environ: str) -> list[Device]:
     return list_devices(environ, seconds=0)
 
 
-def gpu(index: int = 0, used: int = 0, processes: tuple[Process, ...] | None = (), key: str = "") -> Device:
+def gpu(index: int = 0, used: int = 0, processes: tuple[DeviceProcess, ...] | None = (), key: str = "") -> Device:
     return Device(
         key=key or UUIDS[index],
         label=f"cuda:{index}",
@@ -69,11 +63,11 @@ CPU = Device(key="cpu", label="cpu", name="CPU", cores=2)
 FIVE = [*(gpu(index) for index in range(4)), CPU]
 
 
-def test_four_gpus_and_the_cpu_with_all_that_is_known(four: pytest.MonkeyPatch) -> None:
-    with somebody() as process:
-        four.setenv("STANDIN_FOREIGN", str(process.pid))
-        found = look()
-        known = Process(pid=process.pid, owner=ME, command="sleep", memory=9 * GIB)
+def test_four_gpus_and_the_cpu(four_gpus: pytest.MonkeyPatch) -> None:
+    with other_process() as process:
+        four_gpus.setenv("STANDIN_FOREIGN", str(process.pid))
+        found = read_devices()
+        known = DeviceProcess(pid=process.pid, owner=ME, command="sleep", memory=9 * GIB)
     assert [(device.label, device.key) for device in found] == [
         ("cuda:0", FREE), ("cuda:1", BUSY), ("cuda:2", FULL), ("cuda:3", LARGE), ("cpu", "cpu")
     ]  # fmt: skip
@@ -87,11 +81,11 @@ def test_four_gpus_and_the_cpu_with_all_that_is_known(four: pytest.MonkeyPatch) 
         temperature=71,
         processes=(known,),
     )
-    assert found[3].temperature == 33, "the older question was not asked"
+    assert found[3].temperature == 33, "the older function was not called"
     assert [device.processes for device in (found[0], *found[2:])] == [()] * 4
 
 
-def test_the_cpu_is_a_device_like_any_other() -> None:
+def test_cpu_is_a_device() -> None:
     cpu = list_devices({"CUDA_VISIBLE_DEVICES": ""}, seconds=0.01)[-1]
     assert (cpu.key, cpu.label, cpu.is_gpu, cpu.temperature) == ("cpu", "cpu", False, None)
     assert cpu.name
@@ -104,41 +98,43 @@ def test_the_cpu_is_a_device_like_any_other() -> None:
     assert 0 < cpu.memory_used < cpu.memory_total
 
 
-def test_what_a_gpu_does_not_tell_is_unknown_and_keeps_nobody_away(four: pytest.MonkeyPatch) -> None:
-    four.setenv("STANDIN_UNSUPPORTED", "1")
-    silent = look()[1]
+def test_unreported_values_are_unknown_and_do_not_block(four_gpus: pytest.MonkeyPatch) -> None:
+    four_gpus.setenv("STANDIN_UNSUPPORTED", "1")
+    silent = read_devices()[1]
     assert silent == Device(key=BUSY, label="cuda:1", name="NVIDIA GeForce RTX 3090", processes=None)
-    assert why_not_free(silent) is None
+    assert unavailable_reason(silent) is None
 
 
-def test_a_lost_gpu_is_shown_and_not_used(four: pytest.MonkeyPatch) -> None:
-    four.setenv("STANDIN_LOST", "0")
-    found = look()
+def test_lost_gpu_is_listed_and_unavailable(four_gpus: pytest.MonkeyPatch) -> None:
+    four_gpus.setenv("STANDIN_LOST", "0")
+    found = read_devices()
     assert [device.label for device in found] == ["cuda:0", "cuda:1", "cuda:2", "cuda:3", "cpu"]
-    assert "GPU is lost" in (why_not_free(found[0]) or "")
+    assert "GPU is lost" in (unavailable_reason(found[0]) or "")
     assert found[1].key == BUSY
-    assert [device.trouble for device in found[1:]] == [None] * 4
+    assert [device.problem for device in found[1:]] == [None] * 4
 
 
-def test_gpus_of_other_batch_jobs_are_not_counted(four: pytest.MonkeyPatch) -> None:
-    four.setenv("STANDIN_FORBIDDEN", "0")
-    assert [(device.label, device.key) for device in look()[:2]] == [("cuda:0", BUSY), ("cuda:1", FULL)]
-    assert [device.key for device in look(CUDA_VISIBLE_DEVICES="1")] == [FULL, "cpu"]
+def test_gpus_of_other_batch_jobs_are_not_counted(four_gpus: pytest.MonkeyPatch) -> None:
+    four_gpus.setenv("STANDIN_FORBIDDEN", "0")
+    assert [(device.label, device.key) for device in read_devices()[:2]] == [("cuda:0", BUSY), ("cuda:1", FULL)]
+    assert [device.key for device in read_devices(CUDA_VISIBLE_DEVICES="1")] == [FULL, "cpu"]
 
 
-@pytest.mark.parametrize(("error", "said"), [(9, "driver is not loaded"), (18, "version mismatch"), (999, "Unknown")])
-def test_a_driver_that_fails_leaves_the_cpu_and_says_so(four: pytest.MonkeyPatch, error: int, said: str) -> None:
-    four.setenv("STANDIN_INIT", str(error))
-    (cpu,) = look()
-    assert said in (cpu.trouble or "")
-    assert why_not_free(cpu) is None
-    with pytest.raises(InputError, match=said):
-        candidates("cuda:0", [cpu])
+@pytest.mark.parametrize(
+    ("error", "message"), [(9, "driver is not loaded"), (18, "version mismatch"), (999, "Unknown")]
+)
+def test_failing_driver_leaves_the_cpu_with_a_message(four_gpus: pytest.MonkeyPatch, error: int, message: str) -> None:
+    four_gpus.setenv("STANDIN_INIT", str(error))
+    (cpu,) = read_devices()
+    assert message in (cpu.problem or "")
+    assert unavailable_reason(cpu) is None
+    with pytest.raises(InputError, match=message):
+        match_devices("cuda:0", [cpu])
 
 
-def test_a_driver_without_gpus_is_no_trouble(four: pytest.MonkeyPatch) -> None:
-    four.setenv("STANDIN_GPUS", "0")
-    assert [(device.key, device.trouble) for device in look()] == [("cpu", None)]
+def test_driver_without_gpus_is_not_a_problem(four_gpus: pytest.MonkeyPatch) -> None:
+    four_gpus.setenv("STANDIN_GPUS", "0")
+    assert [(device.key, device.problem) for device in read_devices()] == [("cpu", None)]
 
 
 @pytest.mark.parametrize(
@@ -164,27 +160,27 @@ def test_a_driver_without_gpus_is_no_trouble(four: pytest.MonkeyPatch) -> None:
         (f"GPU-c,{FULL}", []),
     ],
 )
-def test_the_variable_is_read_as_cuda_reads_it(value: str | None, indices: list[int]) -> None:
+def test_cuda_visible_devices(value: str | None, indices: list[int]) -> None:
     assert visible_indices(value, UUIDS) == indices
 
 
-def test_labels_count_what_is_visible(four: pytest.MonkeyPatch) -> None:
-    found = look(CUDA_VISIBLE_DEVICES="3,1")
+def test_labels_number_the_visible_gpus(four_gpus: pytest.MonkeyPatch) -> None:
+    found = read_devices(CUDA_VISIBLE_DEVICES="3,1")
     assert [(device.label, device.key) for device in found] == [("cuda:0", LARGE), ("cuda:1", BUSY), ("cpu", "cpu")]
 
 
-def test_a_slice_of_a_gpu_keeps_its_id(four: pytest.MonkeyPatch) -> None:
-    found, _ = look(CUDA_VISIBLE_DEVICES=f"{SLICE},MIG-other")
+def test_mig_slice(four_gpus: pytest.MonkeyPatch) -> None:
+    found, _ = read_devices(CUDA_VISIBLE_DEVICES=f"{SLICE},MIG-other")
     assert (found.key, found.label, found.memory_total) == (SLICE, "cuda:0", 10 * GIB)
-    assert (found.use, found.temperature, found.trouble) == (None, None, None)
+    assert (found.use, found.temperature, found.problem) == (None, None, None)
     assert worker_environment(found, {})["CUDA_VISIBLE_DEVICES"] == SLICE
-    missing, _ = look(CUDA_VISIBLE_DEVICES="MIG-other")
-    assert "Not Found" in (why_not_free(missing) or "")
+    missing, _ = read_devices(CUDA_VISIBLE_DEVICES="MIG-other")
+    assert "Not Found" in (unavailable_reason(missing) or "")
 
 
 @pytest.mark.parametrize("index", range(5))
-def test_a_worker_sees_its_own_device_only(four: pytest.MonkeyPatch, index: int) -> None:
-    device = look()[index]
+def test_worker_sees_only_its_device(four_gpus: pytest.MonkeyPatch, index: int) -> None:
+    device = read_devices()[index]
     given = worker_environment(device, {"HOME": "here", "CUDA_VISIBLE_DEVICES": "0,1,2,3"})
     assert (given["HOME"], given["CUDA_DEVICE_ORDER"]) == ("here", "PCI_BUS_ID")
     inside = {seen.label: seen.key for seen in list_devices(given, seconds=0)}
@@ -207,22 +203,22 @@ def test_a_worker_sees_its_own_device_only(four: pytest.MonkeyPatch, index: int)
         ("GPU-f,cuda:0,2,cpu", ["cuda:3", "cuda:0", "cuda:2", "cpu"]),
     ],
 )
-def test_what_a_request_stands_for(request_: str, labels: list[str]) -> None:
-    assert [device.label for device in candidates(request_, FIVE)] == labels
+def test_matching_requests(request_: str, labels: list[str]) -> None:
+    assert [device.label for device in match_devices(request_, FIVE)] == labels
 
 
 def test_without_gpus_auto_is_the_cpu() -> None:
-    assert candidates("auto", [CPU]) == [CPU]
+    assert match_devices("auto", [CPU]) == [CPU]
 
 
 @pytest.mark.parametrize(
-    ("request_", "devices", "sentence"),
+    ("request_", "devices", "message"),
     [
-        ("cuda:7", FIVE, "device: there is no cuda:7 here, but cuda:0 … cuda:3 and cpu"),
-        ("cuda:0,9", [gpu(0), CPU], "device: there is no cuda:9 here, but cuda:0 and cpu"),
-        ("cuda", [CPU], "device: there is no cuda here, but cpu"),
-        ("GPU-beef", [gpu(0), gpu(1), CPU], "device: there is no GPU-beef here, but cuda:0, cuda:1 and cpu"),
-        ("GPU-5a", FIVE, "device: GPU-5a may be cuda:0 and cuda:1: give more of its UUID"),
+        ("cuda:7", FIVE, "device: there is no cuda:7 here, only cuda:0 … cuda:3 and cpu"),
+        ("cuda:0,9", [gpu(0), CPU], "device: there is no cuda:9 here, only cuda:0 and cpu"),
+        ("cuda", [CPU], "device: there is no cuda here, only cpu"),
+        ("GPU-beef", [gpu(0), gpu(1), CPU], "device: there is no GPU-beef here, only cuda:0, cuda:1 and cpu"),
+        ("GPU-5a", FIVE, "device: GPU-5a matches cuda:0 and cuda:1: give more of its UUID"),
         ("tpu", FIVE, 'device: expected auto, cpu, cuda:0 or a GPU\'s UUID, got "tpu"'),
         ("cpu,1", FIVE, 'device: expected auto, cpu, cuda:0 or a GPU\'s UUID, got "1"'),
         ("cuda:-1", FIVE, 'device: expected auto, cpu, cuda:0 or a GPU\'s UUID, got "cuda:-1"'),
@@ -230,57 +226,57 @@ def test_without_gpus_auto_is_the_cpu() -> None:
         ("", FIVE, 'device: expected auto, cpu, cuda:0 or a GPU\'s UUID, got ""'),
     ],
 )
-def test_a_wrong_request_is_told_what_there_is(request_: str, devices: list[Device], sentence: str) -> None:
+def test_wrong_requests(request_: str, devices: list[Device], message: str) -> None:
     with pytest.raises(InputError) as raised:
-        candidates(request_, devices)
-    assert str(raised.value) == sentence
+        match_devices(request_, devices)
+    assert str(raised.value) == message
 
 
-def test_which_of_the_four_are_free(four: pytest.MonkeyPatch) -> None:
-    with somebody() as process:
-        four.setenv("STANDIN_FOREIGN", str(process.pid))
-        busy = f"cuda:1: process {process.pid} of {ME} (sleep) computes there"
-        full = "cuda:2: 1.0 of 24.0 GiB free, 2.0 needed"
-        assert [why_not_free(device) for device in look()] == [None, busy, full, None, None]
-        assert why_not_free(look()[1], ours=[process.pid]) is None
-        assert why_not_free(look()[1], ours=[process.pid + 1]) == busy
-    assert why_not_free(look()[1]) is None, "the process has ended"
+def test_which_gpus_are_free(four_gpus: pytest.MonkeyPatch) -> None:
+    with other_process() as process:
+        four_gpus.setenv("STANDIN_FOREIGN", str(process.pid))
+        busy = f"in use by process {process.pid} of {ME} (sleep)"
+        full = "1.0 of 24.0 GiB free, 2.0 needed"
+        assert [unavailable_reason(device) for device in read_devices()] == [None, busy, full, None, None]
+        assert unavailable_reason(read_devices()[1], ours=[process.pid]) is None
+        assert unavailable_reason(read_devices()[1], ours=[process.pid + 1]) == busy
+    assert unavailable_reason(read_devices()[1]) is None, "the process has ended"
 
 
-def test_children_of_our_workers_are_ours(four: pytest.MonkeyPatch) -> None:
-    with somebody("sh", "-c", "sleep 60 & echo $!; wait") as worker:
+def test_children_of_our_workers_are_ours(four_gpus: pytest.MonkeyPatch) -> None:
+    with other_process("sh", "-c", "sleep 60 & echo $!; wait") as worker:
         assert worker.stdout is not None
-        four.setenv("STANDIN_FOREIGN", worker.stdout.readline().decode().strip())
-        assert why_not_free(look()[1], ours={worker.pid}) is None
-        assert why_not_free(look()[1]) is not None
+        four_gpus.setenv("STANDIN_FOREIGN", worker.stdout.readline().decode().strip())
+        assert unavailable_reason(read_devices()[1], ours={worker.pid}) is None
+        assert unavailable_reason(read_devices()[1]) is not None
 
 
-def test_who_only_draws_takes_no_turn(four: pytest.MonkeyPatch) -> None:
-    with somebody() as process:
-        four.setenv("STANDIN_DRAWS", str(process.pid))
-        drawn, busy = look()[:2]
+def test_drawing_process_does_not_block(four_gpus: pytest.MonkeyPatch) -> None:
+    with other_process() as process:
+        four_gpus.setenv("STANDIN_DRAWS", str(process.pid))
+        drawn, busy = read_devices()[:2]
         assert drawn.processes is not None
         assert [(seen.pid, seen.computes, seen.memory) for seen in drawn.processes] == [(process.pid, False, None)]
-        assert why_not_free(drawn) is None
+        assert unavailable_reason(drawn) is None
         assert busy.processes is not None
         assert [seen.computes for seen in busy.processes] == [True, False]
-        four.setenv("STANDIN_FOREIGN", str(process.pid))
-        both = look()[1].processes
+        four_gpus.setenv("STANDIN_FOREIGN", str(process.pid))
+        both = read_devices()[1].processes
     assert both is not None
     assert [(seen.pid, seen.computes) for seen in both] == [(process.pid, True)]
 
 
-def test_a_process_of_another_container_counts_and_has_no_name(four: pytest.MonkeyPatch) -> None:
-    four.setenv("STANDIN_FOREIGN", str(ELSEWHERE))
-    assert why_not_free(look()[1], ours=[1]) == f"cuda:1: process {ELSEWHERE} computes there"
+def test_process_of_another_container(four_gpus: pytest.MonkeyPatch) -> None:
+    four_gpus.setenv("STANDIN_FOREIGN", str(ELSEWHERE))
+    assert unavailable_reason(read_devices()[1], ours=[1]) == f"in use by process {ELSEWHERE}"
 
 
-def test_memory_that_is_asked_for() -> None:
-    assert why_not_free(gpu(0, used=22 * GIB)) is None
-    assert why_not_free(gpu(0, used=22 * GIB + 1)) is not None
-    assert why_not_free(gpu(0, used=20 * GIB), needed=5 * GIB) == "cuda:0: 4.0 of 24.0 GiB free, 5.0 needed"
+def test_needed_memory() -> None:
+    assert unavailable_reason(gpu(0, used=22 * GIB)) is None
+    assert unavailable_reason(gpu(0, used=22 * GIB + 1)) is not None
+    assert unavailable_reason(gpu(0, used=20 * GIB), needed=5 * GIB) == "4.0 of 24.0 GiB free, 5.0 needed"
 
 
-def test_a_hostile_name_steers_no_terminal() -> None:
-    hostile = Process(pid=7, owner="a\nb", command="\x1b[31mred")
-    assert why_not_free(gpu(0, processes=(hostile,))) == "cuda:0: process 7 of a b ([31mred) computes there"
+def test_hostile_process_name_is_escaped() -> None:
+    hostile = DeviceProcess(pid=7, owner="a\nb", command="\x1b[31mred")
+    assert unavailable_reason(gpu(0, processes=(hostile,))) == "in use by process 7 of a b ([31mred)"

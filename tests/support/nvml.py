@@ -1,4 +1,4 @@
-"""A machine with four GPUs, for processes that are started with its library."""
+"""A simulated machine with four GPUs."""
 
 import os
 import shutil
@@ -20,29 +20,29 @@ UUIDS = (
 FREE, BUSY, FULL, LARGE = UUIDS
 SLICE = "MIG-77aa0000-4444-4000-8000-000000000004"
 ELSEWHERE = 4194305
-"""A pid that no process of this machine can have, as of one in another container."""
+"""A pid beyond the kernel's maximum, as a process of another container may have."""
 
 
 def build(folder: Path) -> Path:
-    """The folder to give as LD_LIBRARY_PATH, with the stand-in compiled into it."""
+    """Compile the stand-in into `folder`, which is then given as LD_LIBRARY_PATH."""
     compiler = shutil.which("cc")
     if compiler is None:
-        pytest.skip("there is no C compiler (cc) to make the stand-in for NVIDIA's library with")
+        pytest.skip("no C compiler (cc) to build the stand-in for NVIDIA's library")
     library = folder / "libnvidia-ml.so.1"
     command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", str(library), str(SOURCE)]
     subprocess.run(command, check=True, timeout=60)
     return folder
 
 
-def environment(library: Path, steering: Mapping[str, object] | None = None) -> dict[str, str]:
-    """Of a process that finds these GPUs. `steering` adds variables: see nvml_standin.c."""
+def environment(library: Path, variables: Mapping[str, object] | None = None) -> dict[str, str]:
+    """Return the environment of a process that sees these GPUs; `variables` control them: see nvml_standin.c."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CUDA_", "STANDIN_"))}
-    more = {name: str(value) for name, value in (steering or {}).items()}
+    more = {name: str(value) for name, value in (variables or {}).items()}
     folders = os.pathsep.join(filter(None, (str(library), kept.get("LD_LIBRARY_PATH"))))
     return {**kept, "LD_LIBRARY_PATH": folders, "NO_COLOR": "1", **more}
 
 
 def plug_in(library: Path, patch: pytest.MonkeyPatch) -> None:
-    """Let this very process find these GPUs until the test ends; `patch.setenv` steers them."""
+    """Make this process see these GPUs until the test ends; `patch.setenv` controls them."""
     patch.setattr(pynvml, "nvmlLib", CDLL(str(library / "libnvidia-ml.so.1")))
     patch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})

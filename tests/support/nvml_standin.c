@@ -1,12 +1,12 @@
-/* A stand-in for NVIDIA's management library: a machine with four GPUs, as far as Clarinet asks about them.
+/* A stand-in for NVIDIA's management library: a machine with four GPUs, with the functions that Clarinet calls.
 
-   cuda:0 is free, on cuda:1 a foreign process computes, cuda:2 is short of memory, cuda:3 is free and has an older
-   driver's ways. Environment variables steer it; those that name a GPU give its number:
-     STANDIN_GPUS         how many there are (4)
-     STANDIN_INIT         the error that the driver begins with (0: none)
-     STANDIN_FOREIGN      pid of the process that computes on GPU 1 (1); gone from there when it has ended
+   cuda:0 is free, a foreign process computes on cuda:1, cuda:2 is short of memory, cuda:3 is free and behaves as with
+   an older driver. Environment variables control it; where one names a GPU, it is the GPU's number:
+     STANDIN_GPUS         number of GPUs (4)
+     STANDIN_INIT         error of nvmlInit (0: none)
+     STANDIN_FOREIGN      pid of the process that computes on GPU 1 (1); not listed once it has ended
      STANDIN_DRAWS        pid of a process that draws on GPU 0 and on GPU 1 (none)
-     STANDIN_UNSUPPORTED  a GPU that tells its name and UUID only
+     STANDIN_UNSUPPORTED  a GPU that reports its name and UUID only
      STANDIN_LOST         a GPU that has fallen off the bus
      STANDIN_FORBIDDEN    a GPU of another batch job */
 
@@ -49,10 +49,10 @@ static long number(const char *variable, long otherwise) {
     return text && *text ? strtol(text, NULL, 10) : otherwise;
 }
 
-static int asked(const Gpu *gpu, int always_told) {
+static int check(const Gpu *gpu, int always_reported) {
     if (!users) return UNINITIALIZED;
     if (gpu->index == number("STANDIN_LOST", -1)) return GPU_IS_LOST;
-    if (!always_told && gpu->index == number("STANDIN_UNSUPPORTED", -1)) return NOT_SUPPORTED;
+    if (!always_reported && gpu->index == number("STANDIN_UNSUPPORTED", -1)) return NOT_SUPPORTED;
     return SUCCESS;
 }
 
@@ -96,39 +96,39 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, Gpu **gpu) {
     if (index >= count) return INVALID_ARGUMENT;
     if (index == number("STANDIN_FORBIDDEN", -1)) return NO_PERMISSION;
     *gpu = &gpus[index];
-    return asked(*gpu, 1);
+    return check(*gpu, 1);
 }
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, Gpu **gpu) {
     *gpu = &slice;
-    return strcmp(uuid, slice.uuid) ? NOT_FOUND : asked(&slice, 1);
+    return strcmp(uuid, slice.uuid) ? NOT_FOUND : check(&slice, 1);
 }
 
 int nvmlDeviceGetName(const Gpu *gpu, char *to, unsigned size) {
-    int error = asked(gpu, 1);
+    int error = check(gpu, 1);
     return error ? error : copy(gpu->name, to, size);
 }
 
 int nvmlDeviceGetUUID(const Gpu *gpu, char *to, unsigned size) {
-    int error = asked(gpu, 1);
+    int error = check(gpu, 1);
     return error ? error : copy(gpu->uuid, to, size);
 }
 
 int nvmlDeviceGetMemoryInfo(const Gpu *gpu, Memory *memory) {
-    int error = asked(gpu, 0);
+    int error = check(gpu, 0);
     *memory = (Memory){gpu->total, gpu->total - gpu->used, gpu->used};
     return error;
 }
 
 int nvmlDeviceGetUtilizationRates(const Gpu *gpu, Use *use) {
-    int error = asked(gpu, 0);
+    int error = check(gpu, 0);
     if (!error && gpu->slice) error = NOT_SUPPORTED;
     *use = (Use){gpu->use, 0};
     return error;
 }
 
 int nvmlDeviceGetTemperature(const Gpu *gpu, unsigned sensor, unsigned *degrees) {
-    int error = asked(gpu, 0);
+    int error = check(gpu, 0);
     if (!error && (gpu->slice || sensor != 0)) error = INVALID_ARGUMENT;
     *degrees = gpu->degrees;
     return error;
@@ -142,12 +142,12 @@ int nvmlDeviceGetTemperatureV(const Gpu *gpu, Temperature *temperature) {
 }
 
 /* A pid beyond the largest stands for a process in another container. */
-static int is_there(long pid) {
+static int exists(long pid) {
     return pid > 0 && (pid > LARGEST_PID || kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
-static int tell(long pid, unsigned long long memory, unsigned *count, Process *to) {
-    unsigned room = *count, found = is_there(pid) ? 1 : 0;
+static int list_process(long pid, unsigned long long memory, unsigned *count, Process *to) {
+    unsigned room = *count, found = exists(pid) ? 1 : 0;
     *count = found;
     if (room < found) return INSUFFICIENT_SIZE;
     if (found) *to = (Process){(unsigned)pid, memory, ~0u, ~0u};
@@ -155,11 +155,11 @@ static int tell(long pid, unsigned long long memory, unsigned *count, Process *t
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(const Gpu *gpu, unsigned *count, Process *to) {
-    int error = asked(gpu, 0);
-    return error ? error : tell(gpu->index == 1 ? number("STANDIN_FOREIGN", 1) : 0, 9 * GIB, count, to);
+    int error = check(gpu, 0);
+    return error ? error : list_process(gpu->index == 1 ? number("STANDIN_FOREIGN", 1) : 0, 9 * GIB, count, to);
 }
 
 int nvmlDeviceGetGraphicsRunningProcesses_v3(const Gpu *gpu, unsigned *count, Process *to) {
-    int error = asked(gpu, 0);
-    return error ? error : tell(gpu->index <= 1 ? number("STANDIN_DRAWS", 0) : 0, ~0ULL, count, to);
+    int error = check(gpu, 0);
+    return error ? error : list_process(gpu->index <= 1 ? number("STANDIN_DRAWS", 0) : 0, ~0ULL, count, to);
 }

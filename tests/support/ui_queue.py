@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.devices.device import Device
-from clarinet_tui.queue.queue_file import Entry, Queue, change_queue, read_queue
-from clarinet_tui.queue.requests import holder_of
-from clarinet_tui.queue.supervisor_process import supervisor
-from clarinet_tui.runs.directory import RunDirectory, all_runs
+from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
+from clarinet_tui.queue.supervisor_process import find_supervisor
+from clarinet_tui.runs.directory import RunDirectory, list_runs
+from clarinet_tui.runs.lock import find_worker
 from clarinet_tui.runs.process import send_signal
 from core.resolve import resolve
 from tests.support.nvml import ELSEWHERE, plug_in
@@ -30,14 +30,14 @@ def fill_queue(runs_dir: Path, *names: str, paused: bool = True, device: str = "
         when = datetime.fromtimestamp(NOW - 60 * seed, UTC)
         runs.append(RunDirectory.create(runs_dir, config, id=name, now=when))
     folder = str(runs_dir.absolute())
-    entries = [Entry(id=run.id, device=device, folder=folder, data_dir=folder) for run in runs]
-    change_queue(runs_dir, lambda queue: queue.with_entries([*queue.entries, *entries]).paused_as(paused))
+    entries = [QueueEntry(id=run.id, device=device, working_directory=folder, data_dir=folder) for run in runs]
+    update_queue(runs_dir, lambda queue: queue.with_entries([*queue.entries, *entries]).with_paused(paused))
     return runs
 
 
 def hold_queue(runs_dir: Path) -> None:
     """What comes into the queue later does not start either."""
-    change_queue(runs_dir, lambda queue: queue.paused_as(True))
+    update_queue(runs_dir, lambda queue: queue.with_paused(True))
 
 
 def waiting(runs_dir: Path) -> list[str]:
@@ -53,14 +53,14 @@ def still_machine(library: Path, patch: pytest.MonkeyPatch) -> None:
     plug_in(library, patch)
     patch.setenv("STANDIN_FOREIGN", str(ELSEWHERE))
     patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    patch.setattr("clarinet_tui.devices.local.read_cpu", lambda seconds, trouble=None: CPU)
+    patch.setattr("clarinet_tui.devices.local.read_cpu", lambda seconds, problem=None: CPU)
     patch.setattr(os, "cpu_count", lambda: 8)
 
 
 def dismissed(runs_dir: Path) -> Iterator[Path]:
     """The directory; whoever feeds its queue afterwards is sent away, and whoever still works there."""
     yield runs_dir
-    holders = [supervisor(runs_dir), *map(holder_of, all_runs(runs_dir))]
+    holders = [find_supervisor(runs_dir), *map(find_worker, list_runs(runs_dir))]
     for holder in holders:
         if holder is not None and holder.pid != os.getpid():
             send_signal(holder, signal.SIGKILL)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clarinet_tui.queue.queue_file import change_queue
+from clarinet_tui.queue.queue_file import update_queue
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.pick_list import PickList
 from tests.support.app import SIZES, make_app, screen_text, wait_until
@@ -57,16 +57,16 @@ async def test_a_driver_that_fails_is_told(app: ClarinetApp, library: Path, monk
     monkeypatch.setenv("STANDIN_LOST", "1")
     async with app.run_test(size=(160, 48)) as pilot:
         await opened(pilot)
-        assert "cuda:1: NVIDIA's driver says" in screen_text(app)
+        assert "NVIDIA's driver reports" in screen_text(app)
 
 
 async def test_a_run_stands_on_its_device(held: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     still_machine(library, monkeypatch)
     monkeypatch.setenv("STANDIN_FOREIGN", str(os.getpid()))
     run = fill_queue(held, "aaa111", "bbb222")[0]
-    change_queue(held, lambda queue: queue.change([run.id], on=BUSY, begun=1.0))
+    update_queue(held, lambda queue: queue.with_changes([run.id], device_key=BUSY, started_at=1.0))
     app = make_app(held)
-    with run.hold():
+    with run.hold_lock():
         async with app.run_test(size=(160, 48)) as pilot:
             await opened(pilot)
             await wait_until(pilot, lambda: "1 started, 1 waiting" in screen_text(app))
@@ -86,7 +86,7 @@ async def test_order_hold_and_cancel(held: Path, size: tuple[int, int]) -> None:
         await pilot.press("J", "J")
         await wait_until(pilot, lambda: waiting(held) == ["bbb222", "ccc333", "aaa111"], "two steps down")
         await wait_until(pilot, lambda: lines.highlighted == 2, "the cursor's move with its run")
-        assert lines.pointed == "aaa111"
+        assert lines.highlighted_id == "aaa111"
         await pilot.press("shift+up")
         await wait_until(pilot, lambda: waiting(held) == ["bbb222", "aaa111", "ccc333"], "one step up")
         await pilot.press("p")
@@ -101,7 +101,7 @@ async def test_order_hold_and_cancel(held: Path, size: tuple[int, int]) -> None:
 
 async def test_the_whole_queue_pauses_and_goes_on(held: Path) -> None:
     run = fill_queue(held, "aaa111")[0]
-    change_queue(held, lambda queue: queue.change([run.id], paused=True))
+    update_queue(held, lambda queue: queue.with_changes([run.id], paused=True))
     app = make_app(held)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
@@ -120,10 +120,10 @@ async def test_slots_of_the_device_under_the_cursor(held: Path, library: Path, m
         await opened(pilot)
         app.screen.query_one("#devices").focus()
         await pilot.press("plus")
-        await wait_until(pilot, lambda: queue_of(held).slots_of(FREE) == 2, "two slots")
+        await wait_until(pilot, lambda: queue_of(held).slots_for(FREE) == 2, "two slots")
         await pilot.press("minus", "minus")
         await wait_until(pilot, lambda: "expected 1 to 64, got 0" in screen_text(app), "the refusal")
-        assert queue_of(held).slots_of(FREE) == 1
+        assert queue_of(held).slots_for(FREE) == 1
 
 
 async def test_what_a_run_waits_for_is_told_in_full(held: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ async def test_what_a_run_waits_for_is_told_in_full(held: Path, library: Path, m
     app = make_app(held)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await wait_until(pilot, lambda: "aaa111: device: there is no cuda:9 here, but cuda:0" in screen_text(app))
+        await wait_until(pilot, lambda: "aaa111: device: there is no cuda:9 here, only cuda:0" in screen_text(app))
 
 
 async def test_enter_opens_a_run_and_keys_without_one_say_so(held: Path) -> None:
@@ -144,7 +144,7 @@ async def test_enter_opens_a_run_and_keys_without_one_say_so(held: Path) -> None
         await wait_until(pilot, lambda: "ddd444" in screen_text(app))
         await pilot.press("enter")
         await wait_until(pilot, lambda: app.current_mode == "live", "Live")
-        assert app.session.watched == "ddd444"
+        assert app.state.live_run == "ddd444"
         await pilot.press("6", "d")
         await wait_until(pilot, lambda: not waiting(held), "the cancelling")
         await wait_until(pilot, lambda: "The queue is empty" in screen_text(app))
