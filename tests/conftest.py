@@ -1,4 +1,4 @@
-"""What all tests share: the folder of real digits, and one thread for torch so that two processes do not thrash."""
+"""Fixtures and hooks for all tests. Torch uses one thread, so that parallel tests do not compete for cores."""
 
 import gc
 import os
@@ -11,27 +11,27 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 VARIABLE = "CLARINET_TEST_DATA"
-# A busy machine is no failure: no example has a time to keep.
+# No deadline: an example may be slow on a busy machine.
 settings.register_profile("clarinet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("clarinet")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    named = os.environ.get(VARIABLE)
-    if named and not Path(named).is_dir():
-        raise pytest.UsageError(f"{VARIABLE}: there is no folder {named}")
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of `make test &`: processes of tests are to hear Ctrl-C
+    folder = os.environ.get(VARIABLE)
+    if folder and not Path(folder).is_dir():
+        raise pytest.UsageError(f"{VARIABLE}: {folder} is not a directory")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in `make test &`; child processes inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Twice as many as there are cores: tests of processes and of the app wait for much of their time."""
+    """Start two pytest workers per core: tests of processes and of the app spend most of their time waiting."""
     return (os.cpu_count() or 1) * 2
 
 
 def pytest_collection_finish() -> None:
-    """What was imported stays for good: looking through it for garbage again and again took 40 % of the app's tests."""
+    """Exempt imported modules from garbage collection, which otherwise takes 40 % of the time of the app's tests."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
@@ -39,11 +39,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def digits() -> Path:
-    """Real MNIST, USPS, MNIST-M and SVHN."""
-    named = os.environ.get(VARIABLE)
-    if not named:
+    """The folder with the real MNIST, USPS, MNIST-M and SVHN."""
+    folder = os.environ.get(VARIABLE)
+    if not folder:
         pytest.skip(f"{VARIABLE} is not set")
-    return Path(named)
+    return Path(folder)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -54,4 +54,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
         for outcome in ("passed", "failed", "skipped")
     }
     ran = counts["passed"] + counts["failed"]
-    terminalreporter.write_line(f"On the real digits: {ran} tests ran, {counts['skipped']} were skipped.")
+    terminalreporter.write_line(f"Tests on real digits: {ran} ran, {counts['skipped']} skipped.")

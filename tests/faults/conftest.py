@@ -1,4 +1,4 @@
-"""What the tests of faults share."""
+"""Fixtures for the tests of faults."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,20 +6,20 @@ from pathlib import Path
 import pytest
 
 from tests.support.scale import SOAK
-from tests.support.supervised import directory
+from tests.support.supervised import runs_directory
 
-TURNS = 5
+REPEATS = 5
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """In `make soak` everything is tried several times; tests that leave more to chance count their own rounds."""
+    """Repeat each test in `make soak`, except in modules that count their own rounds."""
     if SOAK and not hasattr(metafunc.module, "rounds"):
-        metafunc.fixturenames.append("turn")
-        metafunc.parametrize("turn", range(TURNS))
+        metafunc.fixturenames.append("repeat")
+        metafunc.parametrize("repeat", range(REPEATS))
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Iterator[Path]:
-    """A runs directory in which nothing lives on after the test."""
-    with directory(tmp_path / "runs") as made:
+    """A runs directory whose processes are killed after the test."""
+    with runs_directory(tmp_path / "runs") as made:
         yield made

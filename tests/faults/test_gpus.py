@@ -1,4 +1,4 @@
-"""A machine with four GPUs, of which one is busy and one full: which worker sees which, by the real supervisor."""
+"""A machine with four GPUs, one busy and one full: which GPU the supervisor gives to each worker."""
 
 import os
 import subprocess
@@ -9,13 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.devices.local import Device, list_devices
+from clarinet_tui.devices.device import Device
+from clarinet_tui.devices.local import list_devices
 from clarinet_tui.queue.executor import LocalExecutor
-from clarinet_tui.queue.queue_file import Entry, change_queue, read_queue
+from clarinet_tui.queue.queue_file import QueueEntry, read_queue, update_queue
 from clarinet_tui.queue.supervisor import Supervisor
 from clarinet_tui.runs.directory import RunDirectory
-from tests.support.nvml import BUSY, FREE, FULL, LARGE, build, environment, plug_in
-from tests.support.supervised import begun, fed, make, put, until
+from tests.support.nvml import BUSY, FREE, FULL, LARGE, build, environment, install_standin
+from tests.support.supervised import (
+    enqueue_directly,
+    make_fault_run,
+    read_worker_starts,
+    running_supervisor,
+    wait_until,
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,61 +30,64 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("nvml"))
 
 
-def seen(run: RunDirectory) -> str:
-    """CUDA_VISIBLE_DEVICES of the run's worker; "-" while it has none."""
-    found = begun(run)
-    return found[0][1] if found else "-"
+def visible_gpu(run: RunDirectory) -> str:
+    """Return CUDA_VISIBLE_DEVICES of the run's worker, or "-" if it has not started."""
+    starts = read_worker_starts(run)
+    return starts[0][1] if starts else "-"
 
 
-def queue(runs: Path, **wishes: str) -> list[RunDirectory]:
-    made = [make(runs, name, "steps=100000") for name in wishes]
-    for run in made:
-        put(run, device=wishes[run.id].removesuffix("+"), shares=wishes[run.id].endswith("+"))
-    return made
+def enqueue(runs: Path, **devices: str) -> list[RunDirectory]:
+    """Create and enqueue a run for each device; a `+` after the device allows sharing it."""
+    queued = [make_fault_run(runs, name, "steps=100000") for name in devices]
+    for run in queued:
+        enqueue_directly(run, device=devices[run.id].removesuffix("+"), share_device=devices[run.id].endswith("+"))
+    return queued
 
 
-def test_each_worker_sees_a_free_gpu_and_no_other(runs: Path, library: Path) -> None:
-    wishes = {"auto1": "auto", "auto2": "auto", "auto3": "auto", "named": "cuda:2", "shares": "cuda:1+", "slow": "cpu"}
-    auto1, auto2, auto3, named, shares, slow = queue(runs, **wishes)
-    with fed(runs, environment(library)):
-        until(lambda: all(begun(run) for run in (auto1, auto2, shares, slow)), runs)
-        assert {seen(auto1), seen(auto2)} == {FREE, LARGE}
-        assert (seen(shares), seen(slow)) == (BUSY, "")
-        assert (seen(auto3), seen(named)) == ("-", "-")
-        assert [begun(run)[0][2] for run in (auto1, shares, slow)] == ["cuda:0", "cuda:0", "cpu"]
-        assert {entry.on for entry in read_queue(runs).started} == {FREE, LARGE, BUSY, "cpu"}
-        change_queue(runs, lambda now: now.with_slots({FREE: 2}))
-        until(lambda: begun(auto3), runs)
-        assert (seen(auto3), seen(named)) == (FREE, "-")
-        assert FULL not in {seen(run) for run in (auto1, auto2, auto3, shares)}
+def test_each_worker_sees_one_free_gpu_and_no_other(runs: Path, library: Path) -> None:
+    devices = {"auto1": "auto", "auto2": "auto", "auto3": "auto", "named": "cuda:2", "shares": "cuda:1+", "slow": "cpu"}
+    auto1, auto2, auto3, named, shares, slow = enqueue(runs, **devices)
+    with running_supervisor(runs, environment(library)):
+        wait_until(lambda: all(read_worker_starts(run) for run in (auto1, auto2, shares, slow)), runs)
+        assert {visible_gpu(auto1), visible_gpu(auto2)} == {FREE, LARGE}
+        assert (visible_gpu(shares), visible_gpu(slow)) == (BUSY, "")
+        assert (visible_gpu(auto3), visible_gpu(named)) == ("-", "-")
+        assert [read_worker_starts(run)[0][2] for run in (auto1, shares, slow)] == ["cuda:0", "cuda:0", "cpu"]
+        assert {entry.device_key for entry in read_queue(runs).started} == {FREE, LARGE, BUSY, "cpu"}
+        update_queue(runs, lambda queue: queue.with_slots({FREE: 2}))
+        wait_until(lambda: read_worker_starts(auto3), runs)
+        assert (visible_gpu(auto3), visible_gpu(named)) == (FREE, "-")
+        assert FULL not in {visible_gpu(run) for run in (auto1, auto2, auto3, shares)}
 
 
-def test_what_a_batch_system_leaves_is_respected(runs: Path, library: Path) -> None:
-    """CUDA_VISIBLE_DEVICES was there before: its second GPU is cuda:1."""
-    wishes = {"auto1": "auto", "auto2": "auto", "named": "cuda:1+"}
-    auto1, auto2, named = queue(runs, **wishes)
+def test_cuda_visible_devices_of_a_batch_system_is_respected(runs: Path, library: Path) -> None:
+    """The supervisor inherits CUDA_VISIBLE_DEVICES: its second GPU is cuda:1."""
+    devices = {"auto1": "auto", "auto2": "auto", "named": "cuda:1+"}
+    auto1, auto2, named = enqueue(runs, **devices)
     inherited = environment(library, {"CUDA_VISIBLE_DEVICES": f"{LARGE},{BUSY}"})
-    with fed(runs, inherited):
-        until(lambda: begun(auto1) and begun(named), runs)
-        assert (seen(auto1), seen(auto2), seen(named)) == (LARGE, "-", BUSY)
+    with running_supervisor(runs, inherited):
+        wait_until(lambda: read_worker_starts(auto1) and read_worker_starts(named), runs)
+        assert (visible_gpu(auto1), visible_gpu(auto2), visible_gpu(named)) == (LARGE, "-", BUSY)
 
 
-class Started(LocalExecutor):
-    """Starts nothing, and notes what would have been started."""
+class RecordingExecutor(LocalExecutor):
+    """Starts no process; records the runs and devices it was asked to start."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.did: list[tuple[str, str]] = []
+        self.starts: list[tuple[str, str]] = []
 
-    def start(self, run: RunDirectory, entry: Entry, device: Device) -> None:
-        self.did.append((run.id, device.key))
+    def start(self, run: RunDirectory, entry: QueueEntry, device: Device) -> None:
+        self.starts.append((run.id, device.key))
 
 
 @contextmanager
-def holding(run: RunDirectory) -> Iterator[int]:
-    """A process that holds the run, as a worker does that another supervisor has started."""
+def process_holding_lock(run: RunDirectory) -> Iterator[int]:
+    """Start a process that holds the run's lock, like a worker of another supervisor, and yield its pid."""
     code = "import sys; from pathlib import Path; from clarinet_tui.runs.directory import RunDirectory\n"
-    code += f"with RunDirectory(Path({str(run.runs_dir)!r}), {run.id!r}).hold(): print(flush=True); sys.stdin.read()"
+    code += (
+        f"with RunDirectory(Path({str(run.runs_dir)!r}), {run.id!r}).hold_lock(): print(flush=True); sys.stdin.read()"
+    )
     process = subprocess.Popen([sys.executable, "-P", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with process:
         assert process.stdout is not None
@@ -87,34 +97,34 @@ def holding(run: RunDirectory) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("adopted", [True, False])
-def test_an_adopted_worker_is_no_stranger_on_its_gpu(
+def test_an_adopted_worker_is_not_a_foreign_process_on_its_gpu(
     runs: Path, library: Path, adopted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two slots: a run may start beside our own worker, whoever has started that, and beside nobody else."""
-    plug_in(library, monkeypatch)
-    one, two = make(runs, "one"), make(runs, "two")
-    put(one, on=BUSY)
-    put(two, device="cuda:1")
-    change_queue(runs, lambda now: now.with_slots({"gpu": 2}))
-    with holding(one) as pid:
+    """Two slots: a run may start beside a worker of the same runs directory, but beside no other process."""
+    install_standin(library, monkeypatch)
+    one, two = make_fault_run(runs, "one"), make_fault_run(runs, "two")
+    enqueue_directly(one, device_key=BUSY)
+    enqueue_directly(two, device="cuda:1")
+    update_queue(runs, lambda queue: queue.with_slots({"gpu": 2}))
+    with process_holding_lock(one) as pid:
         monkeypatch.setenv("STANDIN_FOREIGN", str(pid if adopted else os.getpid()))
-        workers = Started()
-        Supervisor(runs, workers, devices=lambda: list_devices({}, seconds=0), say=lambda sentence: None).tend()
-    assert workers.did == ([("two", BUSY)] if adopted else [])
+        executor = RecordingExecutor()
+        Supervisor(runs, executor, devices=lambda: list_devices({}, seconds=0), log=lambda message: None).run_once()
+    assert executor.starts == ([("two", BUSY)] if adopted else [])
 
 
-def test_a_driver_that_fails_for_a_moment_makes_nobody_fail(
-    runs: Path, library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plug_in(library, monkeypatch)
-    put(make(runs, "one"), device="auto")
-    workers = Started()
+def test_a_temporary_driver_failure_fails_no_run(runs: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_standin(library, monkeypatch)
+    enqueue_directly(make_fault_run(runs, "one"), device="auto")
+    executor = RecordingExecutor()
     now = [0.0]
-    look = Supervisor(runs, workers, devices=lambda: list_devices({}, seconds=0), clock=lambda: now[0], say=print)
+    supervisor = Supervisor(
+        runs, executor, devices=lambda: list_devices({}, seconds=0), clock=lambda: now[0], log=print
+    )
     monkeypatch.setenv("STANDIN_INIT", "999")
-    look.tend()
-    assert (workers.did, len(read_queue(runs).waiting)) == ([], 1)
+    supervisor.run_once()
+    assert (executor.starts, len(read_queue(runs).waiting)) == ([], 1)
     monkeypatch.delenv("STANDIN_INIT")
     now[0] += 60
-    look.tend()
-    assert workers.did == [("one", FREE)]
+    supervisor.run_once()
+    assert executor.starts == [("one", FREE)]

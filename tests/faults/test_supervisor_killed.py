@@ -1,4 +1,4 @@
-"""kill -9 of the supervisor, and of workers with it: runs go on, are adopted, and none is begun twice or forgotten."""
+"""kill -9 of the supervisor, alone or with its workers: the next one adopts the runs and starts each once."""
 
 import os
 import random
@@ -10,144 +10,157 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.queue import requests
-from clarinet_tui.queue.queue_file import change_queue, read_queue
+from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
-from clarinet_tui.runs.process import listens
+from clarinet_tui.runs.process import handles_signal
 from core.errors import InputError
-from tests.support.histories import history
+from tests.support.histories import open_history
 from tests.support.scale import rounds
-from tests.support.supervised import begun, fed, logs, make, present, put, state, steps, until, word
-from tests.support.workers import said
+from tests.support.supervised import (
+    count_steps,
+    enqueue_directly,
+    last_event,
+    make_fault_run,
+    read_logs,
+    read_state,
+    read_worker_starts,
+    running_supervisor,
+    supervisor_pid,
+    wait_until,
+)
+from tests.support.workers import events_named
 
 
-def empty(runs: Path) -> bool:
+def is_empty(runs: Path) -> bool:
     return not read_queue(runs).entries
 
 
-def test_runs_go_on_and_the_next_supervisor_adopts_them(runs: Path) -> None:
-    one, two, three = (make(runs, name, "steps=150") for name in ("one", "two", "three"))
-    change_queue(runs, lambda queue: queue.with_slots({"cpu": 2}))
-    put(one, two, three)
-    with fed(runs):
-        until(lambda: steps(one) and steps(two), runs)
-    before = steps(one), steps(two)
-    assert present(runs) is None
-    until(lambda: steps(one) > before[0] and steps(two) > before[1], runs)
-    assert begun(three) == []
-    with fed(runs):
-        until(lambda: empty(runs), runs)
-    assert [word(run) for run in (one, two, three)] == ["finished"] * 3, logs(runs)
-    assert [len(begun(run)) for run in (one, two, three)] == [1, 1, 1]
+def test_runs_continue_and_the_next_supervisor_adopts_them(runs: Path) -> None:
+    one, two, three = (make_fault_run(runs, name, "steps=150") for name in ("one", "two", "three"))
+    update_queue(runs, lambda queue: queue.with_slots({"cpu": 2}))
+    enqueue_directly(one, two, three)
+    with running_supervisor(runs):
+        wait_until(lambda: count_steps(one) and count_steps(two), runs)
+    before = count_steps(one), count_steps(two)
+    assert supervisor_pid(runs) is None
+    wait_until(lambda: count_steps(one) > before[0] and count_steps(two) > before[1], runs)
+    assert read_worker_starts(three) == []
+    with running_supervisor(runs):
+        wait_until(lambda: is_empty(runs), runs)
+    assert [last_event(run) for run in (one, two, three)] == ["finished"] * 3, read_logs(runs)
+    assert [len(read_worker_starts(run)) for run in (one, two, three)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("retries", [0, 1])
-def test_killed_together_the_run_is_lost_and_goes_on_where_that_was_asked_for(runs: Path, retries: int) -> None:
-    run = make(runs, "one", "steps=60")
-    put(run, retries=retries)
-    with fed(runs) as supervisor:
-        until(lambda: steps(run) > 20, runs)
+def test_a_run_killed_with_its_supervisor_is_lost_and_retried_if_requested(runs: Path, retries: int) -> None:
+    run = make_fault_run(runs, "one", "steps=60")
+    enqueue_directly(run, retries=retries)
+    with running_supervisor(runs) as supervisor:
+        wait_until(lambda: count_steps(run) > 20, runs)
         supervisor.kill()
-        os.kill(int(begun(run)[0][0]), signal.SIGKILL)
-    until(lambda: state(run) == "lost", runs, patience=5)
-    with fed(runs):
-        until(lambda: empty(runs), runs)
+        os.kill(int(read_worker_starts(run)[0][0]), signal.SIGKILL)
+    wait_until(lambda: read_state(run) == "lost", runs, patience=5)
+    with running_supervisor(runs):
+        wait_until(lambda: is_empty(runs), runs)
         if not retries:
-            assert (state(run), len(begun(run))) == ("lost", 1)
-            requests.resume([run], requests.Wishes(runs, runs))
-            until(lambda: empty(runs), runs)
-    assert (state(run), len(begun(run))) == ("finished", 2)
-    with history(runs) as db:
+            assert (read_state(run), len(read_worker_starts(run))) == ("lost", 1)
+            requests.resume([run], requests.LaunchOptions(runs, runs))
+            wait_until(lambda: is_empty(runs), runs)
+    assert (read_state(run), len(read_worker_starts(run))) == ("finished", 2)
+    with open_history(runs) as db:
         assert [row[0] for row in db.tuples("SELECT iteration FROM iterations")] == list(range(1, 61))
 
 
-def test_killed_together_it_can_be_resumed_before_anybody_has_looked_after_it(
+def test_a_run_killed_with_its_supervisor_can_be_resumed_before_another_supervisor_starts(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = make(runs, "one", "steps=30")
-    put(run)
-    with fed(runs) as supervisor:
-        until(lambda: steps(run) > 10, runs)
+    run = make_fault_run(runs, "one", "steps=30")
+    enqueue_directly(run)
+    with running_supervisor(runs) as supervisor:
+        wait_until(lambda: count_steps(run) > 10, runs)
         with pytest.raises(InputError, match="is running already"):
-            requests.resume([run], requests.Wishes(runs, runs))
+            requests.resume([run], requests.LaunchOptions(runs, runs))
         supervisor.kill()
-        os.kill(int(begun(run)[0][0]), signal.SIGKILL)
+        os.kill(int(read_worker_starts(run)[0][0]), signal.SIGKILL)
     monkeypatch.setattr(requests, "ensure_supervisor", lambda runs_dir: None)
-    until(lambda: state(run) == "lost", runs)
-    requests.resume([run], requests.Wishes(runs, runs))
+    wait_until(lambda: read_state(run) == "lost", runs)
+    requests.resume([run], requests.LaunchOptions(runs, runs))
     assert [entry.id for entry in read_queue(runs).waiting] == ["one"]
-    with fed(runs):
-        until(lambda: empty(runs), runs)
-    assert (state(run), len(begun(run))) == ("finished", 2)
+    with running_supervisor(runs):
+        wait_until(lambda: is_empty(runs), runs)
+    assert (read_state(run), len(read_worker_starts(run))) == ("finished", 2)
 
 
-def test_killed_at_any_moment_every_run_is_begun_once(runs: Path) -> None:
-    """Also between taking a run from the queue and starting it, and before its worker has its lock."""
-    chance = random.Random(1)
-    every = [make(runs, f"run{number}", "steps=5 late=0.2") for number in range(rounds(3, 20))]
-    for run in every:
-        put(run)
-        with fed(runs):
-            time.sleep(chance.random() / 2)
-    with fed(runs):
-        until(lambda: empty(runs), runs)
-    assert [(word(run), len(begun(run))) for run in every] == [("finished", 1)] * len(every), logs(runs)
+def test_every_run_starts_once_whenever_the_supervisor_is_killed(runs: Path) -> None:
+    """Including between taking a run from the queue and starting it, and before its worker holds the lock."""
+    rng = random.Random(1)
+    queued = [make_fault_run(runs, f"run{number}", "steps=5 late=0.2") for number in range(rounds(3, 20))]
+    for run in queued:
+        enqueue_directly(run)
+        with running_supervisor(runs):
+            time.sleep(rng.random() / 2)
+    with running_supervisor(runs):
+        wait_until(lambda: is_empty(runs), runs)
+    assert [(last_event(run), len(read_worker_starts(run))) for run in queued] == [("finished", 1)] * len(queued), (
+        read_logs(runs)
+    )
 
 
-def test_a_run_that_saves_itself_is_not_asked_again_by_the_next_supervisor(runs: Path) -> None:
-    run = make(runs, "one", "steps=100000 saves=1")
-    put(run)
-    with fed(runs):
-        until(lambda: steps(run), runs)
+def test_the_next_supervisor_does_not_signal_a_run_that_is_saving(runs: Path) -> None:
+    run = make_fault_run(runs, "one", "steps=100000 saves=1")
+    enqueue_directly(run)
+    with running_supervisor(runs):
+        wait_until(lambda: count_steps(run), runs)
         requests.stop(run)
-        pid = int(begun(run)[0][0])
-        until(lambda: not listens(pid, signal.SIGTERM), runs)
-    with fed(runs):
-        until(lambda: empty(runs), runs)
-    (stopped,) = said(run, "stopped")
+        pid = int(read_worker_starts(run)[0][0])
+        wait_until(lambda: not handles_signal(pid, signal.SIGTERM), runs)
+    with running_supervisor(runs):
+        wait_until(lambda: is_empty(runs), runs)
+    (stopped,) = events_named(run, "stopped")
     assert run.checkpoint.read_text() == str(stopped["iteration"])
-    assert state(run) == "stopped"
+    assert read_state(run) == "stopped"
 
 
-def test_a_run_that_does_not_end_is_killed_after_its_grace(runs: Path) -> None:
-    run = make(runs, "one", "steps=100000 saves=1000")
-    put(run)
-    with fed(runs):
-        until(lambda: steps(run), runs)
-        requests.stop(run, grace=0.5)
-        assert not requests.wait_until_stopped(run, grace=0.5)
-    assert empty(runs)
-    assert state(run) == "lost"
+def test_a_run_that_does_not_stop_in_time_is_killed(runs: Path) -> None:
+    run = make_fault_run(runs, "one", "steps=100000 saves=1000")
+    enqueue_directly(run)
+    with running_supervisor(runs):
+        wait_until(lambda: count_steps(run), runs)
+        requests.stop(run, timeout=0.5)
+        assert not requests.wait_until_stopped(run, timeout=0.5)
+    assert is_empty(runs)
+    assert read_state(run) == "lost"
 
 
-@pytest.mark.parametrize(("code", "told"), [("1", "exit code 1"), ("77", "exit code 77")])
-def test_a_worker_that_ends_without_a_word_has_failed_and_is_tried_again(runs: Path, code: str, told: str) -> None:
-    run = make(runs, "one", f"dies={code}")
-    put(run, retries=1)
-    with fed(runs):
-        until(lambda: empty(runs), runs)
-    failed = said(run, "failed")
+@pytest.mark.parametrize("code", [1, 77])
+def test_a_worker_that_exits_before_writing_its_journal_has_failed_and_is_retried(runs: Path, code: int) -> None:
+    run = make_fault_run(runs, "one", f"dies={code}")
+    enqueue_directly(run, retries=1)
+    with running_supervisor(runs):
+        wait_until(lambda: is_empty(runs), runs)
+    failed = events_named(run, "failed")
     assert len(failed) == 2
-    assert f"the worker ended with {told} before it said a word" in failed[0]["message"]
-    assert state(run) == "failed"
+    assert f"the worker ended with exit code {code} before it events_named a word" in failed[0]["message"]
+    assert read_state(run) == "failed"
 
 
-def test_stopped_before_it_began_is_no_failure(runs: Path) -> None:
-    run = make(runs, "one", "late=60")
-    put(run)
-    with fed(runs):
-        until(lambda: read_queue(runs).started, runs)
-        requests.stop(run, grace=0.2)
-        assert requests.wait_until_stopped(run, grace=0.2)
+def test_a_run_stopped_before_its_worker_starts_has_not_failed(runs: Path) -> None:
+    run = make_fault_run(runs, "one", "late=60")
+    enqueue_directly(run)
+    with running_supervisor(runs):
+        wait_until(lambda: read_queue(runs).started, runs)
+        requests.stop(run, timeout=0.2)
+        assert requests.wait_until_stopped(run, timeout=0.2)
     assert not run.journal.exists()
-    assert empty(runs)
+    assert is_empty(runs)
 
 
-def test_a_directory_that_is_gone_has_no_supervisor_and_is_not_made_again(runs: Path) -> None:
-    with fed(runs) as old:
+def test_a_supervisor_exits_when_its_directory_or_lock_is_deleted(runs: Path) -> None:
+    with running_supervisor(runs) as supervisor:
         shutil.rmtree(runs)
-        assert old.wait(timeout=60) == 0
+        assert supervisor.wait(timeout=60) == 0
         assert not runs.exists()
-    with fed(runs) as one:
+    with running_supervisor(runs) as replaced:
         (runs / SUPERVISOR_LOCK).unlink()
-        with fed(runs):
-            assert one.wait(timeout=60) == 0
+        with running_supervisor(runs):
+            assert replaced.wait(timeout=60) == 0

@@ -1,4 +1,4 @@
-"""Disks that are small or cannot be written: mounted for a test where that is allowed."""
+"""Small and read-only disks, mounted for a test. Tests are skipped where mounting is not permitted."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """For root as well, whom no permission stops."""
+    """Remount a folder read-only: file permissions do not stop root."""
     _mount(folder, "--bind", str(folder))
     try:
         _mount(folder, "-o", "remount,bind,ro")
@@ -33,7 +33,7 @@ def read_only(folder: Path) -> Iterator[None]:
 
 
 def fill(folder: Path) -> Path:
-    """A file that takes all the room there is."""
+    """Create a file that takes all free space, and return its path."""
     filler = folder / "filler"
     with filler.open("ab", buffering=0) as file:
         for size in (BLOCK, 1):
@@ -44,13 +44,13 @@ def fill(folder: Path) -> Path:
     return filler
 
 
-def _mount(folder: Path, *words: str) -> None:
-    done = subprocess.run(["mount", *words, str(folder)], capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+def _mount(folder: Path, *arguments: str) -> None:
+    result = subprocess.run(["mount", *arguments, str(folder)], capture_output=True, text=True)
+    if result.returncode:
+        pytest.skip(f"mount is not permitted: {result.stderr.strip()}")
 
 
 def _unmount(folder: Path) -> None:
-    """Even if a process that was killed is still on its way out."""
+    """Unmount lazily: a killed process may still be exiting."""
     os.sync()
     subprocess.run(["umount", "--lazy", str(folder)], check=True)

@@ -1,4 +1,4 @@
-"""How often what is left to chance is tried: a little in every test, much in `make soak`."""
+"""Number of rounds of randomised tests: few in `make test`, many in `make soak`."""
 
 import os
 

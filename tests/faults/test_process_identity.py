@@ -1,0 +1,109 @@
+"""Locks that name another process: a reused pid, another machine, a worker that is already stopping."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.queue_file import read_queue
+from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
+from clarinet_tui.runs.process import LockOwner, current_process, is_alive, process_start, request_stop, send_signal
+from core.errors import InputError
+from tests.support.events import started, step
+from tests.support.histories import write_events
+from tests.support.supervised import (
+    enqueue_directly,
+    last_event,
+    make_fault_run,
+    read_state,
+    read_worker_starts,
+    running_supervisor,
+    supervisor_pid,
+    wait_until,
+)
+
+
+@contextmanager
+def unrelated_process() -> Iterator["subprocess.Popen[bytes]"]:
+    with subprocess.Popen(["sleep", "600"]) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def write_stale_owner(lock: Path, pid: int) -> LockOwner:
+    """Write a lock owner that had this pid before the process that has it now."""
+    start = process_start(pid)
+    assert start is not None
+    owner = msgspec.structs.replace(current_process(), pid=pid, start=start - 1)
+    lock.write_bytes(msgspec.json.encode(owner) + b"\n")
+    return owner
+
+
+def test_a_process_with_the_workers_old_pid_is_not_signalled(runs: Path) -> None:
+    run = make_fault_run(runs, "one")
+    write_events(run, [started(), step(1)])
+    with unrelated_process() as process:
+        owner = write_stale_owner(run.lock, process.pid)
+        assert is_alive(owner) is False
+        assert not send_signal(owner, signal.SIGKILL)
+        assert not request_stop(owner)
+        assert read_state(run) == "lost"
+        with pytest.raises(InputError, match="run one: is not running"):
+            requests.stop(run)
+        enqueue_directly(run, device_key="cpu", stop_timeout=0.0)
+        with running_supervisor(runs):
+            wait_until(lambda: not read_queue(runs).entries, runs)
+            requests.resume([run], requests.LaunchOptions(runs, runs))
+        assert process.poll() is None
+        assert read_state(run) == "queued" or read_worker_starts(run)
+
+
+def test_a_process_with_the_supervisors_old_pid_is_not_the_supervisor(runs: Path) -> None:
+    run = make_fault_run(runs, "one", "steps=3")
+    enqueue_directly(run)
+    with unrelated_process() as process:
+        write_stale_owner(runs / SUPERVISOR_LOCK, process.pid)
+        assert supervisor_pid(runs) is None
+        with running_supervisor(runs):
+            wait_until(lambda: not read_queue(runs).entries, runs)
+        assert process.poll() is None
+    assert (last_event(run), len(read_worker_starts(run))) == ("finished", 1)
+
+
+def test_a_lock_of_another_host_counts_as_running_while_the_journal_is_fresh(runs: Path) -> None:
+    run = make_fault_run(runs, "one")
+    write_events(run, [started(), step(1)])
+    run.lock.write_bytes(msgspec.json.encode(msgspec.structs.replace(current_process(), host="elsewhere")) + b"\n")
+    options = requests.LaunchOptions(runs, runs, paused=True)
+    with pytest.raises(InputError, match=r"is running already, process [0-9]+ on elsewhere"):
+        requests.resume([run], options)
+    with pytest.raises(InputError, match=r"runs on elsewhere as process [0-9]+: stop it there"):
+        requests.stop(run)
+    os.utime(run.journal, (1.0, 1.0))
+    with running_supervisor(runs):
+        requests.resume([run], options)
+    assert run.id in read_queue(runs)
+
+
+def test_several_stop_requests_send_one_signal(runs: Path) -> None:
+    """The worker was not started from the queue: `clarinet stop` signals it directly."""
+    run = make_fault_run(runs, "one", "steps=100000 saves=0.5")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-P", "-m", "tests.support.fault_worker", "one"]
+    command += ["--runs-dir", str(runs), "--device", "cpu"]
+    with subprocess.Popen(command, env=environment) as worker:
+        wait_until(lambda: read_worker_starts(run) and run.journal.exists(), runs)
+        for _ in range(3):
+            assert requests.stop(run) is requests.StopResult.REQUESTED
+        assert requests.wait_until_stopped(run, 30.0)
+        assert worker.wait(timeout=60) == 128 + signal.SIGTERM
+    assert last_event(run) == "stopped"
