@@ -1,4 +1,4 @@
-"""Starts, stops and looks after workers on this machine. Another executor may do the same on a cluster."""
+"""Start and stop workers on this machine. Another executor may do the same on a cluster."""
 
 import os
 import signal
@@ -8,46 +8,46 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from clarinet_tui.devices.local import Device, worker_device, worker_environment
-from clarinet_tui.queue.queue_file import Entry
-from clarinet_tui.queue.supervisor_process import holder_of
+from clarinet_tui.devices.device import Device
+from clarinet_tui.devices.placement import worker_device, worker_environment
+from clarinet_tui.queue.queue_file import QueueEntry
 from clarinet_tui.runs.atomic_files import open_append
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.lock import read_holder
-from clarinet_tui.runs.process import Holder, alive, ask_to_stop, listens, send_signal
+from clarinet_tui.runs.lock import find_worker, read_lock_owner
+from clarinet_tui.runs.process import LockOwner, handles_signal, is_alive, request_stop, send_signal
 
 
 class Executor(Protocol):
-    def start(self, run: RunDirectory, entry: Entry, device: Device) -> None: ...
+    def start(self, run: RunDirectory, entry: QueueEntry, device: Device) -> None: ...
 
-    def lives(self, run: RunDirectory) -> bool:
-        """Whether a worker of the run is there, whoever has started it."""
+    def is_running(self, run: RunDirectory) -> bool:
+        """Return whether the run has a live worker, also one that another process started."""
 
     def exit_code(self, run: RunDirectory) -> int | None:
-        """How a worker that we have started ended; None for others."""
+        """Return the exit code of a worker that this executor started; None for others."""
 
     def stop(self, run: RunDirectory) -> bool:
-        """Ask it to save and end; False if it does not listen, because it was asked before or has just begun."""
+        """Ask the worker to save and end; False if it does not handle the signal yet, or no longer."""
 
     def kill(self, run: RunDirectory) -> None: ...
 
-    def pids(self, runs: Iterable[RunDirectory]) -> set[int]:
-        """The live workers of these runs, whoever has started them."""
+    def worker_pids(self, runs: Iterable[RunDirectory]) -> set[int]:
+        """Return the pids of the live workers of these runs on this machine."""
 
 
 class LocalExecutor:
-    """Workers are processes in sessions of their own: they outlive the terminal and whoever has started them."""
+    """Workers run in sessions of their own: they outlive the terminal and the process that started them."""
 
     def __init__(self) -> None:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
-    def start(self, run: RunDirectory, entry: Entry, device: Device) -> None:
-        self._children.pop(run.id, None)  # how a sitting before came to its end no longer counts
+    def start(self, run: RunDirectory, entry: QueueEntry, device: Device) -> None:
+        self._children.pop(run.id, None)  # the exit code of an earlier attempt
         log = open_append(run.log, 0o600)
         try:
             self._children[run.id] = subprocess.Popen(
                 self.command(run, entry, device),
-                cwd=entry.folder if Path(entry.folder).is_dir() else run.path,
+                cwd=entry.working_directory if Path(entry.working_directory).is_dir() else run.path,
                 env=worker_environment(device),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -57,48 +57,47 @@ class LocalExecutor:
         finally:
             os.close(log)
 
-    def command(self, run: RunDirectory, entry: Entry, device: Device) -> list[str]:
-        words = worker_words(run, Path(entry.data_dir), queued=True, on_alarm=entry.on_alarm)
-        return [sys.executable, "-P", *words, "--device", worker_device(device)]
+    def command(self, run: RunDirectory, entry: QueueEntry, device: Device) -> list[str]:
+        arguments = worker_arguments(run, Path(entry.data_dir), queued=True, on_alarm=entry.on_alarm)
+        return [sys.executable, "-P", *arguments, "--device", worker_device(device)]
 
-    def lives(self, run: RunDirectory) -> bool:
-        return self._child(run) is not None or holder_of(run) is not None
+    def is_running(self, run: RunDirectory) -> bool:
+        return self._live_child(run) is not None or find_worker(run) is not None
 
     def exit_code(self, run: RunDirectory) -> int | None:
         child = self._children.get(run.id)
         return None if child is None else child.poll()
 
     def stop(self, run: RunDirectory) -> bool:
-        if child := self._child(run):
-            if heard := listens(child.pid, signal.SIGTERM):
+        if child := self._live_child(run):
+            if handled := handles_signal(child.pid, signal.SIGTERM):
                 child.terminate()
-            return heard
-        holder = holder_of(run)
-        return holder is not None and ask_to_stop(holder)
+            return handled
+        worker = find_worker(run)
+        return worker is not None and request_stop(worker)
 
     def kill(self, run: RunDirectory) -> None:
-        if child := self._child(run):
+        if child := self._live_child(run):
             child.kill()
-        elif holder := holder_of(run):
-            send_signal(holder, signal.SIGKILL)
+        elif worker := find_worker(run):
+            send_signal(worker, signal.SIGKILL)
 
-    def pids(self, runs: Iterable[RunDirectory]) -> set[int]:
-        found: list[subprocess.Popen[bytes] | Holder | None] = [self._child(run) or _holder_here(run) for run in runs]
-        return {one.pid for one in found if one is not None}
+    def worker_pids(self, runs: Iterable[RunDirectory]) -> set[int]:
+        workers = [self._live_child(run) or _find_local_worker(run) for run in runs]
+        return {worker.pid for worker in workers if worker is not None}
 
-    def _child(self, run: RunDirectory) -> "subprocess.Popen[bytes] | None":
-        """The worker that we have started ourselves, while it lives."""
+    def _live_child(self, run: RunDirectory) -> "subprocess.Popen[bytes] | None":
         child = self._children.get(run.id)
         return child if child is not None and child.poll() is None else None
 
 
-def _holder_here(run: RunDirectory) -> Holder | None:
-    """Another machine's pids mean nothing here."""
-    holder = read_holder(run.lock)
-    return holder if holder is not None and alive(holder) else None
+def _find_local_worker(run: RunDirectory) -> LockOwner | None:
+    """Return the run's worker only if it is on this machine: pids of another one mean nothing here."""
+    owner = read_lock_owner(run.lock)
+    return owner if owner is not None and is_alive(owner) else None
 
 
-def worker_words(
+def worker_arguments(
     run: RunDirectory,
     data_dir: Path,
     *,
@@ -107,9 +106,9 @@ def worker_words(
     queued: bool = False,
     on_alarm: Iterable[str] = (),
 ) -> list[str]:
-    """The worker of a run, as words for Python. It goes on from a checkpoint where there is one."""
-    words = ["-m", "clarinet_tui.worker.main", run.id]
-    words += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir)]
+    """Return the arguments for Python that start the run's worker, from its checkpoint if there is one."""
+    arguments = ["-m", "clarinet_tui.worker.main", run.id]
+    arguments += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir)]
     flags = {"--json": json, "--resume": run.has_checkpoint, "--fresh": fresh, "--queued": queued}
-    words += [flag for flag, given in flags.items() if given]
-    return words + [f"--on-alarm={word}" for word in on_alarm]
+    arguments += [flag for flag, is_set in flags.items() if is_set]
+    return arguments + [f"--on-alarm={argument}" for argument in on_alarm]

@@ -1,243 +1,270 @@
-"""What users ask of runs: queue, pause, move, cancel, stop, resume. Requests are written; the supervisor acts."""
+"""Users' requests: submit, resume, pause, move, cancel, stop. They edit queue.json; the supervisor acts on it."""
 
 import os
 import signal
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 
-from clarinet_tui.devices.local import candidates, list_devices
-from clarinet_tui.queue.queue_file import Entry, Queue, change_queue, read_queue
-from clarinet_tui.queue.supervisor_process import ensure_supervisor, fed_elsewhere, supervisor
-from clarinet_tui.queue.supervisor_process import holder_of as holder_of
-from clarinet_tui.runs.atomic_files import size_of
+from clarinet_tui.devices.local import list_devices
+from clarinet_tui.devices.placement import match_devices
+from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
+from clarinet_tui.queue.supervisor_process import ensure_supervisor, find_supervisor, other_supervisor_host
+from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import last_word
-from clarinet_tui.runs.process import alive, ask_to_stop, send_signal
+from clarinet_tui.runs.journal_reader import read_last_event
+from clarinet_tui.runs.lock import find_worker
+from clarinet_tui.runs.process import is_alive, request_stop, send_signal
+from clarinet_tui.runs.state import RunState
 from core.config import RunConfig
 from core.errors import InputError
 
-GRACE = 60.0
-"""Seconds that a run gets to save itself before it is killed."""
-MOST_SLOTS = 64
+STOP_TIMEOUT = 60.0
+"""Seconds that a run has to save itself before it is killed."""
+MAX_SLOTS = 64
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """How queued runs are to be started."""
+class LaunchOptions:
+    """How queued runs are started."""
 
     data_dir: Path
-    folder: Path
+    working_directory: Path
     priority: int = 0
     retries: int = 0
-    shares: bool = False
+    share_device: bool = False
     paused: bool = False
     on_alarm: tuple[str, ...] = ()
+    front: bool = False
+    """Whether they start before all other waiting runs."""
 
 
-def submit(runs_dir: Path, configs: Sequence[RunConfig], wishes: Wishes) -> list[RunDirectory]:
-    """New runs at the end of the queue, in this order."""
-    refuse_absent({config.device for config in configs})
+class StopResult(Enum):
+    REQUESTED = auto()
+    """The worker was asked to save and end."""
+    DEQUEUED = auto()
+    """The run was waiting and has left the queue."""
+
+
+def submit(runs_dir: Path, configs: Sequence[RunConfig], options: LaunchOptions) -> list[RunDirectory]:
+    """Create runs and queue them in this order."""
+    check_devices_exist({config.device for config in configs})
     runs = [RunDirectory.create(runs_dir, config) for config in configs]
-    enqueue(runs, wishes)
+    enqueue(runs, options)
     return runs
 
 
-def enqueue(runs: Sequence[RunDirectory], wishes: Wishes, device: str | None = None) -> None:
-    """Runs that are there, at the end of the queue."""
-    if runs:
-        _enqueue(runs[0].runs_dir, [(run.id, device or run.read_config().device) for run in runs], wishes)
+def enqueue(runs: Sequence[RunDirectory], options: LaunchOptions, device: str | None = None) -> None:
+    """Queue existing runs, on another device if one is given."""
+    if not runs:
+        return
+    runs_dir = runs[0].runs_dir
+    entries = [_make_entry(run.id, device or run.read_config().device, options) for run in runs]
+    update_queue(runs_dir, lambda queue: _add(queue, entries, runs_dir, front=options.front))
+    ensure_supervisor(runs_dir)
 
 
-def refuse_absent(requests: Iterable[str]) -> None:
-    """Devices that are not here: whoever asks for one hears it at once, and not from a run that has failed."""
+def _make_entry(run_id: str, device: str, options: LaunchOptions) -> QueueEntry:
+    return QueueEntry(
+        id=run_id,
+        device=device,
+        working_directory=str(options.working_directory.absolute()),
+        data_dir=str(options.data_dir.absolute()),
+        priority=options.priority,
+        retries=options.retries,
+        share_device=options.share_device,
+        paused=options.paused,
+        on_alarm=options.on_alarm,
+        added_at=time.time(),
+    )
+
+
+def _add(queue: Queue, entries: Sequence[QueueEntry], runs_dir: Path, *, front: bool) -> Queue:
+    """Append entries, in place of abandoned ones of the same runs."""
+    queued = [entry.id for entry in entries if entry.id in queue]
+    kept = queue.without([run_id for run_id in queued if _is_abandoned(RunDirectory(runs_dir, run_id), queue[run_id])])
+    added = [entry for entry in entries if entry.id not in kept]
+    queue = kept.with_entries([*kept.entries, *added])
+    return _with_moved(queue, [entry.id for entry in added], 0) if front else queue
+
+
+def check_devices_exist(requests: Iterable[str]) -> None:
+    """Raise InputError for a requested device that does not exist, before any run fails because of it."""
     devices = list_devices(seconds=0)
-    if devices[-1].trouble:
-        return  # a driver that fails for a moment may know it again when the run's turn comes
+    if devices[-1].problem:
+        return  # the driver may have recovered when the run starts
     for request in requests:
-        candidates(request, devices)
+        match_devices(request, devices)
 
 
-def cores_for(runs_dir: Path, device: str) -> int | None:
-    """The cores of one slot, for a run that will compute on the CPU; None is all of them."""
-    slots = read_queue(runs_dir).slots_of("cpu")
-    if slots == 1 or candidates(device, list_devices(seconds=0))[0].key != "cpu":
+def cores_per_slot(runs_dir: Path, device: str) -> int | None:
+    """Return the cores of one slot for a run on the CPU; None for all cores."""
+    slots = read_queue(runs_dir).slots_for("cpu")
+    if slots == 1 or match_devices(device, list_devices(seconds=0))[0].key != "cpu":
         return None
     return max(1, len(os.sched_getaffinity(0)) // slots)
 
 
-def resume(runs: Sequence[RunDirectory], wishes: Wishes, device: str | None = None) -> None:
-    """Stopped, failed, lost and cancelled runs again, from their last checkpoint."""
+def resume(runs: Sequence[RunDirectory], options: LaunchOptions, device: str | None = None) -> None:
+    """Queue stopped, failed, lost and cancelled runs again; each continues from its last checkpoint."""
     if not runs:
         return
     if device is not None:
-        refuse_absent([device])
+        check_devices_exist([device])
     queue = read_queue(runs[0].runs_dir)
     for run in runs:
-        if run.id in queue and not _abandoned(run, queue[run.id]):
-            raise InputError(f"run {run.id}: is {'queued' if queue[run.id].waits else 'running'} already")
-        if holder := holder_of(run):
-            raise InputError(f"run {run.id}: is running already, process {holder.pid} on {holder.host}")
-        if (word := last_word(run.journal)) and word["event"] == "finished":
-            raise InputError(f"run {run.id}: is finished: `clarinet clone {run.id}` makes another one like it")
-    enqueue(runs, wishes, device)
+        if run.id in queue and not _is_abandoned(run, queue[run.id]):
+            raise InputError(f"run {run.id}: is already {'queued' if queue[run.id].is_waiting else 'running'}")
+        if worker := find_worker(run):
+            raise InputError(f"run {run.id}: is already running as process {worker.pid} on {worker.host}")
+        if (event := read_last_event(run.journal)) and event["event"] == RunState.FINISHED:
+            raise InputError(
+                f"run {run.id}: has finished: `clarinet clone {run.id}` starts a new run with its settings"
+            )
+    enqueue(runs, options, device)
 
 
-def _abandoned(run: RunDirectory, entry: Entry) -> bool:
-    """Whether its worker was killed and the supervisor with it, so that nobody has taken it out of the queue."""
-    return not entry.waits and holder_of(run) is None and supervisor(run.runs_dir) is None
-
-
-def _enqueue(runs_dir: Path, asked: Sequence[tuple[str, str]], wishes: Wishes) -> None:
-    entries = [
-        Entry(
-            id=run_id,
-            device=device,
-            folder=str(wishes.folder.absolute()),
-            data_dir=str(wishes.data_dir.absolute()),
-            priority=wishes.priority,
-            retries=wishes.retries,
-            shares=wishes.shares,
-            paused=wishes.paused,
-            on_alarm=wishes.on_alarm,
-            added=time.time(),
-        )
-        for run_id, device in asked
-    ]
-
-    def add(queue: Queue) -> Queue:
-        old = [entry.id for entry in entries if entry.id in queue]
-        kept = queue.without([one for one in old if _abandoned(RunDirectory(runs_dir, one), queue[one])])
-        return queue.with_entries([*kept.entries, *(entry for entry in entries if entry.id not in kept)])
-
-    change_queue(runs_dir, add)
-    ensure_supervisor(runs_dir)
+def _is_abandoned(run: RunDirectory, entry: QueueEntry) -> bool:
+    """Return whether worker and supervisor were both killed, so that the entry was not removed."""
+    return not entry.is_waiting and find_worker(run) is None and find_supervisor(run.runs_dir) is None
 
 
 def pause(runs_dir: Path, ids: Collection[str], paused: bool) -> None:
-    """Hold waiting runs back, or let them go; with no ids the whole queue."""
+    """Pause or continue waiting runs; without ids, the whole queue."""
 
     def edit(queue: Queue) -> Queue:
         if not ids:
-            return queue.paused_as(paused)
-        _refuse_unless_waiting(queue, ids)
-        return queue.change(ids, paused=paused)
+            return queue.with_paused(paused)
+        _check_waiting(queue, ids)
+        return queue.with_changes(ids, paused=paused)
 
-    queue = change_queue(runs_dir, edit)
+    queue = update_queue(runs_dir, edit)
     if not paused and queue.entries:
         ensure_supervisor(runs_dir)
 
 
-def move(runs_dir: Path, ids: Sequence[str], place: int) -> None:
-    """Waiting runs to `place`, counted from 0 in the order of starting; they get the priority of whom they displace."""
+def move(runs_dir: Path, ids: Sequence[str], index: int) -> None:
+    """Move waiting runs to `index` in the starting order, with the priority of the run that was there."""
 
     def edit(queue: Queue) -> Queue:
-        _refuse_unless_waiting(queue, ids)
-        rest = [entry for entry in queue.waiting if entry.id not in ids]
-        at = max(0, min(place, len(rest)))
-        neighbour = rest[at] if at < len(rest) else rest[-1] if rest else queue[ids[0]]
-        moved = [queue.change(ids, priority=neighbour.priority)[one] for one in ids]
-        return queue.with_entries([*queue.started, *rest[:at], *moved, *rest[at:]])
+        _check_waiting(queue, ids)
+        return _with_moved(queue, ids, index)
 
-    change_queue(runs_dir, edit)
+    update_queue(runs_dir, edit)
+
+
+def _with_moved(queue: Queue, ids: Sequence[str], index: int) -> Queue:
+    if not ids:
+        return queue
+    others = [entry for entry in queue.waiting if entry.id not in ids]
+    index = max(0, min(index, len(others)))
+    neighbour = others[min(index, len(others) - 1)] if others else queue[ids[0]]
+    queue = queue.with_changes(ids, priority=neighbour.priority)
+    return queue.with_entries([*queue.started, *others[:index], *(queue[run_id] for run_id in ids), *others[index:]])
 
 
 def cancel(runs_dir: Path, ids: Collection[str]) -> None:
-    """Waiting runs leave the queue; what they recorded before stays."""
+    """Remove waiting runs from the queue; their directories stay."""
 
     def edit(queue: Queue) -> Queue:
-        _refuse_unless_waiting(queue, ids)
+        _check_waiting(queue, ids)
         return queue.without(ids)
 
-    change_queue(runs_dir, edit)
+    update_queue(runs_dir, edit)
 
 
-def set_slots(runs_dir: Path, wanted: Mapping[str, int]) -> None:
-    """How many runs at once, by the devices' keys, or "cpu" and "gpu" for all of a kind."""
-    for device, count in wanted.items():
-        if not 1 <= count <= MOST_SLOTS:
-            raise InputError(f"slots: {device}: expected 1 to {MOST_SLOTS}, got {count}")
-    change_queue(runs_dir, lambda queue: queue.with_slots({**queue.slots, **wanted}))
+def set_slots(runs_dir: Path, slots: Mapping[str, int]) -> None:
+    """Set the number of runs at once, by device key, or by "cpu" and "gpu" for all of a kind."""
+    for device, count in slots.items():
+        if not 1 <= count <= MAX_SLOTS:
+            raise InputError(f"slots: {device}: expected 1 to {MAX_SLOTS}, got {count}")
+    update_queue(runs_dir, lambda queue: queue.with_slots({**queue.slots, **slots}))
     ensure_supervisor_if_needed(runs_dir)
 
 
 def ensure_supervisor_if_needed(runs_dir: Path) -> None:
-    """For those who open the queue: what waits is started even if the supervisor was killed.
+    """Start a supervisor if the queue has work and the last one was killed.
 
-    Not the queue of another machine, seen on a network mount or in a copy: looking must not start its runs here.
+    Not for the queue of another machine, on a network mount or in a copy: showing it must not start its runs here.
     """
     queue = read_queue(runs_dir)
-    if (queue.started or (queue.waiting and not queue.paused)) and not fed_elsewhere(runs_dir):
+    if (queue.started or (queue.waiting and not queue.paused)) and not other_supervisor_host(runs_dir):
         ensure_supervisor(runs_dir)
 
 
-def refuse_unless_active(runs: Sequence[RunDirectory]) -> None:
-    """For those who stop several: none of them if one neither runs nor waits."""
+def check_active(runs: Sequence[RunDirectory]) -> None:
+    """Raise InputError if one of the runs is neither running nor queued, so that all are stopped or none."""
     for run in runs:
-        if holder_of(run) is None and run.id not in read_queue(run.runs_dir):
+        if find_worker(run) is None and run.id not in read_queue(run.runs_dir):
             raise InputError(f"run {run.id}: is not running")
 
 
-def stop(run: RunDirectory, grace: float = GRACE) -> str:
-    """Ask a run to save and end; what was done, in words. One that waits in the queue just leaves it."""
-    done = ""
+def stop(run: RunDirectory, timeout: float = STOP_TIMEOUT) -> StopResult:
+    """Ask a run to save and end; remove it from the queue if it is waiting."""
+    result: StopResult | None = None
 
     def edit(queue: Queue) -> Queue:
-        nonlocal done
+        nonlocal result
         if run.id not in queue:
             return queue
-        if queue[run.id].waits:
-            done = "has left the queue"
+        if queue[run.id].is_waiting:
+            result = StopResult.DEQUEUED
             return queue.without([run.id])
-        done = "was asked to stop"
-        return queue.change([run.id], stop_within=grace)
+        result = StopResult.REQUESTED
+        return queue.with_changes([run.id], stop_timeout=timeout)
 
-    change_queue(run.runs_dir, edit)
-    if done == "was asked to stop":
+    update_queue(run.runs_dir, edit)
+    if result is StopResult.REQUESTED:
         ensure_supervisor(run.runs_dir)
-    return done or _stop_other(run)
+    return result or _stop_unqueued(run)
 
 
-def _stop_other(run: RunDirectory) -> str:
-    """A run that the queue has not started, such as one of a batch job."""
-    holder = holder_of(run)
-    if holder is None:
+def _stop_unqueued(run: RunDirectory) -> StopResult:
+    """Stop a run that the supervisor did not start, such as one of a batch job."""
+    worker = find_worker(run)
+    if worker is None:
         raise InputError(f"run {run.id}: is not running")
-    if alive(holder) is None:
-        raise InputError(f"run {run.id}: runs on {holder.host} as process {holder.pid}: stop it there")
-    ask_to_stop(holder)
-    return "was asked to stop"
+    if is_alive(worker) is None:
+        raise InputError(f"run {run.id}: is running on {worker.host} as process {worker.pid}: stop it there")
+    request_stop(worker)
+    return StopResult.REQUESTED
 
 
 def wait_until_stopped(
     run: RunDirectory,
-    grace: float,
+    timeout: float,
     *,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool:
-    """Until no worker holds the run; one that the queue has not started is killed here. Whether it saved itself."""
-    limit = clock() + grace
-    while (holder := holder_of(run)) or _is_started(run):
-        if holder and not _is_started(run):
-            if clock() > limit:
-                send_signal(holder, signal.SIGKILL)
+    """Wait until the run has no worker; return whether it saved itself.
+
+    The supervisor kills the workers that it started; any other one is killed here after the timeout.
+    """
+    deadline = clock() + timeout
+    while (worker := find_worker(run)) or _is_started(run):
+        if worker and not _is_started(run):
+            if clock() > deadline:
+                send_signal(worker, signal.SIGKILL)
             else:
-                ask_to_stop(holder)  # one that had just begun was not listening yet
+                request_stop(worker)  # again: a worker that has just started does not handle the signal yet
         sleep(0.1)
-    word = last_word(run.journal)  # an iteration is none
-    return size_of(run.journal) == 0 if word is None else word["event"] in ("stopped", "finished")
+    event = read_last_event(run.journal)
+    if event is None:
+        return file_size(run.journal) == 0
+    return event["event"] in (RunState.STOPPED, RunState.FINISHED)
 
 
 def _is_started(run: RunDirectory) -> bool:
     queue = read_queue(run.runs_dir)
-    return run.id in queue and not queue[run.id].waits
+    return run.id in queue and not queue[run.id].is_waiting
 
 
-def _refuse_unless_waiting(queue: Queue, ids: Collection[str]) -> None:
-    for one in ids:
-        if one not in queue:
-            raise InputError(f"run {one}: is not in the queue")
-        if not queue[one].waits:
-            raise InputError(f"run {one}: has started already: `clarinet stop {one}` ends it")
+def _check_waiting(queue: Queue, ids: Collection[str]) -> None:
+    for run_id in ids:
+        if run_id not in queue:
+            raise InputError(f"run {run_id}: is not in the queue")
+        if not queue[run_id].is_waiting:
+            raise InputError(f"run {run_id}: has already started: `clarinet stop {run_id}` stops it")

@@ -1,44 +1,33 @@
-"""Whether a worker or a supervisor is there, and a supervisor where there is none."""
+"""Find the supervisor of a runs directory, or start one."""
 
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-from clarinet_tui.runs.atomic_files import modified, open_append
-from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.lock import is_held, read_holder
-from clarinet_tui.runs.process import SILENT_AFTER, Holder, alive, myself
+from clarinet_tui.runs.atomic_files import open_append
+from clarinet_tui.runs.lock import is_locked, read_lock_owner
+from clarinet_tui.runs.process import LockOwner, current_process, is_alive
 
 SUPERVISOR_LOCK, SUPERVISOR_LOG = "supervisor.lock", "supervisor.log"
 
 
-def holder_of(run: RunDirectory) -> Holder | None:
-    """The live worker of a run. One on another machine is gone when its lock is free and it has long been silent."""
-    holder = read_holder(run.lock)
-    if holder is None or (lives := alive(holder)) is False:
-        return None
-    silent = time.time() - modified(run.journal) > SILENT_AFTER
-    return holder if lives or not silent or is_held(run.lock) else None
+def find_supervisor(runs_dir: Path) -> LockOwner | None:
+    """Return the running supervisor, without touching its lock."""
+    owner = read_lock_owner(Path(runs_dir) / SUPERVISOR_LOCK)
+    return owner if owner is not None and is_alive(owner) is not False else None
 
 
-def supervisor(runs_dir: Path) -> Holder | None:
-    """Who feeds the queue now, for those who only look."""
-    holder = read_holder(Path(runs_dir) / SUPERVISOR_LOCK)
-    return holder if holder is not None and alive(holder) is not False else None
-
-
-def fed_elsewhere(runs_dir: Path) -> str:
-    """The machine whose supervisor was the last one, if that is not this one; else nothing."""
-    last, here = read_holder(Path(runs_dir) / SUPERVISOR_LOCK), myself()
+def other_supervisor_host(runs_dir: Path) -> str:
+    """Return the host of the last supervisor if that is another machine, else an empty string."""
+    last, here = read_lock_owner(Path(runs_dir) / SUPERVISOR_LOCK), current_process()
     return last.host if last and (last.host, last.machine) != (here.host, here.machine) else ""
 
 
 def ensure_supervisor(runs_dir: Path) -> None:
-    """Start one unless the lock is held. Of two that are started at once, the second goes away by itself."""
+    """Start a supervisor unless the lock is held. Of two that start at once, the second one exits."""
     runs_dir = Path(runs_dir).absolute()
-    if is_held(runs_dir / SUPERVISOR_LOCK):
+    if is_locked(runs_dir / SUPERVISOR_LOCK):
         return
     log = open_append(runs_dir / SUPERVISOR_LOG, 0o600)
     try:

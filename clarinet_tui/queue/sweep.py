@@ -4,16 +4,17 @@ import itertools
 import json
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.config import RunConfig, merge, shown
+import tomli
+
+from core.config import RunConfig, format_value, merge_settings
 from core.errors import InputError
 from core.resolve import resolve
 
-MOST = 10_000
+MAX_RUNS = 10_000
 FLAGS = ("method", "task", "seed", "preset", "epochs", "device")
 """Settings with a flag of their own on the command line."""
 
@@ -43,19 +44,19 @@ class Grid:
         for seed, task, *values, method in itertools.product(self.seeds, self.tasks, *self.axes.values(), self.methods):
             point = dict(self.settings) | {"method": method, "task": task, "seed": seed}
             for name, value in zip(self.axes, values, strict=True):
-                point = merge(point, nested(name, value))
+                point = merge_settings(point, nest(name, value))
             yield point
 
 
-def expand(grid: Grid, cores: int | None = None) -> list[RunConfig]:
+def expand_grid(grid: Grid, cores: int | None = None) -> list[RunConfig]:
     """Every run of the grid, all checked before any of them exists."""
     for name, axis in (("methods", grid.methods), ("tasks", grid.tasks), ("seeds", grid.seeds), *grid.axes.items()):
         if not axis:
             raise InputError(f"{grid.place}: {name}: expected at least one")
         if len(set(map(repr, axis))) < len(axis):
             raise InputError(f"{grid.place}: {name}: a value is there twice")
-    if len(grid) > MOST:
-        raise InputError(f"{grid.place}: {len(grid)} runs are more than {MOST}: make several sweeps of it")
+    if len(grid) > MAX_RUNS:
+        raise InputError(f"{grid.place}: {len(grid)} runs are more than {MAX_RUNS}: make several sweeps of it")
     return [resolve(point, place=grid.place, cores=cores) for point in grid.points()]
 
 
@@ -65,15 +66,15 @@ def parse_seeds(text: str, place: str = "--seeds") -> list[int]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,10})(?:\.\.(\d{1,10}))?\s*", part, re.ASCII)
         if not match or (match[2] and int(match[2]) < int(match[1])):
-            raise InputError(f"{place}: expected seeds such as 1..5 or 1,2,7, got {shown(text)}")
+            raise InputError(f"{place}: expected seeds such as 1..5 or 1,2,7, got {format_value(text)}")
         first, last = int(match[1]), int(match[2] or match[1])
-        if last - first > MOST:
-            raise InputError(f"{place}: {shown(text)} are more than {MOST} seeds")
+        if last - first > MAX_RUNS:
+            raise InputError(f"{place}: {format_value(text)} are more than {MAX_RUNS} seeds")
         seeds.extend(range(first, last + 1))
     return seeds
 
 
-def read_grid(settings: Mapping[str, Any], place: str) -> Grid:
+def parse_grid(settings: Mapping[str, Any], place: str) -> Grid:
     """A sweep's TOML file: methods, tasks and seeds, `[grid]` with lists, and settings for every run beside them."""
     rest = dict(settings)
     methods, tasks = (_texts(rest, name, place) for name in ("methods", "tasks"))
@@ -81,10 +82,12 @@ def read_grid(settings: Mapping[str, Any], place: str) -> Grid:
     if isinstance(seeds, str):
         seeds = parse_seeds(seeds, f"{place}: seeds")
     if isinstance(seeds, int) or not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
-        raise InputError(f'{place}: seeds: expected a list of integers, or a text such as "1..5", got {shown(seeds)}')
+        raise InputError(
+            f'{place}: seeds: expected a list of integers, or a text such as "1..5", got {format_value(seeds)}'
+        )
     axes = rest.pop("grid", {})
     if not isinstance(axes, dict):
-        raise InputError(f"{place}: grid: expected a table of lists, got {shown(axes)}")
+        raise InputError(f"{place}: grid: expected a table of lists, got {format_value(axes)}")
     for name in ("method", "task", "seed"):
         if name in rest:
             raise InputError(f"{place}: {name}: a sweep has {name}s, a list")
@@ -96,7 +99,7 @@ def _texts(rest: dict[str, Any], name: str, place: str) -> list[str]:
     found = rest.pop(name, default)
     found = [found] if isinstance(found, str) else found
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise InputError(f"{place}: {name}: expected a list of texts, got {shown(found)}")
+        raise InputError(f"{place}: {name}: expected a list of texts, got {format_value(found)}")
     return found
 
 
@@ -107,10 +110,10 @@ def _axes(table: Mapping[str, Any], place: str, prefix: str = "") -> Iterator[tu
         elif isinstance(values, list):
             yield prefix + name, values
         else:
-            raise InputError(f"{place}: grid.{prefix}{name}: expected a list, got {shown(values)}")
+            raise InputError(f"{place}: grid.{prefix}{name}: expected a list, got {format_value(values)}")
 
 
-def nested(name: str, value: Any) -> dict[str, Any]:
+def nest(name: str, value: Any) -> dict[str, Any]:
     """`stage1.epochs` as a table in a table."""
     for part in reversed(name.split(".")):
         value = {part: value}
@@ -140,7 +143,7 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 
 def _words(settings: Mapping[str, Any]) -> Iterator[str]:
-    flat = dict(flattened(settings))
+    flat = dict(flatten(settings))
     for name in FLAGS:
         if name in flat:
             yield from (f"--{name}", str(flat.pop(name)))
@@ -148,10 +151,10 @@ def _words(settings: Mapping[str, Any]) -> Iterator[str]:
         yield from ("--set", f"{name}={_toml(value)}")
 
 
-def flattened(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            yield from flattened(value, f"{prefix}{name}.")
+            yield from flatten(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
@@ -165,9 +168,17 @@ def _toml(value: Any) -> str:
     return json.dumps(value) if _reads_as_toml(value) else value
 
 
+def parse_value(text: str) -> Any:
+    """Parse a value as TOML; text that is not TOML is a string."""
+    try:
+        return tomli.loads(f"value = {text}")["value"]
+    except tomli.TOMLDecodeError:
+        return text
+
+
 def _reads_as_toml(text: str) -> bool:
     try:
-        tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+        tomli.loads(f"value = {text}")
+    except tomli.TOMLDecodeError:
         return False
     return True

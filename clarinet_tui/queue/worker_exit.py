@@ -56,9 +56,7 @@ def record_failure(run: RunDirectory, message: str) -> None:
 
 
 def describe_exit(run: RunDirectory, exit_code: int | None) -> str:
-    cause = (
-        "" if exit_code is None else f" by signal {-exit_code}" if exit_code < 0 else f" with exit code {exit_code}"
-    )
+    cause = "" if exit_code is None else f" by signal {-exit_code}" if exit_code < 0 else f" with exit code {exit_code}"
     return f"the worker ended{cause} before it wrote to its journal{_last_log_line(run)}"
 
 

@@ -1,208 +1,214 @@
-"""What the app does to runs when it is asked to. Each act writes to disk and may wait: not for the UI thread."""
+"""What the app does to runs. Every action reads or writes files and may block: do not call it in the UI thread."""
 
 from __future__ import annotations
 
 import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue
-from clarinet_tui.runs.annotations import add_tag, checked_tag, remove_tag, set_note
-from clarinet_tui.runs.atomic_files import replace_file, told
+from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note, validate_tag
+from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.ui.action_result import Outcome
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.queue.sweep import Grid
-    from clarinet_tui.ui.board_gaps import Gap
-    from clarinet_tui.ui.launch_form import Form
+    from clarinet_tui.ui.missing_seeds import MissingSeeds
+    from clarinet_tui.ui.launch_form import LaunchForm
     from core.config import RunConfig
 
 
-HELD = "; the queue is paused: P in Devices continues it"
-USUAL = {"--runs-dir": ("CLARINET_RUNS", "runs"), "--data-dir": ("CLARINET_DATA", "data")}
-"""Options, the variables that stand for them, and what they are otherwise."""
+PAUSED_NOTE = "; the queue is paused: P in Devices resumes it"
+DIRECTORY_OPTIONS = {"--runs-dir": ("CLARINET_RUNS", "runs"), "--data-dir": ("CLARINET_DATA", "data")}
+"""Command line options, their environment variables, and their defaults."""
 
 
 @dataclass(frozen=True)
-class Acts:
-    """On the runs of one directory; new work reads its data from `data_dir`."""
+class ActionResult:
+    """The result of an action, for the user."""
+
+    message: str = ""
+    errors: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    """The runs for which it succeeded."""
+    text: str = ""
+    """What the action has produced: a command, a table, or the path of a file."""
+
+
+@dataclass(frozen=True)
+class RunActions:
+    """Actions on the runs of one directory; new runs read their data from `data_dir`."""
 
     runs_dir: Path
     data_dir: Path
     database: Path | None = None
 
-    def stop(self, ids: Iterable[str]) -> Outcome:
-        """Each saves itself and can be resumed; one that waits leaves the queue."""
-        told = {}
+    def stop(self, ids: Iterable[str]) -> ActionResult:
+        """Stop runs, which save a checkpoint first; a waiting run leaves the queue."""
+        results = {}
 
         def one(run: RunDirectory) -> None:
-            told[run.id] = requests.stop(run)
+            results[run.id] = requests.stop(run)
 
-        done = self._each(ids, one)
+        done = self._for_each(ids, one)
         if len(done.runs) == 1:
-            return _said(done, f"{done.runs[0]} {told[done.runs[0]]}; r goes on with it")
-        return _said(done, f"{len(done.runs)} runs were asked to stop; r goes on with them")
+            dequeued = results[done.runs[0]] is requests.StopResult.DEQUEUED
+            text = "has left the queue" if dequeued else "was asked to stop"
+            return _with_message(done, f"{done.runs[0]} {text}; r resumes it")
+        return _with_message(done, f"{len(done.runs)} runs were asked to stop; r resumes them")
 
-    def resume(self, ids: Iterable[str]) -> Outcome:
-        done = self._each(ids, lambda run: requests.resume([run], self._wishes()))
-        return _said(done, f"{_counted(done.runs)} in the queue again")
+    def resume(self, ids: Iterable[str]) -> ActionResult:
+        done = self._for_each(ids, lambda run: requests.resume([run], self._options()))
+        return _with_message(done, f"{_runs_are(done.runs)} queued again")
 
-    def remove(self, ids: Iterable[str]) -> Outcome:
-        """Into the trash, from where `restore` takes them back."""
+    def delete(self, ids: Iterable[str]) -> ActionResult:
+        """Move runs to the trash, from which `restore` returns them."""
         from clarinet_tui.history import trash
 
-        done = self._each(ids, lambda run: trash.remove(run, self.database))
-        return _said(done, f"{_counted(done.runs)} removed; u takes {'it' if len(done.runs) == 1 else 'them'} back")
+        done = self._for_each(ids, lambda run: trash.remove_run(run, self.database))
+        return _with_message(
+            done, f"{_runs_are(done.runs)} deleted; u restores {'it' if len(done.runs) == 1 else 'them'}"
+        )
 
-    def restore(self, ids: Iterable[str]) -> Outcome:
+    def restore(self, ids: Iterable[str]) -> ActionResult:
         from clarinet_tui.history import trash
 
-        done = self._each(ids, lambda run: trash.restore(self.runs_dir, run.id, self.database))
-        return _said(done, f"{_counted(done.runs)} back")
+        done = self._for_each(ids, lambda run: trash.restore_run(self.runs_dir, run.id, self.database))
+        return _with_message(done, f"{_runs_are(done.runs)} restored")
 
-    def tag(self, ids: Iterable[str], words: str) -> Outcome:
-        """`icml -old` gives one tag and takes another away."""
-        wanted = [(word.removeprefix("-"), not word.startswith("-")) for word in words.split()]
-        for name, _ in wanted:
-            checked_tag(name)
+    def tag(self, ids: Iterable[str], words: str) -> ActionResult:
+        """Add and remove tags: `icml -old` adds one and removes another."""
+        changes = [(word.removeprefix("-"), not word.startswith("-")) for word in words.split()]
+        for name, _ in changes:
+            validate_tag(name)
 
         def one(run: RunDirectory) -> None:
-            for name, add in wanted:
-                (add_tag if add else remove_tag)(run, name)
+            for name, is_added in changes:
+                (add_tag if is_added else remove_tag)(run, name)
 
-        done = self._each(ids, one)
-        return _said(done, f"{_counted(done.runs)} tagged {words.strip()}")
+        done = self._for_each(ids, one)
+        return _with_message(done, f"{_runs_are(done.runs)} tagged {words.strip()}")
 
-    def note(self, ids: Iterable[str], text: str) -> Outcome:
-        done = self._each(ids, lambda run: set_note(run, text))
-        return _said(done, f"{_counted(done.runs)} noted" if text else f"{_counted(done.runs)} without a note")
+    def note(self, ids: Iterable[str], text: str) -> ActionResult:
+        done = self._for_each(ids, lambda run: set_note(run, text))
+        subject = f"Note of {done.runs[0]}" if len(done.runs) == 1 else f"Notes of {len(done.runs)} runs"
+        return _with_message(done, f"{subject} {'saved' if text else 'removed'}")
 
-    def command(self, run: str) -> Outcome:
-        """The line that makes this run again."""
+    def make_command(self, run: str) -> ActionResult:
+        """Return the command line that starts this run again."""
         from clarinet_tui.queue.sweep import run_command
-        from core.resolve import settings_of
+        from core.resolve import minimal_settings
 
-        command = run_command(settings_of(RunDirectory(self.runs_dir, run).read_config()))
-        return Outcome(text=self.addressed(command), runs=(run,))
+        command = run_command(minimal_settings(RunDirectory(self.runs_dir, run).read_config()))
+        return ActionResult(text=self.add_directories(command), runs=(run,))
 
-    def addressed(self, command: str, *, data: bool = True) -> str:
-        """The command with the directories that another shell would not guess; some commands need no data."""
-        here = {"--runs-dir": self.runs_dir} | ({"--data-dir": self.data_dir} if data else {})
-        usual = {flag: os.environ.get(variable) or path for flag, (variable, path) in USUAL.items()}
-        words = [word for flag, path in here.items() if str(path) != usual[flag] for word in (flag, str(path))]
-        return f"{command} {shlex.join(words)}" if words else command
+    def add_directories(self, command: str, *, data: bool = True) -> str:
+        """Append the directory options that differ from their defaults; `data` is off for commands without data."""
+        paths = {"--runs-dir": self.runs_dir} | ({"--data-dir": self.data_dir} if data else {})
+        defaults = {flag: os.environ.get(variable) or path for flag, (variable, path) in DIRECTORY_OPTIONS.items()}
+        options = [text for flag, path in paths.items() if str(path) != defaults[flag] for text in (flag, str(path))]
+        return f"{command} {shlex.join(options)}" if options else command
 
-    def form(self, run: str) -> Form:
-        """The launch form that makes this run again."""
-        from clarinet_tui.ui.launch_form import form_of
+    def make_form(self, run: str) -> LaunchForm:
+        """Return the launch form that starts this run again."""
+        from clarinet_tui.ui.launch_form import make_form
 
-        return form_of(RunDirectory(self.runs_dir, run).read_config())
+        return make_form(RunDirectory(self.runs_dir, run).read_config())
 
-    def submit(self, grid: Grid, *, paused: bool) -> Outcome:
+    def submit(self, grid: Grid, *, paused: bool) -> ActionResult:
         """Every run of the grid into the queue: paused at its end, or at its front."""
-        from clarinet_tui.queue.sweep import expand
+        from clarinet_tui.queue.sweep import expand_grid
 
-        configs = expand(grid, requests.cores_for(self.runs_dir, str(grid.settings.get("device", "auto"))))
-        queue = read_queue(self.runs_dir)
-        made = requests.submit(self.runs_dir, configs, self._wishes(paused))
+        configs = expand_grid(grid, requests.cores_per_slot(self.runs_dir, str(grid.settings.get("device", "auto"))))
+        made = requests.submit(self.runs_dir, configs, replace(self._options(paused), front=not paused))
         ids = tuple(run.id for run in made)
-        if queue.waiting and not paused:
-            _to_the_front(self.runs_dir, ids)
-        state = ", paused" if paused else HELD if queue.paused else ""
-        return Outcome(f"{_counted(ids)} queued{state}", runs=ids)
+        state = ", paused" if paused else PAUSED_NOTE if read_queue(self.runs_dir).paused else ""
+        return ActionResult(f"{_runs_are(ids)} queued{state}", runs=ids)
 
-    def fill(self, gaps: Sequence[Gap]) -> Outcome:
-        """Missing seeds of the board to the end of the queue; every cell gets its first before any gets its second."""
-        configs = [config for gap in gaps for config in self._filling(gap)]
-        made = requests.submit(self.runs_dir, sorted(configs, key=lambda config: config.seed), self._wishes())
+    def queue_missing_seeds(self, cells: Sequence[MissingSeeds]) -> ActionResult:
+        """Queue missing seeds of the board: the first seed of every cell comes before any second one."""
+        configs = [config for cell in cells for config in self._make_configs(cell)]
+        made = requests.submit(self.runs_dir, sorted(configs, key=lambda config: config.seed), self._options())
         ids = tuple(run.id for run in made)
-        held = HELD if read_queue(self.runs_dir).paused else ""
-        return Outcome(f"{_counted(ids)} queued{held}", runs=ids)
+        note = PAUSED_NOTE if read_queue(self.runs_dir).paused else ""
+        return ActionResult(f"{_runs_are(ids)} queued{note}", runs=ids)
 
-    def _filling(self, gap: Gap) -> list[RunConfig]:
-        """As the runs that are there, so that they may stand in one mean; their devices and names do not matter."""
-        from clarinet_tui.queue.sweep import Grid, expand
-        from core.config import PROTOCOL_EXEMPT
-        from core.resolve import settings_of
+    def _make_configs(self, cell: MissingSeeds) -> list[RunConfig]:
+        """Return configs with the settings of the cell's existing runs, so that all count in one mean."""
+        from clarinet_tui.queue.sweep import Grid, expand_grid
+        from core.config import Tag, settings_tagged
+        from core.resolve import minimal_settings
 
-        settings: dict[str, Any] = {"preset": gap.preset}
-        if gap.model:
-            like = settings_of(RunDirectory(self.runs_dir, gap.model).read_config())
-            own = {"method", "task", "seed", *PROTOCOL_EXEMPT}
-            settings = {name: value for name, value in like.items() if name not in own}
-        grid = Grid([gap.method], [gap.task], gap.seeds, settings, place="board")
-        return expand(grid, requests.cores_for(self.runs_dir, "auto"))
+        settings: dict[str, Any] = {"preset": cell.preset}
+        if cell.model:
+            model = minimal_settings(RunDirectory(self.runs_dir, cell.model).read_config())
+            own = settings_tagged(Tag.IDENTITY, Tag.NO_EFFECT) - {"preset"}
+            settings = {name: value for name, value in model.items() if name not in own}
+        grid = Grid([cell.method], [cell.task], cell.seeds, settings, place="board")
+        return expand_grid(grid, requests.cores_per_slot(self.runs_dir, "auto"))
 
-    def write(self, path: Path, make: Callable[[], str], *, replace: bool = False) -> Outcome:
-        """A new file; one that is there stays as it is unless it may be replaced: then `text` is empty."""
+    def write_file(self, path: Path, make: Callable[[], str], *, replace: bool = False) -> ActionResult:
+        """Write a file; an existing file is kept unless `replace` is set, and then `text` is empty."""
         if path.exists() and not replace:
-            return Outcome()
-        with told(path.parent):
+            return ActionResult()
+        with as_input_error(path.parent):
             replace_file(path, make().encode())
-        return Outcome(f"Written: {path}", text=str(path))
+        return ActionResult(f"Written: {path}", text=str(path))
 
-    def shift(self, run: str, step: int) -> Outcome:
-        """A waiting run sooner or later; counted from where it is when this is done."""
+    def move(self, run: str, step: int) -> ActionResult:
+        """Move a waiting run by `step` places from its current position."""
         waiting = [entry.id for entry in read_queue(self.runs_dir).waiting]
         if run in waiting:
             requests.move(self.runs_dir, [run], waiting.index(run) + step)
-        return Outcome(runs=(run,))
+        return ActionResult(runs=(run,))
 
-    def pause(self, run: str) -> Outcome:
-        """Hold a waiting run back, or let it go."""
+    def toggle_pause(self, run: str) -> ActionResult:
+        """Pause a waiting run, or let it start again."""
         queue = read_queue(self.runs_dir)
         paused = run in queue and not queue[run].paused
         requests.pause(self.runs_dir, [run], paused)
-        return Outcome(f"{run} {'is held back; p lets it go' if paused else 'may start'}", runs=(run,))
+        return ActionResult(f"{run} {'is paused; p releases it' if paused else 'may start'}", runs=(run,))
 
-    def pause_all(self) -> Outcome:
+    def toggle_queue_pause(self) -> ActionResult:
         paused = not read_queue(self.runs_dir).paused
         requests.pause(self.runs_dir, [], paused)
-        return Outcome("The queue is paused: what runs goes on, P continues" if paused else "The queue goes on")
+        return ActionResult(
+            "The queue is paused; running runs continue, P resumes it" if paused else "The queue is resumed"
+        )
 
-    def cancel(self, run: str) -> Outcome:
+    def cancel(self, run: str) -> ActionResult:
         requests.cancel(self.runs_dir, [run])
-        return Outcome(f"{run} has left the queue; r in History puts it back", runs=(run,))
+        return ActionResult(f"{run} was removed from the queue; r in History queues it again", runs=(run,))
 
-    def slots(self, device: str, step: int) -> Outcome:
-        """So many more runs, or fewer, at once on a device."""
-        count = read_queue(self.runs_dir).slots_of(device) + step
+    def change_slots(self, device: str, step: int) -> ActionResult:
+        """Change the number of runs that a device may run at once."""
+        count = read_queue(self.runs_dir).slots_for(device) + step
         requests.set_slots(self.runs_dir, {device: count})
-        return Outcome()
+        return ActionResult()
 
-    def _wishes(self, paused: bool = False) -> requests.Wishes:
-        return requests.Wishes(self.data_dir, Path.cwd(), paused=paused)
+    def _options(self, paused: bool = False) -> requests.LaunchOptions:
+        return requests.LaunchOptions(self.data_dir, Path.cwd(), paused=paused)
 
-    def _each(self, ids: Iterable[str], act: Callable[[RunDirectory], object]) -> Outcome:
-        """One after the other: what cannot be done to one is done to the others all the same."""
-        done, problems = [], []
+    def _for_each(self, ids: Iterable[str], act: Callable[[RunDirectory], object]) -> ActionResult:
+        """Apply an action to each run; an error in one run does not affect the others."""
+        done, errors = [], []
         for run in ids:
             try:
                 act(RunDirectory(self.runs_dir, run))
                 done.append(run)
             except InputError as error:
-                problems.append(str(error))
-        return Outcome(problems=tuple(problems), runs=tuple(done))
+                errors.append(str(error))
+        return ActionResult(errors=tuple(errors), runs=tuple(done))
 
 
-def _to_the_front(runs_dir: Path, ids: Sequence[str]) -> None:
-    """Those that have not started meanwhile."""
-    waiting = {entry.id for entry in read_queue(runs_dir).waiting}
-    rest = [run for run in ids if run in waiting]
-    with suppress(InputError):  # one has started just now, and is before all others anyway
-        requests.move(runs_dir, rest, 0)
+def _with_message(done: ActionResult, message: str) -> ActionResult:
+    return ActionResult(message if done.runs else "", done.errors, done.runs)
 
 
-def _said(done: Outcome, sentence: str) -> Outcome:
-    return Outcome(sentence if done.runs else "", done.problems, done.runs)
-
-
-def _counted(ids: Sequence[str]) -> str:
+def _runs_are(ids: Sequence[str]) -> str:
     return f"{ids[0]} is" if len(ids) == 1 else f"{len(ids)} runs are"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clarinet_tui.queue.sweep import MOST, Grid, expand, parse_seeds, read_grid, run_command, sweep_command
+from clarinet_tui.queue.sweep import MAX_RUNS, Grid, expand_grid, parse_grid, parse_seeds, run_command, sweep_command
 from core.errors import InputError
-from core.resolve import resolve, settings_of
+from core.resolve import minimal_settings, resolve
 
 GRID = Grid(
     ["clarinet", "gac+dann"],
@@ -21,7 +21,7 @@ GRID = Grid(
 
 
 def test_every_combination_once_and_the_first_seed_of_all_before_the_second_of_any() -> None:
-    configs = expand(GRID)
+    configs = expand_grid(GRID)
     assert len(configs) == len(GRID) == 16
     assert len({repr(config) for config in configs}) == 16
     assert [config.seed for config in configs] == [1] * 8 + [2] * 8
@@ -32,7 +32,7 @@ def test_every_combination_once_and_the_first_seed_of_all_before_the_second_of_a
 
 
 def test_settings_with_a_dot_go_into_their_table() -> None:
-    configs = expand(Grid(["gac"], ["M->U"], [1], {}, {"stage1.epochs": [3, 5]}))
+    configs = expand_grid(Grid(["gac"], ["M->U"], [1], {}, {"stage1.epochs": [3, 5]}))
     assert [config.stage1.epochs for config in configs] == [3, 5]
 
 
@@ -50,11 +50,11 @@ def test_wrong_seeds_are_one_sentence(text: str) -> None:
 
 
 def test_a_file_has_methods_tasks_seeds_a_grid_and_settings_for_all() -> None:
-    grid = read_grid(
+    grid = parse_grid(
         {"methods": "gac", "tasks": ["M->U"], "seeds": "1..2", "epochs": 4, "grid": {"stage1": {"rate": [1e-3, 1e-4]}}},
         "sweep.toml",
     )
-    configs = expand(grid)
+    configs = expand_grid(grid)
     assert [(config.method, config.seed, config.stage1.rate) for config in configs] == [
         ("gac", 1, 1e-3),
         ("gac", 1, 1e-4),
@@ -77,13 +77,13 @@ def test_a_file_has_methods_tasks_seeds_a_grid_and_settings_for_all() -> None:
         ({"tasks": ["M->U"], "grid": {"epochs": [1, "ten"]}}, 'epochs: expected an integer ≥ 1, got "ten"'),
         ({"tasks": ["M->U"], "grid": {"epochs": []}}, "epochs: expected at least one"),
         ({"tasks": ["M->U"], "seeds": [1, 1]}, "seeds: a value is there twice"),
-        ({"tasks": ["M->U"], "seeds": "0..5000", "grid": {"epochs": [1, 2, 3]}}, f"more than {MOST}"),
+        ({"tasks": ["M->U"], "seeds": "0..5000", "grid": {"epochs": [1, 2, 3]}}, f"more than {MAX_RUNS}"),
         ({"tasks": ["M->X"]}, '"X" is neither'),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named_with_its_place(table: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError) as caught:
-        expand(read_grid(table, "sweep.toml"))
+        expand_grid(parse_grid(table, "sweep.toml"))
     assert str(caught.value).startswith("sweep.toml: ")
     assert words in str(caught.value)
 
@@ -113,7 +113,7 @@ def test_the_lines_that_say_it_can_be_typed() -> None:
 )
 def test_what_has_to_be_said_of_a_run_makes_the_same_run(asked: dict[str, Any]) -> None:
     config = resolve(asked, task="M->U", cores=2)
-    assert resolve(settings_of(config), cores=2) == config
+    assert resolve(minimal_settings(config), cores=2) == config
 
 
 @pytest.mark.parametrize("name", ["1", "true", '"quoted"', "[bold]x[/]", "2026-01-31", "plain", "two words", "1 # one"])

@@ -15,7 +15,7 @@ from clarinet_tui.worker.recorder import Recorder
 from core.events import Checkpointed, Failed, Finished, Stopped
 from tests.support.events import evaluation, resumed, started, step
 
-BEGUN = "begun"
+STARTS_FILE = "begun"
 """One line for each worker that held the run: its pid and the GPUs that it saw."""
 
 
@@ -33,13 +33,13 @@ def main() -> int:
     if "dies" in wishes:
         return int(wishes["dies"])
     signal.signal(signal.SIGTERM, ask)
-    with run.hold():
-        with (run.path / BEGUN).open("a") as file:
+    with run.hold_lock():
+        with (run.path / STARTS_FILE).open("a") as file:
             file.write(f"{os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES')} {words[words.index('--device') + 1]}\n")
-        return speak(run, wishes, asked, "--resume" in words)
+        return write_journal(run, wishes, asked, "--resume" in words)
 
 
-def speak(run: RunDirectory, wishes: dict[str, str], asked: list[int], resume: bool) -> int:
+def write_journal(run: RunDirectory, wishes: dict[str, str], asked: list[int], resume: bool) -> int:
     recorder = Recorder(run, run.read_config(), print)
     try:
         at = int(run.checkpoint.read_text()) if resume else 0
@@ -50,11 +50,11 @@ def speak(run: RunDirectory, wishes: dict[str, str], asked: list[int], resume: b
             recorder.record(step(at))
             if at % 10 == 0:
                 recorder.record(evaluation(at, float(at)))
-                save(run, recorder, at)
+                save_checkpoint(run, recorder, at)
             time.sleep(float(wishes.get("pause", 0.01)))
         if asked:
             time.sleep(float(wishes.get("saves", 0)))
-            save(run, recorder, at)
+            save_checkpoint(run, recorder, at)
             recorder.record(Stopped(iteration=at))
             return 128 + asked[0]
         if wishes.get("end") == "failed":
@@ -66,7 +66,7 @@ def speak(run: RunDirectory, wishes: dict[str, str], asked: list[int], resume: b
         recorder.close()
 
 
-def save(run: RunDirectory, recorder: Recorder, at: int) -> None:
+def save_checkpoint(run: RunDirectory, recorder: Recorder, at: int) -> None:
     recorder.sync()
     beside = run.path / ".saving"
     beside.write_text(str(at))

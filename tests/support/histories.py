@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.history.database import NAME, Database
+from clarinet_tui.history.database import DATABASE_NAME, Database
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.process import LockOwner, current_process
@@ -23,13 +23,13 @@ def _empty() -> bytes:
     """A history without runs, made once: sqlite-utils takes its time."""
     with TemporaryDirectory() as folder:
         Database.open(Path(folder)).close()
-        return (Path(folder) / NAME).read_bytes()
+        return (Path(folder) / DATABASE_NAME).read_bytes()
 
 
-def history(runs_dir: Path) -> Database:
+def open_history(runs_dir: Path) -> Database:
     runs_dir.mkdir(parents=True, exist_ok=True)
-    if not (runs_dir / NAME).exists():
-        (runs_dir / NAME).write_bytes(_empty())
+    if not (runs_dir / DATABASE_NAME).exists():
+        (runs_dir / DATABASE_NAME).write_bytes(_empty())
     return Database.open(runs_dir)
 
 
@@ -44,7 +44,7 @@ def write_lock(run: RunDirectory, **changes: object) -> LockOwner:
     return owner
 
 
-def say(run: RunDirectory, events: Iterable[Event]) -> None:
+def write_events(run: RunDirectory, events: Iterable[Event]) -> None:
     """One sitting of a run."""
     with JournalWriter(run.journal, now=lambda: 1000.0) as writer:
         for event in events:
