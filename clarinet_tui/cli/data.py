@@ -1,133 +1,136 @@
-"""`clarinet data`: what data there is, and how more of it comes."""
+"""`clarinet data`: list, fetch, generate and verify data sets."""
 
-import json as json_
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clarinet_tui.cli.options import DataDir, Json
-from clarinet_tui.cli.places import DATA
-from clarinet_tui.text import counted
+from clarinet_tui.cli.options import DATA, DataDir, Json
+from clarinet_tui.cli.output import as_object, print_json
+from clarinet_tui.text import format_count
 
 if TYPE_CHECKING:
-    from core.data.catalogue import Entry
+    from core.data.catalogue import DomainEntry
 
-app = typer.Typer(
-    help="See, fetch, make and check the data that runs learn from.", no_args_is_help=True, rich_markup_mode=None
-)
-Tell = Callable[[str, int, int], None]
+app = typer.Typer(help="List, fetch, generate and verify data sets.", no_args_is_help=True, rich_markup_mode=None)
+Report = Callable[[str, int, int], None]
+"""Called with a file or task, the amount done and the total."""
 SIGNS = {"good": "✓", "doubtful": "?", "bad": "✗"}
 
 
 @app.command("list")
 def list_(json: Json = False, data_dir: DataDir = DATA) -> None:
-    """List the domains: which are there, in which form, and how to get the others.
+    """List the domains, and how to get missing ones.
 
     Example: clarinet data list
     """
-    from core.data.catalogue import catalogue
+    from core.data.catalogue import list_domains
 
-    entries = catalogue(data_dir)
+    entries = list_domains(data_dir)
     if json:
-        print(json_.dumps([asdict(entry) for entry in entries], indent=2))
-        return
-    _table(entries)
+        print_json([as_object(entry, is_present="there", origin="form") for entry in entries])
+    else:
+        _print_table(entries)
 
 
 @app.command()
 def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="mnist, usps or svhn.")], data_dir: DataDir = DATA
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="mnist, usps or svhn.")],
+    data_dir: DataDir = DATA,
 ) -> None:
-    """Download domains from where torchvision has them, and check every file.
+    """Download domains and check every file.
+
+    The files are those of torchvision.
 
     Example: clarinet data fetch mnist usps
     """
-    from core.data.download import fetch as fetch_domain
+    from core.data.download import fetch_domain
 
     for name in names:
-        with _progress(in_bytes=True) as tell:
-            brought = fetch_domain(name, data_dir, tell)
-        print(
-            f"{name}: {counted(len(brought), 'file')} downloaded to {data_dir / name}"
-            if brought
-            else f"{name}: already there"
-        )
+        with _progress(in_bytes=True) as report:
+            files = fetch_domain(name, data_dir, report)
+        downloaded = f"{format_count(len(files), 'file')} downloaded to {data_dir / name}"
+        print(f"{name}: {downloaded if files else 'already downloaded'}")
 
 
 @app.command()
 def make(
-    name: Annotated[str, typer.Argument(metavar="synth|mnistm", help="What to make.")],
-    train: Annotated[int, typer.Option(min=0, help="Training images; 0 is the usual number.")] = 0,
-    test: Annotated[int, typer.Option(min=0, help="Test images; 0 is the usual number.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same images.")] = 0,
+    name: Annotated[str, typer.Argument(metavar="synth|mnistm", help="Domain to generate.")],
+    train: Annotated[int, typer.Option(min=0, help="Training images; 0: the published number.")] = 0,
+    test: Annotated[int, typer.Option(min=0, help="Test images; 0: the published number.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the images.")] = 0,
     photos: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Photographs for mnistm; scikit-learn's two without it.")
+        Path | None, typer.Option(metavar="DIR", help="Photographs for mnistm; default: the two of scikit-learn.")
     ] = None,
     data_dir: DataDir = DATA,
 ) -> None:
-    """Make SYN-DIGITS or MNIST-M by its published recipe; results then say that their data was made.
+    """Generate SYN-DIGITS or MNIST-M by its published recipe.
+
+    Results on generated data are marked.
 
     Example: clarinet data make synth --train 50000 --test 10000
     """
-    from core.data.generate import make as make_domain
+    from core.data.generate import generate_domain
 
-    with _progress() as tell:
-        record = make_domain(
+    with _progress() as report:
+        record = generate_domain(
             name,
             data_dir,
             train=train,
             test=test,
             seed=seed,
             photos=photos,
-            tell=lambda done, total: tell(f"Making {name}", done, total),
+            progress=lambda done, total: report(f"Generating {name}", done, total),
         )
-    print(f"{data_dir / name}: {record.sentence}")
+    print(f"{data_dir / name}: {record.description}")
 
 
 @app.command()
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME…]", help="All that are there.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Domains; default: all present.")
+    ] = None,
     data_dir: DataDir = DATA,
 ) -> None:
-    """Check the data that is there: checksums, shapes, labels and counts; exit 1 where something is wrong.
+    """Check checksums, shapes, labels and counts.
+
+    The exit code is 1 if a check fails.
 
     Example: clarinet data verify mnist usps
     """
-    from core.data.catalogue import catalogue
-    from core.data.verify import verify as verify_domain
+    from core.data.catalogue import list_domains
+    from core.data.verify import verify_domain
 
-    wrong = False
-    for name in names or [entry.name for entry in catalogue(data_dir) if entry.there]:
+    has_failed = False
+    for name in names or [entry.name for entry in list_domains(data_dir) if entry.is_present]:
         for finding in verify_domain(name, data_dir):
-            print(f"{SIGNS[finding.verdict]} {finding.name}: {finding.sentence}")
-            wrong |= finding.verdict == "bad"
-    if wrong:
+            print(f"{SIGNS[finding.verdict]} {finding.name}: {finding.message}")
+            has_failed |= finding.verdict == "bad"
+    if has_failed:
         raise typer.Exit(1)
 
 
-def _table(entries: "tuple[Entry, ...]") -> None:
+def _print_table(entries: "tuple[DomainEntry, ...]") -> None:
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("", "domain", "train", "test", "what"):
+    for title in ("", "domain", "train", "test", "files"):
         table.add_column(title, justify="right" if title in ("train", "test") else "left", overflow="fold")
     for entry in entries:
         counts = ["" if count is None else str(count) for count in (entry.train, entry.test)]
-        state = entry.form if entry.there else f"missing: {entry.advice}"
-        if entry.there and entry.train != entry.published[0] and entry.form == "train.npz, test.npz":
+        state = entry.origin if entry.is_present else f"missing: {entry.advice}"
+        if entry.is_present and entry.train != entry.published[0] and entry.origin == "train.npz, test.npz":
             state += f" (published: {entry.published[0]} + {entry.published[1]})"
-        table.add_row(entry.letter, entry.name, *counts, state, style=None if entry.there else "dim")
+        table.add_row(entry.letter, entry.name, *counts, state, style=None if entry.is_present else "dim")
     Console(highlight=False).print(table)
 
 
 @contextmanager
-def _progress(in_bytes: bool = False) -> Iterator[Tell]:
-    """Bars on a terminal, nothing in a log."""
+def _progress(in_bytes: bool = False) -> Iterator[Report]:
+    """Show progress bars on a terminal, and nothing elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
@@ -137,9 +140,9 @@ def _progress(in_bytes: bool = False) -> Iterator[Tell]:
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         bars: dict[str, TaskID] = {}
 
-        def tell(what: str, done: int, total: int) -> None:
-            if what not in bars:
-                bars[what] = progress.add_task(what, total=total or None)
-            progress.update(bars[what], completed=done)
+        def report(name: str, done: int, total: int) -> None:
+            if name not in bars:
+                bars[name] = progress.add_task(name, total=total or None)
+            progress.update(bars[name], completed=done)
 
-        yield tell
+        yield report

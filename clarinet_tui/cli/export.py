@@ -1,7 +1,6 @@
-"""`clarinet export` and `clarinet import`: runs for other programs, and for other machines."""
+"""`clarinet export` and `clarinet import`: runs for other programs and other machines."""
 
 import io
-import json as json_
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from clarinet_tui.cli.open_history import open_history
-from clarinet_tui.cli.options import Ids, Json, Query, RunsDir, chosen_runs
-from clarinet_tui.cli.places import RUNS
-from clarinet_tui.text import counted
+from clarinet_tui.cli.lookup import open_history, select_runs
+from clarinet_tui.cli.metrics import choose_metrics, columns, read_rows
+from clarinet_tui.cli.options import RUNS, Ids, Json, Query, RunsDir
+from clarinet_tui.cli.output import print_json
+from clarinet_tui.text import format_count
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,111 +21,111 @@ if TYPE_CHECKING:
 
 Level = Literal["run", "evaluation", "iteration"]
 GB = 1 << 30
-LISTS = {"tags": " ", "alarms": " ", "notes": "; "}
-"""Fields of a run that hold several texts, and what stands between them in one cell."""
+SEPARATORS = {"tags": " ", "alarms": " ", "notes": "; "}
+"""Fields of a run that are lists, and the separator of their items in a CSV cell."""
 
 
 def export(
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="What to write: .csv, or .tar.gz for another machine.")
+        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write: .csv, or .tar.gz for another machine.")
     ],
     ids: Ids = None,
     query: Query = None,
     all_: Annotated[bool, typer.Option("--all", "-a", help="All runs.")] = False,
-    level: Annotated[Level | None, typer.Option(help="A line of CSV for each run, evaluation or iteration.")] = None,
+    level: Annotated[Level | None, typer.Option(help="CSV: one row per run, evaluation or iteration.")] = None,
     with_checkpoints: Annotated[
-        bool, typer.Option("--with-checkpoints", help="Archive: so that runs can go on elsewhere.")
+        bool, typer.Option("--with-checkpoints", help="Archive: include checkpoints, so that runs can be resumed.")
     ] = False,
     without_patches: Annotated[
-        bool, typer.Option("--without-patches", help="Archive: leave uncommitted changes of your code out.")
+        bool, typer.Option("--without-patches", help="Archive: leave out uncommitted changes of your code.")
     ] = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Write runs to one file: numbers as CSV, or whole run directories for `clarinet import`.
+    """Export runs as CSV, or as an archive for another machine.
 
-    Of a run that is going on, what it has said by now is written.
+    Of a running run, everything recorded so far is exported. `clarinet import` reads archives.
 
     Example: clarinet export --query "tag:icml state:finished" --out icml.tar.gz
     """
-    suffixes = "".join(out.suffixes[-2:])
-    runs = _chosen(runs_dir, ids, query, all_)
+    runs = _select(runs_dir, ids, query, all_)
     if out.suffix == ".csv":
         if with_checkpoints or without_patches:
-            raise InputError("--with-checkpoints, --without-patches: they are about archives; say --out FILE.tar.gz")
+            raise InputError("--with-checkpoints, --without-patches: only for archives; use --out FILE.tar.gz")
         count = _write_csv(runs, out, level or "run", runs_dir)
-        print(f"Written: {out} ({counted(count, 'line')} of {counted(len(runs), 'run')})")
-    elif suffixes.endswith((".tar.gz", ".tgz")):
+        print(f"Written: {out} ({format_count(count, 'row')} of {format_count(len(runs), 'run')})")
+    elif out.name.endswith((".tar.gz", ".tgz")):
         if level:
-            raise InputError("--level: an archive has everything; say --out FILE.csv")
-        _pack(runs, out, with_checkpoints, without_patches)
+            raise InputError("--level: only for CSV; use --out FILE.csv")
+        _write_archive(runs, out, with_checkpoints, without_patches)
     else:
         raise InputError(f"--out: expected FILE.csv or FILE.tar.gz, got {out.name!a}")
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE.tar.gz", help="What `clarinet export` wrote.")],
-    max_gb: Annotated[float, typer.Option(min=0, help="Refuse an archive that holds more.")] = 20.0,
-    max_files: Annotated[int, typer.Option(min=1, help="Refuse an archive that holds more.")] = 100_000,
+    file: Annotated[Path, typer.Argument(metavar="FILE.tar.gz", help="Archive written by `clarinet export`.")],
+    max_gb: Annotated[float, typer.Option(min=0, help="Largest total size of an archive's files in GB.")] = 20.0,
+    max_files: Annotated[int, typer.Option(min=1, help="Largest number of files in an archive.")] = 100_000,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Take runs of another machine into the history here; nothing in the file is ever run.
+    """Import an archive of runs from another machine.
 
-    Everything is checked before anything is written. A run that is here already is left as it is.
+    The whole archive is checked before anything is written, and nothing in it is executed. Existing runs are not
+    changed.
 
     Example: clarinet import icml.tar.gz
     """
-    from clarinet_tui.runs.archive_import import unpack
+    from clarinet_tui.runs.archive_import import import_archive
     from clarinet_tui.runs.archive_members import Limits
 
-    brought = unpack(file, runs_dir, Limits(int(max_gb * GB), max_files))
+    imported = import_archive(file, runs_dir, Limits(int(max_gb * GB), max_files))
     open_history(runs_dir).close()
     if json:
-        print(json_.dumps({"imported": brought.new, "known": brought.known}, indent=2))
+        print_json({"imported": imported.new, "known": imported.known})
         return
-    for run_id in brought.known:
-        print(f"{run_id} is here already, with the same content")
-    for run_id in brought.new:
+    for run_id in imported.known:
+        print(f"{run_id} exists already with the same content")
+    for run_id in imported.new:
         print(f"{run_id} imported")
 
 
-def _chosen(runs_dir: Path, ids: list[str] | None, query: str | None, everything: bool) -> "list[RunDirectory]":
-    from clarinet_tui.runs.directory import all_runs
+def _select(runs_dir: Path, ids: list[str] | None, query: str | None, everything: bool) -> "list[RunDirectory]":
+    from clarinet_tui.runs.directory import list_runs
 
     if not everything:
-        return chosen_runs(runs_dir, ids, query)
+        return select_runs(runs_dir, ids, query)
     if ids or query:
-        raise InputError("--all: is all runs; say ids or --query without it")
-    runs = all_runs(runs_dir)
+        raise InputError("--all: takes no ids and no --query")
+    runs = list_runs(runs_dir)
     if not runs:
-        raise InputError(f"{runs_dir}: there are no runs")
+        raise InputError(f"{runs_dir}: has no runs")
     return runs
 
 
-def _pack(runs: "list[RunDirectory]", out: Path, checkpoints: bool, without_patches: bool) -> None:
-    from clarinet_tui.runs.archive import has_patch, pack
+def _write_archive(runs: "list[RunDirectory]", out: Path, checkpoints: bool, without_patches: bool) -> None:
+    from clarinet_tui.runs.archive import has_patch, write_archive
 
-    pack(runs, out, checkpoints=checkpoints, patches=not without_patches)
-    print(f"Written: {out} ({counted(len(runs), 'run')}, {out.stat().st_size / 1e6:.1f} MB)")
+    write_archive(runs, out, checkpoints=checkpoints, patches=not without_patches)
+    print(f"Written: {out} ({format_count(len(runs), 'run')}, {out.stat().st_size / 1e6:.1f} MB)")
     if not without_patches and any(has_patch(run) for run in runs):
-        told = "it holds uncommitted changes of your code; --without-patches leaves them out"
-        print(f"clarinet: {told}", file=sys.stderr)
+        warning = "the archive has uncommitted changes of your code; --without-patches leaves them out"
+        print(f"clarinet: {warning}", file=sys.stderr)
 
 
 def _write_csv(runs: "list[RunDirectory]", out: Path, level: Level, runs_dir: Path) -> int:
-    """Line by line, however many there are; the number of lines."""
+    """Write row by row and return the number of rows."""
     import csv
 
-    from clarinet_tui.runs.atomic_files import replacing, told
+    from clarinet_tui.runs.atomic_files import as_input_error, atomic_writer
 
-    with open_history(runs_dir) as database, told(out), replacing(out) as file:
-        columns, rows = _table(database, [run.id for run in runs], level)
+    with open_history(runs_dir) as database, as_input_error(out), atomic_writer(out) as file:
+        names, rows = _table(database, [run.id for run in runs], level)
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
+        writer.writerow(names)
         count = 0
         for row in rows:
-            writer.writerow([row.get(name) for name in columns])
+            writer.writerow([row.get(name) for name in names])
             count += 1
         text.flush()
         text.detach()
@@ -133,29 +133,28 @@ def _write_csv(runs: "list[RunDirectory]", out: Path, level: Level, runs_dir: Pa
 
 
 def _table(database: "Database", ids: list[str], level: Level) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    """The columns, which all the runs share, and the rows."""
-    from clarinet_tui.cli.metrics import PLACE, choose, measured
+    """Return the columns of all runs, and the rows."""
     from clarinet_tui.history.queries import RunRow
 
     if level == "run":
-        from clarinet_tui.evidence.selections import COLUMNS
+        from clarinet_tui.evidence.selection import RULE_COLUMNS
 
-        return [*RunRow.__dataclass_fields__, *COLUMNS], _runs(database, ids)
-    names = dict.fromkeys(name for one in ids for name in choose(database, one, level, [])[1])
-    columns = [*PLACE, *(["time"] if level == "evaluation" else []), *names]
-    return columns, (row for one in ids for row in measured(database, one, level, None, None))
+        return [*RunRow.__dataclass_fields__, *RULE_COLUMNS], _run_rows(database, ids)
+    names = dict.fromkeys(name for run_id in ids for name in choose_metrics(database, run_id, level, [])[1])
+    return columns(level, list(names)), (
+        row for run_id in ids for row in read_rows(database, run_id, level, None, None)
+    )
 
 
-def _runs(database: "Database", ids: list[str]) -> Iterator[dict[str, Any]]:
+def _run_rows(database: "Database", ids: list[str]) -> Iterator[dict[str, Any]]:
     from dataclasses import asdict
 
-    from clarinet_tui.evidence.selection import last_stage, select_all
-    from clarinet_tui.evidence.selections import flat_selections, selections
-    from clarinet_tui.history.queries import evaluations, get_run
+    from clarinet_tui.evidence.selection import last_stage, rule_columns, select_epochs, summarise_rules
+    from clarinet_tui.history.queries import get_run, read_evaluations
 
-    for one in ids:
-        if row := get_run(database, one):
-            said = asdict(row)
-            said |= {name: between.join(said[name]) for name, between in LISTS.items()}
-            chosen = select_all(evaluations(database, one), stage=last_stage(row.method))
-            yield said | flat_selections(selections([chosen]))
+    for run_id in ids:
+        if row := get_run(database, run_id):
+            cells = asdict(row)
+            cells |= {name: separator.join(cells[name]) for name, separator in SEPARATORS.items()}
+            selected = select_epochs(read_evaluations(database, run_id), stage=last_stage(row.method))
+            yield cells | rule_columns(summarise_rules([selected]))

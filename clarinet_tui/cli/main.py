@@ -1,11 +1,12 @@
-"""`clarinet`: the commands, and the one place where wrong input becomes exit code 2."""
+"""The `clarinet` program: its commands, and the exit code for invalid input."""
 
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from clarinet_tui.cli import (
     compare,
@@ -14,85 +15,116 @@ from clarinet_tui.cli import (
     devices,
     doctor,
     export,
-    history,
     logs,
-    manage,
+    ls,
     metrics,
     plot,
     queue,
     report,
+    rm,
     run,
-    serve,
+    show,
+    stop,
     sweep,
     table,
+    tag,
+    tui,
     verify,
 )
 from clarinet_tui.text import printable
 from core.errors import InputError
 
-LONGEST = 2000
-"""Signs of a sentence that quotes what was given."""
+MAX_MESSAGE = 2000
+"""Characters of an error message, which may quote long input."""
+
+GROUPS: dict[str, dict[str, Any]] = {
+    "Train": {"run": run.run, "sweep": sweep.sweep, "demo": demo.demo},
+    "Runs and queue": {
+        "queue": queue.app,
+        "stop": stop.stop,
+        "resume": stop.resume,
+        "clone": stop.clone,
+        "rm": rm.remove,
+        "tag": tag.tag,
+        "note": tag.note,
+        "tui": tui.tui,
+        "serve": tui.serve,
+    },
+    "History": {
+        "ls": ls.list_,
+        "show": show.show,
+        "logs": logs.logs,
+        "metrics": metrics.metrics,
+        "export": export.export,
+        "import": export.import_,
+        "reindex": ls.reindex,
+    },
+    "Evidence": {
+        "compare": compare.compare,
+        "table": table.table,
+        "plot": plot.plot,
+        "report": report.report,
+        "verify": verify.verify,
+    },
+    "Machine and data": {"devices": devices.devices, "doctor": doctor.doctor, "data": data.app},
+}
+"""Every command, under its heading in `clarinet --help`."""
+
+
+class GroupedCommands(TyperGroup):
+    """Lists the commands under headings in plain text: importing Rich for its panels nearly doubles the time."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, self.commands))
+        for title, names in GROUPS.items():
+            rows = [(f"{name:<{width}}", self.commands[name].get_short_help_str(formatter.width)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters: list[Any] = super().get_params(ctx)
+        for parameter in parameters:
+            if parameter.name == "show_completion":  # Typer's own sentence takes two lines
+                parameter.help = "Print the completion script of the current shell."
+        return parameters
+
 
 app = typer.Typer(
-    name="clarinet",
-    help="Train, record and compare CLARINET and its two-step baselines.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    name="clarinet", cls=GroupedCommands, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
 )
 
 
 @app.callback()
 def clarinet(
     db: Annotated[
-        Path | None, typer.Option("--db", metavar="FILE", help="Keep the history's database elsewhere (CLARINET_DB).")
+        Path | None, typer.Option("--db", metavar="FILE", help="Database of the history (CLARINET_DB).")
     ] = None,
 ) -> None:
     """Train, record and compare CLARINET and its two-step baselines."""
     if db is not None:
-        os.environ["CLARINET_DB"] = str(db.absolute())  # workers, supervisor and app inherit it
+        os.environ["CLARINET_DB"] = str(db.absolute())  # inherited by workers, supervisor and app
 
 
-app.command("run")(run.run)
-app.command("sweep")(sweep.sweep)
-app.add_typer(queue.app, name="queue")
-app.command("stop")(manage.stop)
-app.command("resume")(manage.resume)
-app.command("clone")(manage.clone)
-app.command("rm")(manage.remove)
-app.command("tag")(manage.tag)
-app.command("note")(manage.note)
-app.command("ls")(history.list_)
-app.command("show")(history.show)
-app.command("logs")(logs.logs)
-app.command("metrics")(metrics.metrics)
-app.command("compare")(compare.compare)
-app.command("table")(table.table)
-app.command("plot")(plot.plot)
-app.command("report")(report.report)
-app.command("export")(export.export)
-app.command("import")(export.import_)
-app.command("verify")(verify.verify)
-app.command("reindex")(history.reindex)
-app.command("devices")(devices.devices)
-app.command("doctor")(doctor.doctor)
-app.command("demo")(demo.demo)
-app.command("tui", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(run.tui)
-app.command("serve")(serve.serve)
-app.add_typer(data.app, name="data")
+for commands in GROUPS.values():
+    for name, command in commands.items():
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            passes_arguments = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "tui" else None
+            app.command(name, context_settings=passes_arguments)(command)
 
 
 def main() -> None:
     try:
         app()
     except InputError as error:
-        refuse(str(error))
+        _exit_with(str(error))
     except OSError as error:
         if error.filename is None:
             raise
-        refuse(f"{os.fsdecode(error.filename)}: {error.strerror}")  # such as a runs directory that is a file
+        _exit_with(f"{os.fsdecode(error.filename)}: {error.strerror}")
 
 
-def refuse(sentence: str) -> NoReturn:
-    print(f"clarinet: {printable(sentence)[:LONGEST]}", file=sys.stderr)
+def _exit_with(message: str) -> NoReturn:
+    print(f"clarinet: {printable(message)[:MAX_MESSAGE]}", file=sys.stderr)
     sys.exit(2)

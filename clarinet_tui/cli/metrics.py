@@ -1,117 +1,170 @@
-"""`clarinet metrics`: every number of a run, for other programs; and in short, for people."""
+"""`clarinet metrics`: the metrics of a run, as a table or for other programs."""
 
+import math
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from clarinet_tui.cli.completion import RunId, metric_names
-from clarinet_tui.cli.open_history import find_row, open_history
-from clarinet_tui.cli.options import RunsDir
-from clarinet_tui.cli.output import quiet_pipe
-from clarinet_tui.cli.places import RUNS
+from clarinet_tui.cli.completion import metric_names
+from clarinet_tui.cli.lookup import find_row, open_history
+from clarinet_tui.cli.options import RUNS, RunId, RunsDir
+from clarinet_tui.cli.output import make_console, quiet_pipe
+from clarinet_tui.text import format_number, printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
 
 Level = Literal["iteration", "evaluation"]
-PLACE = ("run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds")
-"""The first columns, whatever was measured."""
+POSITION = ("run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds")
+"""The first columns of every row."""
+MAX_ROWS = 20
 
 
 def metrics(
     id: RunId,  # noqa: A002
-    json: Annotated[bool, typer.Option("--json", help="JSON lines: one object a line, as jq reads them.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values under a header row.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="JSON lines: one object per line.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="CSV with a header row.")] = False,
     level: Annotated[
-        Level | None, typer.Option(help="Evaluations, unless a metric of iterations is asked for.")
+        Level | None, typer.Option(help="Rows to print; default: evaluation, or the level of --metric.")
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this one; may be repeated.", autocompletion=metric_names),
+        typer.Option(metavar="NAME", help="Only this metric; repeatable.", autocompletion=metric_names),
     ] = None,
-    start: Annotated[int | None, typer.Option(min=0, help="From this iteration on.")] = None,
-    stop: Annotated[int | None, typer.Option(min=0, help="Before this iteration.")] = None,
+    start: Annotated[int | None, typer.Option(min=0, help="First iteration.")] = None,
+    stop: Annotated[int | None, typer.Option(min=0, help="Iteration to stop before.")] = None,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Print a run's iterations or evaluations: all of them with --json or --csv, else in short.
+    """Print the metrics of a run as a table, CSV or JSON lines.
 
-    What is not a number is nan, inf or -inf, in JSON as text. What was not measured is left out of JSON, and empty in
-    CSV.
+    The table has the last evaluations, or a summary of each iteration metric; --csv and --json have every row. Values
+    that are not finite are nan, inf or -inf, as strings in JSON. Missing values are left out of JSON and empty in CSV.
 
     Example: clarinet metrics 6e3 --csv --metric complementary_loss --metric ascended > losses.csv
     """
-    from clarinet_tui.cli import metrics_tables
-
     if json and csv:
-        raise InputError("metrics: --json and --csv: say one of them")
+        raise InputError("metrics: --json and --csv exclude each other")
     database = open_history(runs_dir)
-    run = find_row(database, runs_dir, id).id
-    level, names = choose(database, run, level, metric or [])
+    run_id = find_row(database, runs_dir, id).id
+    level, names = choose_metrics(database, run_id, level, metric or [])
     with quiet_pipe():
-        if json or csv:
-            rows = measured(database, run, level, start, stop)
-            columns = [*PLACE, *(["time"] if level == "evaluation" else []), *names]
-            if csv:
-                write_csv(rows, columns)
-            else:
-                write_json(rows, columns if metric or level == "iteration" else [*columns, "confusion"])
+        if csv:
+            _write_csv(read_rows(database, run_id, level, start, stop), columns(level, names))
+        elif json:
+            confusion = ["confusion"] if level == "evaluation" and not metric else []
+            _write_json(read_rows(database, run_id, level, start, stop), [*columns(level, names), *confusion])
         elif level == "evaluation":
-            metrics_tables.print_evaluations(list(measured(database, run, level, start, stop)), names)
+            print_evaluations(list(read_rows(database, run_id, level, start, stop)), names)
         else:
-            metrics_tables.print_summary(database, run, names, start, stop)
+            print_summary(database, run_id, names, start, stop)
 
 
-def choose(database: "Database", run: str, level: Level | None, asked: list[str]) -> tuple[Level, list[str]]:
-    """The level, and the metrics of it that are asked for: all without a word."""
+def columns(level: Level, names: list[str]) -> list[str]:
+    return [*POSITION, *(["time"] if level == "evaluation" else []), *names]
+
+
+def choose_metrics(
+    database: "Database", run_id: str, level: Level | None, requested: list[str]
+) -> tuple[Level, list[str]]:
+    """Return the level and its metrics that are requested, or all of them."""
     from clarinet_tui.history.queries import list_metrics
     from core.metrics import level_of
 
-    known = list_metrics(database, run)
-    for name in asked:
+    known = list_metrics(database, run_id)
+    for name in requested:
         if name not in known:
-            raise InputError(f"--metric: run {run} has no {name!a}; it has {', '.join(known) or 'none yet'}")
+            raise InputError(f"--metric: run {run_id} has no {name!a}; it has {', '.join(known) or 'none yet'}")
     levels = {name: level_of(name) for name in known}
-    wanted = {levels[name] for name in asked} or {level or "evaluation"}
-    if len(wanted) > 1:
-        raise InputError("--metric: some are of iterations and some of evaluations: ask for them one after the other")
-    (found,) = wanted
-    if level and level != found:
-        raise InputError(f"--metric: {asked[0]} is measured at every {found}: say --level {found}")
-    return found, list(dict.fromkeys(asked)) or [name for name in known if levels[name] == found]
+    chosen = {levels[name] for name in requested} or {level or "evaluation"}
+    if len(chosen) > 1:
+        raise InputError("--metric: iteration and evaluation metrics cannot be printed together")
+    (only,) = chosen
+    if level and level != only:
+        raise InputError(f"--metric: {requested[0]} is an {only} metric; use --level {only}")
+    return only, list(dict.fromkeys(requested)) or [name for name in known if levels[name] == only]
 
 
-def measured(
-    database: "Database", run: str, level: Level, start: int | None, stop: int | None
+def read_rows(
+    database: "Database", run_id: str, level: Level, start: int | None, stop: int | None
 ) -> Iterator[dict[str, Any]]:
-    """In order and in bounded memory: of evaluations there are as many as epochs."""
+    """Yield the rows of a level in order; iterations are read in bounded memory."""
     from clarinet_tui.history.queries import read_evaluations, read_iterations
 
     if level == "iteration":
-        return read_iterations(database, run, start=start, stop=stop)
+        return read_iterations(database, run_id, start=start, stop=stop)
     return (
         row
-        for row in read_evaluations(database, run)
+        for row in read_evaluations(database, run_id)
         if (start is None or row["iteration"] >= start) and (stop is None or row["iteration"] < stop)
     )
 
 
-def write_csv(rows: Iterator[dict[str, Any]], columns: list[str]) -> None:
+def _write_csv(rows: Iterator[dict[str, Any]], names: list[str]) -> None:
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
+    writer.writerow(names)
     for row in rows:
-        writer.writerow([row.get(name) for name in columns])
+        writer.writerow([row.get(name) for name in names])
 
 
-def write_json(rows: Iterator[dict[str, Any]], columns: list[str]) -> None:
+def _write_json(rows: Iterator[dict[str, Any]], names: list[str]) -> None:
     import msgspec
 
     from clarinet_tui.worker.display import jsonable
 
     for row in rows:
-        said = {name: row[name] for name in columns if row.get(name) is not None}
-        sys.stdout.write(msgspec.json.encode(jsonable(said)).decode() + "\n")
+        values = {name: row[name] for name in names if row.get(name) is not None}
+        sys.stdout.write(msgspec.json.encode(jsonable(values)).decode() + "\n")
+
+
+def print_evaluations(rows: list[dict[str, Any]], names: list[str]) -> None:
+    """Print the last evaluations."""
+    cells = [
+        [_format(row["epoch"]), str(row["iteration"]), row["stage"], *(_format(row.get(name), name) for name in names)]
+        for row in rows[-MAX_ROWS:]
+    ]
+    _print_table(["epoch", "iteration", "stage", *names], cells, "No evaluations yet.")
+    if len(rows) > MAX_ROWS:
+        print(f"The last {MAX_ROWS} of {len(rows)} evaluations; --csv and --json print all.")
+
+
+def print_summary(database: "Database", run_id: str, names: list[str], start: int | None, stop: int | None) -> None:
+    """Print one line per iteration metric."""
+    from clarinet_tui.history.metric_summary import RECENT, summarize_metric
+
+    cells = []
+    for name in names:
+        summary = summarize_metric(database, run_id, name, start=start, stop=stop)
+        if summary is not None:
+            numbers = (summary.last, summary.mean, summary.minimum, summary.maximum)
+            cells.append([name, *map(_format, numbers), str(summary.missing or "")])
+    _print_table(["metric", "last", f"mean of last {RECENT}", "min", "max", "not finite"], cells, "No iterations yet.")
+
+
+def _format(value: float | None, name: str = "") -> str:
+    if value is None:
+        return "–"
+    if name.endswith("_accuracy") and math.isfinite(value):
+        return f"{value:.2f}"
+    return str(value) if isinstance(value, int) else format_number(value)
+
+
+def _print_table(titles: list[str], cells: list[list[str]], if_empty: str) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console = make_console()
+    if not cells:
+        console.print(Text(if_empty))
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title in titles:
+        is_text = title in ("metric", "stage")
+        table.add_column(Text(printable(title).replace("_", " ")), justify="left" if is_text else "right")
+    for row in cells:
+        table.add_row(*(Text(printable(cell), no_wrap=True) for cell in row))
+    console.print(table)

@@ -1,62 +1,55 @@
-"""The options that several commands share."""
+"""Arguments and options that several commands share."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from clarinet_tui.cli.completion import queries, run_ids, setting_names
-from core.errors import InputError
+from clarinet_tui.cli.completion import preset_names, queries, run_ids, setting_names
+from clarinet_tui.evidence.choices import Rule
 
-if TYPE_CHECKING:
-    from clarinet_tui.runs.directory import RunDirectory
+RUNS, DATA = Path("runs"), Path("data")
 
-RunsDir = Annotated[Path, typer.Option("--runs-dir", envvar="CLARINET_RUNS", help="Where runs are kept.")]
-DataDir = Annotated[Path, typer.Option("--data-dir", envvar="CLARINET_DATA", help="Where data sets are kept.")]
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+RunsDir = Annotated[Path, typer.Option("--runs-dir", envvar="CLARINET_RUNS", help="Directory of the runs.")]
+DataDir = Annotated[Path, typer.Option("--data-dir", envvar="CLARINET_DATA", help="Directory of the data sets.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+RunId = Annotated[str, typer.Argument(metavar="ID", help="Run id or unique prefix.", autocompletion=run_ids)]
+RunIds = Annotated[
+    list[str], typer.Argument(metavar="ID", help="Run ids or unique prefixes.", autocompletion=run_ids)
+]
 Ids = Annotated[
-    list[str] | None, typer.Argument(metavar="[ID…]", help="Runs' ids, or their beginnings.", autocompletion=run_ids)
+    list[str] | None, typer.Argument(metavar="ID", help="Run ids or unique prefixes.", autocompletion=run_ids)
 ]
 Query = Annotated[
     str | None,
-    typer.Option("--query", "-q", help="All runs that match, such as: tag:old acc<50", autocompletion=queries),
+    typer.Option("--query", "-q", help="All runs that match, for example: tag:old acc<50", autocompletion=queries),
+]
+QueryArgument = Annotated[
+    str, typer.Argument(metavar="QUERY", help="For example: tag:icml method:clarinet", autocompletion=queries)
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Any other setting.", autocompletion=setting_names),
+    typer.Option("--set", metavar="KEY=VALUE", help="Any other setting; repeatable.", autocompletion=setting_names),
+]
+Select = Annotated[
+    Rule, typer.Option(help="Which epoch to report; best uses target labels and is marked as oracle selection.")
+]
+PresetFilter = Annotated[
+    str | None,
+    typer.Option(
+        "--preset", help="Only runs of this preset; default: that of most finished runs.", autocompletion=preset_names
+    ),
 ]
 OnAlarm = Annotated[
     str | None,
-    typer.Option("--on-alarm", metavar="COMMAND", help="Run this for each alarm, without a shell (CLARINET_ALARM, …)."),
+    typer.Option(
+        "--on-alarm", metavar="COMMAND", help="Run COMMAND on each alarm, without a shell; see CLARINET_ALARM."
+    ),
 ]
 
 
-def alarm_words(command: str | None) -> tuple[str, ...]:
-    from clarinet_tui.worker.alarm_hook import command_words
+def alarm_command(text: str | None) -> tuple[str, ...]:
+    """Return the words of an --on-alarm command; none without the option."""
+    from clarinet_tui.worker.alarm_hook import parse_hook_command
 
-    return () if command is None else command_words(command)
-
-
-def find_runs(runs_dir: Path, ids: list[str]) -> "list[RunDirectory]":
-    """Each run once, in the order given."""
-    from clarinet_tui.runs.directory import find_run
-
-    found = {run.id: run for run in (find_run(runs_dir, one) for one in ids)}
-    return list(found.values())
-
-
-def chosen_runs(runs_dir: Path, ids: list[str] | None, query: str | None) -> "list[RunDirectory]":
-    """By name or by query, not both; all of them are found before anything is done to one."""
-    from clarinet_tui.cli.open_history import open_history
-    from clarinet_tui.history.queries import list_runs
-    from clarinet_tui.runs.directory import RunDirectory
-
-    if bool(ids) == bool(query):
-        raise InputError("say which runs: their ids, or --query")
-    if ids:
-        return find_runs(runs_dir, ids)
-    with open_history(runs_dir) as db:
-        found = [RunDirectory(runs_dir, row.id) for row in list_runs(db, query or "", limit=-1)]
-    if not found:
-        raise InputError(f"--query: no run matches {query!a}")
-    return found
+    return () if text is None else parse_hook_command(text)

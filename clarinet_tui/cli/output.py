@@ -1,19 +1,53 @@
-"""Output that others read: a pipe that is closed ends it quietly."""
+"""Print to terminals, files and pipes."""
 
+import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+    from rich.console import Console
+
+
+def make_console(width: int = 200) -> "Console":
+    """Return a console as wide as the terminal, or `width` columns wide where output goes to a file."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else width)
+
+
+def as_object(record: "DataclassInstance", **public_names: str) -> dict[str, Any]:
+    """Return a dataclass as a JSON object; `public_names` are the keys of fields that have another name there."""
+    return {public_names.get(name, name): value for name, value in asdict(record).items()}
+
+
+def print_json(content: Any) -> None:
+    print(json.dumps(content, indent=2))
 
 
 @contextmanager
 def quiet_pipe() -> Iterator[None]:
-    """`| head` has seen enough: there is nothing to complain about, neither now nor in the interpreter's last flush."""
+    """Exit without an error when the reader of a pipe, such as `head`, has closed it."""
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
+        # The interpreter flushes stdout once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file atomically and print its path."""
+    from clarinet_tui.runs.atomic_files import as_input_error, replace_file
+
+    with as_input_error(path.parent):
+        replace_file(path, content)
+    print(f"Written: {path}")

@@ -1,29 +1,31 @@
-"""`clarinet queue`: what waits, in which order, and why."""
+"""`clarinet queue`: show and change the queue."""
 
-import json as json_
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clarinet_tui.cli.completion import RunIds
-from clarinet_tui.cli.options import Ids, Json, RunsDir, find_runs
-from clarinet_tui.cli.places import RUNS
+from clarinet_tui.cli.lookup import find_runs
+from clarinet_tui.cli.options import RUNS, Ids, Json, RunIds, RunsDir
+from clarinet_tui.cli.output import print_json
 from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.queue.queue_file import Queue
 
-app = typer.Typer(
-    help="See and change the queue.", no_args_is_help=False, invoke_without_command=True, rich_markup_mode=None
-)
+COLUMNS = ("", "id", "state", "method", "task", "seed", "device", "waits for")
+DEVICE_WIDTH = 12
+
+app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 
 
 @app.callback()
 def queue(context: typer.Context, json: Json = False, runs_dir: RunsDir = RUNS) -> None:
-    """See and change the queue; without a command, the same as `clarinet queue ls`.
+    """Show and change the queue.
+
+    Without a command, the same as `clarinet queue ls`.
 
     Example: clarinet queue
     """
@@ -33,32 +35,35 @@ def queue(context: typer.Context, json: Json = False, runs_dir: RunsDir = RUNS) 
 
 @app.command("ls")
 def list_(json: Json = False, runs_dir: RunsDir = RUNS) -> None:
-    """List running and waiting runs in the order of starting, and say what each one waits for.
+    """List running and waiting runs.
+
+    Waiting runs are in the order in which they will start, each with what it waits for.
 
     Example: clarinet queue ls
     """
     from clarinet_tui.queue.queue_file import read_queue
-    from clarinet_tui.queue.supervisor_process import fed_elsewhere, supervisor
+    from clarinet_tui.queue.supervisor_process import find_supervisor, other_supervisor_host
 
-    found = read_queue(runs_dir)
-    rows = _rows(runs_dir, found)
+    content = read_queue(runs_dir)
+    rows = _rows(runs_dir, content)
+    has_supervisor = find_supervisor(runs_dir) is not None
     if json:
-        present = supervisor(runs_dir) is not None
-        said = {"paused": found.paused, "supervisor": present, "slots": found.slots, "entries": rows}
-        print(json_.dumps(said, indent=2))
+        print_json({"paused": content.paused, "supervisor": has_supervisor, "slots": content.slots, "entries": rows})
         return
-    _table(rows)
-    if found.paused:
-        print("The queue is paused: clarinet queue continue")
-    elif found.entries and (host := fed_elsewhere(runs_dir)):
-        print(f"The queue is that of {printable(host)}; to start its runs on this machine: clarinet queue continue")
-    elif found.entries and supervisor(runs_dir) is None:
-        print("Nobody feeds the queue (the supervisor was killed): clarinet queue continue")
+    _print_table(rows)
+    if content.paused:
+        print("The queue is paused. Continue it with: clarinet queue continue")
+    elif content.entries and (host := other_supervisor_host(runs_dir)):
+        print(f"The queue belongs to {printable(host)}. Start its runs on this machine with: clarinet queue continue")
+    elif content.entries and not has_supervisor:
+        print("No supervisor is running. Start one with: clarinet queue continue")
 
 
 @app.command()
 def pause(ids: Ids = None, runs_dir: RunsDir = RUNS) -> None:
-    """Start none of these runs, or no run at all; what runs goes on.
+    """Pause waiting runs, or the whole queue.
+
+    Running runs are not stopped.
 
     Example: clarinet queue pause
     """
@@ -67,7 +72,9 @@ def pause(ids: Ids = None, runs_dir: RunsDir = RUNS) -> None:
 
 @app.command("continue")
 def continue_(ids: Ids = None, runs_dir: RunsDir = RUNS) -> None:
-    """Let paused runs, or the whole queue, go on.
+    """Continue paused runs, or the whole queue.
+
+    Starts a supervisor where none is running.
 
     Example: clarinet queue continue
     """
@@ -77,10 +84,10 @@ def continue_(ids: Ids = None, runs_dir: RunsDir = RUNS) -> None:
 @app.command()
 def move(
     ids: RunIds,
-    to: Annotated[int, typer.Option(min=1, help="Their place in the queue; 1 starts next.")] = 1,
+    to: Annotated[int, typer.Option(min=1, help="Position in the queue; 1 starts next.")] = 1,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Move waiting runs to another place in the queue.
+    """Move waiting runs to another position.
 
     Example: clarinet queue move 6e3 --to 1
     """
@@ -91,8 +98,14 @@ def move(
 
 
 @app.command()
-def cancel(ids: Ids = None, all_: Annotated[bool, typer.Option("--all")] = False, runs_dir: RunsDir = RUNS) -> None:
-    """Take waiting runs out of the queue; `clarinet resume` puts them in again.
+def cancel(
+    ids: Ids = None,
+    all_: Annotated[bool, typer.Option("--all", help="Cancel all waiting runs.")] = False,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Remove waiting runs from the queue.
+
+    `clarinet resume` queues them again.
 
     Example: clarinet queue cancel 6e3
     """
@@ -100,43 +113,46 @@ def cancel(ids: Ids = None, all_: Annotated[bool, typer.Option("--all")] = False
     from clarinet_tui.queue.queue_file import read_queue
 
     if bool(ids) == all_:
-        raise InputError("cancel: say which runs, or --all")
-    chosen = [entry.id for entry in read_queue(runs_dir).waiting]
-    if ids:
-        chosen = [run.id for run in find_runs(runs_dir, ids)]
-    requests.cancel(runs_dir, chosen)
-    print(f"{len(chosen)} cancelled")
+        raise InputError("cancel: expected either run ids or --all")
+    cancelled = [run.id for run in find_runs(runs_dir, ids or [])]
+    if all_:
+        cancelled = [entry.id for entry in read_queue(runs_dir).waiting]
+    requests.cancel(runs_dir, cancelled)
+    print(f"{len(cancelled)} cancelled")
 
 
 @app.command()
 def slots(
     pairs: Annotated[
-        list[str], typer.Argument(metavar="DEVICE=COUNT…", help="cpu=2, gpu=1, cuda:0=2 or a GPU's UUID.")
+        list[str], typer.Argument(metavar="DEVICE=COUNT", help="cpu=2, gpu=1, cuda:0=2 or the UUID of a GPU.")
     ],
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Say how many runs may share a device; one is the default.
+    """Set how many runs may share a device.
+
+    The default is one.
 
     Example: clarinet queue slots cpu=2 gpu=1
     """
     from clarinet_tui.queue import requests
 
-    wanted: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for pair in pairs:
-        wanted |= _parse_slots(pair)
-    requests.set_slots(runs_dir, wanted)
+        counts |= _parse_slots(pair)
+    requests.set_slots(runs_dir, counts)
 
 
 def _parse_slots(pair: str) -> dict[str, int]:
-    """By what the queue knows a device as: all of a kind, or the key that stays when others count differently."""
-    from clarinet_tui.devices.local import candidates, list_devices
+    """Return slots by kind of device, or by the device key, which does not depend on the numbering of GPUs."""
+    from clarinet_tui.devices.local import list_devices
+    from clarinet_tui.devices.placement import match_devices
 
-    device, _, count = pair.partition("=")
-    if not device or not re.fullmatch("[0-9]{1,9}", count):
+    name, _, count = pair.partition("=")
+    if not name or not re.fullmatch("[0-9]{1,9}", count):
         raise InputError(f"slots: expected DEVICE=COUNT such as cpu=2, got {pair[:80]!a}")
-    if device in ("cpu", "gpu"):
-        return {device: int(count)}
-    return {found.key: int(count) for found in candidates(device, list_devices(seconds=0))}
+    if name in ("cpu", "gpu"):
+        return {name: int(count)}
+    return {device.key: int(count) for device in match_devices(name, list_devices(seconds=0))}
 
 
 def _pause(ids: list[str] | None, runs_dir: Path, paused: bool) -> None:
@@ -145,42 +161,51 @@ def _pause(ids: list[str] | None, runs_dir: Path, paused: bool) -> None:
     requests.pause(runs_dir, [run.id for run in find_runs(runs_dir, ids or [])], paused)
 
 
-def _rows(runs_dir: Path, found: "Queue") -> list[dict[str, Any]]:
+def _rows(runs_dir: Path, content: "Queue") -> list[dict[str, Any]]:
     from clarinet_tui.devices.local import list_devices
-    from clarinet_tui.queue.waiting import Waiting
+    from clarinet_tui.queue.scheduling import Scheduler
     from clarinet_tui.runs.directory import RunDirectory
 
-    decisions = Waiting(runs_dir).decide(found, list_devices(seconds=0)) if found.waiting else []
-    why = {decision.entry.id: decision.why for decision in decisions}
+    decisions = Scheduler(runs_dir).schedule(content, list_devices(seconds=0)) if content.waiting else []
+    reasons = {decision.entry.id: decision.reason for decision in decisions}
     rows = []
-    for place, entry in enumerate([*found.started, *found.waiting], 1 - len(found.started)):
+    for place, entry in enumerate([*content.started, *content.waiting], 1 - len(content.started)):
         try:
             config = RunDirectory(runs_dir, entry.id).read_config()
-            what = {"method": config.method, "task": config.task, "seed": config.seed}
+            settings = {"method": config.method, "task": config.task, "seed": config.seed}
         except InputError:
-            what = {"method": "?", "task": "?", "seed": None}
-        state = "waiting" if entry.waits else "running"
-        row = {"place": max(place, 0), "id": entry.id, "state": state, **what, "device": entry.on or entry.device}
-        rows.append(row | {"priority": entry.priority, "retries": entry.retries, "waits_for": why.get(entry.id, "")})
+            settings = {"method": "?", "task": "?", "seed": None}
+        rows.append(
+            {
+                "place": max(place, 0),
+                "id": entry.id,
+                "state": "waiting" if entry.is_waiting else "running",
+                **settings,
+                "device": entry.device_key or entry.device,
+                "priority": entry.priority,
+                "retries": entry.retries,
+                "waits_for": reasons.get(entry.id, ""),
+            }
+        )
     return rows
 
 
-def _table(rows: list[dict[str, Any]]) -> None:
+def _print_table(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from clarinet_tui.text import printable
-
     console = Console(highlight=False)
     if not rows:
-        console.print(Text("The queue is empty. Fill it: clarinet sweep --methods clarinet --tasks Y->D --seeds 1..3"))
+        console.print(
+            Text("The queue is empty. Queue runs with: clarinet sweep --methods clarinet --tasks Y->D --seeds 1..3")
+        )
         return
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for name in ("", "id", "state", "method", "task", "seed", "device", "waits for"):
+    for name in COLUMNS:
         table.add_column(name, overflow="fold")
     for row in rows:
         cells = [row["place"] or "", row["id"], row["state"], row["method"], row["task"], row["seed"]]
-        cells += [str(row["device"])[:12], row["waits_for"]]
+        cells += [str(row["device"])[:DEVICE_WIDTH], row["waits_for"]]
         table.add_row(*(Text(printable("" if cell is None else str(cell))) for cell in cells))
     console.print(table)

@@ -1,13 +1,14 @@
-"""`clarinet sweep`: a grid of runs into the queue."""
+"""`clarinet sweep`: queue a grid of runs."""
 
+import json as json_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from clarinet_tui.cli.completion import method_names, preset_names, task_names
-from clarinet_tui.cli.options import DataDir, Json, OnAlarm, RunsDir, Settings, alarm_words
-from clarinet_tui.cli.places import DATA, RUNS
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, OnAlarm, RunsDir, Settings, alarm_command
+from clarinet_tui.cli.settings import merge_pairs, read_toml
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,60 +16,59 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    file: Annotated[Path | None, typer.Argument(help="A TOML file: methods, tasks, seeds, [grid], settings.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="TOML file: methods, tasks, seeds, [grid], settings.")
+    ] = None,
     methods: Annotated[str | None, typer.Option(help="clarinet,gac+cdan-e", autocompletion=method_names)] = None,
     tasks: Annotated[str | None, typer.Option(help='"M->U,U->M"', autocompletion=task_names)] = None,
     seeds: Annotated[str | None, typer.Option(help="1..5 or 1,2,7")] = None,
-    grid: Annotated[list[str] | None, typer.Option(metavar="KEY=A,B", help="Another setting's values.")] = None,
+    grid: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=A,B", help="Values of another setting; repeatable.")
+    ] = None,
     preset: Annotated[
         str | None, typer.Option(help="paper, literal, quick or smoke.", autocompletion=preset_names)
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Adaptation epochs.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda:0,2 or GPUs' UUIDs.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda:0,2 or UUIDs of GPUs.")] = None,
     set_: Settings = None,
-    priority: Annotated[int, typer.Option(help="Higher starts first.")] = 0,
-    retries: Annotated[int, typer.Option(min=0, help="Begin a run again so often if it is lost or fails.")] = 0,
-    share: Annotated[bool, typer.Option("--share", help="Start where others compute too.")] = False,
-    paused: Annotated[bool, typer.Option("--paused", help="Queue, but do not start yet.")] = False,
+    priority: Annotated[int, typer.Option(help="Runs with a higher priority start first.")] = 0,
+    retries: Annotated[int, typer.Option(min=0, help="Retry lost or failed runs up to this many times.")] = 0,
+    share: Annotated[bool, typer.Option("--share", help="Also start on devices that other processes use.")] = False,
+    paused: Annotated[bool, typer.Option("--paused", help="Queue the runs without starting them.")] = False,
     on_alarm: OnAlarm = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands and start nothing.")] = False,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
 ) -> None:
-    """Queue every combination of methods, tasks, seeds and other settings.
+    """Queue all combinations of methods, tasks, seeds and settings.
+
+    Options on the command line override the file.
 
     Example: clarinet sweep --methods clarinet,gac+cdan-e --tasks "M->U" --seeds 1..5 --preset quick
     """
-    from clarinet_tui.queue.requests import Wishes, cores_for, submit
-    from clarinet_tui.queue.sweep import expand, run_command
+    from clarinet_tui.queue.requests import LaunchOptions, cores_per_slot, submit
+    from clarinet_tui.queue.sweep import expand_grid, run_command
 
     flags = {"preset": preset, "epochs": epochs, "device": device}
-    asked = _grid(
-        file, methods, tasks, seeds, grid or [], {k: v for k, v in flags.items() if v is not None}, set_ or []
-    )
-    configs = expand(asked, cores_for(runs_dir, str(asked.settings.get("device", "auto"))))
-    wishes = Wishes(data_dir, Path.cwd(), priority, retries, share, paused, alarm_words(on_alarm))
+    given = {name: value for name, value in flags.items() if value is not None}
+    sweep_grid = _read_grid(file, methods, tasks, seeds, grid or [], given, set_ or [])
+    configs = expand_grid(sweep_grid, cores_per_slot(runs_dir, str(sweep_grid.settings.get("device", "auto"))))
+    options = LaunchOptions(data_dir, Path.cwd(), priority, retries, share, paused, alarm_command(on_alarm))
     if dry_run:
-        _print_lines([run_command(point, on_alarm) for point in asked.points()], json)
+        commands = [run_command(point, on_alarm) for point in sweep_grid.points()]
+        print(json_.dumps(commands) if json else "\n".join(commands))
         return
-    made = submit(runs_dir, configs, wishes)
+    ids = [run.id for run in submit(runs_dir, configs, options)]
     if json:
-        _print_lines([run.id for run in made], json)
-    elif len(made) == 1:
-        print(f"1 run queued, {made[0].id}. Watch it: clarinet-tui, or clarinet queue")
+        print(json_.dumps(ids))
+    elif len(ids) == 1:
+        print(f"1 run queued: {ids[0]}. Watch it with clarinet-tui or clarinet queue.")
     else:
-        print(f"{len(made)} runs queued, {made[0].id} to {made[-1].id}. Watch them: clarinet-tui, or clarinet queue")
+        print(f"{len(ids)} runs queued: {ids[0]} to {ids[-1]}. Watch them with clarinet-tui or clarinet queue.")
 
 
-def _print_lines(lines: list[str], json: bool) -> None:
-    """One a line, or a list for programs."""
-    import json as json_
-
-    print(json_.dumps(lines) if json else "\n".join(lines))
-
-
-def _grid(
+def _read_grid(
     file: Path | None,
     methods: str | None,
     tasks: str | None,
@@ -77,37 +77,34 @@ def _grid(
     flags: dict[str, Any],
     pairs: list[str],
 ) -> "Grid":
-    """The file's grid, with what the command line says on top."""
+    """Return the grid of the file, overridden by the command line."""
     from dataclasses import replace
 
-    from clarinet_tui.cli.run import parse_pair, read_toml
-    from clarinet_tui.queue.sweep import parse_seeds, read_grid
-    from core.config import merge
+    from clarinet_tui.queue.sweep import parse_grid, parse_seeds
+    from core.config import merge_settings
     from core.tasks import OFFLINE_TASK
 
-    found = read_grid(read_toml(file), str(file)) if file else read_grid({}, "command line")
-    changes: dict[str, Any] = {"settings": merge(found.settings, flags)}
-    for pair in pairs:
-        changes["settings"] = merge(changes["settings"], parse_pair(pair))
+    grid = parse_grid(read_toml(file), str(file)) if file else parse_grid({}, "command line")
+    changes: dict[str, Any] = {"settings": merge_pairs(merge_settings(grid.settings, flags), pairs)}
     if methods:
-        changes["methods"] = _listed(methods)
-    if tasks or not found.tasks:
-        changes["tasks"] = _listed(tasks) if tasks else [OFFLINE_TASK]
+        changes["methods"] = _split(methods)
+    if tasks or not grid.tasks:
+        changes["tasks"] = _split(tasks) if tasks else [OFFLINE_TASK]
     if seeds:
         changes["seeds"] = parse_seeds(seeds)
-    changes["axes"] = {**found.axes, **dict(_axis(axis) for axis in axes)}
-    return replace(found, **changes)
+    changes["axes"] = {**grid.axes, **dict(_parse_axis(axis) for axis in axes)}
+    return replace(grid, **changes)
 
 
-def _listed(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _axis(text: str) -> tuple[str, list[Any]]:
-    """`stage1.epochs=3,5` as a name and its values."""
-    from clarinet_tui.cli.run import read_value
+def _parse_axis(text: str) -> tuple[str, list[Any]]:
+    """Parse `stage1.epochs=3,5` into a name and its values."""
+    from clarinet_tui.queue.sweep import parse_value
 
     name, equals, values = text.partition("=")
     if not equals or not name.strip() or not values.strip():
         raise InputError(f"--grid: expected KEY=A,B, got {text!a}")
-    return name.strip(), [read_value(value) for value in _listed(values)]
+    return name.strip(), [parse_value(value) for value in _split(values)]

@@ -1,126 +1,92 @@
-"""`clarinet table`: the paper's board from history, for the terminal, a paper or another program."""
+"""`clarinet table`: the paper's tables with the results in the history."""
 
-import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from clarinet_tui.cli.completion import preset_names, queries
-from clarinet_tui.cli.open_history import open_history
-from clarinet_tui.cli.options import RunsDir
-from clarinet_tui.cli.output import quiet_pipe
-from clarinet_tui.cli.places import RUNS
+from clarinet_tui.cli.lookup import open_records
+from clarinet_tui.cli.options import RUNS, PresetFilter, QueryArgument, RunsDir, Select
+from clarinet_tui.cli.output import make_console, quiet_pipe, write_file
+from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.board import Board
-    from clarinet_tui.evidence.run_records import Archive
 
-WIDE = 100
-"""Columns of a file."""
-
-
-class Format(StrEnum):
-    TERMINAL = "terminal"
-    MARKDOWN = "markdown"
-    LATEX = "latex"
-    CSV = "csv"
-    JSON = "json"
-
-
-class Select(StrEnum):
-    """The names of `selection.RULES`, which takes longer to import."""
-
-    LAST = "last"
-    BEST = "best"
-    RISK = "risk"
-    INFORMATION = "information"
+Format = Literal["terminal", "markdown", "latex", "csv", "json"]
+WIDTH = 100
 
 
 def table(
-    query: Annotated[str, typer.Argument(help="Such as: tag:icml -seed:6..", autocompletion=queries)] = "",
-    format: Annotated[Format, typer.Option(help="What to write.")] = Format.TERMINAL,  # noqa: A002
-    select: Annotated[
-        Select, typer.Option(help="Which epoch counts; best looks at target labels and is marked.")
-    ] = Select.LAST,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            help="Only runs of this preset; otherwise that of most finished runs.", autocompletion=preset_names
-        ),
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds make a cell complete.")] = 5,
-    out: Annotated[Path | None, typer.Option(help="A file to write to.")] = None,
-    mix: Annotated[bool, typer.Option("--mix", help="Average runs of different protocols too, and mark them.")] = False,
+    query: QueryArgument = "",
+    format: Annotated[Format, typer.Option(help="Output format.")] = "terminal",  # noqa: A002
+    select: Select = "last",
+    preset: PresetFilter = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds that make a cell complete.")] = 5,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file.")] = None,
+    mix: Annotated[
+        bool, typer.Option("--mix", help="Also average runs of different protocols, and mark them.")
+    ] = False,
     by_commit: Annotated[
         bool, typer.Option("--by-commit", help="Do not average runs that were started at different git commits.")
     ] = False,
-    standalone: Annotated[bool, typer.Option("--standalone", help="LaTeX that compiles alone.")] = False,
+    standalone: Annotated[
+        bool, typer.Option("--standalone", help="Write a LaTeX document instead of a table to include.")
+    ] = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Show the paper's tables with what was measured here, mean ± std over seeds.
+    """Print the paper's tables with your results.
+
+    Each cell is the mean ± standard deviation over seeds.
 
     Example: clarinet table --preset paper --format latex --out board.tex
     """
     from clarinet_tui.evidence.board import make_board
-    from core.errors import InputError
 
-    if standalone and format is not Format.LATEX:
-        raise InputError("--standalone: only LaTeX can be a document; say --format latex too")
+    if standalone and format != "latex":
+        raise InputError("--standalone: needs --format latex")
     board = make_board(
-        archive(runs_dir), query, rule=select.value, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit
+        open_records(runs_dir), query, rule=select, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit
     )
     with quiet_pipe():
-        if format is Format.TERMINAL:
-            _show(board, out)
+        if out is not None:
+            write_file(out, _format_board(board, format, standalone).encode())
+        elif format == "terminal":
+            _print_board(board)
         else:
-            _write(_exported(board, format, standalone), out)
+            print(_format_board(board, format, standalone), end="")
 
 
-def archive(runs_dir: Path) -> "Archive":
-    """All runs, with everything that the journals hold by now."""
-    from clarinet_tui.evidence.run_records import Archive
-
-    return Archive(open_history(runs_dir), runs_dir)
-
-
-def _exported(board: "Board", format: Format, standalone: bool) -> str:  # noqa: A002
-    if format is Format.LATEX:
+def _format_board(board: "Board", format: Format, standalone: bool) -> str:  # noqa: A002
+    if format == "terminal":
+        return _render_board(board)
+    if format == "latex":
         from clarinet_tui.evidence.board_latex import to_latex
 
         return to_latex(board, standalone=standalone)
-    if format is Format.MARKDOWN:
+    if format == "markdown":
         from clarinet_tui.evidence.board_markdown import to_markdown
 
         return to_markdown(board)
     from clarinet_tui.evidence.board_export import to_csv, to_json
 
-    return to_json(board) if format is Format.JSON else to_csv(board)
+    return to_json(board) if format == "json" else to_csv(board)
 
 
-def _show(board: "Board", out: Path | None) -> None:
+def _render_board(board: "Board") -> str:
     import io
 
     from rich.console import Console
 
     from clarinet_tui.evidence.terminal.board import board_view
 
-    if out is None:
-        console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
-        console.print(board_view(board, console.width))
-        return
     page = io.StringIO()
-    Console(file=page, highlight=False, width=WIDE).print(board_view(board, WIDE))
-    _write(page.getvalue(), out)
+    Console(file=page, highlight=False, width=WIDTH).print(board_view(board, WIDTH))
+    return page.getvalue()
 
 
-def _write(text: str, out: Path | None) -> None:
-    if out is None:
-        print(text, end="")
-        return
-    from clarinet_tui.runs.atomic_files import replace_file, told
+def _print_board(board: "Board") -> None:
+    from clarinet_tui.evidence.terminal.board import board_view
 
-    with told(out.parent):
-        replace_file(out, text.encode())
-    print(f"Written: {out}")
+    console = make_console(WIDTH)
+    console.print(board_view(board, console.width))

@@ -1,153 +1,168 @@
-"""`clarinet verify`: are a run's first numbers those that its settings give here and now?"""
+"""`clarinet verify`: retrain the first iterations of a run and compare them with the journal."""
 
-import json as json_
 import math
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
 
-from clarinet_tui.cli.completion import RunId
-from clarinet_tui.cli.open_history import find_row, open_history
-from clarinet_tui.cli.options import DataDir, Json, RunsDir
-from clarinet_tui.cli.places import DATA, RUNS
-from clarinet_tui.text import number, printable
+from clarinet_tui.cli.lookup import find_row, open_history
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunId, RunsDir
+from clarinet_tui.cli.output import as_object, print_json
+from clarinet_tui.text import format_number, printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
     from clarinet_tui.runs.directory import RunDirectory
-    from clarinet_tui.verify.comparison import Comparison, Repetition
+    from clarinet_tui.verify.comparison import Comparison, Replay
+
+Pairs = dict[str, tuple[str, str]]
+"""The recorded value and the one of today, by name."""
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """What the history knows of the run's beginning."""
+class Recording:
+    """The first iterations of a run in the history."""
 
     row: "RunRow"
     iterations: list[dict[str, Any]]
     pseudo_label_hash: str
-    given: bool
-    """Whether stage 1 was made by another run."""
+    has_shared_stage1: bool
+    """Whether another run trained its stage 1."""
+
+
+@dataclass(frozen=True)
+class Result:
+    comparison: "Comparison"
+    tolerance: float
+    hashes: Pairs
+    environment: Pairs
+
+    @property
+    def agrees(self) -> bool:
+        is_same = all(recorded == now for recorded, now in self.hashes.values())
+        return is_same and self.comparison.is_within(self.tolerance)
 
 
 def verify(
     id: RunId,  # noqa: A002
-    iterations: Annotated[int, typer.Option(min=1, help="How many to train again, from the first on.")] = 20,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda:0; otherwise the kind that the run was on.")] = None,
+    iterations: Annotated[int, typer.Option(min=1, help="Number of iterations to retrain.")] = 20,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda:0; default: the kind of device of the run.")] = None,
     tolerance: Annotated[
-        float, typer.Option(min=0, help="Differences that are allowed, relative or below 1 absolute.")
+        float, typer.Option(min=0, help="Allowed difference: relative, or absolute for values below 1.")
     ] = 0.0,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
 ) -> None:
-    """Train a run's first iterations again from its settings, and compare every number with the record.
+    """Retrain the first iterations of a run and compare them.
 
-    Exit code 0: they agree; 1: they differ, or the labels do; 2: it cannot be told.
+    Every number is compared with the recorded one. The exit code is 0 if all agree, 1 if numbers or labels differ, and
+    2 if the run cannot be retrained here.
 
     Example: clarinet verify 6e3 --iterations 50 --tolerance 1e-5
     """
     from clarinet_tui.runs.directory import RunDirectory
     from clarinet_tui.runs.environment import read_environment
-    from clarinet_tui.verify.comparison import compare, other_surroundings
+    from clarinet_tui.verify.comparison import compare_iterations, environment_differences
 
-    before = _recorded(runs_dir, id, iterations)
-    run = RunDirectory(runs_dir, before.row.id)
-    where = device or (before.row.device or "auto").partition(":")[0]
-    now = _repeated(run, where, len(before.iterations), data_dir, labels=before.given)
-    comparison = compare(before.iterations, now.iterations)
-    labels = {"labels": (before.row.label_hash or "", now.label_hash)}
-    if now.pseudo_label_hash:  # it has come so far
-        labels["pseudo-labels"] = (before.pseudo_label_hash, now.pseudo_label_hash)
-    differs = other_surroundings(read_environment(run), run.read_config().threads, now.surroundings)
-    agrees = comparison.within(tolerance) and all(one == other for one, other in labels.values())
+    recording = _read_recording(runs_dir, id, iterations)
+    run = RunDirectory(runs_dir, recording.row.id)
+    device = device or (recording.row.device or "auto").partition(":")[0]
+    replay = _replay(run, device, len(recording.iterations), data_dir, labels=recording.has_shared_stage1)
+    hashes = {"labels": (recording.row.label_hash or "", replay.label_hash)}
+    if replay.pseudo_label_hash:  # the replay reached stage 2
+        hashes["pseudo-labels"] = (recording.pseudo_label_hash, replay.pseudo_label_hash)
+    environment = environment_differences(read_environment(run), run.read_config().threads, replay.environment)
+    comparison = compare_iterations(recording.iterations, replay.iterations)
+    result = Result(comparison, tolerance, hashes, environment)
     if json:
-        said = {"run": run.id, "agrees": agrees, **_object(comparison, tolerance, labels, differs)}
-        print(json_.dumps(said, indent=2))
+        print_json({"run": run.id, "agrees": result.agrees, **_object(result)})
     else:
-        print("\n".join(printable(line) for line in _lines(comparison, tolerance, labels, differs)))
-    raise typer.Exit(0 if agrees else 1)
+        print("\n".join(printable(line) for line in _lines(result)))
+    raise typer.Exit(0 if result.agrees else 1)
 
 
-def _recorded(runs_dir: Path, prefix: str, count: int) -> Recorded:
-    from clarinet_tui.history.queries import events
-    from clarinet_tui.history.queries import iterations as recorded
+def _read_recording(runs_dir: Path, prefix: str, count: int) -> Recording:
+    from clarinet_tui.history.queries import read_events, read_iterations
 
     with open_history(runs_dir) as database:
         row = find_row(database, runs_dir, prefix)
-        first = list(islice(recorded(database, row.id), count))
-        said = [one for one in events(database, row.id) if one["event"] == "pseudo-labels" and not one["superseded"]]
-    if not first:
-        raise InputError(f"run {row.id}: has no iterations yet to compare with")
-    labelled = said[-1] if said else {}
-    return Recorded(row, first, str(labelled.get("label_hash", "")), labelled.get("given") is True)
+        iterations = list(islice(read_iterations(database, row.id), count))
+        events = read_events(database, row.id)
+    if not iterations:
+        raise InputError(f"run {row.id}: has no iterations yet")
+    labelled = [event for event in events if event["event"] == "pseudo-labels" and not event["superseded"]]
+    last = labelled[-1] if labelled else {}
+    return Recording(row, iterations, str(last.get("label_hash", "")), last.get("given") is True)
 
 
-def _repeated(run: "RunDirectory", device: str, count: int, data_dir: Path, *, labels: bool) -> "Repetition":
-    """Torch is loaded in a process of its own, as a worker is."""
-    from clarinet_tui.verify.comparison import Repetition
+def _replay(run: "RunDirectory", device: str, count: int, data_dir: Path, *, labels: bool) -> "Replay":
+    """Retrain in a process of its own, since only workers import torch."""
+    import msgspec
 
-    words = [sys.executable, "-P", "-m", "clarinet_tui.verify.replay", run.id, "--device", device]
-    words += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir), "--iterations", str(count)]
+    from clarinet_tui.verify.comparison import Replay
+
+    command = [sys.executable, "-P", "-m", "clarinet_tui.verify.replay", run.id, "--device", device]
+    command += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir), "--iterations", str(count)]
     if sys.stderr.isatty():
-        print(f"Training the first {count} iterations again …", file=sys.stderr)
-    done = subprocess.run([*words, *(["--labels"] if labels else [])], capture_output=True, text=True, check=False)
+        print(f"Retraining the first {count} iterations …", file=sys.stderr)
+    done = subprocess.run([*command, *(["--labels"] if labels else [])], capture_output=True, text=True, check=False)
     if done.returncode:
-        why = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise InputError(f"run {run.id}: cannot be trained here: {why}")
-    return msgspec.json.decode(done.stdout, type=Repetition)
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise InputError(f"run {run.id}: cannot be retrained here: {reason}")
+    return msgspec.json.decode(done.stdout, type=Replay)
 
 
-def _object(
-    comparison: "Comparison", tolerance: float, labels: dict[str, tuple[str, str]], differs: dict[str, tuple[str, str]]
-) -> dict[str, Any]:
+def _object(result: Result) -> dict[str, Any]:
     from clarinet_tui.worker.display import jsonable
 
-    largest = comparison.largest
+    comparison, largest = result.comparison, result.comparison.largest
     return {
         "exactly": not comparison.differences,
-        "tolerance": tolerance,
-        "first_iteration": comparison.first,
-        "last_iteration": comparison.last,
-        "numbers": comparison.numbers,
+        "tolerance": result.tolerance,
+        "first_iteration": comparison.first_iteration,
+        "last_iteration": comparison.last_iteration,
+        "numbers": comparison.value_count,
         "different": len(comparison.differences),
-        "largest": None if largest is None else jsonable(asdict(largest) | {"size": largest.size}),
-        "labels": {name: {"recorded": one, "now": other} for name, (one, other) in labels.items()},
-        "surroundings": {name: {"recorded": one, "now": other} for name, (one, other) in differs.items()},
+        "largest": largest and jsonable(as_object(largest, replayed="now") | {"size": largest.size}),
+        "labels": _pair_objects(result.hashes),
+        "surroundings": _pair_objects(result.environment),
     }
 
 
-def _lines(
-    comparison: "Comparison", tolerance: float, labels: dict[str, tuple[str, str]], differs: dict[str, tuple[str, str]]
-) -> list[str]:
-    lines = [
-        f"Iterations {comparison.first} to {comparison.last}, {comparison.numbers} numbers: {_verdict(comparison)}"
-    ]
-    if comparison.differences and comparison.within(tolerance):
-        lines.append(f"That is within the tolerance of {number(tolerance)}.")
-    for name, (one, other) in labels.items():
-        if one != other:
-            lines.append(f"The {name} are others: {one or 'none'} then, {other or 'none'} now. Has the data changed?")
+def _pair_objects(pairs: Pairs) -> dict[str, dict[str, str]]:
+    return {name: {"recorded": recorded, "now": now} for name, (recorded, now) in pairs.items()}
+
+
+def _lines(result: Result) -> list[str]:
+    comparison = result.comparison
+    span = f"Iterations {comparison.first_iteration} to {comparison.last_iteration}"
+    lines = [f"{span}, {comparison.value_count} numbers: {_format_comparison(comparison)}"]
+    if comparison.differences and comparison.is_within(result.tolerance):
+        lines.append(f"The differences are within the tolerance of {format_number(result.tolerance)}.")
+    for name, (recorded, now) in result.hashes.items():
+        if recorded == now:
+            lines.append(f"The {name} are the same: {recorded}")
         else:
-            lines.append(f"The {name} are the same: {one}")
-    lines += [f"{name}: {one} then, {other} now" for name, (one, other) in differs.items()]
-    return lines
+            lines.append(f"The {name} differ: {recorded or 'none'} recorded, {now or 'none'} now. Check the data.")
+    return lines + [f"{name}: {recorded} recorded, {now} now" for name, (recorded, now) in result.environment.items()]
 
 
-def _verdict(comparison: "Comparison") -> str:
+def _format_comparison(comparison: "Comparison") -> str:
     largest = comparison.largest
     if largest is None:
-        return "they agree exactly."
-    values = (number(value, 9) if value is not None else "nothing" for value in (largest.recorded, largest.now))
-    where = "iteration {}: {} was {} and is {}".format(largest.iteration, largest.metric, *values)
-    first = comparison.differences[0].iteration
-    count = f"{len(comparison.differences)} differ, from iteration {first} on"
+        return "all agree exactly."
+    recorded, now = (
+        "nothing" if value is None else format_number(value, 9) for value in (largest.recorded, largest.now)
+    )
+    example = f"iteration {largest.iteration}: {largest.metric} was {recorded} and is {now}"
+    count = f"{len(comparison.differences)} differ, from iteration {comparison.differences[0].iteration} on"
     if not math.isfinite(largest.size):
-        return f"{count}; {where}."
-    return f"{count}, by {number(largest.size)} at most ({where})."
+        return f"{count}; {example}."
+    return f"{count}, by {format_number(largest.size)} at most ({example})."

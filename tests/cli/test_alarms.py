@@ -10,16 +10,16 @@ from core.errors import InputError
 from core.events import Alarmed
 from tests.support.cli import invoke
 from tests.support.events import started
-from tests.support.histories import history, make_run, say
+from tests.support.histories import make_run, open_history, write_events
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     runs = tmp_path / "runs"
-    history(runs).close()
+    open_history(runs).close()
     wrong = Alarmed(kind="collapse", message="few\x1b[31m classes", advice="a lower rate", iteration=7)
-    say(make_run(runs, id="bad"), [started(), wrong])
-    say(make_run(runs, id="good"), [started()])
+    write_events(make_run(runs, id="bad"), [started(), wrong])
+    write_events(make_run(runs, id="good"), [started()])
     return runs
 
 

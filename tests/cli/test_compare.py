@@ -47,7 +47,7 @@ def test_oracle_selection_is_marked(runs: Path) -> None:
         ([], "say which runs"),
         (["--one-step", ""], "say which runs"),
         (["aaa", "--one-step", "seed:1"], "not both"),
-        (["zzz"], "no run in .* begins with 'zzz'"),
+        (["zzz"], "no run in .* starting with 'zzz'"),
     ],
 )
 def test_wrong_use_is_a_sentence(runs: Path, words: list[str], sentence: str) -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.cli import completion
-from clarinet_tui.cli.run import parse_pair
-from clarinet_tui.history.database import NAME
-from clarinet_tui.history.glance import glance
+from clarinet_tui.cli.settings import parse_pair
+from clarinet_tui.history.database import DATABASE_NAME
+from clarinet_tui.history.glance import read_run_labels
 from clarinet_tui.history.ingest import ingest_all
 from core.resolve import resolve
 from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
 from tests.support.cli import HEAVY
-from tests.support.histories import history, make_run
+from tests.support.histories import make_run, open_history
 
 PROBE = """
 import sys
@@ -51,7 +51,7 @@ def complete(folder: Path, line: str, shell: str = "bash", **environ: str) -> tu
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     runs = tmp_path / "runs"
-    with history(runs) as db:
+    with open_history(runs) as db:
         make_run(runs, id="aaa111")
         make_run(runs, id="aab222", method="gac+cdan-e")
         ingest_all(db, runs)
@@ -76,7 +76,7 @@ def test_other_places_and_no_place_at_all(tmp_path: Path, runs: Path) -> None:
     assert complete(tmp_path, "clarinet show b", CLARINET_RUNS="others")[0].split() == ["bbb333"]
     assert complete(tmp_path, "clarinet show --runs-dir others b")[0].split() == ["bbb333"]
     assert complete(tmp_path, "clarinet show --runs-dir nowhere b")[0].split() == []
-    (tmp_path / "others" / NAME).write_bytes(b"garbage" * 1000)
+    (tmp_path / "others" / DATABASE_NAME).write_bytes(b"garbage" * 1000)
     assert complete(tmp_path, "clarinet show a", CLARINET_RUNS="others")[0].split() == ["aab222", "aaa111"]
 
 
@@ -84,21 +84,21 @@ def test_zsh_evaluates_nothing_of_what_a_run_says(tmp_path: Path, runs: Path) ->
     evil = "\\\\$(touch pwned)`touch pwned`'\\\"; touch pwned #[/bold]"
     (runs / "ccc444").mkdir()
     (runs / "ccc444" / "config.toml").write_text(f'method = "{evil}"\n')
-    with history(runs) as db:
+    with open_history(runs) as db:
         ingest_all(db, runs)
-    assert "$(touch pwned)" in glance(runs / NAME, "ccc", 5)["ccc444"]
+    assert "$(touch pwned)" in read_run_labels(runs / DATABASE_NAME, "ccc", 5)["ccc444"]
     given, _ = complete(tmp_path, "clarinet show ccc", "zsh")
     assert given.strip() == '_arguments \'*: :(("ccc444":"touch pwnedtouch pwned; touch pwned bold Y→D queued"))\''
 
 
 def test_a_locked_history_is_not_waited_for(runs: Path) -> None:
-    with closing(sqlite3.connect(runs / NAME)) as other:
+    with closing(sqlite3.connect(runs / DATABASE_NAME)) as other:
         other.execute("PRAGMA journal_mode = delete")
         other.execute("BEGIN EXCLUSIVE")
-        assert glance(runs / NAME, "a", 5) == {}
-    assert list(glance(runs / NAME, "a", 1)) == ["aab222"]
-    assert list(glance(runs / NAME, "", 5)) == ["aab222", "aaa111"]
-    assert glance(runs / "none.db", "", 5) == {}
+        assert read_run_labels(runs / DATABASE_NAME, "a", 5) == {}
+    assert list(read_run_labels(runs / DATABASE_NAME, "a", 1)) == ["aab222"]
+    assert list(read_run_labels(runs / DATABASE_NAME, "", 5)) == ["aab222", "aaa111"]
+    assert read_run_labels(runs / "none.db", "", 5) == {}
     assert not (runs / "none.db").exists()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
-from tests.support.histories import history, make_run
+from tests.support.histories import make_run, open_history
 
 VERDICTS = {"good": "✓", "warning": "!", "bad": "✗"}
 
@@ -23,7 +23,7 @@ def test_all_is_well_where_nothing_is_there_yet_and_nothing_is_made(tmp_path: Pa
 
 
 def test_lines_and_objects_say_the_same(tmp_path: Path) -> None:
-    history(tmp_path / "runs").close()
+    open_history(tmp_path / "runs").close()
     make_run(tmp_path / "runs")
     found = json.loads(doctor(tmp_path, "--json").stdout)
     lines = doctor(tmp_path).stdout.splitlines()
@@ -32,7 +32,7 @@ def test_lines_and_objects_say_the_same(tmp_path: Path) -> None:
         "torch",
         "GPUs",
         "data",
-        "room",
+        "disk space",
         "file system",
         "writing",
         "clock",

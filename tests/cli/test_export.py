@@ -14,7 +14,7 @@ from core.errors import InputError
 from core.events import Event, Finished
 from tests.support.cli import invoke, run_clarinet
 from tests.support.events import evaluation, started, step
-from tests.support.histories import history, make_run, say
+from tests.support.histories import make_run, open_history, write_events
 from tests.support.hostile_archives import archive, link
 
 END = Finished(iteration=3, epoch=1, target_accuracy=None, source_accuracy=None)
@@ -32,13 +32,13 @@ def said(number: int) -> Iterable[Event]:
 def runs(tmp_path: Path) -> Path:
     """Two that finished, of different metrics, and one that is going on."""
     runs = tmp_path / "runs"
-    history(runs).close()
+    open_history(runs).close()
     for number, name in ((1, "aaa"), (2, "bbb")):
         run = make_run(runs, id=name, seed=number)
-        say(run, [*said(number), END])
+        write_events(run, [*said(number), END])
         add_tag(run, "icml")
     set_note(run, 'a "note",\nof two lines')
-    say(make_run(runs, id="ccc", seed=3), said(3))
+    write_events(make_run(runs, id="ccc", seed=3), said(3))
     return runs
 
 
@@ -51,7 +51,7 @@ def table(runs: Path, *words: str) -> list[dict[str, str]]:
 
 
 def test_a_run_tells_what_each_rule_reports(runs: Path) -> None:
-    say(make_run(runs, id="ddd"), [started(), evaluation(1, 50.0, epoch=1), evaluation(2, 47.0, epoch=2)])
+    write_events(make_run(runs, id="ddd"), [started(), evaluation(1, 50.0, epoch=1), evaluation(2, 47.0, epoch=2)])
     (row,) = table(runs, "ddd")
     assert (row["last_accuracy"], row["last_to_oracle"], row["oracle_accuracy"]) == ("47.0", "-3.0", "50.0")
     assert row["risk_accuracy"] == row["risk_to_oracle"] == "", "no held-out risk was measured"
@@ -137,7 +137,10 @@ def test_a_hostile_archive_is_one_sentence_and_exit_2(tmp_path: Path) -> None:
     done = run_clarinet(tmp_path, "import", "x.tar.gz")
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
-    assert line == "clarinet: x.tar.gz: 'abc/journal.jsonl' is no plain file: links, devices and folders are refused"
+    assert (
+        line
+        == "clarinet: x.tar.gz: 'abc/journal.jsonl' is not a regular file: links, devices and directories are refused"
+    )
     assert not (tmp_path / "runs").exists()
 
 

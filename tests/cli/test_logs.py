@@ -15,7 +15,7 @@ from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Event, Finished
 from tests.support.cli import CLARINET, cli_environment, run_clarinet
 from tests.support.events import evaluation, started, step
-from tests.support.histories import make_run, say
+from tests.support.histories import make_run, write_events
 
 FINISHED = Finished(iteration=300, epoch=3, target_accuracy=50.0, source_accuracy=None, seconds=9.0)
 
@@ -49,7 +49,7 @@ def line(process: "subprocess.Popen[str]") -> str:
 
 
 def test_the_last_lines_with_a_text(tmp_path: Path, run: RunDirectory) -> None:
-    say(run, [started(), *(evaluation(n * 100) for n in range(30)), FINISHED])
+    write_events(run, [started(), *(evaluation(n * 100) for n in range(30)), FINISHED])
     done = run_clarinet(tmp_path, "logs", run.id[:8], "-n", "2", "--grep", "EPOCH")
     assert done.stdout.splitlines() == ["epoch 28: target 50.00 %", "epoch 29: target 50.00 %"]
     assert (done.returncode, done.stderr) == (0, "")
@@ -96,14 +96,14 @@ WORKER = """
 import sys
 from pathlib import Path
 from clarinet_tui.runs.directory import RunDirectory
-with RunDirectory(Path(sys.argv[1]), sys.argv[2]).hold():
+with RunDirectory(Path(sys.argv[1]), sys.argv[2]).hold_lock():
     print(flush=True)
     sys.stdin.read()
 """
 
 
 def test_a_lost_run_ends_the_following_and_is_named(run: RunDirectory) -> None:
-    say(run, [started(), evaluation(100)])
+    write_events(run, [started(), evaluation(100)])
     words = [sys.executable, "-c", WORKER, str(run.runs_dir), run.id]
     path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=path) as worker:
@@ -120,7 +120,7 @@ def test_a_lost_run_ends_the_following_and_is_named(run: RunDirectory) -> None:
 
 
 def test_ctrl_c_leaves_without_a_word(run: RunDirectory) -> None:
-    say(run, [started(), evaluation(100)])
+    write_events(run, [started(), evaluation(100)])
     with following(run, "-n", "1") as process:
         assert line(process) == "epoch 1: target 50.00 %"
         process.send_signal(signal.SIGINT)

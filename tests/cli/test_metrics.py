@@ -1,4 +1,4 @@
-"""`clarinet metrics`: every number for other programs, and in short for people."""
+"""`clarinet metrics` as a table, CSV and JSON lines."""
 
 import csv
 import json
@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from clarinet_tui.cli import metrics, metrics_tables
+from clarinet_tui.cli import metrics
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from core.errors import InputError
 from core.events import Event
 from tests.support.cli import CLARINET, cli_environment, run_clarinet
 from tests.support.events import evaluation, started, step
-from tests.support.histories import history, make_run, say
+from tests.support.histories import make_run, open_history, write_events
 
 
-def said() -> Iterator[Event]:
-    """Two stages, with what is not a number, and a plug-in's metric whose name is markup."""
+def make_events() -> Iterator[Event]:
+    """Two stages with values that are not finite, and a plug-in metric whose name is markup."""
     yield started()
     for n in range(1, 201):
         first = {"complementary_loss": math.nan if n == 2 else n / 8, "ascended": float(n % 2)}
@@ -33,9 +33,9 @@ def said() -> Iterator[Event]:
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     runs = tmp_path / "runs"
-    with history(runs) as db:
+    with open_history(runs) as db:
         run = make_run(runs, id="measured")
-        say(run, said())
+        write_events(run, make_events())
         ingest_run(db, run)
         make_run(runs, id="empty")
     return runs
@@ -85,7 +85,7 @@ def output(capsys: pytest.CaptureFixture[str], runs: Path, **options: Any) -> st
     return capsys.readouterr().out
 
 
-def test_only_what_is_asked_for(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_requested_metrics(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = output(capsys, runs, json=True, metric=["ascended", "complementary_loss"], start=2, stop=4)
     place = {"run": "measured", "epoch": 0, "stage": "clarinet"}
     assert [json.loads(line) for line in text.splitlines()] == [
@@ -98,30 +98,30 @@ def test_only_what_is_asked_for(runs: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize(
-    ("level", "asked", "sentence"),
+    ("level", "requested", "message"),
     [
         (
             None,
             ["loss"],
             "run measured has no 'loss'; it has complementary_loss, ascended, classification_loss, [red], t",
         ),
-        ("evaluation", ["ascended"], "ascended is measured at every iteration: say --level iteration"),
-        (None, ["ascended", "target_accuracy"], "one after the other"),
+        ("evaluation", ["ascended"], "ascended is an iteration metric; use --level iteration"),
+        (None, ["ascended", "target_accuracy"], "cannot be printed together"),
     ],
 )
-def test_what_is_not_measured_is_refused(
-    db: Database, level: metrics.Level | None, asked: list[str], sentence: str
+def test_unknown_and_mixed_metrics_are_errors(
+    db: Database, level: metrics.Level | None, requested: list[str], message: str
 ) -> None:
     with pytest.raises(InputError) as error:
-        metrics.choose(db, "measured", level, asked)
-    assert sentence in str(error.value)
+        metrics.choose_metrics(db, "measured", level, requested)
+    assert message in str(error.value)
 
 
-def test_both_formats_at_once_are_wrong_use(tmp_path: Path, runs: Path) -> None:
+def test_csv_and_json_exclude_each_other(tmp_path: Path, runs: Path) -> None:
     assert run_clarinet(tmp_path, "metrics", "measured", "--json", "--csv").returncode == 2
 
 
-def test_a_run_that_has_said_nothing(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_without_events(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     metrics.metrics("empty", csv=True, runs_dir=runs)
     metrics.metrics("empty", runs_dir=runs)
     metrics.metrics("empty", level="iteration", runs_dir=runs)
@@ -132,23 +132,21 @@ def test_a_run_that_has_said_nothing(runs: Path, capsys: pytest.CaptureFixture[s
     ]
 
 
-def test_people_see_the_last_evaluations_and_each_metric_in_a_line(
-    runs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_of_last_evaluations_and_of_each_metric(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = output(capsys, runs).splitlines()
     assert lines[0].split() == ["epoch", "iteration", "stage", "target", "accuracy"]
     assert lines[-2].split() == ["2", "200", "clarinet", "50.00"]
-    assert lines[-1] == "The last 20 of 25 evaluations; --csv and --json have all."
-    assert len(lines) == metrics_tables.LAST + 2
+    assert lines[-1] == "The last 20 of 25 evaluations; --csv and --json print all."
+    assert len(lines) == metrics.MAX_ROWS + 2
     table = {line.split()[0]: line.split()[1:] for line in output(capsys, runs, level="iteration").splitlines()}
     assert table["[red]"] == ["1.5", "1.5", "1.5", "1.5"]
     assert table["ascended"] == ["0", "0.5", "0", "1"]
     assert table["classification_loss"] == ["-inf", "-inf", "25.25", "49.75", "1"]
 
 
-def test_a_reader_that_has_seen_enough(tmp_path: Path, runs: Path) -> None:
+def test_closed_pipe_is_no_error(tmp_path: Path, runs: Path) -> None:
     run = make_run(runs, id="long")
-    say(run, (step(n) for n in range(1, 5001)))
+    write_events(run, (step(n) for n in range(1, 5001)))
     words = " ".join(f"'{word}'" for word in [*CLARINET, "metrics", "long", "--json", "--level", "iteration"])
     piped = subprocess.run(
         ["bash", "-c", f"{words} | head -1; echo ${{PIPESTATUS[0]}}"],

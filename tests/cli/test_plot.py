@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.cli.plot import AXES, BandName, BudgetName
-from clarinet_tui.evidence.figures.budget import BUDGETS
-from clarinet_tui.evidence.figures.figure import BAND_KINDS
-from clarinet_tui.evidence.training_cost import AXES as KNOWN_AXES
+from clarinet_tui.cli.plot import AXES
+from clarinet_tui.evidence.choices import AXES as KNOWN_AXES
+from clarinet_tui.evidence.choices import BAND_KINDS
 from tests.support.cli import invoke, run_clarinet
 from tests.support.trained_runs import make_trained_run
 
@@ -20,7 +19,7 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-def test_a_figure_in_the_terminal_and_as_a_file(tmp_path: Path, runs: Path) -> None:
+def test_figure_in_the_terminal_and_as_a_file(tmp_path: Path, runs: Path) -> None:
     shown = run_clarinet(tmp_path, "plot")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "● CLARINET  61.5  (60.79 to 62.21)  published 83.69" in shown.stdout
@@ -30,20 +29,20 @@ def test_a_figure_in_the_terminal_and_as_a_file(tmp_path: Path, runs: Path) -> N
     assert (tmp_path / "figure.PDF").read_bytes().startswith(b"%PDF")
 
 
-def test_the_numbers_of_a_figure(runs: Path) -> None:
-    drawn = json.loads(invoke(runs, "plot", "losses", "--metric", "adversarial_loss", "--json").stdout)
-    assert drawn["panels"][0]["title"] == "U→M: adversarial loss"
-    assert set(drawn["panels"][0]["lines"][0]["y"]) == {0.5}
+def test_figure_as_json(runs: Path) -> None:
+    figure = json.loads(invoke(runs, "plot", "losses", "--metric", "adversarial_loss", "--json").stdout)
+    assert figure["panels"][0]["title"] == "U→M: adversarial loss"
+    assert set(figure["panels"][0]["lines"][0]["y"]) == {0.5}
     matrix = json.loads(invoke(runs, "plot", "confusion", "seed:1", "--json").stdout)["panels"][0]
     assert matrix["counts"] == [[61, 39], [39, 61]]
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "message"),
     [
         (["accuracy", "--out", "figure.gif"], "expected a name that ends with .png, .svg, .pdf"),
         (["accuracy", "--out", "nowhere/figure.png"], "nowhere: cannot be written"),
-        (["accuracy", "--out", "figure.png", "--json"], "say one of them"),
+        (["accuracy", "--out", "figure.png", "--json"], "exclude each other"),
         (["losses", "--x", "time"], "--x: only for `clarinet plot accuracy`"),
         (["accuracy", "--metric", "mmd"], "--metric: only for `clarinet plot losses`"),
         (["losses", "--along", "source_fraction"], "--along: only for `clarinet plot budget`"),
@@ -51,16 +50,18 @@ def test_the_numbers_of_a_figure(runs: Path) -> None:
         (["budget"], "no two finished runs differ"),
     ],
 )
-def test_wrong_input_is_a_sentence(runs: Path, words: list[str], sentence: str) -> None:
-    assert sentence in str(invoke(runs, "plot", *words).exception)
+def test_invalid_input_is_one_sentence(runs: Path, arguments: list[str], message: str) -> None:
+    assert message in str(invoke(runs, "plot", *arguments).exception)
 
 
-def test_a_run_that_waits_has_nothing_to_draw(tmp_path: Path) -> None:
+def test_queued_run_has_no_data_to_draw(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "aaa", [], end="running")
-    assert "none of these runs has anything to draw yet" in str(invoke(tmp_path, "plot").exception)
+    assert "these runs have no data to draw yet" in str(invoke(tmp_path, "plot").exception)
 
 
-def test_everything_can_be_asked_for() -> None:
+def test_every_axis_and_band_can_be_chosen(runs: Path) -> None:
     assert tuple(AXES.values()) == KNOWN_AXES
-    assert tuple(BandName) == BAND_KINDS
-    assert tuple(BudgetName) == BUDGETS
+    for axis in AXES:
+        assert invoke(runs, "plot", "--x", axis).exit_code == 0
+    for band in BAND_KINDS:
+        assert invoke(runs, "plot", "--band", band).exit_code == 0

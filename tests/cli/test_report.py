@@ -1,4 +1,4 @@
-"""`clarinet report` from the command line."""
+"""`clarinet report`."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from tests.support.cli import invoke, run_clarinet
 from tests.support.trained_runs import make_trained_run
 
 
-def test_a_page_is_written_with_the_commands_that_make_its_runs(tmp_path: Path) -> None:
+def test_page_has_the_commands_of_its_runs(tmp_path: Path) -> None:
     make_trained_run(tmp_path / "runs", "aaa", [20, 60], epochs=7, name="it's mine")
     written = run_clarinet(tmp_path, "report", "seed:1", "--title", "A & B", "--out", "report.html")
     assert (written.returncode, written.stdout, written.stderr) == (0, "Written: report.html\n", "")
@@ -18,19 +18,19 @@ def test_a_page_is_written_with_the_commands_that_make_its_runs(tmp_path: Path) 
     assert "&#x27;name=it&#x27;&quot;&#x27;&quot;&#x27;s mine&#x27;" in page  # quoted for a shell, escaped for HTML
 
 
-def test_no_machine_is_named_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_without_hosts_names_no_machine(tmp_path: Path) -> None:
     run = make_trained_run(tmp_path / "runs", "aaa", [20, 60])
     run.environment.write_text('{"host": "secret-host", "device": "cpu", "python": "3.11.7"}')
-    for words, named in ((), True), (("--without-hosts",), False):
-        assert run_clarinet(tmp_path, "report", *words, "--seeds", "1", "--out", "report.html").returncode == 0
+    for options, named in ((), True), (("--without-hosts",), False):
+        assert run_clarinet(tmp_path, "report", *options, "--seeds", "1", "--out", "report.html").returncode == 0
         page = (tmp_path / "report.html").read_text(encoding="utf-8")
         assert ("secret-host" in page) is named
         assert (f" on {host_name()}" in page) is named
         assert "3.11.7" in page
-        assert "1/5" not in page, "one seed is all that was wanted"
+        assert "1/5" not in page, "--seeds 1 makes a cell complete"
 
 
-def test_wrong_input_is_a_sentence(tmp_path: Path) -> None:
+def test_invalid_input_is_one_sentence(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "aaa", [20])
     out = str(tmp_path / "report.html")
     assert "no run matches 'seed:9'" in str(invoke(tmp_path, "report", "seed:9", "--out", out).exception)

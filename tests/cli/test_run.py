@@ -163,7 +163,7 @@ def test_two_workers_of_one_run_are_refused(folder: Path) -> None:
         (["--headless", "--task", "photos->scans", "--set", "batch_size=64", "--set", "source_size=0"], "64"),
         (["--headless", "--task", "M->U"], "clarinet data fetch"),
         (["--headless", "--device", "cuda:7"], "device: there is no cuda:7 here"),
-        (["--headless", "--resume", "nothing"], "no run in runs begins with 'nothing'"),
+        (["--headless", "--resume", "nothing"], "no run in runs has an id starting with 'nothing'"),
         (["--headless", "--run-id", "../escape"], "run id: expected 3 to 32 of 0-9 and a-z"),
         (["absent.toml", "--headless"], "absent.toml: No such file or directory"),
         (["--preset", "smoke"], "say --headless"),

@@ -1,15 +1,14 @@
-"""`clarinet table` from the command line."""
+"""`clarinet table` in processes of its own."""
 
 import json
 from pathlib import Path
 
-from clarinet_tui.cli.table import Select
-from clarinet_tui.evidence.selection import RULES
-from tests.support.cli import run_clarinet
+from clarinet_tui.evidence.choices import RULES
+from tests.support.cli import invoke, run_clarinet
 from tests.support.finished_runs import make_finished_run
 
 
-def test_the_board_as_text_and_for_programs(tmp_path: Path) -> None:
+def test_board_as_text_and_json(tmp_path: Path) -> None:
     for seed in (1, 2):
         make_finished_run(tmp_path / "runs", f"run{seed}", 80.0 + seed, seed=seed)
     shown = run_clarinet(tmp_path, "table")
@@ -21,16 +20,18 @@ def test_the_board_as_text_and_for_programs(tmp_path: Path) -> None:
     assert [cell["runs"] for cell in board["cells"] if cell["runs"]] == [["run2"]]
 
 
-def test_wrong_input_is_a_sentence(tmp_path: Path) -> None:
-    for words, sentence in (
-        (["--standalone"], "say --format latex too"),
+def test_invalid_input_is_one_sentence(tmp_path: Path) -> None:
+    for arguments, message in (
+        (["--standalone"], "needs --format latex"),
         (["--preset", "quik"], "preset: expected one of paper, literal, quick, smoke"),
         (["--format", "csv", "--out", "nowhere/board.csv"], "nowhere: cannot be written"),
     ):
-        refused = run_clarinet(tmp_path, "table", *words)
-        assert refused.returncode == 2
-        assert sentence in refused.stderr
+        result = run_clarinet(tmp_path, "table", *arguments)
+        assert result.returncode == 2
+        assert message in result.stderr
 
 
-def test_every_rule_can_be_asked_for() -> None:
-    assert tuple(Select) == RULES
+def test_every_rule_can_be_selected(tmp_path: Path) -> None:
+    make_finished_run(tmp_path, "run1", 80.0)
+    for rule in RULES:
+        assert invoke(tmp_path, "table", "--select", rule).exit_code == 0

@@ -15,9 +15,9 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.verify.comparison import Replay
 from core.errors import InputError
-from tests.support.child_processes import lived
+from tests.support.child_processes import run_worker
 from tests.support.events import started, step
-from tests.support.histories import make_run, say
+from tests.support.histories import make_run, write_events
 from tests.support.workers import make_task, tiny_run
 
 
@@ -29,7 +29,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, method in (("one", "clarinet"), ("maker", "gac+dann"), ("taker", "gac+dann")):
         seed = {"seed": 2, "stage1": {"seed": 1}} if name == "taker" else {}
         run = tiny_run(runs, task, name, method, **seed)
-        assert lived(run) == 0, run.log.read_text()
+        assert run_worker(run) == 0, run.log.read_text()
     return folder
 
 
@@ -81,7 +81,7 @@ def test_one_number_that_was_changed_is_found(runs: Path) -> None:
 
 
 def test_a_tolerance_is_for_numbers_only(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    say(make_run(runs, id="made"), [started(), step(1, {"complementary_loss": 4.0})])
+    write_events(make_run(runs, id="made"), [started(), step(1, {"complementary_loss": 4.0})])
 
     def repeated(label_hash: str) -> Replay:
         measured: dict[int, Mapping[str, float | str]] = {1: {"complementary_loss": 4.25}}
@@ -105,11 +105,11 @@ def test_other_labels_are_told(trained: Path, runs: Path) -> None:
     assert done.exit_code == 1
     assert "The pseudo-labels are others: " in done.output
     run.pseudo_labels.unlink()
-    assert "its labels are gone" in str(verify(runs, "taker").exception)
+    assert "another run made this run's stage 1" in str(verify(runs, "taker").exception)
 
 
 def test_a_run_without_iterations_or_without_its_data_cannot_be_verified(runs: Path, tmp_path: Path) -> None:
-    say(make_run(runs, id="empty"), [started()])
+    write_events(make_run(runs, id="empty"), [started()])
     assert "has no iterations yet" in str(verify(runs, "empty").exception)
     run = RunDirectory(runs, "one")
     run.config.write_text(run.config.read_text().replace("scans", "gone"))

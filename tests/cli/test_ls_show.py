@@ -13,14 +13,14 @@ from clarinet_tui.runs.annotations import add_tag
 from core.events import Failed, Finished
 from tests.support.cli import CLARINET, cli_environment, invoke, run_clarinet
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import history, make_run, say, write_lock
+from tests.support.histories import make_run, open_history, write_events, write_lock
 
 
 def test_a_history_of_garbage_says_what_to_type_and_that_works(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
     run = make_run(runs)
-    say(run, [started(), step(1), step(2), resumed(1), step(2)])
+    write_events(run, [started(), step(1), step(2), resumed(1), step(2)])
     before = json.loads(run_clarinet(tmp_path, "ls", "--json").stdout)
     assert [row["id"] for row in before] == [run.id]
     (runs / "clarinet.db").write_bytes(b"garbage" * 1000)
@@ -47,15 +47,15 @@ def test_show_and_compare_find_runs_by_the_beginning_of_their_ids(tmp_path: Path
 def runs(tmp_path: Path) -> Path:
     """A tagged run that finished, one that failed, and one that waits."""
     runs = tmp_path / "runs"
-    history(runs).close()
+    open_history(runs).close()
     good = make_run(runs, id="aaa111", seed=3)
-    say(good, [started(seed=3, notes=["[bold]made data[/x]"]), step(1), evaluation(100, 40.0)])
-    say(good, [Finished(iteration=100, epoch=1, target_accuracy=40.0, source_accuracy=None)])
+    write_events(good, [started(seed=3, notes=["[bold]made data[/x]"]), step(1), evaluation(100, 40.0)])
+    write_events(good, [Finished(iteration=100, epoch=1, target_accuracy=40.0, source_accuracy=None)])
     add_tag(good, "icml")
     bad = make_run(runs, id="bbb222", method="gac+cdan-e", epochs=7, stage1={"epochs": 5})
-    say(bad, [started(method="gac+cdan-e"), evaluation(100, 60.0)])
+    write_events(bad, [started(method="gac+cdan-e"), evaluation(100, 60.0)])
     frames = ["session.py:212 _step", "\x1b[31mloss.py:3 loss"]
-    say(bad, [Failed(iteration=100, message="\x1b[2Jno memory", kind="out of memory", frames=frames)])
+    write_events(bad, [Failed(iteration=100, message="\x1b[2Jno memory", kind="out of memory", frames=frames)])
     make_run(runs, id="ccc333", seed=2)
     return runs
 
@@ -86,7 +86,7 @@ def test_ls_shows_tags_where_there_are_any_and_says_when_there_are_more(runs: Pa
 
 def test_whoever_lists_sees_that_a_run_was_lost(runs: Path) -> None:
     run = make_run(runs, id="ddd444")
-    say(run, [started()])
+    write_events(run, [started()])
     write_lock(run, start=-1.0)
     assert ids(runs, "state:lost") == ["ddd444"]
     shown = invoke(runs, "show", "ddd").stdout
@@ -148,7 +148,7 @@ def test_the_database_may_be_elsewhere(tmp_path: Path, runs: Path) -> None:
 
 def test_reindex_tells_states_that_the_journals_do_not(runs: Path) -> None:
     lost = make_run(runs, id="ddd444")
-    say(lost, [started()])
+    write_events(lost, [started()])
     write_lock(lost, start=-1.0)
     cancelled = runs / "ccc333" / "annotations.jsonl"
     cancelled.write_text('{"event": "created", "time": 1000.0}\n')  # long ago, and in no queue
@@ -173,7 +173,7 @@ def test_reindex_names_a_run_that_cannot_be_read_and_reads_the_others(runs: Path
 
 def test_a_lost_run_that_cannot_be_read_keeps_no_listing_back(runs: Path) -> None:
     run = make_run(runs, id="ddd444")
-    say(run, [started()])
+    write_events(run, [started()])
     assert ids(runs, "state:running") == ["ddd444"]
     run.journal.unlink()
     run.journal.mkdir()
@@ -198,8 +198,8 @@ def test_show_names_the_damaged_lines_of_a_journal_and_still_tells_the_failure(r
     journal.write_bytes(lines[0] + b"{garbage\n" + b"".join(lines[1:]) + b"\xff\n")
     last = len(lines) + 2
     shown = invoke(runs, "show", "bbb").stdout
-    assert "line 2 cannot be read and was left out" in shown
-    assert f"line {last} cannot be read and was left out" in shown
+    assert "line 2 cannot be read and was skipped" in shown
+    assert f"line {last} cannot be read and was skipped" in shown
     assert "out of memory" in shown
     told = json.loads(invoke(runs, "show", "bbb", "--json").stdout)
     assert [sentence.split()[1] for sentence in told["damaged"]] == ["2", str(last)]

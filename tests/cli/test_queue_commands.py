@@ -10,13 +10,13 @@ from typer.testing import CliRunner, Result
 from clarinet_tui.cli.main import app
 from clarinet_tui.devices.device import Device
 from clarinet_tui.queue import requests
-from clarinet_tui.queue.queue_file import change_queue, read_queue
+from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
 from clarinet_tui.runs.process import current_process
 from core.errors import InputError
 from core.events import Finished, Stopped
 from tests.support.events import started, step
-from tests.support.histories import history, make_run, say
+from tests.support.histories import make_run, open_history, write_events
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CLARINET_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("CLARINET_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
-    history(tmp_path / "runs").close()
+    open_history(tmp_path / "runs").close()
     return tmp_path / "runs"
 
 
@@ -138,10 +138,10 @@ def test_stop_and_resume(runs: Path) -> None:
     assert "has left the queue" in done("stop", waiting)
     assert f"{waiting} queued" in done("resume", waiting)
     stopped = make_run(runs)
-    say(stopped, [started(), step(1), Stopped(iteration=1)])
+    write_events(stopped, [started(), step(1), Stopped(iteration=1)])
     done("resume", "--query", "state:stopped", "--retries", "2", "--device", "cpu")
     assert read_queue(runs)[stopped.id].retries == 2
-    assert "is queued already" in refused("resume", stopped.id)
+    assert "is already queued" in refused("resume", stopped.id)
     assert "say which runs" in refused("stop")
     assert "no run matches" in refused("stop", "--query", "tag:none")
 
@@ -156,7 +156,7 @@ def test_clone_says_only_what_differs(runs: Path) -> None:
 
 def test_rm_undo_and_empty(runs: Path) -> None:
     run = make_run(runs)
-    say(run, [started(), Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
+    write_events(run, [started(), Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
     assert len(listed()) == 1
     assert "--undo" in done("rm", run.id)
     assert listed() == []
@@ -171,7 +171,7 @@ def test_rm_undo_and_empty(runs: Path) -> None:
 
 def test_a_run_under_way_is_not_removed(runs: Path) -> None:
     (run_id,) = sweep()
-    change_queue(runs, lambda queue: queue.change([run_id], on="cpu"))
+    update_queue(runs, lambda queue: queue.with_changes([run_id], device_key="cpu"))
     assert f"clarinet stop {run_id}" in refused("rm", run_id)
 
 
@@ -214,7 +214,7 @@ def test_slots_of_one_gpu_are_kept_under_its_uuid(runs: Path, monkeypatch: pytes
     monkeypatch.setattr("clarinet_tui.devices.local.list_devices", lambda **_: gpus)
     done("queue", "slots", "cuda:1=2", "GPU-a=3")
     assert read_queue(runs).slots == {"GPU-b": 2, "GPU-a": 3}
-    assert [read_queue(runs).slots_of(gpu.key) for gpu in gpus] == [3, 2]
+    assert [read_queue(runs).slots_for(gpu.key) for gpu in gpus] == [3, 2]
 
 
 def test_all_are_stopped_or_removed_or_none(runs: Path) -> None:
@@ -222,7 +222,7 @@ def test_all_are_stopped_or_removed_or_none(runs: Path) -> None:
     idle = make_run(runs)
     assert f"run {idle.id}: is not running" in refused("stop", first, idle.id)
     assert {first, second} == {entry.id for entry in read_queue(runs).waiting}
-    change_queue(runs, lambda queue: queue.change([second], on="cpu"))
+    update_queue(runs, lambda queue: queue.with_changes([second], device_key="cpu"))
     assert f"clarinet stop {second}" in refused("rm", first, idle.id, second)
     with idle.hold_lock():
         assert f"run {idle.id}: is running" in refused("rm", first, idle.id)
@@ -251,7 +251,7 @@ def test_one_run_is_one_run(runs: Path) -> None:
 
 def test_a_device_that_is_not_here_is_refused_before_anything_is_queued(tmp_path: Path, runs: Path) -> None:
     run = make_run(runs)
-    say(run, [started(), Stopped(iteration=1)])
+    write_events(run, [started(), Stopped(iteration=1)])
     for words in (
         ["sweep", "--tasks", "M->U", "--preset", "smoke", "--device", "cuda:7"],
         ["sweep", "--tasks", "M->U", "--preset", "smoke", "--grid", "device=cpu,cuda:7"],

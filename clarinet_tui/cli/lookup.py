@@ -1,0 +1,64 @@
+"""Open the history and find the runs that a command names."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from clarinet_tui.evidence.run_records import RunRecords
+    from clarinet_tui.history.database import Database
+    from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.runs.directory import RunDirectory
+
+
+def open_history(runs_dir: Path) -> "Database":
+    """Open the history and bring it up to date with the run directories."""
+    from clarinet_tui.history.database import Database
+    from clarinet_tui.history.ingest import ingest_all
+    from clarinet_tui.history.states import refresh_states
+
+    database = Database.open(runs_dir)
+    ingest_all(database, runs_dir)
+    refresh_states(database, runs_dir)
+    return database
+
+
+def open_records(runs_dir: Path) -> "RunRecords":
+    from clarinet_tui.evidence.run_records import RunRecords
+
+    return RunRecords(open_history(runs_dir), runs_dir)
+
+
+def find_row(database: "Database", runs_dir: Path, prefix: str) -> "RunRow":
+    """Return the history's row of the run with this id prefix."""
+    from clarinet_tui.history.queries import get_run
+    from clarinet_tui.runs.directory import find_run
+
+    row = get_run(database, find_run(runs_dir, prefix).id)
+    assert row is not None, "open_history has ingested every run directory"
+    return row
+
+
+def find_runs(runs_dir: Path, prefixes: list[str]) -> "list[RunDirectory]":
+    """Find runs by id prefix, each once, in the order given."""
+    from clarinet_tui.runs.directory import find_run
+
+    runs = {run.id: run for run in (find_run(runs_dir, prefix) for prefix in prefixes)}
+    return list(runs.values())
+
+
+def select_runs(runs_dir: Path, prefixes: list[str] | None, query: str | None) -> "list[RunDirectory]":
+    """Find runs by id prefix or by query, but not both."""
+    from clarinet_tui.history.queries import list_runs
+    from clarinet_tui.runs.directory import RunDirectory
+
+    if bool(prefixes) == bool(query):
+        raise InputError("expected either run ids or --query")
+    if prefixes:
+        return find_runs(runs_dir, prefixes)
+    with open_history(runs_dir) as database:
+        runs = [RunDirectory(runs_dir, row.id) for row in list_runs(database, query or "", limit=-1)]
+    if not runs:
+        raise InputError(f"--query: no run matches {query!a}")
+    return runs

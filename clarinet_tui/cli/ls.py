@@ -1,0 +1,121 @@
+"""`clarinet ls` and `clarinet reindex`: list the history, and rebuild it."""
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from clarinet_tui.cli.completion import sort_fields
+from clarinet_tui.cli.lookup import open_history
+from clarinet_tui.cli.options import RUNS, Json, QueryArgument, RunsDir
+from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
+from clarinet_tui.text import format_duration, printable
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.queries import RunRow
+
+NUMBERS = ("epoch", "target", "source", "pseudo", "time")
+PRESET_WIDTH = 90
+"""Columns of a terminal that has room for the preset."""
+TEXT_FIELDS = frozenset(
+    {"id", "state", "method", "task", "preset", "name", "device", "host", "stage", "family", "label_hash"}
+)
+"""Fields that sort ascending by default."""
+NO_LIMIT = 1 << 60
+
+
+def list_(
+    query: QueryArgument = "",
+    sort: Annotated[
+        str,
+        typer.Option(metavar="FIELD", help="Such as created, acc, seed, task or time.", autocompletion=sort_fields),
+    ] = "created",
+    reverse: Annotated[bool, typer.Option("--reverse", "-r", help="Reverse the order.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows.")] = 50,
+    all_: Annotated[bool, typer.Option("--all", "-a", help="Show all.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print ids only, one per line.")] = False,
+    json: Json = False,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """List runs, newest first.
+
+    With --sort, numbers are in descending and text in ascending order.
+
+    Example: clarinet ls "method:clarinet task:M->U" --sort acc
+    """
+    from clarinet_tui.history.queries import SORT_ALIASES, count_runs, list_runs
+
+    field = SORT_ALIASES.get(sort, sort)
+    descending = (field not in TEXT_FIELDS) != reverse
+    database = open_history(runs_dir)
+    rows = list_runs(database, query, sort=field, descending=descending, limit=NO_LIMIT if all_ else limit)
+    with quiet_pipe():
+        if json:
+            print_json([asdict(row) for row in rows])
+        elif quiet:
+            print("".join(f"{row.id}\n" for row in rows), end="")
+        else:
+            _print_table(rows, query)
+    if len(rows) == limit and not all_ and (total := count_runs(database, query)) > limit:
+        print(f"{limit} of {total} runs; --all lists all", file=sys.stderr)
+
+
+def reindex(runs_dir: RunsDir = RUNS) -> None:
+    """Rebuild the history from the run directories.
+
+    Example: clarinet reindex
+    """
+    from rich.progress import Progress
+
+    from clarinet_tui.history.ingest import reindex as rebuild
+
+    with Progress() as bar:
+        task = bar.add_task("Reading journals", total=None)
+        errors = rebuild(runs_dir, lambda done, total, _: bar.update(task, completed=done, total=total))
+        open_history(runs_dir).close()  # states of runs without a final event follow from queue and processes
+    for run_id, error in errors.items():
+        print(f"clarinet: run {run_id} cannot be read: {printable(error)}", file=sys.stderr)
+
+
+def _print_table(rows: "list[RunRow]", query: str) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not rows:
+        print("No run matches." if query else "No runs yet. Start one: clarinet run --headless")
+        return
+    console = make_console()
+    hidden = {"preset"} if console.width < PRESET_WIDTH else set()
+    hidden |= {name for name in ("alarms", "tags") if not any(getattr(row, name) for row in rows)}
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for name in _cells(rows[0]):
+        if name not in hidden:
+            width = max(len(row.id) for row in rows) if name == "id" else None  # ids are copied, so never cut
+            justify: Any = "right" if name in NUMBERS else "left"
+            table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", min_width=width)
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for name, cell in _cells(row).items() if name not in hidden))
+    console.print(table)
+
+
+def _cells(row: "RunRow") -> dict[str, str]:
+    return {
+        "id": row.id,
+        "state": row.state,
+        "method": row.method or "?",
+        "task": row.task or "?",
+        "seed": "?" if row.seed is None else str(row.seed),
+        "preset": row.preset or "?",
+        "epoch": f"{row.epoch or 0}/{row.epochs_total or '?'}",
+        "target": _percent(row.target_accuracy),
+        "source": _percent(row.source_accuracy),
+        "pseudo": _percent(row.pseudo_label_accuracy),
+        "time": "" if row.seconds is None else format_duration(row.seconds),
+        "alarms": " ".join(row.alarms),
+        "tags": " ".join(row.tags),
+    }
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"

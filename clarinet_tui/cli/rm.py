@@ -1,0 +1,55 @@
+"""`clarinet rm`: move runs to the trash, restore them, empty it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clarinet_tui.cli.lookup import select_runs
+from clarinet_tui.cli.options import RUNS, Ids, Query, RunsDir
+from clarinet_tui.text import format_count
+from core.errors import InputError
+
+
+def remove(
+    ids: Ids = None,
+    query: Query = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Restore removed runs.")] = False,
+    empty: Annotated[bool, typer.Option("--empty", help="Delete all removed runs for good.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Move runs to the trash, restore them, or empty the trash.
+
+    The trash is the directory .trash in the runs directory.
+
+    Example: clarinet rm 6e3
+    """
+    from clarinet_tui.history import trash
+
+    if undo and empty:
+        raise InputError("rm: --undo and --empty exclude each other")
+    if empty:
+        if ids or query:
+            raise InputError("rm: --empty deletes all removed runs; it takes no ids and no --query")
+        _empty_trash(runs_dir, yes)
+    elif undo:
+        if query or not ids:
+            raise InputError("rm: --undo takes run ids; removed runs cannot be queried")
+        for run_id in [trash.find_removed(runs_dir, prefix) for prefix in ids]:
+            print(f"{trash.restore_run(runs_dir, run_id).id} restored")
+    else:
+        runs = select_runs(runs_dir, ids, query)
+        trash.check_not_running(runs)
+        for run in runs:
+            trash.remove_run(run)
+            print(f"{run.id} removed; to restore it: clarinet rm --undo {run.id}")
+
+
+def _empty_trash(runs_dir: Path, yes: bool) -> None:
+    from clarinet_tui.history import trash
+
+    count = len(trash.list_removed(runs_dir))
+    if count and not yes:
+        typer.confirm(f"Delete {format_count(count, 'removed run')} for good?", abort=True)
+    print(f"{trash.empty_trash(runs_dir)} deleted")

@@ -1,0 +1,59 @@
+"""Read settings from TOML files and from KEY=VALUE arguments."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from core.config import RunConfig
+
+
+def make_config(file: Path | None, flags: dict[str, Any], pairs: list[str], cores: int | None = None) -> "RunConfig":
+    """Merge a settings file, flags and --set pairs, the last of which win."""
+    from core.config import merge_settings
+    from core.resolve import resolve
+
+    settings = read_toml(file) if file else {}
+    if file:
+        resolve(settings, place=str(file))  # so that an error in the file names the file
+    return resolve(merge_pairs(merge_settings(settings, flags), pairs), place="command line", cores=cores)
+
+
+def merge_pairs(settings: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:
+    """Return the settings with KEY=VALUE pairs merged in."""
+    from core.config import merge_settings
+
+    for pair in pairs or []:
+        settings = merge_settings(settings, parse_pair(pair))
+    return settings
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    import tomli
+
+    from clarinet_tui.runs.directory import MAX_CONFIG_BYTES
+
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(MAX_CONFIG_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from None
+    if len(content) > MAX_CONFIG_BYTES:
+        raise InputError(f"{file}: larger than 1 MB")
+    try:
+        return tomli.loads(content.decode())
+    except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{file}: tables are nested too deeply") from None
+
+
+def parse_pair(pair: str) -> dict[str, Any]:
+    """Parse `stage1.epochs=3` into a nested table."""
+    from clarinet_tui.queue.sweep import nest, parse_value
+
+    key, equals, text = pair.partition("=")
+    if not equals or not key.strip():
+        raise InputError(f'--set: expected KEY=VALUE, got "{pair}"')
+    return nest(key.strip(), parse_value(text))

@@ -1,0 +1,88 @@
+"""`clarinet stop`, `resume` and `clone`: end runs, continue them, start others like them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clarinet_tui.cli.lookup import select_runs
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Ids, Query, RunId, RunsDir, Settings
+
+
+def stop(
+    ids: Ids = None,
+    query: Query = None,
+    grace: Annotated[float, typer.Option(min=0, help="Seconds to save a checkpoint before the run is killed.")] = 60.0,
+    wait: Annotated[bool, typer.Option(help="Wait until the runs have stopped.")] = True,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Stop runs after saving a checkpoint.
+
+    A waiting run is removed from the queue. `clarinet resume` continues a stopped run.
+
+    Example: clarinet stop 6e3
+    """
+    from clarinet_tui.queue import requests
+
+    runs = select_runs(runs_dir, ids, query)
+    requests.check_active(runs)
+    stopping = []
+    for run in runs:
+        if requests.stop(run, grace) is requests.StopResult.REQUESTED:
+            print(f"{run.id} was asked to stop")
+            stopping.append(run)
+        else:
+            print(f"{run.id} removed from the queue")
+    for run in stopping if wait else ():
+        saved = requests.wait_until_stopped(run, grace)
+        print(f"{run.id} {'stopped' if saved else 'killed; clarinet resume continues from its last checkpoint'}")
+
+
+def resume(
+    ids: Ids = None,
+    query: Query = None,
+    device: Annotated[str | None, typer.Option(help="Resume on another device.")] = None,
+    retries: Annotated[int, typer.Option(min=0, help="Retry lost or failed runs up to this many times.")] = 0,
+    runs_dir: RunsDir = RUNS,
+    data_dir: DataDir = DATA,
+) -> None:
+    """Queue stopped, failed, lost or cancelled runs again.
+
+    Each continues from its last checkpoint.
+
+    Example: clarinet resume 6e3
+    """
+    from clarinet_tui.queue import requests
+
+    runs = select_runs(runs_dir, ids, query)
+    requests.resume(runs, requests.LaunchOptions(data_dir, Path.cwd(), retries=retries), device)
+    for run in runs:
+        print(f"{run.id} queued")
+
+
+def clone(
+    id: RunId,  # noqa: A002
+    seed: Annotated[int | None, typer.Option(help="Seed of the new run.")] = None,
+    set_: Settings = None,
+    runs_dir: RunsDir = RUNS,
+    data_dir: DataDir = DATA,
+) -> None:
+    """Queue a new run with the settings of another.
+
+    --seed and --set change settings of the new run.
+
+    Example: clarinet clone 6e3 --seed 2 --set epochs=5
+    """
+    from clarinet_tui.cli.settings import merge_pairs
+    from clarinet_tui.queue import requests
+    from clarinet_tui.runs.directory import find_run
+    from core.resolve import minimal_settings, resolve
+
+    settings = minimal_settings(find_run(runs_dir, id).read_config())
+    if seed is not None:
+        settings["seed"] = seed
+    settings = merge_pairs(settings, set_)
+    cores = requests.cores_per_slot(runs_dir, str(settings.get("device", "auto")))
+    config = resolve(settings, place="command line", cores=cores)
+    (run,) = requests.submit(runs_dir, [config], requests.LaunchOptions(data_dir, Path.cwd()))
+    print(f"{run.id} queued")

@@ -1,0 +1,54 @@
+"""`clarinet tui` and `clarinet serve`: open the terminal app, here or in a browser."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunsDir
+
+if TYPE_CHECKING:
+    from clarinet_tui.runs.directory import RunDirectory
+
+
+def tui(context: typer.Context) -> None:
+    """Open the terminal app; the same as clarinet-tui.
+
+    Example: clarinet tui
+    """
+    replace_process(["-m", "clarinet_tui.ui.main", *context.args])
+
+
+def serve(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 8000,
+    host: Annotated[str, typer.Option(help="Loopback address to listen on: 127.0.0.1 or ::1.")] = "127.0.0.1",
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Require no token: every user of this machine can control your runs.")
+    ] = False,
+    runs_dir: RunsDir = RUNS,
+    data_dir: DataDir = DATA,
+) -> None:
+    """Serve the terminal app to a browser on this machine.
+
+    It listens on the loopback address only; from another machine, use the printed ssh -L command. Runs continue when
+    the server stops.
+
+    Example: clarinet serve --port 8000
+    """
+    arguments = [f"--host={host}", f"--port={port}", f"--runs-dir={runs_dir}", f"--data-dir={data_dir}"]
+    replace_process(["-m", "clarinet_tui.ui.serve.server", *arguments, *(["--no-token"] if no_token else [])])
+
+
+def open_app(run: "RunDirectory", data_dir: Path) -> NoReturn:
+    """Replace this process with the app, showing one run."""
+    directories = ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir)]
+    replace_process(["-m", "clarinet_tui.ui.main", *directories, run.id])
+
+
+def replace_process(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> NoReturn:
+    """Replace this process with Python; -P ignores a package named `core` in the working directory."""
+    sys.stdout.flush()
+    os.execve(sys.executable, [sys.executable, "-P", *arguments], dict(environment or os.environ))
