@@ -1,4 +1,7 @@
-"""What can be asked of a run, and how each question is put to SQLite. Values are always parameters."""
+"""The fields of a query and their SQL conditions. Values are always SQL parameters.
+
+Conditions receive a value as a pattern: `*` matches any text, `\\*` is a star and `\\\\` a backslash.
+"""
 
 import re
 from collections.abc import Callable
@@ -6,193 +9,202 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
+from clarinet_tui.runs.state import RunState
 from core.errors import InputError
 from core.tasks import parse_task
 
-STATES = ("queued", "starting", "running", "finished", "failed", "stopped", "lost", "silent")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+EQUALITY = (":", "=", "!=")
+_LIKE = {"*": "%", "\\*": "*", "%": "\\%", "_": "\\_"}
+_GLOB = {"\\*": "[*]", "\\\\": "\\", "[": "[[]", "?": "[?]"}
 
 
 class Condition(NamedTuple):
-    """An SQL expression that is 0 or 1, never NULL, so that NOT does what it says."""
+    """An SQL expression that is 0 or 1 and never NULL, so that NOT inverts it."""
 
     sql: str
     parameters: list[Any]
 
 
-class Wrong(Exception):  # noqa: N818 - says what was expected
-    """The value is not what the field needs."""
+class InvalidValueError(Exception):
+    """A value that the field cannot use; the message says what was expected."""
 
 
 @dataclass(frozen=True)
-class Field:
-    wants: str
+class QueryField:
+    expects: str
+    """What a value is, for messages."""
     operators: tuple[str, ...]
     condition: Callable[[str, str, float], Condition]
+    """Makes the condition from operator, value and the time now."""
 
 
-def _equal(column: str, value: str) -> Condition:
-    """Whatever the case; * stands for anything."""
-    return Condition(f"(ifnull({column}, '') LIKE ? ESCAPE '\\')", [_pattern(value)])
+def escape(text: str) -> str:
+    """Return the pattern that matches exactly `text`."""
+    return re.sub(r"[\\*]", r"\\\g<0>", text)
 
 
-def _pattern(value: str) -> str:
-    for sign in "\\%_":
-        value = value.replace(sign, "\\" + sign)
-    return value.replace("*", "%")
+def unescape(pattern: str) -> str:
+    return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
 
 
-def _negated(operator: str, condition: Condition) -> Condition:
+def _like(column: str, pattern: str) -> Condition:
+    """Match without regard to the case of ASCII letters."""
+    pattern = re.sub(r"\\.|[%_*]", lambda match: _LIKE.get(match[0], match[0]), pattern, flags=re.DOTALL)
+    return Condition(f"(ifnull({column}, '') LIKE ? ESCAPE '\\')", [pattern])
+
+
+def _negate_if(operator: str, condition: Condition) -> Condition:
     return Condition(f"(NOT {condition.sql})", condition.parameters) if operator == "!=" else condition
 
 
-def _text(column: str) -> Field:
-    return Field("a text", (":", "=", "!="), lambda sign, value, now: _negated(sign, _equal(column, value)))
-
-
-def _part(column: str) -> Field:
-    return Field("a text", (":", "=", "!="), lambda sign, value, now: _negated(sign, _equal(column, f"*{value}*")))
-
-
-def _beginning(column: str) -> Field:
-    return Field(
-        "an id's beginning", (":", "=", "!="), lambda sign, value, now: _negated(sign, _equal(column, value + "*"))
+def _text(column: str, *, before: str = "", after: str = "", expects: str = "a text") -> QueryField:
+    """A field that matches a column, with wildcards `before` and `after` the value."""
+    return QueryField(
+        expects,
+        EQUALITY,
+        lambda operator, value, now: _negate_if(operator, _like(column, f"{before}{value}{after}")),
     )
 
 
-def _state(sign: str, value: str, now: float) -> Condition:
-    if value.lower() not in STATES:
-        raise Wrong(f"one of {', '.join(STATES)}")
-    return _negated(sign, _equal("runs.state", value))
+def _state(operator: str, value: str, now: float) -> Condition:
+    if value.lower() not in set(RunState):
+        raise InvalidValueError(f"one of {', '.join(RunState)}")
+    return _negate_if(operator, _like("runs.state", value))
 
 
-def _task(sign: str, value: str, now: float) -> Condition:
-    """M and m are two domains, so that the case counts; "mnist->usps" is M->U."""
+def _task(operator: str, value: str, now: float) -> Condition:
+    """Match with regard to case, since M and m are two domains; "mnist->usps" is M->U."""
     try:
-        value = parse_task(value).name
+        has_wildcard = "*" in re.sub(r"\\.", "", value, flags=re.DOTALL)
+        value = value if has_wildcard else escape(parse_task(unescape(value)).name)
     except InputError:
         value = value.replace("→", "->")
-    value = re.sub(r"([\[?])", r"[\1]", value)
-    return _negated(sign, Condition("(ifnull(runs.task, '') GLOB ?)", [value]))
+    pattern = re.sub(r"\\.|[\[?]", lambda match: _GLOB.get(match[0], match[0]), value, flags=re.DOTALL)
+    return _negate_if(operator, Condition("(ifnull(runs.task, '') GLOB ?)", [pattern]))
 
 
-def _tag(sign: str, value: str, now: float) -> Condition:
-    sql = "EXISTS (SELECT 1 FROM tags WHERE tags.run = runs.id AND tags.tag LIKE ? ESCAPE '\\')"
-    return _negated(sign, Condition(f"({sql})", [_pattern(value)]))
+def _exists(table: str, column: str, pattern: str) -> Condition:
+    condition = _like(column, pattern)
+    return Condition(f"(EXISTS (SELECT 1 FROM {table} AND {condition.sql}))", condition.parameters)
 
 
-def _note(sign: str, value: str, now: float) -> Condition:
-    sql = "EXISTS (SELECT 1 FROM notes WHERE notes.run = runs.id AND notes.note LIKE ? ESCAPE '\\')"
-    return _negated(sign, Condition(f"({sql})", [_pattern(f"*{value}*")]))
+def _tag(operator: str, value: str, now: float) -> Condition:
+    return _negate_if(operator, _exists("tags WHERE tags.run = runs.id", "tags.tag", value))
 
 
-def _alarm(sign: str, value: str, now: float) -> Condition:
-    """One that is open; alarm:* is any."""
-    sql = "EXISTS (SELECT 1 FROM json_each(ifnull(runs.alarms, '[]')) WHERE json_each.value LIKE ? ESCAPE '\\')"
-    return _negated(sign, Condition(f"({sql})", [_pattern(value)]))
+def _note(operator: str, value: str, now: float) -> Condition:
+    return _negate_if(operator, _exists("notes WHERE notes.run = runs.id", "notes.note", f"*{value}*"))
 
 
-def _number(column: str, read: Callable[[str], float], wants: str) -> Field:
-    def condition(sign: str, value: str, now: float) -> Condition:
-        if sign in (":", "=") and ".." in value:
-            return _range(column, value, read, wants)
-        if sign in (":", "="):
-            sign = "="
-        if sign == "!=":
-            return Condition(f"({column} IS NOT ?)", [_read(read, value, wants)])
-        return Condition(f"(ifnull({column} {sign} ?, 0))", [_read(read, value, wants)])
-
-    return Field(wants, (":", "=", "!=", ">", "<", ">=", "<="), condition)
+def _alarm(operator: str, value: str, now: float) -> Condition:
+    """Match open alarms; alarm:* is any."""
+    return _negate_if(operator, _exists("json_each(ifnull(runs.alarms, '[]')) WHERE 1", "json_each.value", value))
 
 
-def _range(column: str, value: str, read: Callable[[str], float], wants: str) -> Condition:
+def _number(column: str, parse: Callable[[str], float], expects: str) -> QueryField:
+    def condition(operator: str, value: str, now: float) -> Condition:
+        if operator in (":", "=") and ".." in value:
+            return _range(column, value, parse, expects)
+        if operator in (":", "="):
+            operator = "="
+        if operator == "!=":
+            return Condition(f"({column} IS NOT ?)", [_convert(parse, value, expects)])
+        return Condition(f"(ifnull({column} {operator} ?, 0))", [_convert(parse, value, expects)])
+
+    return QueryField(expects, (":", "=", "!=", ">", "<", ">=", "<="), condition)
+
+
+def _range(column: str, value: str, parse: Callable[[str], float], expects: str) -> Condition:
     low, _, high = value.partition("..")
     if not low and not high:
-        raise Wrong(f"{wants} on a side of ..")
+        raise InvalidValueError(f"{expects} on a side of ..")
     sql, parameters = [f"{column} IS NOT NULL"], []
-    for text, sign in ((low, ">="), (high, "<=")):
+    for text, operator in ((low, ">="), (high, "<=")):
         if text:
-            sql.append(f"{column} {sign} ?")
-            parameters.append(_read(read, text, wants))
+            sql.append(f"{column} {operator} ?")
+            parameters.append(_convert(parse, text, expects))
     if len(parameters) == 2 and parameters[0] > parameters[1]:
-        raise Wrong("the smaller side of .. first")
+        raise InvalidValueError("the smaller side of .. first")
     return Condition(f"({' AND '.join(sql)})", parameters)
 
 
-def _read(read: Callable[[str], float], text: str, wants: str) -> float:
+def _convert(parse: Callable[[str], float], text: str, expects: str) -> float:
     try:
-        return read(text)
+        return parse(text)
     except (ValueError, OverflowError):
-        raise Wrong(wants) from None
+        raise InvalidValueError(expects) from None
 
 
-def _plain(text: str) -> float:
+def _parse_number(text: str) -> float:
     if not re.fullmatch(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})%?", text, re.ASCII):
         raise ValueError
     return float(text.rstrip("%"))
 
 
-def _duration(text: str) -> float:
+def _parse_duration(text: str) -> float:
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smhdw]?)", text, re.ASCII)
     if not match:
         raise ValueError
     return float(match[1]) * SECONDS[match[2] or "s"]
 
 
-def _moment(text: str, now: float) -> float:
-    """A duration before now, a day, or a day and time, in local time."""
+def _parse_time(text: str, now: float) -> float:
+    """Return the Unix time of a duration before now, a day, or a day and time, in local time."""
     if text in ("today", "yesterday"):
         day = date.fromtimestamp(now) - timedelta(days=text == "yesterday")
         return datetime(day.year, day.month, day.day).timestamp()
     try:
-        return now - _duration(text)
+        return now - _parse_duration(text)
     except ValueError:
         return datetime.fromisoformat(text).timestamp()
 
 
-def _when(operator: str) -> Field:
-    wants = "a time such as 2d, 12h, today or 2026-01-31"
+def _time(comparison: str) -> QueryField:
+    expects = "a time such as 2d, 12h, today or 2026-01-31"
 
-    def condition(sign: str, value: str, now: float) -> Condition:
-        return Condition(f"(runs.created {operator} ?)", [_read(lambda text: _moment(text, now), value, wants)])
+    def condition(operator: str, value: str, now: float) -> Condition:
+        return Condition(
+            f"(runs.created {comparison} ?)", [_convert(lambda text: _parse_time(text, now), value, expects)]
+        )
 
-    return Field(wants, (":", "="), condition)
+    return QueryField(expects, (":", "="), condition)
 
 
-def any_text(word: str) -> Condition:
-    """A word alone: the beginning of an id, or a part of what people read."""
+def match_text(word: str) -> Condition:
+    """Match a word without a field: the start of an id, or a part of the text of a run."""
     columns = ("runs.name", "runs.method", "runs.task", "runs.state", "runs.host")
-    parts = [_equal("runs.id", word + "*"), *(_equal(column, f"*{word}*") for column in columns)]
+    parts = [_like("runs.id", word + "*"), *(_like(column, f"*{word}*") for column in columns)]
     parts += [_tag(":", f"*{word}*", 0.0), _note(":", word, 0.0)]
     sql = " OR ".join(part.sql for part in parts)
     return Condition(f"({sql})", [value for part in parts for value in part.parameters])
 
 
 FIELDS = {
-    "id": _beginning("runs.id"),
-    "state": Field("a state", (":", "=", "!="), _state),
+    "id": _text("runs.id", after="*", expects="the start of an id"),
+    "state": QueryField("a state", EQUALITY, _state),
     "method": _text("runs.method"),
     "family": _text("runs.family"),
-    "task": Field("a task", (":", "=", "!="), _task),
-    "seed": _number("runs.seed", _plain, "a number"),
+    "task": QueryField("a task", EQUALITY, _task),
+    "seed": _number("runs.seed", _parse_number, "a number"),
     "preset": _text("runs.preset"),
-    "name": _part("runs.name"),
-    "tag": Field("a tag", (":", "=", "!="), _tag),
-    "note": Field("a text", (":", "=", "!="), _note),
-    "alarm": Field("a kind of alarm", (":", "=", "!="), _alarm),
+    "name": _text("runs.name", before="*", after="*"),
+    "tag": QueryField("a tag", EQUALITY, _tag),
+    "note": QueryField("a text", EQUALITY, _note),
+    "alarm": QueryField("a kind of alarm", EQUALITY, _alarm),
     "device": _text("runs.device"),
     "host": _text("runs.host"),
     "stage": _text("runs.stage"),
-    "labels": _beginning("runs.label_hash"),
-    "acc": _number("runs.target_accuracy", _plain, "a number"),
-    "source": _number("runs.source_accuracy", _plain, "a number"),
-    "pseudo": _number("runs.pseudo_label_accuracy", _plain, "a number"),
-    "epoch": _number("runs.epoch", _plain, "a number"),
-    "iteration": _number("runs.iteration", _plain, "a number"),
-    "time": _number("runs.seconds", _duration, "a duration such as 90s, 5m or 2h"),
-    "error": _part("runs.error"),
-    "since": _when(">="),
-    "until": _when("<="),
+    "labels": _text("runs.label_hash", after="*", expects="the start of a hash"),
+    "acc": _number("runs.target_accuracy", _parse_number, "a number"),
+    "source": _number("runs.source_accuracy", _parse_number, "a number"),
+    "pseudo": _number("runs.pseudo_label_accuracy", _parse_number, "a number"),
+    "epoch": _number("runs.epoch", _parse_number, "a number"),
+    "iteration": _number("runs.iteration", _parse_number, "a number"),
+    "time": _number("runs.seconds", _parse_duration, "a duration such as 90s, 5m or 2h"),
+    "error": _text("runs.error", before="*", after="*"),
+    "since": _time(">="),
+    "until": _time("<="),
 }
 ALIASES = {
     "accuracy": "acc",
@@ -207,6 +219,6 @@ ALIASES = {
 }
 
 
-def field_named(name: str) -> Field | None:
+def find_field(name: str) -> QueryField | None:
     name = name.lower()
     return FIELDS.get(ALIASES.get(name, name))

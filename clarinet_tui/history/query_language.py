@@ -1,8 +1,10 @@
-"""The one query language: `method:clarinet task:U->M seed:1..5 acc>80 -state:failed (tag:a OR tag:"b c") since:2d`.
+"""The query language: `method:clarinet task:U->M seed:1..5 acc>80 -state:failed (tag:a OR tag:"b c") since:2d`.
 
-query  = either {"OR" either}
-either = part {["AND"] part}
-part   = "-" part | "(" query ")" | field operator value {"," value} | word
+query  = all {"OR" all}
+all    = part {["AND"] part}
+part   = ("-" | "NOT") part | "(" query ")" | field operator value {"," value} | word
+
+Operators may be in lower case; a quoted "or" is text. In quotes, `\\` escapes a quotation mark, a backslash or a star.
 """
 
 import re
@@ -10,19 +12,28 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from clarinet_tui.history.query_fields import FIELDS, Condition, Wrong, any_text, field_named
+from clarinet_tui.history.query_fields import (
+    FIELDS,
+    Condition,
+    InvalidValueError,
+    QueryField,
+    escape,
+    find_field,
+    match_text,
+    unescape,
+)
 from core.errors import InputError
 
-MOST_CONDITIONS = 200
-DEEPEST = 50
-LONGEST = 10_000
+MAX_CONDITIONS = 200
+MAX_DEPTH = 50
+MAX_LENGTH = 10_000
 _FIELD = re.compile(r"([A-Za-z_]+)(:|>=|<=|!=|=|>|<)")
 _BARE = re.compile(r'[^\s()",]+')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
 class QueryError(InputError):
-    """What is wrong with a query, and at which character, counted from 0."""
+    """An invalid query: what was expected, and at which character, counted from 0."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(f"query, character {position + 1}: {message}")
@@ -30,126 +41,155 @@ class QueryError(InputError):
         self.position = position
 
 
+def quote_value(value: str) -> str:
+    """Return a value of a field as it is written in a query that matches exactly this value."""
+    if _BARE.fullmatch(value) and "\\" not in value and "*" not in value:
+        return value
+    return '"' + escape(value).replace('"', '\\"') + '"'
+
+
 def compile_query(text: str, now: float | None = None) -> tuple[str, list[Any]]:
-    """A condition on the table `runs`, and its parameters; an empty query is true of every run."""
-    if len(text) > LONGEST:
-        raise QueryError(f"expected at most {LONGEST} characters", LONGEST)
+    """Return a condition on the table `runs` and its parameters; an empty query matches every run."""
+    if len(text) > MAX_LENGTH:
+        raise QueryError(f"expected at most {MAX_LENGTH} characters", MAX_LENGTH)
     text = text.encode(errors="replace").decode()
     parser = _Parser(text, time.time() if now is None else now)
-    condition = parser.query(0)
-    if parser.at < len(text):
-        raise QueryError('expected no ")" without its "("', parser.at)
+    condition = parser.parse_query(0)
+    if parser.position < len(text):
+        raise QueryError('expected no ")" without its "("', parser.position)
     return condition.sql, condition.parameters
 
 
 @dataclass
 class _Parser:
+    """A recursive-descent parser; each method consumes text from `position` on."""
+
     text: str
     now: float
-    at: int = 0
+    position: int = 0
     conditions: int = 0
 
-    def query(self, depth: int) -> Condition:
-        if depth > DEEPEST:
-            raise QueryError(f"expected at most {DEEPEST} parentheses inside each other", self.at)
-        choices = [self._all(depth)]
-        while self._word("OR"):
-            choices.append(self._all(depth))
-        if len(choices) > 1 and not all(choice.sql != "1" for choice in choices):
-            raise QueryError("expected a condition on both sides of OR", self.at)
-        return _joined(choices, " OR ")
+    def parse_query(self, depth: int) -> Condition:
+        if depth > MAX_DEPTH:
+            raise QueryError(f"expected at most {MAX_DEPTH} parentheses inside each other", self.position)
+        alternatives = [self._parse_all(depth)]
+        while self._take_operator("OR"):
+            alternatives.append(self._parse_all(depth))
+        if len(alternatives) > 1 and not all(alternative.sql != "1" for alternative in alternatives):
+            raise self._incomplete("OR")
+        return _join(alternatives, " OR ")
 
-    def _all(self, depth: int) -> Condition:
+    def _parse_all(self, depth: int) -> Condition:
         parts: list[Condition] = []
-        while True:
-            self._skip_space()
-            if self.at >= len(self.text) or self.text[self.at] == ")" or self._ahead("OR"):
-                return _joined(parts, " AND ")
-            if self._word("AND"):
+        while not self._is_at_end_of_all():
+            if self._take_operator("AND") and (not parts or self._is_at_end_of_all()):
                 self._skip_space()
-                if not parts or self.at >= len(self.text):
-                    raise QueryError("expected a condition on both sides of AND", self.at)
-            parts.append(self._part(depth))
+                raise self._incomplete("AND")
+            self._skip_space()
+            parts.append(self._parse_part(depth))
+        return _join(parts, " AND ")
 
-    def _part(self, depth: int) -> Condition:
+    def _parse_part(self, depth: int) -> Condition:
         negated = False
-        while self.text[self.at : self.at + 1] == "-":
-            negated, self.at = not negated, self.at + 1
-        positive = self._parenthesis(depth) if self.text[self.at : self.at + 1] == "(" else self._condition()
+        while self._next == "-" or self._is_operator("NOT"):
+            negated = not negated
+            if self._next == "-":
+                self.position += 1
+            elif self._take_operator("NOT") and self._is_at_end_of_all():
+                raise QueryError('expected a condition after NOT; the word is "not" in quotes', self.position)
+        positive = self._parse_parentheses(depth) if self._next == "(" else self._parse_condition()
         return Condition(f"NOT {positive.sql}", positive.parameters) if negated else positive
 
-    def _parenthesis(self, depth: int) -> Condition:
-        opened = self.at
-        self.at += 1
-        inner = self.query(depth + 1)
-        if self.text[self.at : self.at + 1] != ")":
-            raise QueryError('expected a ")" for this "("', opened)
+    def _parse_parentheses(self, depth: int) -> Condition:
+        start = self.position
+        self.position += 1
+        inner = self.parse_query(depth + 1)
+        if self._next != ")":
+            raise QueryError('expected a ")" for this "("', start)
         if inner.sql == "1":
-            raise QueryError("expected a condition between the parentheses", opened)
-        self.at += 1
+            raise QueryError("expected a condition between the parentheses", start)
+        self.position += 1
         return Condition(f"({inner.sql})", inner.parameters)
 
-    def _condition(self) -> Condition:
+    def _parse_condition(self) -> Condition:
         self.conditions += 1
-        if self.conditions > MOST_CONDITIONS:
-            raise QueryError(f"expected at most {MOST_CONDITIONS} conditions", self.at)
-        match = _FIELD.match(self.text, self.at)
+        if self.conditions > MAX_CONDITIONS:
+            raise QueryError(f"expected at most {MAX_CONDITIONS} conditions", self.position)
+        match = _FIELD.match(self.text, self.position)
         if not match:
-            return any_text(self._value("a word, or a condition such as seed:1"))
-        field = field_named(match[1])
+            return match_text(self._parse_value("a word, or a condition such as seed:1"))
+        field = find_field(match[1])
         if field is None:
-            raise QueryError(f"expected one of {', '.join(FIELDS)}, got {match[1]}", self.at)
+            raise QueryError(f"expected one of {', '.join(FIELDS)}, got {match[1]}", self.position)
         if match[2] not in field.operators:
             raise QueryError(f"expected {match[1]} with one of {' '.join(field.operators)}", match.start(2))
-        self.at = match.end()
-        return _joined(self._values(field, match), " OR " if match[2] != "!=" else " AND ")
+        self.position = match.end()
+        return _join(self._parse_values(field, match), " OR " if match[2] != "!=" else " AND ")
 
-    def _values(self, field: Any, match: "re.Match[str]") -> list[Condition]:
+    def _parse_values(self, field: QueryField, match: "re.Match[str]") -> list[Condition]:
         conditions = []
         while True:
-            began = self.at
-            value = self._value(f"{field.wants} after {match[0]}")
+            start = self.position
+            value = self._parse_value(f"{field.expects} after {match[0]}")
             try:
                 conditions.append(field.condition(match[2], value, self.now))
-            except Wrong as wrong:
-                raise QueryError(f"expected {wrong} after {match[0]}, got {value[:40]!a}", began) from None
-            if self.text[self.at : self.at + 1] != ",":
+            except InvalidValueError as error:
+                message = f"expected {error} after {match[0]}, got {unescape(value)[:40]!a}"
+                raise QueryError(message, start) from None
+            if self._next != ",":
                 return conditions
-            self.at += 1
+            self.position += 1
 
-    def _value(self, expected: str) -> str:
-        match = _QUOTED.match(self.text, self.at)
+    def _parse_value(self, expected: str) -> str:
+        """Return the next value as a pattern; in a bare one a backslash is literal."""
+        match = _QUOTED.match(self.text, self.position)
         if match:
-            self.at = match.end()
-            return re.sub(r"\\(.)", r"\1", match[1], flags=re.DOTALL)
-        if self.text[self.at : self.at + 1] == '"':
-            raise QueryError("expected a second quotation mark for this one", self.at)
-        match = _BARE.match(self.text, self.at)
+            self.position = match.end()
+            return re.sub(
+                r"\\(.)", lambda found: found[0] if found[1] in "\\*" else found[1], match[1], flags=re.DOTALL
+            )
+        if self._next == '"':
+            raise QueryError("expected a second quotation mark for this one", self.position)
+        match = _BARE.match(self.text, self.position)
         if not match:
-            raise QueryError(f"expected {expected}", self.at)
-        self.at = match.end()
-        return match[0]
+            raise QueryError(f"expected {expected}", self.position)
+        self.position = match.end()
+        return match[0].replace("\\", "\\\\")
 
-    def _word(self, word: str) -> bool:
+    @property
+    def _next(self) -> str:
+        return self.text[self.position : self.position + 1]
+
+    def _is_at_end_of_all(self) -> bool:
         self._skip_space()
-        if not self._ahead(word):
+        return self._next in ("", ")") or self._is_operator("OR")
+
+    def _take_operator(self, name: str) -> bool:
+        self._skip_space()
+        if not self._is_operator(name):
             return False
-        self.at += len(word)
+        self.position += len(name)
         return True
 
-    def _ahead(self, word: str) -> bool:
-        end = self.at + len(word)
-        return self.text[self.at : end] == word and (end >= len(self.text) or self.text[end] in " \t\n()")
+    def _is_operator(self, name: str) -> bool:
+        end = self.position + len(name)
+        after = self.text[end : end + 1]
+        return self.text[self.position : end].upper() == name and (not after or after.isspace() or after in "()")
+
+    def _incomplete(self, operator: str) -> QueryError:
+        word = operator.lower()
+        message = f'expected a condition on both sides of {operator}; the word is "{word}" in quotes'
+        return QueryError(message, self.position)
 
     def _skip_space(self) -> None:
-        while self.at < len(self.text) and self.text[self.at].isspace():
-            self.at += 1
+        while self._next.isspace():
+            self.position += 1
 
 
-def _joined(conditions: list[Condition], word: str) -> Condition:
+def _join(conditions: list[Condition], operator: str) -> Condition:
     if not conditions:
         return Condition("1", [])
     if len(conditions) == 1:
         return conditions[0]
-    sql = word.join(condition.sql for condition in conditions)
+    sql = operator.join(condition.sql for condition in conditions)
     return Condition(f"({sql})", [value for condition in conditions for value in condition.parameters])

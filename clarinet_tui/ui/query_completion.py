@@ -1,4 +1,4 @@
-"""What can come next in a query: names of fields, and the values that they have in this history."""
+"""Completion of queries: names of fields, and their values in this history."""
 
 from __future__ import annotations
 
@@ -6,67 +6,62 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from clarinet_tui.history.query_fields import FIELDS, STATES, field_named
+from clarinet_tui.history.query_fields import FIELDS, find_field
+from clarinet_tui.history.query_language import quote_value
+from clarinet_tui.runs.state import RunState
+from core.methods import FAMILIES
 
 WORD = re.compile(r'(?:"(?:[^"\\]|\\.)*"?|[^\s()"])*$')
-"""The word that ends at the caret, quotation marks and what they hold included."""
+"""The word that ends at the cursor, including quoted text."""
 CONDITION = re.compile(r"([A-Za-z_]+)(:|>=|<=|!=|=|>|<)")
-FIRST = ("method", "task", "state", "acc", "tag", "seed", "since", "preset")
-"""The fields that are asked for most often; they are offered before any letter is typed."""
+FIRST_FIELDS = ("method", "task", "state", "acc", "tag", "seed", "since", "preset")
+"""The most useful fields, candidates before any letter is typed."""
 TIMES = ("today", "yesterday", "12h", "2d", "1w")
-FIXED: Mapping[str, tuple[str, ...]] = {
-    "state": STATES,
-    "family": ("one-step", "two-step"),
+FIXED_VALUES: Mapping[str, tuple[str, ...]] = {
+    "state": tuple(RunState),
+    "family": FAMILIES,
     "since": TIMES,
     "until": TIMES,
 }
-ALIASED = {"tags": "tag", "before": "until"}
+ALIASES = {"tags": "tag", "before": "until"}
 
 
 @dataclass(frozen=True)
 class Completion:
-    """Each candidate can stand in the place of the text from `start` to the caret."""
+    """Each candidate replaces the text from `start` to the cursor."""
 
     start: int = 0
     candidates: tuple[str, ...] = ()
 
 
-def complete(text: str, caret: int, known: Mapping[str, tuple[str, ...]]) -> Completion:
-    """What the word before the caret may become; `known` are the values of fields, as the history has them."""
-    found = WORD.search(text[:caret])
-    start = found.start() if found else caret
-    word = text[start:caret]
+def complete(text: str, cursor: int, known: Mapping[str, tuple[str, ...]]) -> Completion:
+    """Complete the word before the cursor; `known` holds the values of each field in the history."""
+    match = WORD.search(text[:cursor])
+    start = match.start() if match else cursor
+    word = text[start:cursor]
     while word.startswith("-"):
         start, word = start + 1, word[1:]
     condition = CONDITION.match(word)
     if condition:
-        return _values(condition[1].lower(), start + condition.end(), word[condition.end() :], known)
-    return Completion(start, tuple(_fields(word)))
+        return _complete_value(condition[1].lower(), start + condition.end(), word[condition.end() :], known)
+    return Completion(start, tuple(_complete_field(word)))
 
 
-def _fields(word: str) -> Iterable[str]:
-    names = [name for name in FIELDS if name.startswith(word.lower())] if word else FIRST
+def _complete_field(word: str) -> Iterable[str]:
+    names = [name for name in FIELDS if name.startswith(word.lower())] if word else FIRST_FIELDS
     return (f"{name}{'>' if '>' in FIELDS[name].operators and name != 'seed' else ':'}" for name in names)
 
 
-def _values(name: str, start: int, typed: str, known: Mapping[str, tuple[str, ...]]) -> Completion:
-    """Values that begin so, then those that have it somewhere; after a comma comes another value."""
-    if field_named(name) is None:
+def _complete_value(name: str, start: int, text: str, known: Mapping[str, tuple[str, ...]]) -> Completion:
+    """Return values that start with the text, then those that contain it; a comma starts another value."""
+    if find_field(name) is None:
         return Completion()
-    before, comma, last = typed.rpartition(",")
+    before, comma, last = text.rpartition(",")
     start += len(before) + len(comma)
-    name = ALIASED.get(name, name)
-    values = dict.fromkeys((*FIXED.get(name, ()), *known.get(name, ())))
+    name = ALIASES.get(name, name)
+    values = dict.fromkeys((*FIXED_VALUES.get(name, ()), *known.get(name, ())))
     part = last.strip('"').lower()
-    begin = [value for value in values if value.lower().startswith(part)]
-    inside = [value for value in values if part in value.lower() and value not in begin]
-    offered = tuple(map(quoted, (*begin, *inside)))
-    return Completion(start, () if offered == (last,) else offered)
-
-
-def quoted(value: str) -> str:
-    """A value as it must be written in a query."""
-    if value and not re.search(r'[\s()",]', value):
-        return value
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    starting = [value for value in values if value.lower().startswith(part)]
+    containing = [value for value in values if part in value.lower() and value not in starting]
+    candidates = tuple(map(quote_value, (*starting, *containing)))
+    return Completion(start, () if candidates == (last,) else candidates)

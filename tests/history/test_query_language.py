@@ -1,5 +1,6 @@
-"""The query language: what it finds against a plain model, and what it says to a wrong query."""
+"""The query language: results against a plain model, errors of invalid queries, and quoting."""
 
+import itertools
 import string
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import count_runs, list_runs
-from clarinet_tui.history.query_language import QueryError, compile_query
+from clarinet_tui.history.query_language import QueryError, compile_query, quote_value
 from core.errors import InputError
-from tests.support.histories import history
+from tests.support.histories import open_history
 
 NOW = datetime(2026, 6, 15, 12).timestamp()
 DAY = 86400.0
@@ -49,7 +50,7 @@ RUNS = [
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    with history(tmp_path_factory.mktemp("runs")) as db:
+    with open_history(tmp_path_factory.mktemp("runs")) as db:
         for run in RUNS:
             with db.transaction() as connection:
                 connection.execute(
@@ -109,6 +110,13 @@ EXAMPLES: list[tuple[str, Callable[[Run], bool]]] = [
     ("seed:1 (method:gac OR state:running)", lambda run: run.seed == 1 and run.state == "running"),
     ("-(seed:1 OR seed:2) AND -method:gac", lambda run: run.seed not in (1, 2) and run.method != "gac"),
     ("--seed:1", lambda run: run.seed == 1),
+    ("method:gac or state:running", lambda run: run.method == "gac" or run.state == "running"),
+    ("seed:1 and method:gac", lambda run: run.seed == 1 and run.method == "gac"),
+    ("seed:1 Or (seed:2 AND not method:gac)", lambda run: run.seed == 1 or (run.seed == 2 and run.method != "gac")),
+    ("NOT seed:1 not -seed:2", lambda run: run.seed == 2),
+    ('"or"', lambda run: "two words" in run.tags),
+    ('"and"', lambda run: False),
+    ("method:or", lambda run: False),
     ('"OR"', lambda run: "two words" in run.tags),
     ("ORDER", lambda run: False),
     ("x'; DROP TABLE runs;", lambda run: False),
@@ -182,6 +190,10 @@ def test_any_text_is_a_query_or_says_where_it_is_wrong(db: Database, text: str) 
         ("seed:1 OR", 9, "expected a condition on both sides of OR"),
         ("OR seed:1", 9, "expected a condition on both sides of OR"),
         ("AND seed:1", 4, "expected a condition on both sides of AND"),
+        ("seed:1 or", 9, 'expected a condition on both sides of OR; the word is "or" in quotes'),
+        ("or", 2, "expected a condition on both sides of OR"),
+        ("seed:1 and or seed:2", 11, "expected a condition on both sides of AND"),
+        ("not", 3, "expected a condition after NOT"),
         ("(seed:1", 0, 'expected a ")" for this "("'),
         ("seed:1)", 6, 'expected no ")" without its "("'),
         ("()", 0, "expected a condition between the parentheses"),
@@ -200,6 +212,54 @@ def test_wrong_queries(query: str, position: int, message: str) -> None:
     assert caught.value.position == position
     assert caught.value.message.startswith(message)
     assert str(caught.value).startswith(f"query, character {position + 1}: ")
+
+
+VALUES = st.text(st.sampled_from('\\"*%_[]?,() \t\nabAB→-'), max_size=6) | st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12
+)
+"""Without NUL: SQLite compares texts only up to it."""
+
+
+def find_column(db: Database, field: str, column: str, values: tuple[str, str]) -> list[str]:
+    """Return what a query for the quoted first value finds among runs with either value."""
+    with db.transaction() as connection:
+        for number, value in enumerate(values):
+            connection.execute(
+                f"INSERT INTO runs (id, state, said, created, {column}) VALUES (?, 'lost', 'x', 0, ?)",
+                (f"quoted{number}", value),
+            )
+    try:
+        where, parameters = compile_query(f"{field}:{quote_value(values[0])} id:quoted")
+        return [row[0] for row in db.rows(f"SELECT id FROM runs WHERE {where} ORDER BY id", parameters)]
+    finally:
+        with db.transaction() as connection:
+            connection.execute("DELETE FROM runs WHERE id LIKE 'quoted%'")
+
+
+def ascii_folded(text: str) -> str:
+    return "".join(char.lower() if char.isascii() else char for char in text)
+
+
+@settings(max_examples=300)
+@given(VALUES, VALUES)
+def test_a_quoted_value_finds_exactly_itself(db: Database, value: str, other: str) -> None:
+    expected = ["quoted0", "quoted1"] if ascii_folded(value) == ascii_folded(other) else ["quoted0"]
+    assert find_column(db, "preset", "preset", (value, other)) == expected
+    if "→" not in value:
+        assert find_column(db, "task", "task", (value, other)) == (
+            ["quoted0", "quoted1"] if value == other else ["quoted0"]
+        )
+
+
+@pytest.mark.parametrize(
+    ("value", "other"), itertools.permutations(["", "\\", "\\\\", '"', "*", "a*b", "axb", "\x07"], 2)
+)
+def test_special_characters_are_quoted(db: Database, value: str, other: str) -> None:
+    assert find_column(db, "method", "method", (value, other)) == ["quoted0"]
+
+
+def test_plain_values_stay_readable() -> None:
+    assert [quote_value(value) for value in ("gac+dann", "U->M", "two words")] == ["gac+dann", "U->M", '"two words"']
 
 
 def test_bytes_that_are_no_text(db: Database) -> None:

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.history.query_language import compile_query
+from clarinet_tui.history.query_language import compile_query, quote_value
 from clarinet_tui.runs.annotations import add_tag
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.feed.query_values import words_of
-from clarinet_tui.ui.query_completion import complete, quoted
-from clarinet_tui.ui.widgets.filter_line import listed
+from clarinet_tui.ui.feed.history_reader import read_query_values
+from clarinet_tui.ui.query_completion import complete
+from clarinet_tui.ui.widgets.filter_line import format_candidates
 from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import three_runs, write_run
 
@@ -69,7 +69,7 @@ def test_any_text_can_be_completed(text: str, caret: int) -> None:
 
 @given(st.text(min_size=1).filter(lambda text: text.isprintable()))
 def test_a_quoted_value_is_one_value_of_a_query(value: str) -> None:
-    _, parameters = compile_query(f"name:{quoted(value)}", 0.0)
+    _, parameters = compile_query(f"name:{quote_value(value)}", 0.0)
     assert len(parameters) == 1
 
 
@@ -77,7 +77,7 @@ def test_the_words_of_a_history(tmp_path: Path) -> None:
     add_tag(write_run(tmp_path, "aaa111", method="my-own", name="a name"), "icml")
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
-        words = words_of(db)
+        words = read_query_values(db)
     assert words["method"][0] == "clarinet"
     assert words["method"][-1] == "my-own"
     assert words["tag"] == ("icml",)
@@ -88,8 +88,8 @@ def test_the_words_of_a_history(tmp_path: Path) -> None:
 def test_the_chosen_candidate_is_always_in_sight() -> None:
     candidates = tuple(f"candidate{number}" for number in range(20))
     for chosen in (0, 7, 19):
-        assert f"candidate{chosen}  " in listed(candidates, chosen, 40).plain
-        assert len(listed(candidates, chosen, 40).plain) <= 44
+        assert f"candidate{chosen}  " in format_candidates(candidates, chosen, 40).plain
+        assert len(format_candidates(candidates, chosen, 40).plain) <= 44
 
 
 async def test_tab_goes_through_the_candidates(app: ClarinetApp, runs_dir: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the board says in words: what it shows, and everything about the cell under the cursor."""
+"""The board's header, the detail of one cell, and the matching command, query and file name."""
 
 from __future__ import annotations
 
@@ -9,71 +9,72 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from clarinet_tui.evidence.board_rows import format_excluded_runs
 from clarinet_tui.evidence.export import STATES
 from clarinet_tui.evidence.published import SEEDS, method_title
 from clarinet_tui.evidence.selection import ORACLE
+from clarinet_tui.history.query_language import quote_value
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_task
-from clarinet_tui.ui.text.board_cells import distance_role, format_mean
+from clarinet_tui.ui.text.board_layout import distance_role, format_mean
 from clarinet_tui.ui.text.styled import GAP, Span, state_style, styled
 from core.presets import PRESETS
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.board import Board
     from clarinet_tui.evidence.board_cells import Cell, UnfinishedSeed
-    from clarinet_tui.evidence.groups import ExcludedRuns
-    from clarinet_tui.ui.snapshot.board import BoardSnapshot
+    from clarinet_tui.ui.snapshot.snapshot import BoardSnapshot
 
-MOST_IDS = 6
-INVITATION = "No runs yet: dim are the published numbers, yours will stand above them."
-FIRST_STEP = "f queues the seeds of the cell under the cursor, F of the whole table; n opens the launch form."
+MAX_IDS = 6
+NO_RUNS = "No runs yet. The published results are dim; yours appear above them."
+FIRST_STEP = "f queues the missing seeds of this cell, F those of the table; n opens the launch form."
 
 
-def format_board_header(seen: BoardSnapshot) -> Content:
-    """The presets with their runs, the one that is shown marked; how many seeds make a cell complete."""
-    parts: list[Span] = [(" Preset ", "muted")]
-    names = [*PRESETS, *(name for name in seen.presets if name not in PRESETS)]
+def format_board_header(snapshot: BoardSnapshot) -> Content:
+    """Format the presets with their numbers of runs, and the number of seeds in a complete cell."""
+    spans: list[Span] = [(" Preset ", "muted")]
+    names = [*PRESETS, *(name for name in snapshot.presets if name not in PRESETS)]
     for name in names:
-        count = seen.presets.get(name, 0)
+        count = snapshot.presets.get(name, 0)
         text = f" {name} {count} " if count else f" {name} "
-        parts.append((text, "chosen" if name == seen.board.preset else "" if count else "muted"))
-    parts += [("   ", ""), (f"{seen.board.seeds}", "strong"), (" seeds each", "muted")]
-    if not seen.is_complete:
-        parts.append((f"   reading {seen.read} of {seen.runs} runs …", "live"))
-    return styled(*parts)
+        spans.append((text, "chosen" if name == snapshot.board.preset else "" if count else "muted"))
+    spans += [("   ", ""), (f"{snapshot.board.seeds}", "strong"), (" seeds each", "muted")]
+    if not snapshot.is_complete:
+        spans.append((f"   reading {snapshot.read} of {snapshot.runs} runs …", "live"))
+    return styled(*spans)
 
 
-def format_cell_detail(seen: BoardSnapshot, cell: Cell, empty: bool) -> Content:
-    """All that is known of a cell, most important first; then what is true of all of them."""
-    board = seen.board
-    lines = [styled(*_result(cell))]
-    if not seen.is_complete:
-        lines.append(styled(("Runs are still being read.", "live")))
-    elif empty:
-        lines += [styled((INVITATION, "strong")), styled((FIRST_STEP, ""))]
+def format_cell_detail(snapshot: BoardSnapshot, cell: Cell, has_no_runs: bool) -> Content:
+    """Format the cell's result, seeds and remarks, then the remarks on the whole board and the legend."""
+    board = snapshot.board
+    lines = [styled(*_result_spans(cell))]
+    if not snapshot.is_complete:
+        lines.append(styled(("Reading runs …", "live")))
+    elif has_no_runs:
+        lines += [styled((NO_RUNS, "strong")), styled((FIRST_STEP, ""))]
     else:
-        lines += [styled(*_seeds(cell))] if cell.results or cell.unfinished else []
-        lines += [styled(*_missing(cell))] if cell.missing else []
+        lines += [styled(*_seed_spans(cell))] if cell.results or cell.unfinished else []
+        lines += [styled(*_missing_spans(cell))] if cell.missing else []
     lines += [styled((name, "warn"), (text, "")) for name, text in _remarks(cell)]
     lines += [styled((sentence, "muted")) for sentence in _conditions(board, cell)]
-    lines += [styled(("Left out of the board: ", "warn"), (_left(left), "")) for left in board.excluded]
+    excluded = (format_excluded_runs(runs, MAX_IDS) for runs in board.excluded)
+    lines += [styled(("Excluded from the board: ", "warn"), (text, "")) for text in excluded]
     return Content("\n").join([*lines, styled(*_legend())])
 
 
 def _legend() -> Iterator[Span]:
-    """What the signs in the tables mean."""
     for state in STATES:
-        seen = state_style(state)
-        yield f"{seen.sign} ", seen.role
+        style = state_style(state)
+        yield f"{style.glyph} ", style.role
         yield f"{state}  ", "faint"
-    yield "… not finished  † mixed  bold is the best of its row  ", "faint"
+    yield "… not finished  † mixed  bold: best of its row  ", "faint"
     yield "-0.5", "good"
-    yield " may be chance (95 %)  ", "faint"
+    yield " within 95 % interval  ", "faint"
     yield "-5.0", "warn"
-    yield " hardly", "faint"
+    yield " outside", "faint"
 
 
-def _result(cell: Cell) -> Iterator[Span]:
+def _result_spans(cell: Cell) -> Iterator[Span]:
     yield f"{method_title(cell.method)} {format_task(cell.task)}", "strong"
     yield GAP
     summary, interim = cell.summary, cell.interim_summary
@@ -95,48 +96,55 @@ def _result(cell: Cell) -> Iterator[Span]:
             yield f", 95 % {interval.low:+.2f}…{interval.high:+.2f}", "muted"
 
 
-def _seeds(cell: Cell) -> list[Span]:
-    """Each seed with its run, in their order."""
-    sign, role = (finished := state_style(RunState.FINISHED)).sign, finished.role
-    found: list[tuple[int | None, list[Span]]] = [
-        (figure.seed, [(f" {sign} ", role), (f"{figure.selected.accuracy:.2f}", ""), (f" {figure.run}", "muted")])
-        for figure in cell.results
+def _seed_spans(cell: Cell) -> list[Span]:
+    """Each seed with its state, accuracy and run, ordered by seed."""
+    finished = state_style(RunState.FINISHED)
+    seeds: list[tuple[int | None, list[Span]]] = [
+        (
+            result.seed,
+            [
+                (f" {finished.glyph} ", finished.role),
+                (f"{result.selected.accuracy:.2f}", ""),
+                (f" {result.run}", "muted"),
+            ],
+        )
+        for result in cell.results
     ]
-    found += [(standing.seed, _standing(standing)) for standing in cell.unfinished]
-    found.sort(key=lambda one: (one[0] is None, one[0] or 0))
-    parts: list[Span] = [("Seeds ", "muted")]
-    for place, (seed, told) in enumerate(found):
-        parts += [(" · " if place else "", "faint"), ("?" if seed is None else str(seed), "strong"), *told]
-    return parts
+    seeds += [(seed.seed, _unfinished_spans(seed)) for seed in cell.unfinished]
+    seeds.sort(key=lambda pair: (pair[0] is None, pair[0] or 0))
+    spans: list[Span] = [("Seeds ", "muted")]
+    for index, (seed, details) in enumerate(seeds):
+        spans += [(" · " if index else "", "faint"), ("?" if seed is None else str(seed), "strong"), *details]
+    return spans
 
 
-def _standing(standing: UnfinishedSeed) -> list[Span]:
-    """A run that goes on, with what it has reached; another one with its state."""
-    seen = state_style(standing.state)
-    parts: list[Span] = [(f" {seen.sign} ", seen.role)]
-    if standing.selected and standing.state.is_started:
-        parts.append((f"{standing.selected.accuracy:.2f}… ", "live"))
-        parts.append((f"epoch {standing.epoch or 0}/{standing.epochs_total or '?'} ", "muted"))
+def _unfinished_spans(seed: UnfinishedSeed) -> list[Span]:
+    """A run in progress with its accuracy so far; any other run with its state."""
+    style = state_style(seed.state)
+    spans: list[Span] = [(f" {style.glyph} ", style.role)]
+    if seed.selected and seed.state.is_started:
+        spans.append((f"{seed.selected.accuracy:.2f}… ", "live"))
+        spans.append((f"epoch {seed.epoch or 0}/{seed.epochs_total or '?'} ", "muted"))
     else:
-        parts.append((f"{standing.state} ", seen.role))
-    return [*parts, (standing.run, "muted")]
+        spans.append((f"{seed.state} ", style.role))
+    return [*spans, (seed.run, "muted")]
 
 
-def _missing(cell: Cell) -> list[Span]:
-    one = len(cell.missing) == 1
+def _missing_spans(cell: Cell) -> list[Span]:
+    is_one = len(cell.missing) == 1
     return [
         ("Missing: ", "warn"),
-        (f"{'seed' if one else 'seeds'} {format_seeds(cell.missing)}", ""),
-        (f": f queues {'it' if one else 'them'}", "muted"),
+        (f"{'seed' if is_one else 'seeds'} {format_seeds(cell.missing)}", ""),
+        (f": f queues {'it' if is_one else 'them'}", "muted"),
     ]
 
 
 def _remarks(cell: Cell) -> Iterator[tuple[str, str]]:
-    """What keeps the number from being the last word."""
-    for left in cell.excluded:
-        yield "Left out: ", _left(left)
-    for what in cell.mixed:
-        yield "Mixed: ", what
+    """What limits the result's validity."""
+    for runs in cell.excluded:
+        yield "Excluded: ", format_excluded_runs(runs, MAX_IDS)
+    for difference in cell.mixed:
+        yield "Mixed: ", difference
     if cell.changes:
         yield "Settings: ", ", ".join(cell.changes)
     for note in cell.notes:
@@ -145,26 +153,21 @@ def _remarks(cell: Cell) -> Iterator[tuple[str, str]]:
 
 def _conditions(board: Board, cell: Cell) -> Iterator[str]:
     yield from board.conditions
-    losses = [figure.selected.regret for figure in cell.results if figure.selected.rule not in ("last", ORACLE)]
-    if losses:
-        yield f"The oracle would choose epochs that are {fmean(losses):.2f} better here."
-
-
-def _left(left: ExcludedRuns) -> str:
-    more = f" and {len(left.runs) - MOST_IDS} more" if len(left.runs) > MOST_IDS else ""
-    return f"{left.reason} ({' '.join(left.runs[:MOST_IDS])}{more})"
+    regrets = [result.selected.regret for result in cell.results if result.selected.rule not in ("last", ORACLE)]
+    if regrets:
+        yield f"Selecting epochs by target labels would give {fmean(regrets):.2f} points more here."
 
 
 def format_seeds(seeds: Sequence[int]) -> str:
-    """1 to 5, or 2, 4 and 5."""
+    """Format seeds as a list or a range: 2, 4 and 5; 1 to 5."""
     if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]} to {seeds[-1]}"
-    words = list(map(str, seeds))
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    *most, last = map(str, seeds)
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def table_command(board: Board) -> str:
-    """What shows the same numbers without the app."""
+    """The command that prints the same numbers."""
     words = ["clarinet", "table", *(["--preset", board.preset] if board.preset else [])]
     words += ["--select", board.rule] if board.rule != "last" else []
     words += ["--seeds", str(board.seeds)] if board.seeds != SEEDS else []
@@ -172,19 +175,11 @@ def table_command(board: Board) -> str:
 
 
 def cell_query(method: str, task: str, preset: str | None) -> str:
-    """Every run that was looked at for a cell, whether it counts or not."""
+    """A query for all runs of a cell, counted or not."""
     fields = {"method": method, "task": task, "preset": preset}
-    return " ".join(f"{name}:{_quoted(value)}" for name, value in fields.items() if value)
+    return " ".join(f"{name}:{quote_value(value)}" for name, value in fields.items() if value)
 
 
 def latex_file_name(board: Board) -> str:
     selected = "" if board.rule == "last" else f"-{board.rule}"
     return f"board-{board.preset or 'all'}{selected}.tex"
-
-
-def _quoted(value: str) -> str:
-    """As the query language reads it."""
-    if not any(sign.isspace() or sign in '()",' for sign in value):
-        return value
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
