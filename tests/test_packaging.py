@@ -1,13 +1,13 @@
 """The wheel holds every file of the packages, and its commands exist."""
 
-import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+import tomli
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PACKAGES = ("core", "clarinet_tui")
 
 

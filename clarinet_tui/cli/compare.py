@@ -34,7 +34,8 @@ def compare(
 
     Example: clarinet compare --one-step method:clarinet --two-step "method:gac+*"
     """
-    from clarinet_tui.evidence.terminal.comparison import comparison_object, comparison_view
+    from clarinet_tui.evidence.export import comparison_object
+    from clarinet_tui.evidence.terminal.comparison import comparison_view
 
     comparison = _compare(ids or [], one_step, two_step, select, runs_dir)
     with quiet_pipe():

@@ -19,8 +19,7 @@ _UNSAFE = re.compile(r"[^\w .,:;+%→=-]")
 
 def run_ids(ctx: typer.Context, incomplete: str) -> Items:
     """Complete run ids, newest first, without those that are on the command line already."""
-    from clarinet_tui.history.database import database_path
-    from clarinet_tui.history.glance import read_run_labels
+    from clarinet_tui.history.database import database_path, read_run_labels
     from clarinet_tui.runs.directory import list_run_ids
 
     runs_dir = ctx.params["runs_dir"]
@@ -41,6 +40,12 @@ def method_names(incomplete: str) -> Items:
     except InputError:  # of a broken plug-in
         specs = METHODS
     return _matching(incomplete, ((name, spec.description) for name, spec in specs.items()))
+
+
+def family_names(incomplete: str) -> Items:
+    from core.methods import FAMILIES
+
+    return _matching(incomplete, ((family, "") for family in FAMILIES))
 
 
 def task_names(incomplete: str) -> Items:
@@ -104,6 +109,7 @@ def queries(incomplete: str) -> Items:
     completions = {
         "state": state_names,
         "method": method_names,
+        "family": family_names,
         "task": task_names,
         "preset": preset_names,
         "alarm": alarm_kinds,

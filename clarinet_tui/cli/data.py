@@ -89,9 +89,7 @@ def make(
 
 @app.command()
 def verify(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Domains; default: all present.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Domains; default: all present.")] = None,
     data_dir: DataDir = DATA,
 ) -> None:
     """Check checksums, shapes, labels and counts.

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 def open_history(runs_dir: Path) -> "Database":
     """Open the history and bring it up to date with the run directories."""
     from clarinet_tui.history.database import Database
-    from clarinet_tui.history.ingest import ingest_all
-    from clarinet_tui.history.states import refresh_states
+    from clarinet_tui.history.states import update_history
 
     database = Database.open(runs_dir)
-    ingest_all(database, runs_dir)
-    refresh_states(database, runs_dir)
+    update_history(database, runs_dir)
     return database
 
 

@@ -68,7 +68,7 @@ def reindex(runs_dir: RunsDir = RUNS) -> None:
     """
     from rich.progress import Progress
 
-    from clarinet_tui.history.ingest import reindex as rebuild
+    from clarinet_tui.history.reindex import reindex as rebuild
 
     with Progress() as bar:
         task = bar.add_task("Reading journals", total=None)

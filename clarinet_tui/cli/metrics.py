@@ -114,11 +114,11 @@ def _write_csv(rows: Iterator[dict[str, Any]], names: list[str]) -> None:
 def _write_json(rows: Iterator[dict[str, Any]], names: list[str]) -> None:
     import msgspec
 
-    from clarinet_tui.worker.display import jsonable
+    from clarinet_tui.runs.journal_format import encode_non_finite
 
     for row in rows:
         values = {name: row[name] for name in names if row.get(name) is not None}
-        sys.stdout.write(msgspec.json.encode(jsonable(values)).decode() + "\n")
+        sys.stdout.write(msgspec.json.encode(encode_non_finite(values)).decode() + "\n")
 
 
 def print_evaluations(rows: list[dict[str, Any]], names: list[str]) -> None:

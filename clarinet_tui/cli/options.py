@@ -14,9 +14,7 @@ RunsDir = Annotated[Path, typer.Option("--runs-dir", envvar="CLARINET_RUNS", hel
 DataDir = Annotated[Path, typer.Option("--data-dir", envvar="CLARINET_DATA", help="Directory of the data sets.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RunId = Annotated[str, typer.Argument(metavar="ID", help="Run id or unique prefix.", autocompletion=run_ids)]
-RunIds = Annotated[
-    list[str], typer.Argument(metavar="ID", help="Run ids or unique prefixes.", autocompletion=run_ids)
-]
+RunIds = Annotated[list[str], typer.Argument(metavar="ID", help="Run ids or unique prefixes.", autocompletion=run_ids)]
 Ids = Annotated[
     list[str] | None, typer.Argument(metavar="ID", help="Run ids or unique prefixes.", autocompletion=run_ids)
 ]

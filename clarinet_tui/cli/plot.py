@@ -126,11 +126,11 @@ def _write(figure: "Figure", out: Path, file_format: Format, width: float) -> No
 
 
 def _draw(figure: "Figure") -> None:
-    from clarinet_tui.evidence.terminal.dots import dots_for
+    from clarinet_tui.chart.glyphs import glyphs_for
     from clarinet_tui.evidence.terminal.figure import figure_view
 
     console = make_console(100)
-    console.print(figure_view(figure, console.width, dots=dots_for(os.environ, sys.stdout.encoding)))
+    console.print(figure_view(figure, console.width, glyphs_for(os.environ, sys.stdout.encoding)))
 
 
 def _print_json(figure: "Figure") -> None:

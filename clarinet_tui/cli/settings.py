@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 def make_config(file: Path | None, flags: dict[str, Any], pairs: list[str], cores: int | None = None) -> "RunConfig":
     """Merge a settings file, flags and --set pairs, the last of which win."""
+    from clarinet_tui.runs.directory import read_toml
     from core.config import merge_settings
     from core.resolve import resolve
 
@@ -27,26 +28,6 @@ def merge_pairs(settings: dict[str, Any], pairs: list[str] | None) -> dict[str, 
     for pair in pairs or []:
         settings = merge_settings(settings, parse_pair(pair))
     return settings
-
-
-def read_toml(file: Path) -> dict[str, Any]:
-    import tomli
-
-    from clarinet_tui.runs.directory import MAX_CONFIG_BYTES
-
-    try:
-        with file.open("rb") as opened:
-            content = opened.read(MAX_CONFIG_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from None
-    if len(content) > MAX_CONFIG_BYTES:
-        raise InputError(f"{file}: larger than 1 MB")
-    try:
-        return tomli.loads(content.decode())
-    except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: {error}") from None
-    except RecursionError:
-        raise InputError(f"{file}: tables are nested too deeply") from None
 
 
 def parse_pair(pair: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import typer
 
 from clarinet_tui.cli.completion import method_names, preset_names, task_names
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, OnAlarm, RunsDir, Settings, alarm_command
-from clarinet_tui.cli.settings import merge_pairs, read_toml
+from clarinet_tui.cli.settings import merge_pairs
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def _read_grid(
     from dataclasses import replace
 
     from clarinet_tui.queue.sweep import parse_grid, parse_seeds
+    from clarinet_tui.runs.directory import read_toml
     from core.config import merge_settings
     from core.tasks import OFFLINE_TASK
 

@@ -68,7 +68,7 @@ def _format_board(board: "Board", format: Format, standalone: bool) -> str:  # n
         from clarinet_tui.evidence.board_markdown import to_markdown
 
         return to_markdown(board)
-    from clarinet_tui.evidence.board_export import to_csv, to_json
+    from clarinet_tui.evidence.export import to_csv, to_json
 
     return to_json(board) if format == "json" else to_csv(board)
 

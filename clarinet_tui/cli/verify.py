@@ -120,7 +120,7 @@ def _replay(run: "RunDirectory", device: str, count: int, data_dir: Path, *, lab
 
 
 def _object(result: Result) -> dict[str, Any]:
-    from clarinet_tui.worker.display import jsonable
+    from clarinet_tui.runs.journal_format import encode_non_finite
 
     comparison, largest = result.comparison, result.comparison.largest
     return {
@@ -130,7 +130,7 @@ def _object(result: Result) -> dict[str, Any]:
         "last_iteration": comparison.last_iteration,
         "numbers": comparison.value_count,
         "different": len(comparison.differences),
-        "largest": largest and jsonable(as_object(largest, replayed="now") | {"size": largest.size}),
+        "largest": largest and encode_non_finite(as_object(largest, replayed="now") | {"size": largest.size}),
         "labels": _pair_objects(result.hashes),
         "surroundings": _pair_objects(result.environment),
     }
@@ -159,7 +159,7 @@ def _format_comparison(comparison: "Comparison") -> str:
     if largest is None:
         return "all agree exactly."
     recorded, now = (
-        "nothing" if value is None else format_number(value, 9) for value in (largest.recorded, largest.now)
+        "nothing" if value is None else format_number(value, 9) for value in (largest.recorded, largest.replayed)
     )
     example = f"iteration {largest.iteration}: {largest.metric} was {recorded} and is {now}"
     count = f"{len(comparison.differences)} differ, from iteration {comparison.differences[0].iteration} on"

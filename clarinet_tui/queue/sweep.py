@@ -165,7 +165,7 @@ def _toml(value: Any) -> str:
         return str(value).lower()
     if not isinstance(value, str):
         return str(value)
-    return json.dumps(value) if _reads_as_toml(value) else value
+    return json.dumps(value) if parse_value(value) != value else value
 
 
 def parse_value(text: str) -> Any:
@@ -174,11 +174,3 @@ def parse_value(text: str) -> Any:
         return tomli.loads(f"value = {text}")["value"]
     except tomli.TOMLDecodeError:
         return text
-
-
-def _reads_as_toml(text: str) -> bool:
-    try:
-        tomli.loads(f"value = {text}")
-    except tomli.TOMLDecodeError:
-        return False
-    return True

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -14,7 +14,7 @@ from clarinet_tui.runs.annotations import write_created
 from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.lock import hold_lock
 from clarinet_tui.runs.process import LockOwner
-from core.config import RunConfig, convert
+from core.config import RunConfig, convert_settings
 from core.errors import InputError
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -129,26 +129,30 @@ class RunDirectory:
         return self.checkpoint.exists() or self.checkpoint_previous.exists()
 
     def read_config(self) -> RunConfig:
-        import tomllib
-
-        try:
-            with self.config.open("rb") as file:
-                content = file.read(MAX_CONFIG_BYTES + 1)
-        except OSError as error:
-            raise InputError(f"{self.config}: {error.strerror}") from None
-        if len(content) > MAX_CONFIG_BYTES:
-            raise InputError(f"{self.config}: expected at most 1 MB")
-        try:
-            settings = tomllib.loads(content.decode())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"{self.config}: {error}") from None
-        except RecursionError:
-            raise InputError(f"{self.config}: too deeply nested") from None
-        return convert(settings, str(self.config))
+        return convert_settings(read_toml(self.config), str(self.config))
 
     def hold_lock(self) -> AbstractContextManager[LockOwner]:
         """Hold the lock of the run's only worker, or raise LockHeldError."""
         return hold_lock(self.lock, f"run {self.id}")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a settings file."""
+    import tomli
+
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_CONFIG_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    if len(content) > MAX_CONFIG_BYTES:
+        raise InputError(f"{path}: expected at most 1 MB")
+    try:
+        return tomli.loads(content.decode())
+    except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: too deeply nested") from None
 
 
 def find_run(runs_dir: Path, prefix: str) -> RunDirectory:

@@ -1,4 +1,4 @@
-"""What the launch form holds: methods, tasks, seeds, preset, device and settings, as they were typed."""
+"""The content of the launch form: methods, tasks, seeds, preset, device and settings, as typed."""
 
 from __future__ import annotations
 
@@ -8,95 +8,87 @@ from typing import Any
 
 import msgspec
 
-from core.config import Field, RunConfig, fields
+from core.config import RunConfig, SettingSpec, Tag, setting_specs, settings_tagged
 from core.tasks import OFFLINE_TASK, PAPER_TASKS
 
-OFFERED_TASKS = (*PAPER_TASKS, OFFLINE_TASK)
-"""The tasks that are to be picked; any other one is typed."""
-OWN_FIELDS = frozenset({"method", "task", "seed", "preset", "device"})
-"""Settings with a place of their own in the form."""
+LISTED_TASKS = (*PAPER_TASKS, OFFLINE_TASK)
+"""Tasks with a check box; any other task is typed."""
+FORM_FIELDS = settings_tagged(Tag.IDENTITY) - {"name"} | {"device"}
+"""Settings with a field of their own in the form."""
 
 
 @dataclass(frozen=True)
-class Form:
-    """Every run that it stands for: each method on each task with each seed."""
+class LaunchForm:
+    """Stands for a run of each method on each task with each seed."""
 
     methods: tuple[str, ...] = ("clarinet",)
     tasks: tuple[str, ...] = (OFFLINE_TASK,)
-    """Of those that are offered."""
+    """Selected tasks of `LISTED_TASKS`."""
     other_tasks: str = ""
-    """Others, with commas between them."""
+    """Other tasks, separated by commas."""
     seeds: str = "1"
     preset: str = "quick"
     device: str = "auto"
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What else differs from the preset, as text; a number may have several values, with commas between them."""
+    """Settings that differ from the preset, as text; a number may have several values, separated by commas."""
 
-    def with_setting(self, name: str, text: str) -> Form:
-        """With this value; an empty one leaves the setting to the preset."""
+    def with_setting(self, name: str, text: str) -> LaunchForm:
+        """Return the form with this setting; empty text removes it."""
         settings = {key: value for key, value in self.settings.items() if key != name}
         return replace(self, settings=settings | {name: text.strip()} if text.strip() else settings)
 
 
-def form_of(config: RunConfig) -> Form:
-    """The form that makes this run again. A method that is not installed here is an InputError."""
-    from clarinet_tui.queue.sweep import flattened
-    from core.resolve import settings_of
+def make_form(config: RunConfig) -> LaunchForm:
+    """Return the form that starts this run again; raise InputError if its method is not installed."""
+    from clarinet_tui.queue.sweep import flatten
+    from core.resolve import minimal_settings
 
-    said = dict(flattened(settings_of(config)))
-    task = said["task"]
-    offered = task in OFFERED_TASKS
-    return Form(
-        methods=(said["method"],),
-        tasks=(task,) if offered else (),
-        other_tasks="" if offered else task,
-        seeds=str(said["seed"]),
-        preset=said["preset"],
-        device=said.get("device", "auto"),
-        settings={name: typed(value) for name, value in said.items() if name not in OWN_FIELDS},
+    settings = dict(flatten(minimal_settings(config)))
+    task = settings["task"]
+    is_listed = task in LISTED_TASKS
+    return LaunchForm(
+        methods=(settings["method"],),
+        tasks=(task,) if is_listed else (),
+        other_tasks="" if is_listed else task,
+        seeds=str(settings["seed"]),
+        preset=settings["preset"],
+        device=settings.get("device", "auto"),
+        settings={name: format_value(value) for name, value in settings.items() if name not in FORM_FIELDS},
     )
 
 
-def typed(value: Any) -> str:
-    """A value as one would type it, and exactly that value."""
+def format_value(value: Any) -> str:
+    """Format a value as one would type it, without loss."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def settings_offered() -> Iterator[Field]:
-    """The settings that can be changed beside the form's own fields, in the config's order."""
-    return (one for one in fields() if one.name not in OWN_FIELDS)
+def list_settings() -> Iterator[SettingSpec]:
+    """Return the settings without a field of their own, in the order of the config."""
+    return (one for one in setting_specs() if one.name not in FORM_FIELDS)
 
 
-def words_of(setting: Field) -> tuple[str, ...]:
-    """The values of a setting that has only a few; nothing for numbers and texts."""
+def allowed_values(setting: SettingSpec) -> tuple[str, ...]:
+    """Return the allowed values of a choice or boolean; nothing for numbers and text."""
     kind = plain_type(setting)
     if isinstance(kind, msgspec.inspect.LiteralType):
         return tuple(map(str, kind.values))
     return ("true", "false") if isinstance(kind, msgspec.inspect.BoolType) else ()
 
 
-def plain_type(setting: Field) -> msgspec.inspect.Type:
+def plain_type(setting: SettingSpec) -> msgspec.inspect.Type:
     kind = setting.type
     while isinstance(kind, msgspec.inspect.Metadata):
         kind = kind.type
     return kind
 
 
-def values_of(setting: Field, text: str) -> list[Any]:
-    """The values that were typed; texts are one value, commas and all."""
+def parse_values(setting: SettingSpec, text: str) -> list[Any]:
+    """Parse the typed values; text is a single value, including its commas."""
+    from clarinet_tui.queue.sweep import parse_value
+
     if isinstance(plain_type(setting), msgspec.inspect.StrType):
         return [text]
     parts = [part.strip() for part in text.split(",")]
     if isinstance(plain_type(setting), msgspec.inspect.LiteralType):
         return parts
-    return [_value(part) for part in parts]
-
-
-def _value(text: str) -> Any:
-    """A value as TOML has it; what is no TOML is text, and will be refused with the sentence that fits."""
-    import tomllib
-
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
+    return [parse_value(part) for part in parts]

@@ -1,4 +1,4 @@
-"""Alarms on the command line: in listings, in `show`, and as a command given to runs."""
+"""Alarms in `ls`, in `show`, and --on-alarm."""
 
 import json
 from pathlib import Path
@@ -17,13 +17,13 @@ from tests.support.histories import make_run, open_history, write_events
 def runs(tmp_path: Path) -> Path:
     runs = tmp_path / "runs"
     open_history(runs).close()
-    wrong = Alarmed(kind="collapse", message="few\x1b[31m classes", advice="a lower rate", iteration=7)
-    write_events(make_run(runs, id="bad"), [started(), wrong])
+    alarm_event = Alarmed(kind="collapse", message="few\x1b[31m classes", advice="a lower rate", iteration=7)
+    write_events(make_run(runs, id="bad"), [started(), alarm_event])
     write_events(make_run(runs, id="good"), [started()])
     return runs
 
 
-def test_ls_has_a_column_for_alarms_where_there_are_any(runs: Path) -> None:
+def test_ls_shows_alarms_if_any(runs: Path) -> None:
     header, *lines = invoke(runs, "ls").stdout.splitlines()
     assert header.split()[-1] == "alarms"
     assert {line.split()[0]: line.split()[-1] for line in lines}["bad"] == "collapse"
@@ -31,7 +31,7 @@ def test_ls_has_a_column_for_alarms_where_there_are_any(runs: Path) -> None:
     assert json.loads(invoke(runs, "ls", "alarm:collapse", "--json").stdout)[0]["alarms"] == ["collapse"]
 
 
-def test_show_tells_what_is_wrong_and_what_to_try(runs: Path) -> None:
+def test_show_has_message_and_advice(runs: Path) -> None:
     shown = invoke(runs, "show", "bad").stdout
     assert "few[31m classes (since iteration 7)" in shown
     assert "a lower rate" in shown
@@ -41,20 +41,20 @@ def test_show_tells_what_is_wrong_and_what_to_try(runs: Path) -> None:
     assert (alarm["kind"], alarm["iteration"], alarm["advice"]) == ("collapse", 7, "a lower rate")
 
 
-def test_kinds_are_completed() -> None:
+def test_alarm_kinds_are_completed() -> None:
     assert [value for value, _ in completion.queries("alarm:dis")] == [
         "alarm:discriminator-blind",
         "alarm:discriminator-unbeaten",
     ]
 
 
-def test_a_dry_sweep_has_the_command_in_each_line(runs: Path) -> None:
+def test_dry_run_has_the_command_in_each_line(runs: Path) -> None:
     lines = invoke(runs, "sweep", "--seeds", "1,2", "--dry-run", "--on-alarm", "sh -c 'x y'").stdout.splitlines()
     assert len(lines) == 2
     assert all(line.endswith("""--on-alarm 'sh -c '"'"'x y'"'"''""") for line in lines)
 
 
-def test_a_command_that_is_not_there_queues_nothing(runs: Path) -> None:
+def test_missing_command_queues_nothing(runs: Path) -> None:
     done = invoke(runs, "sweep", "--seeds", "1,2", "--on-alarm", "no-such-program-anywhere")
     assert isinstance(done.exception, InputError)
     assert {path.name for path in runs.iterdir() if path.is_dir()} == {"bad", "good"}

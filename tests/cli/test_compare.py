@@ -17,24 +17,24 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_runs_by_the_beginning_of_their_ids(runs: Path) -> None:
-    shown = invoke(runs, "compare", "aaa", "bbb")
-    assert shown.exit_code == 0
-    assert "U→M: CLARINET minus GAC+DAN" in shown.stdout
-    assert "+12.00 points over 1 pair" in shown.stdout
+def test_runs_by_prefix(runs: Path) -> None:
+    result = invoke(runs, "compare", "aaa", "bbb")
+    assert result.exit_code == 0
+    assert "U→M: CLARINET minus GAC+DAN" in result.stdout
+    assert "+12.00 points over 1 pair" in result.stdout
 
 
-def test_brackets_are_explained_only_where_there_are_some(runs: Path) -> None:
+def test_brackets_are_explained_only_if_present(runs: Path) -> None:
     assert "In brackets" not in invoke(runs, "compare", "aaa", "bbb").stdout
-    sides = invoke(runs, "compare", "--one-step", "", "--two-step", "").stdout
-    assert "selected by" in sides
-    assert "In brackets" in sides
+    output = invoke(runs, "compare", "--one-step", "", "--two-step", "").stdout
+    assert "selected by" in output
+    assert "In brackets" in output
 
 
-def test_sides_by_queries_for_programs(runs: Path) -> None:
-    told = json.loads(invoke(runs, "compare", "--one-step", "", "--two-step", "method:gac+*", "--json").stdout)
-    assert [row["id"] for row in told["runs"]] == ["aaa1", "bbb1"]
-    assert told["contrasts"][0]["paired"]["difference"]["mean"] == 12.0
+def test_queries_as_json(runs: Path) -> None:
+    content = json.loads(invoke(runs, "compare", "--one-step", "", "--two-step", "method:gac+*", "--json").stdout)
+    assert [row["id"] for row in content["runs"]] == ["aaa1", "bbb1"]
+    assert content["contrasts"][0]["paired"]["difference"]["mean"] == 12.0
 
 
 def test_oracle_selection_is_marked(runs: Path) -> None:
@@ -42,16 +42,16 @@ def test_oracle_selection_is_marked(runs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "message"),
     [
-        ([], "say which runs"),
-        (["--one-step", ""], "say which runs"),
-        (["aaa", "--one-step", "seed:1"], "not both"),
+        ([], "expected run ids, or both"),
+        (["--one-step", ""], "expected run ids, or both"),
+        (["aaa", "--one-step", "seed:1"], "either run ids, or"),
         (["zzz"], "no run in .* starting with 'zzz'"),
     ],
 )
-def test_wrong_use_is_a_sentence(runs: Path, words: list[str], sentence: str) -> None:
-    error = invoke(runs, "compare", *words).exception
+def test_invalid_input_is_one_sentence(runs: Path, arguments: list[str], message: str) -> None:
+    error = invoke(runs, "compare", *arguments).exception
     assert isinstance(error, InputError)
-    with pytest.raises(InputError, match=sentence):
+    with pytest.raises(InputError, match=message):
         raise error

@@ -1,4 +1,4 @@
-"""What shells complete: right, quick, harmless, and silent on any trouble."""
+"""Shell completion: fast, harmless and without errors."""
 
 import os
 import sqlite3
@@ -31,20 +31,20 @@ finally:
 
 
 def complete(folder: Path, line: str, shell: str = "bash", **environ: str) -> tuple[str, set[str]]:
-    """What the shell is given for a line, and which modules that took."""
-    words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "_TYPER_COMPLETE_ARGS": line}
-    words |= {"_CLARINET_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    outside = {name: value for name, value in os.environ.items() if not name.startswith("CLARINET_")}
+    """Return the completions of a line and the imported modules."""
+    variables = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "_TYPER_COMPLETE_ARGS": line}
+    variables |= {"_CLARINET_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("CLARINET_")}
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROBE],
         cwd=folder,
-        env=outside | words | environ,
+        env=inherited | variables | environ,
         capture_output=True,
         text=True,
         timeout=60,
     )
     lines = done.stderr.splitlines()
-    assert len(lines) == 1, "nobody wants to read complaints while typing"
+    assert len(lines) == 1, "errors would disturb typing"
     return done.stdout, set(lines[0].split())
 
 
@@ -59,19 +59,19 @@ def runs(tmp_path: Path) -> Path:
     return runs
 
 
-def test_ids_newest_first_and_nothing_slow_is_loaded(tmp_path: Path, runs: Path) -> None:
-    given, loaded = complete(tmp_path, "clarinet show ")
-    assert given.split() == ["bbb333", "aab222", "aaa111"]
+def test_ids_newest_first_without_slow_imports(tmp_path: Path, runs: Path) -> None:
+    completions, loaded = complete(tmp_path, "clarinet show ")
+    assert completions.split() == ["bbb333", "aab222", "aaa111"]
     assert not loaded & (HEAVY | {"numpy", "rich"})
     assert complete(tmp_path, "clarinet compare aaa111 a")[0].split() == ["aab222"]
 
 
-def test_ids_with_what_they_are(tmp_path: Path, runs: Path) -> None:
-    given, _ = complete(tmp_path, "clarinet logs aa", "fish")
-    assert given.splitlines() == ["aab222\tgac+cdan-e U→M queued", "aaa111\tclarinet U→M queued"]
+def test_ids_with_method_task_and_state(tmp_path: Path, runs: Path) -> None:
+    completions, _ = complete(tmp_path, "clarinet logs aa", "fish")
+    assert completions.splitlines() == ["aab222\tgac+cdan-e U→M queued", "aaa111\tclarinet U→M queued"]
 
 
-def test_other_places_and_no_place_at_all(tmp_path: Path, runs: Path) -> None:
+def test_other_runs_directories_and_missing_ones(tmp_path: Path, runs: Path) -> None:
     (tmp_path / "runs").rename(tmp_path / "others")
     assert complete(tmp_path, "clarinet show b", CLARINET_RUNS="others")[0].split() == ["bbb333"]
     assert complete(tmp_path, "clarinet show --runs-dir others b")[0].split() == ["bbb333"]
@@ -80,18 +80,20 @@ def test_other_places_and_no_place_at_all(tmp_path: Path, runs: Path) -> None:
     assert complete(tmp_path, "clarinet show a", CLARINET_RUNS="others")[0].split() == ["aab222", "aaa111"]
 
 
-def test_zsh_evaluates_nothing_of_what_a_run_says(tmp_path: Path, runs: Path) -> None:
+def test_zsh_evaluates_nothing_from_a_run(tmp_path: Path, runs: Path) -> None:
     evil = "\\\\$(touch pwned)`touch pwned`'\\\"; touch pwned #[/bold]"
     (runs / "ccc444").mkdir()
     (runs / "ccc444" / "config.toml").write_text(f'method = "{evil}"\n')
     with open_history(runs) as db:
         ingest_all(db, runs)
     assert "$(touch pwned)" in read_run_labels(runs / DATABASE_NAME, "ccc", 5)["ccc444"]
-    given, _ = complete(tmp_path, "clarinet show ccc", "zsh")
-    assert given.strip() == '_arguments \'*: :(("ccc444":"touch pwnedtouch pwned; touch pwned bold Y→D queued"))\''
+    completions, _ = complete(tmp_path, "clarinet show ccc", "zsh")
+    assert (
+        completions.strip() == '_arguments \'*: :(("ccc444":"touch pwnedtouch pwned; touch pwned bold Y→D queued"))\''
+    )
 
 
-def test_a_locked_history_is_not_waited_for(runs: Path) -> None:
+def test_locked_history_is_skipped(runs: Path) -> None:
     with closing(sqlite3.connect(runs / DATABASE_NAME)) as other:
         other.execute("PRAGMA journal_mode = delete")
         other.execute("BEGIN EXCLUSIVE")
@@ -103,7 +105,7 @@ def test_a_locked_history_is_not_waited_for(runs: Path) -> None:
 
 
 def values(items: completion.Items) -> list[str]:
-    assert all(not set(told) & set("\"'`$\\[](){}<>|&!*?") for _, told in items)
+    assert all(not set(text) & set("\"'`$\\[](){}<>|&!*?") for _, text in items)
     return [value for value, _ in items]
 
 
@@ -112,14 +114,14 @@ def test_methods_and_presets() -> None:
     assert values(completion.preset_names("")) == ["paper", "literal", "quick", "smoke"]
 
 
-def test_tasks_are_given_so_that_a_shell_does_not_redirect() -> None:
-    given = values(completion.task_names(""))
-    assert [parse_task(task).name for task in given] == [*PAPER_TASKS, OFFLINE_TASK]
-    assert not any(">" in task for task in given)
+def test_tasks_without_redirections() -> None:
+    completions = values(completion.task_names(""))
+    assert [parse_task(task).name for task in completions] == [*PAPER_TASKS, OFFLINE_TASK]
+    assert not any(">" in task for task in completions)
     assert values(completion.task_names("U-")) == ["U->M"]
 
 
-def test_settings_and_what_can_be_chosen() -> None:
+def test_settings_and_their_choices() -> None:
     assert values(completion.setting_names("stage1.ep")) == ["stage1.epochs="]
     assert values(completion.setting_names("compile=")) == ["compile=true", "compile=false"]
     assert values(completion.setting_names("epochs=")) == values(completion.setting_names("none=")) == []
@@ -137,7 +139,7 @@ def test_states_queries_metrics_and_fields() -> None:
     assert values(completion.sort_fields("ac")) == ["acc"]
 
 
-def test_shells_can_be_taught(tmp_path: Path) -> None:
+def test_install_completion_option(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROBE.replace('"clarinet"]', '"clarinet", "--help"]')],
         capture_output=True,

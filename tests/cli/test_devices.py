@@ -25,9 +25,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("nvml"))
 
 
-def devices(library: Path, *words: str, **steering: object) -> str:
+def devices(library: Path, *arguments: str, **steering: object) -> str:
     done = subprocess.run(
-        [*CLARINET, "devices", *words],
+        [*CLARINET, "devices", *arguments],
         capture_output=True,
         text=True,
         timeout=60,
@@ -38,8 +38,8 @@ def devices(library: Path, *words: str, **steering: object) -> str:
 
 
 @contextmanager
-def watching(library: Path, *words: str, stdout: int = subprocess.PIPE) -> Iterator["subprocess.Popen[str]"]:
-    command = [*CLARINET, "devices", "--watch", *words]
+def watching(library: Path, *arguments: str, stdout: int = subprocess.PIPE) -> Iterator["subprocess.Popen[str]"]:
+    command = [*CLARINET, "devices", "--watch", *arguments]
     told = environment(library, {"TERM": "xterm"})
     with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=told) as process:
         try:
@@ -48,11 +48,11 @@ def watching(library: Path, *words: str, stdout: int = subprocess.PIPE) -> Itera
             process.kill()
 
 
-def interrupted(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    """How it ends when Ctrl+C is pressed, and what it complains about."""
+def interrupt(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    """Send Ctrl+C and return the exit code and stderr."""
     process.send_signal(signal.SIGINT)
-    complaints = process.communicate(timeout=60)[1]
-    return process.returncode, complaints
+    errors = process.communicate(timeout=60)[1]
+    return process.returncode, errors
 
 
 def test_json_has_every_device_with_the_same_keys(library: Path) -> None:
@@ -61,7 +61,7 @@ def test_json_has_every_device_with_the_same_keys(library: Path) -> None:
         *((f"cuda:{index}", uuid) for index, uuid in enumerate(UUIDS)),
         ("cpu", "cpu"),
     ]
-    keys = "key label name cores memory_total memory_used use temperature processes problem"
+    keys = "key label name cores memory_total memory_used use temperature processes trouble"
     assert [" ".join(device) for device in found] == [keys] * 5
     assert found[1]["processes"] == [
         {"pid": ELSEWHERE, "owner": None, "command": None, "memory": 9 << 30, "computes": True}
@@ -75,70 +75,70 @@ def test_only_visible_gpus_are_listed(library: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_library_that_cannot_be_loaded_is_no_error(tmp_path: Path) -> None:
+def test_unloadable_library_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "libnvidia-ml.so.1").write_text("no library")
     (cpu,) = json.loads(devices(tmp_path, "--json"))
-    assert (cpu["key"], cpu["problem"]) == ("cpu", None)
+    assert (cpu["key"], cpu["trouble"]) == ("cpu", None)
 
 
-def test_a_driver_that_fails_is_named_under_the_table(library: Path) -> None:
+def test_driver_failure_is_shown_below_the_table(library: Path) -> None:
     lines = devices(library, STANDIN_INIT=18).splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["device", "cpu"]
     assert "version mismatch" in lines[2]
 
 
-def test_the_table_says_who_is_there_and_nobody_steers_the_terminal(library: Path, tmp_path: Path) -> None:
+def test_table_lists_processes_without_control_characters(library: Path, tmp_path: Path) -> None:
     sleep = shutil.which("sleep")
     assert sleep is not None
     shutil.copy(sleep, tmp_path / HOSTILE)
     with subprocess.Popen([tmp_path / HOSTILE, "60"]) as process:
         try:
-            said = devices(library, STANDIN_FOREIGN=process.pid, STANDIN_DRAWS=process.pid, STANDIN_UNSUPPORTED=2)
+            output = devices(library, STANDIN_FOREIGN=process.pid, STANDIN_DRAWS=process.pid, STANDIN_UNSUPPORTED=2)
         finally:
             process.kill()
-    rows = {line.split()[0]: line.rstrip() for line in said.splitlines()}
+    rows = {line.split()[0]: line.rstrip() for line in output.splitlines()}
     assert list(rows) == ["device", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cpu"]
-    assert rows["cuda:0"].endswith(f"[31mred {process.pid} draws")
+    assert rows["cuda:0"].endswith(f"[31mred {process.pid} graphics")
     assert re.search(r" 97 % +10\.0/24\.0 GiB +71 +\S+: \[31mred \d+ \(9\.0 GiB\)$", rows["cuda:1"])
     assert rows["cuda:2"].split()[-3:] == ["?", "?", "?"]
-    assert "\x1b" not in said
+    assert "\x1b" not in output
 
 
-def test_watching_prints_again_and_again_until_ctrl_c(library: Path) -> None:
+def test_watch_prints_until_ctrl_c(library: Path) -> None:
     with watching(library) as process:
         assert process.stdout is not None
         for _ in range(2):
             table = [process.stdout.readline().split()[0] for _ in range(6)]
             assert table == ["device", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cpu"]
-        assert interrupted(process) == (0, "")
+        assert interrupt(process) == (0, "")
 
 
-def test_watching_as_json_is_a_list_a_line(library: Path) -> None:
+def test_watch_as_json_prints_one_list_per_line(library: Path) -> None:
     with watching(library, "--json") as process:
         assert process.stdout is not None
         for _ in range(2):
             assert [device["label"] for device in json.loads(process.stdout.readline())][-1] == "cpu"
-        assert interrupted(process) == (0, "")
+        assert interrupt(process) == (0, "")
 
 
-def test_a_terminal_is_redrawn_and_given_back(library: Path) -> None:
+def test_watch_redraws_and_restores_the_terminal(library: Path) -> None:
     ours, theirs = pty.openpty()
     with watching(library, stdout=theirs) as process, open(ours, "rb", buffering=0) as screen:  # noqa: PTH123 - a pty
         os.close(theirs)
-        said = until(screen, rb"cpu.*\x1b\[\d*A.*cpu")
-        assert b"\x1b[?25l" in said, "the cursor is hidden while the table is drawn anew"
+        output = read_until(screen, rb"cpu.*\x1b\[\d*A.*cpu")
+        assert b"\x1b[?25l" in output, "the cursor is hidden while the table is redrawn"
         process.send_signal(signal.SIGINT)
-        assert b"\x1b[?25h" in until(screen, rb"\x1b\[\?25h"), "and shown again"
+        assert b"\x1b[?25h" in read_until(screen, rb"\x1b\[\?25h"), "and shown again"
         assert process.wait(60) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
 
 
-def until(screen: IO[bytes], pattern: bytes) -> bytes:
-    """What a terminal gets, up to the pattern."""
-    said = b""
-    while not re.search(pattern, said, re.DOTALL):
+def read_until(screen: IO[bytes], pattern: bytes) -> bytes:
+    """Return what a terminal received up to the pattern."""
+    output = b""
+    while not re.search(pattern, output, re.DOTALL):
         more = screen.read(4096)
-        assert more, said
-        said += more
-    return said
+        assert more, output
+        output += more
+    return output

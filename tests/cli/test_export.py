@@ -1,4 +1,4 @@
-"""`clarinet export` and `clarinet import`: tables of many runs, and runs that move to another machine."""
+"""`clarinet export` and `clarinet import`: CSV of many runs, and archives for another machine."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ from tests.support.hostile_archives import archive, link
 END = Finished(iteration=3, epoch=1, target_accuracy=None, source_accuracy=None)
 
 
-def said(number: int) -> Iterable[Event]:
+def make_events(number: int) -> Iterable[Event]:
     yield started(seed=number)
     for n in range(1, 4):
         own = {"mmd": math.inf if n == 2 else 0.5} if number == 2 else {}
@@ -30,34 +30,34 @@ def said(number: int) -> Iterable[Event]:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Two that finished, of different metrics, and one that is going on."""
+    """Two finished runs with different metrics, and a running one."""
     runs = tmp_path / "runs"
     open_history(runs).close()
     for number, name in ((1, "aaa"), (2, "bbb")):
         run = make_run(runs, id=name, seed=number)
-        write_events(run, [*said(number), END])
+        write_events(run, [*make_events(number), END])
         add_tag(run, "icml")
     set_note(run, 'a "note",\nof two lines')
-    write_events(make_run(runs, id="ccc", seed=3), said(3))
+    write_events(make_run(runs, id="ccc", seed=3), make_events(3))
     return runs
 
 
-def table(runs: Path, *words: str) -> list[dict[str, str]]:
+def table(runs: Path, *arguments: str) -> list[dict[str, str]]:
     out = runs.parent / "out.csv"
-    done = invoke(runs, "export", *words, "--out", str(out))
+    done = invoke(runs, "export", *arguments, "--out", str(out))
     assert done.exit_code == 0, done.exception
     with out.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
-def test_a_run_tells_what_each_rule_reports(runs: Path) -> None:
+def test_run_row_has_each_selection_rule(runs: Path) -> None:
     write_events(make_run(runs, id="ddd"), [started(), evaluation(1, 50.0, epoch=1), evaluation(2, 47.0, epoch=2)])
     (row,) = table(runs, "ddd")
     assert (row["last_accuracy"], row["last_to_oracle"], row["oracle_accuracy"]) == ("47.0", "-3.0", "50.0")
     assert row["risk_accuracy"] == row["risk_to_oracle"] == "", "no held-out risk was measured"
 
 
-def test_a_line_for_each_run(runs: Path) -> None:
+def test_one_row_per_run(runs: Path) -> None:
     rows = table(runs, "--query", "tag:icml")
     assert [(row["id"], row["state"], row["seed"], row["target_accuracy"], row["tags"]) for row in rows] == [
         ("bbb", "finished", "2", "42.0", "icml"),
@@ -86,23 +86,25 @@ def test_evaluations_of_all_runs(runs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("arguments", "message"),
     [
         (["aaa", "--out", "x.zip"], "expected FILE.csv or FILE.tar.gz"),
         (["aaa", "--out", "x.gz"], "expected FILE.csv or FILE.tar.gz"),
-        (["aaa", "--out", "x.csv", "--with-checkpoints"], "about archives"),
-        (["aaa", "--out", "x.tar.gz", "--level", "run"], "--level: an archive has everything"),
-        (["--out", "x.csv"], "say which runs"),
-        (["aaa", "--all", "--out", "x.csv"], "--all: is all runs"),
+        (["aaa", "--out", "x.csv", "--with-checkpoints"], "only for archives"),
+        (["aaa", "--out", "x.tar.gz", "--level", "run"], "--level: only for CSV"),
+        (["--out", "x.csv"], "expected either run ids or --query"),
+        (["aaa", "--all", "--out", "x.csv"], "--all: takes no ids"),
         (["aaa", "--out", "nowhere/x.csv"], "cannot be written"),
         (["aaa", "--out", "nowhere/x.tar.gz"], "cannot be written"),
     ],
 )
-def test_what_does_not_fit_together(runs: Path, words: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_options_write_nothing(
+    runs: Path, arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(runs.parent)
-    done = invoke(runs, "export", *words)
+    done = invoke(runs, "export", *arguments)
     assert isinstance(done.exception, InputError)
-    assert why in str(done.exception)
+    assert message in str(done.exception)
     assert [path.name for path in runs.parent.iterdir()] == ["runs"]
 
 
@@ -121,10 +123,10 @@ def test_runs_move_to_another_machine(runs: Path, tmp_path: Path) -> None:
     rows = {row["id"]: row for row in json.loads(invoke(there, "ls", "--json").stdout)}
     before = {row["id"]: row for row in json.loads(invoke(runs, "ls", "--json").stdout)}
     assert {name: rows[name] for name in ("aaa", "bbb")} == {name: before[name] for name in ("aaa", "bbb")}
-    assert (before["ccc"]["state"], rows["ccc"]["state"]) == ("running", "silent")  # nobody trains it here
+    assert (before["ccc"]["state"], rows["ccc"]["state"]) == ("running", "silent")  # its worker is on another machine
 
 
-def test_patches_are_pointed_out_and_left_out(runs: Path, tmp_path: Path) -> None:
+def test_warning_about_patches(runs: Path, tmp_path: Path) -> None:
     environment = RunDirectory(runs, "aaa").environment
     environment.write_text('{"git": {"commit": "f00", "patch": "+secret"}}')
     done = run_clarinet(tmp_path, "export", "aaa", "--out", "x.tar.gz")
@@ -132,7 +134,7 @@ def test_patches_are_pointed_out_and_left_out(runs: Path, tmp_path: Path) -> Non
     assert run_clarinet(tmp_path, "export", "aaa", "--out", "x.tgz", "--without-patches").stderr == ""
 
 
-def test_a_hostile_archive_is_one_sentence_and_exit_2(tmp_path: Path) -> None:
+def test_hostile_archive_is_one_sentence_and_exit_2(tmp_path: Path) -> None:
     archive(tmp_path / "x.tar.gz", link("abc/journal.jsonl", "/etc/passwd"))
     done = run_clarinet(tmp_path, "import", "x.tar.gz")
     assert (done.returncode, done.stdout) == (2, "")
@@ -148,4 +150,4 @@ def test_limits_are_options(runs: Path, tmp_path: Path) -> None:
     invoke(runs, "export", "--all", "--out", str(tmp_path / "x.tar.gz"))
     for limit in (["--max-files", "3"], ["--max-gb", "0.000001"]):
         done = invoke(tmp_path / "there", "import", str(tmp_path / "x.tar.gz"), *limit)
-        assert "if you trust it, give --max-files and --max-gb" in str(done.exception)
+        assert "if you trust it, raise --max-files and --max-gb" in str(done.exception)

@@ -1,4 +1,4 @@
-"""`clarinet logs` as people use it: alone, following, in pipes."""
+"""`clarinet logs` alone, following and in pipes."""
 
 import os
 import signal
@@ -27,9 +27,9 @@ def run(tmp_path: Path) -> RunDirectory:
 
 
 @contextmanager
-def following(run: RunDirectory, *words: str) -> Iterator["subprocess.Popen[str]"]:
+def following(run: RunDirectory, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
     process = subprocess.Popen(
-        [*CLARINET, "logs", run.id, "-f", *words],
+        [*CLARINET, "logs", run.id, "-f", *arguments],
         cwd=run.runs_dir.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -48,7 +48,7 @@ def line(process: "subprocess.Popen[str]") -> str:
     return process.stdout.readline().rstrip("\n")
 
 
-def test_the_last_lines_with_a_text(tmp_path: Path, run: RunDirectory) -> None:
+def test_last_lines_with_a_text(tmp_path: Path, run: RunDirectory) -> None:
     write_events(run, [started(), *(evaluation(n * 100) for n in range(30)), FINISHED])
     done = run_clarinet(tmp_path, "logs", run.id[:8], "-n", "2", "--grep", "EPOCH")
     assert done.stdout.splitlines() == ["epoch 28: target 50.00 %", "epoch 29: target 50.00 %"]
@@ -57,35 +57,35 @@ def test_the_last_lines_with_a_text(tmp_path: Path, run: RunDirectory) -> None:
     assert run_clarinet(tmp_path, "logs", run.id, "-n", "1").stdout == "torn\n"
 
 
-def test_nothing_to_tell_and_nobody_to_tell_it_of(tmp_path: Path, run: RunDirectory) -> None:
+def test_queued_run_and_unknown_run(tmp_path: Path, run: RunDirectory) -> None:
     waiting = run_clarinet(tmp_path, "logs", run.id)
     assert (waiting.returncode, waiting.stdout) == (0, "")
-    assert "has not begun" in waiting.stderr
+    assert "has not started" in waiting.stderr
     assert run_clarinet(tmp_path, "logs", "zzz").returncode == 2
 
 
-def test_following_waits_for_the_run_survives_rotation_and_ends_with_it(run: RunDirectory) -> None:
+def test_follow_waits_survives_rotation_and_ends_with_the_run(run: RunDirectory) -> None:
     with following(run) as process, run.hold_lock(), JournalWriter(run.journal) as journal:
 
-        def speak(*events: Event) -> None:
+        def record(*events: Event) -> None:
             for event in events:
                 journal.append(event)
             journal.sync()
 
-        speak(started(), step(1))
+        record(started(), step(1))
         assert line(process) == f"run {run.id}: clarinet on U->M, seed 1, cpu, " + (
-            "100 source and 100 target images, 50 to test on"
+            "100 source, 100 target and 50 test images"
         )
         run.log.write_text("a warning\n")
         assert line(process) == "a warning"
         run.log.rename(run.log.with_suffix(".1"))
         run.log.write_text("\x1b[31manother\n")
         assert line(process) == "[31manother"
-        speak(FINISHED)
+        record(FINISHED)
         assert line(process) == "finished after 9 s: target 50.00 %"
         assert process.poll() is None
         with run.log.open("a") as log:
-            log.write("finished after 9 s: target 50.00 %\ntorn")
+            log.write("torn")
         journal.close()
         run.lock.unlink()
         assert process.communicate(timeout=60) == ("torn\n", "")
@@ -102,24 +102,24 @@ with RunDirectory(Path(sys.argv[1]), sys.argv[2]).hold_lock():
 """
 
 
-def test_a_lost_run_ends_the_following_and_is_named(run: RunDirectory) -> None:
+def test_follow_ends_when_the_run_is_lost(run: RunDirectory) -> None:
     write_events(run, [started(), evaluation(100)])
-    words = [sys.executable, "-c", WORKER, str(run.runs_dir), run.id]
+    arguments = [sys.executable, "-c", WORKER, str(run.runs_dir), run.id]
     path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=path) as worker:
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=path) as worker:
         assert worker.stdout is not None
         worker.stdout.readline()
         with following(run, "-n", "1") as process:
             assert line(process) == "epoch 1: target 50.00 %"
             worker.kill()
             worker.wait()
-            rest, trouble = process.communicate(timeout=60)
+            rest, errors = process.communicate(timeout=60)
     assert rest == ""
-    assert f"run {run.id} ended without a last word" in trouble
+    assert f"run {run.id} ended without a final event" in errors
     assert process.returncode == 0
 
 
-def test_ctrl_c_leaves_without_a_word(run: RunDirectory) -> None:
+def test_ctrl_c_exits_silently(run: RunDirectory) -> None:
     write_events(run, [started(), evaluation(100)])
     with following(run, "-n", "1") as process:
         assert line(process) == "epoch 1: target 50.00 %"
@@ -128,11 +128,11 @@ def test_ctrl_c_leaves_without_a_word(run: RunDirectory) -> None:
         assert process.returncode == 0
 
 
-def test_a_reader_that_has_seen_enough(tmp_path: Path, run: RunDirectory) -> None:
+def test_closed_pipe_is_no_error(tmp_path: Path, run: RunDirectory) -> None:
     run.log.write_bytes(b"0123456789" * 10 * 10 + b"\n" * 20_000 + b"line\n" * 20_000)
-    words = " ".join(f"'{word}'" for word in [*CLARINET, "logs", run.id, "-n", "40000"])
+    arguments = " ".join(f"'{argument}'" for argument in [*CLARINET, "logs", run.id, "-n", "40000"])
     piped = subprocess.run(
-        ["bash", "-c", f"{words} | head -1; echo ${{PIPESTATUS[0]}}"],
+        ["bash", "-c", f"{arguments} | head -1; echo ${{PIPESTATUS[0]}}"],
         cwd=tmp_path,
         env=cli_environment(),
         capture_output=True,

@@ -16,7 +16,7 @@ from tests.support.events import evaluation, resumed, started, step
 from tests.support.histories import make_run, open_history, write_events, write_lock
 
 
-def test_a_history_of_garbage_says_what_to_type_and_that_works(tmp_path: Path) -> None:
+def test_damaged_history_is_rebuilt_by_reindex(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
     run = make_run(runs)
@@ -24,14 +24,14 @@ def test_a_history_of_garbage_says_what_to_type_and_that_works(tmp_path: Path) -
     before = json.loads(run_clarinet(tmp_path, "ls", "--json").stdout)
     assert [row["id"] for row in before] == [run.id]
     (runs / "clarinet.db").write_bytes(b"garbage" * 1000)
-    refused = run_clarinet(tmp_path, "ls")
-    assert refused.returncode == 2
-    assert "clarinet reindex" in refused.stderr
+    failed = run_clarinet(tmp_path, "ls")
+    assert failed.returncode == 2
+    assert "clarinet reindex" in failed.stderr
     assert run_clarinet(tmp_path, "reindex").returncode == 0
     assert json.loads(run_clarinet(tmp_path, "ls", "--json").stdout) == before
 
 
-def test_show_and_compare_find_runs_by_the_beginning_of_their_ids(tmp_path: Path) -> None:
+def test_show_and_compare_find_runs_by_prefix(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
     first, second = make_run(runs), make_run(runs)
@@ -45,7 +45,7 @@ def test_show_and_compare_find_runs_by_the_beginning_of_their_ids(tmp_path: Path
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """A tagged run that finished, one that failed, and one that waits."""
+    """A tagged finished run, a failed one and a queued one."""
     runs = tmp_path / "runs"
     open_history(runs).close()
     good = make_run(runs, id="aaa111", seed=3)
@@ -60,11 +60,11 @@ def runs(tmp_path: Path) -> Path:
     return runs
 
 
-def ids(runs: Path, *words: str) -> list[str]:
-    return invoke(runs, "ls", "-q", *words).stdout.splitlines()
+def ids(runs: Path, *arguments: str) -> list[str]:
+    return invoke(runs, "ls", "-q", *arguments).stdout.splitlines()
 
 
-def test_ls_sorts_numbers_from_the_greatest_and_words_from_a(runs: Path) -> None:
+def test_ls_sorts_numbers_descending_and_text_ascending(runs: Path) -> None:
     assert ids(runs) == ["ccc333", "bbb222", "aaa111"]
     assert ids(runs, "--sort", "acc") == ["bbb222", "aaa111", "ccc333"]
     assert ids(runs, "--sort", "seed", "-r") == ["bbb222", "ccc333", "aaa111"]
@@ -72,19 +72,19 @@ def test_ls_sorts_numbers_from_the_greatest_and_words_from_a(runs: Path) -> None
     assert "target_accuracy" in str(invoke(runs, "ls", "--sort", "colour").exception)
 
 
-def test_ls_shows_tags_where_there_are_any_and_says_when_there_are_more(runs: Path) -> None:
+def test_ls_shows_tags_if_any_and_counts_hidden_runs(runs: Path) -> None:
     listed = invoke(runs, "ls", "--limit", "2", "state:finished OR state:failed")
     assert listed.stdout.splitlines()[0].split()[-1] == "tags"
     assert listed.stdout.splitlines()[-1].split()[-1] == "icml"
     assert listed.stderr == ""
     one = invoke(runs, "ls", "--limit", "1")
     assert "tags" not in one.stdout
-    assert one.stderr == "1 of 3 runs; --all lists them all\n"
+    assert one.stderr == "1 of 3 runs; --all lists all\n"
     assert ids(runs, "--limit", "1", "--all") == ["ccc333", "bbb222", "aaa111"]
     assert invoke(runs, "ls", "method:none").stdout == "No run matches.\n"
 
 
-def test_whoever_lists_sees_that_a_run_was_lost(runs: Path) -> None:
+def test_ls_detects_lost_runs(runs: Path) -> None:
     run = make_run(runs, id="ddd444")
     write_events(run, [started()])
     write_lock(run, start=-1.0)
@@ -93,13 +93,13 @@ def test_whoever_lists_sees_that_a_run_was_lost(runs: Path) -> None:
     assert "clarinet resume ddd444" in shown
 
 
-def test_show_tells_settings_notes_and_failure_in_groups(runs: Path) -> None:
+def test_show_groups_settings_notes_and_failure(runs: Path) -> None:
     good = invoke(runs, "show", "aaa").stdout
     assert re.search(r"^aaa111  clarinet  U->M  seed 3$", good, re.MULTILINE)
     assert re.search(r"note +\[bold\]made data\[/x\]", good)
     assert not re.search(r"differ|Failure", good)
     bad = invoke(runs, "show", "bbb").stdout
-    assert re.search(r"differ from preset smoke\n  epochs +7  \(not 3\)\n  stage1.epochs +5  \(not 3\)\n", bad)
+    assert re.search(r"differ from preset smoke\n  epochs +7  \(preset: 3\)\n  stage1.epochs +5  \(preset: 3\)\n", bad)
     assert re.search(r"Other settings\n.*batch_size 32", bad)
     end = bad.partition("\nFailure\n")[2].splitlines()
     assert [line.rstrip().split(maxsplit=1) for line in end] == [
@@ -110,7 +110,7 @@ def test_show_tells_settings_notes_and_failure_in_groups(runs: Path) -> None:
     ]
 
 
-def test_show_as_an_object(runs: Path) -> None:
+def test_show_as_json(runs: Path) -> None:
     shown = json.loads(invoke(runs, "show", "bbb222", "--json").stdout)
     stable = (
         "id state method task seed preset device stage epoch epochs_total iteration target_accuracy source_accuracy"
@@ -124,34 +124,34 @@ def test_show_as_an_object(runs: Path) -> None:
     assert shown["events_tail"][-1]["frames"][0] == "session.py:212 _step"
 
 
-def test_show_of_settings_that_cannot_be_read_and_of_a_method_that_is_not_here(runs: Path) -> None:
+def test_show_with_unreadable_settings_and_unknown_method(runs: Path) -> None:
     (runs / "ccc333" / "config.toml").write_text("epochs = 'ten'")
     (runs / "eee555").mkdir()
     (runs / "eee555" / "config.toml").write_text("method = 'of-a-plug-in'")
-    hurt = invoke(runs, "show", "ccc")
-    assert (hurt.exit_code, "expected an integer" in hurt.stdout) == (0, True)
+    damaged = invoke(runs, "show", "ccc")
+    assert (damaged.exit_code, "expected an integer" in damaged.stdout) == (0, True)
     assert json.loads(invoke(runs, "show", "ccc", "--json").stdout)["config"] is None
-    strange = invoke(runs, "show", "eee").stdout
-    assert 'no method "of-a-plug-in"' in strange
-    assert "batch_size 128" in strange
+    unknown = invoke(runs, "show", "eee").stdout
+    assert 'no method "of-a-plug-in"' in unknown
+    assert "batch_size 128" in unknown
 
 
-def test_the_database_may_be_elsewhere(tmp_path: Path, runs: Path) -> None:
+def test_database_path_from_the_environment(tmp_path: Path, runs: Path) -> None:
     (runs / "clarinet.db").unlink()
-    words = [*CLARINET, "ls", "-q"]
-    there = cli_environment() | {"CLARINET_DB": "local/history.db"}
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=there)
+    arguments = [*CLARINET, "ls", "-q"]
+    environment = cli_environment() | {"CLARINET_DB": "local/history.db"}
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=environment)
     assert done.stdout.splitlines() == ["ccc333", "bbb222", "aaa111"]
     assert (tmp_path / "local" / "history.db").exists()
     assert not (runs / "clarinet.db").exists()
 
 
-def test_reindex_tells_states_that_the_journals_do_not(runs: Path) -> None:
+def test_reindex_finds_lost_and_cancelled_runs(runs: Path) -> None:
     lost = make_run(runs, id="ddd444")
     write_events(lost, [started()])
     write_lock(lost, start=-1.0)
     cancelled = runs / "ccc333" / "annotations.jsonl"
-    cancelled.write_text('{"event": "created", "time": 1000.0}\n')  # long ago, and in no queue
+    cancelled.write_text('{"event": "created", "time": 1000.0}\n')  # old, and not in the queue
     before = invoke(runs, "ls", "--json").stdout
     assert invoke(runs, "reindex").exit_code == 0
     with closing(sqlite3.connect(runs / "clarinet.db")) as db:
@@ -160,9 +160,9 @@ def test_reindex_tells_states_that_the_journals_do_not(runs: Path) -> None:
     assert invoke(runs, "ls", "--json").stdout == before
 
 
-def test_reindex_names_a_run_that_cannot_be_read_and_reads_the_others(runs: Path) -> None:
-    hurt = make_run(runs, id="zzz999")  # the newest, so that it comes first
-    hurt.journal.mkdir()
+def test_reindex_names_unreadable_runs_and_reads_the_others(runs: Path) -> None:
+    damaged = make_run(runs, id="zzz999")  # the newest, so that it comes first
+    damaged.journal.mkdir()
     done = invoke(runs, "reindex")
     assert done.exit_code == 0, done.exception
     assert "run zzz999 cannot be read" in done.stderr
@@ -171,7 +171,7 @@ def test_reindex_names_a_run_that_cannot_be_read_and_reads_the_others(runs: Path
         assert db.execute("SELECT count(*) FROM evaluations").fetchone() == (2,)
 
 
-def test_a_lost_run_that_cannot_be_read_keeps_no_listing_back(runs: Path) -> None:
+def test_ls_works_with_an_unreadable_lost_run(runs: Path) -> None:
     run = make_run(runs, id="ddd444")
     write_events(run, [started()])
     assert ids(runs, "state:running") == ["ddd444"]
@@ -181,18 +181,18 @@ def test_a_lost_run_that_cannot_be_read_keeps_no_listing_back(runs: Path) -> Non
     assert ids(runs, "state:lost") == ["ddd444"]
 
 
-@pytest.mark.parametrize("words", [["ls"], ["show", "aaa"], ["reindex"], ["queue"], ["doctor"]])
-def test_a_runs_directory_that_is_a_file_is_one_sentence(tmp_path: Path, words: list[str]) -> None:
+@pytest.mark.parametrize("arguments", [["ls"], ["show", "aaa"], ["reindex"], ["queue"], ["doctor"]])
+def test_runs_directory_that_is_a_file_is_one_sentence(tmp_path: Path, arguments: list[str]) -> None:
     (tmp_path / "runs").write_text("mine")
-    done = run_clarinet(tmp_path, *words)
+    done = run_clarinet(tmp_path, *arguments)
     assert "Traceback" not in done.stderr
-    if words != ["doctor"]:
+    if arguments != ["doctor"]:
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
         assert re.match("clarinet: runs: is a file|clarinet: runs/queue.json: Not a directory", done.stderr)
     assert (tmp_path / "runs").read_text() == "mine"
 
 
-def test_show_names_the_damaged_lines_of_a_journal_and_still_tells_the_failure(runs: Path) -> None:
+def test_show_lists_damaged_lines_and_the_failure(runs: Path) -> None:
     journal = runs / "bbb222" / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(lines[0] + b"{garbage\n" + b"".join(lines[1:]) + b"\xff\n")
@@ -201,6 +201,6 @@ def test_show_names_the_damaged_lines_of_a_journal_and_still_tells_the_failure(r
     assert "line 2 cannot be read and was skipped" in shown
     assert f"line {last} cannot be read and was skipped" in shown
     assert "out of memory" in shown
-    told = json.loads(invoke(runs, "show", "bbb", "--json").stdout)
-    assert [sentence.split()[1] for sentence in told["damaged"]] == ["2", str(last)]
+    content = json.loads(invoke(runs, "show", "bbb", "--json").stdout)
+    assert [message.split()[1] for message in content["damaged"]] == ["2", str(last)]
     assert "Journal" not in invoke(runs, "show", "aaa").stdout

@@ -25,7 +25,7 @@ def test_figure_in_the_terminal_and_as_a_file(tmp_path: Path, runs: Path) -> Non
     assert "● CLARINET  61.5  (60.79 to 62.21)  published 83.69" in shown.stdout
     written = run_clarinet(tmp_path, "plot", "accuracy", "--x", "time", "--out", "figure.PDF", "--width", "3.3")
     assert (written.returncode, written.stderr) == (0, "")
-    assert written.stdout.startswith("Written: figure.PDF\n· Line: mean over seeds")
+    assert written.stdout.startswith("Written: figure.PDF\n· Curve: mean over seeds")
     assert (tmp_path / "figure.PDF").read_bytes().startswith(b"%PDF")
 
 
@@ -47,7 +47,7 @@ def test_figure_as_json(runs: Path) -> None:
         (["accuracy", "--metric", "mmd"], "--metric: only for `clarinet plot losses`"),
         (["losses", "--along", "source_fraction"], "--along: only for `clarinet plot budget`"),
         (["accuracy", "method:none"], "no run matches 'method:none'"),
-        (["budget"], "no two finished runs differ"),
+        (["budget"], "finished runs do not differ"),
     ],
 )
 def test_invalid_input_is_one_sentence(runs: Path, arguments: list[str], message: str) -> None:

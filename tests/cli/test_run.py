@@ -1,4 +1,4 @@
-"""`clarinet run --headless` as a user starts it: real processes, real signals, own data."""
+"""`clarinet run --headless` with real processes, real signals and own data."""
 
 import json
 import signal
@@ -15,12 +15,12 @@ import pytest
 from tests.support.cli import CLARINET, cli_environment
 from tests.support.tiny import tiny_images
 
-QUICKLY = ["--preset", "smoke", "--set", "batch_size=8", "--set", "source_size=0", "--set", "threads=1"]
+SHORT = ["--preset", "smoke", "--set", "batch_size=8", "--set", "source_size=0", "--set", "threads=1"]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two domains of own data, the source with complementary labels only; beside them a package that is not ours."""
+    """Two domains of own data, the source with complementary labels only, and a foreign package named `core`."""
     (tmp_path / "core").mkdir()
     (tmp_path / "core" / "__init__.py").write_text("raise RuntimeError('the wrong core')")
     for name, seed, shift in (("photos", 1, 0), ("scans", 3, 2)):
@@ -32,9 +32,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *words: str, **more: Any) -> "subprocess.CompletedProcess[str]":
+def run(folder: Path, *arguments: str, **more: Any) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [*CLARINET, "run", *words],
+        [*CLARINET, "run", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -49,26 +49,26 @@ def events(output: str) -> list[dict[str, Any]]:
 
 
 def test_json_lines_from_start_to_finish(folder: Path) -> None:
-    done = run(folder, "--headless", "--json", "--task", "photos->scans", "--method", "gac+cdan-e", *QUICKLY)
+    done = run(folder, "--headless", "--json", "--task", "photos->scans", "--method", "gac+cdan-e", *SHORT)
     assert done.returncode == 0, done.stderr
-    said = events(done.stdout)
-    assert [said[0]["event"], said[-1]["event"]] == ["started", "finished"]
-    steps = [event for event in said if event["event"] == "step"]
-    assert [step["iteration"] for step in steps] == list(range(1, said[0]["iterations_total"] + 1))
+    output = events(done.stdout)
+    assert [output[0]["event"], output[-1]["event"]] == ["started", "finished"]
+    steps = [event for event in output if event["event"] == "step"]
+    assert [step["iteration"] for step in steps] == list(range(1, output[0]["iterations_total"] + 1))
     assert {"stage", "epoch", "complementary_loss", "ascended"} <= steps[0].keys()
-    evaluation = next(event for event in said if event["event"] == "evaluation")
+    evaluation = next(event for event in output if event["event"] == "evaluation")
     assert evaluation["source_accuracy"] is None
     assert 0 <= evaluation["target_accuracy"] <= 100
-    directory = folder / "runs" / said[0]["id"]
+    directory = folder / "runs" / output[0]["id"]
     assert {"config.toml", "journal.jsonl", "environment.json", "checkpoint.pt"} <= {
         path.name for path in directory.iterdir()
     }
     assert (folder / "runs" / "clarinet.db").exists()
 
 
-def test_plain_lines_without_a_terminal_and_a_foreign_core_package_is_not_imported(folder: Path) -> None:
+def test_plain_lines_without_a_terminal_and_no_foreign_core_package(folder: Path) -> None:
     assert (folder / "core").is_dir()
-    done = run(folder, "--headless", "--task", "photos->scans", *QUICKLY)
+    done = run(folder, "--headless", "--task", "photos->scans", *SHORT)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert any(line.startswith("run ") and ": clarinet on " in line for line in lines[:3])
@@ -76,7 +76,7 @@ def test_plain_lines_without_a_terminal_and_a_foreign_core_package_is_not_import
     assert "\x1b" not in done.stdout
 
 
-def test_a_file_of_settings_under_flags(folder: Path) -> None:
+def test_flags_override_the_settings_file(folder: Path) -> None:
     settings = 'task = "photos->scans"\npreset = "smoke"\nbatch_size = 8\nsource_size = 0\nepochs = 9\nthreads = 1\n'
     (folder / "mine.toml").write_text(settings)
     done = run(folder, "mine.toml", "--headless", "--json", "--epochs", "1", "--set", "warmup_epochs=1")
@@ -84,68 +84,76 @@ def test_a_file_of_settings_under_flags(folder: Path) -> None:
     assert events(done.stdout)[0]["epochs_total"] == 2
 
 
-def heard_until(folder: Path, words: list[str], steps: int, number: signal.Signals) -> tuple[list[dict[str, Any]], int]:
-    """What a run says that gets a signal after so many iterations, and its exit code."""
-    command = [*CLARINET, "run", "--headless", "--json", *words]
-    said = []
+def run_until_signal(
+    folder: Path, arguments: list[str], steps: int, number: signal.Signals
+) -> tuple[list[dict[str, Any]], int]:
+    """Signal a run after some iterations; return its events and its exit code."""
+    command = [*CLARINET, "run", "--headless", "--json", *arguments]
+    output = []
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=cli_environment()) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            said.append(json.loads(line))
-            if sum(event["event"] == "step" for event in said) == steps and said[-1]["event"] == "step":
+            output.append(json.loads(line))
+            if sum(event["event"] == "step" for event in output) == steps and output[-1]["event"] == "step":
                 process.send_signal(number)
-    return said, process.returncode
+    return output, process.returncode
 
 
-def test_a_signal_saves_the_run_and_resume_goes_on(folder: Path) -> None:
-    words = ["--task", "photos->scans", *QUICKLY, "--epochs", "400", "--run-id", "mine"]
-    first, code = heard_until(folder, words, 32, signal.SIGINT)
+def test_signal_saves_the_run_and_resume_continues_it(folder: Path) -> None:
+    arguments = ["--task", "photos->scans", *SHORT, "--epochs", "400", "--run-id", "mine"]
+    first, code = run_until_signal(folder, arguments, 32, signal.SIGINT)
     assert (code, first[-1]["event"]) == (130, "stopped")
     assert "epochs = 400" in (folder / "runs" / "mine" / "config.toml").read_text()
-    second, code = heard_until(folder, ["--resume", "mi"], 3, signal.SIGTERM)
+    second, code = run_until_signal(folder, ["--resume", "mi"], 3, signal.SIGTERM)
     assert (code, second[-1]["event"]) == (143, "stopped")
-    third, _ = heard_until(folder, ["--resume", "mi"], 1, signal.SIGTERM)
+    third, _ = run_until_signal(folder, ["--resume", "mi"], 1, signal.SIGTERM)
     for before, after in ((first, second), (second, third)):
         assert (after[0]["event"], after[0]["from_iteration"]) == ("resumed", before[-1]["iteration"])
         assert after[1]["iteration"] == before[-1]["iteration"] + 1
 
 
-def test_a_requeued_job_goes_on_under_its_id(folder: Path) -> None:
-    words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--run-id", "job17"]
-    assert run(folder, *words).returncode == 0
-    again = run(folder, *words)
-    assert again.returncode == 0, again.stderr
-    assert events(again.stdout)[0]["event"] == "resumed"
-    assert "other settings" in run(folder, *words, "--seed", "5").stderr
+def test_requeued_job_resumes_under_its_id(folder: Path) -> None:
+    arguments = ["--headless", "--json", "--task", "photos->scans", *SHORT, "--run-id", "job17"]
+    assert run(folder, *arguments).returncode == 0
+    second = run(folder, *arguments)
+    assert second.returncode == 0, second.stderr
+    assert events(second.stdout)[0]["event"] == "resumed"
+    assert "other settings" in run(folder, *arguments, "--seed", "5").stderr
 
 
-def test_a_run_killed_before_its_first_checkpoint_begins_again(folder: Path) -> None:
-    words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--run-id", "killed"]
-    process = subprocess.Popen([*CLARINET, "run", *words], cwd=folder, stdout=subprocess.PIPE, env=cli_environment())
+def test_run_killed_before_its_first_checkpoint_starts_over(folder: Path) -> None:
+    arguments = ["--headless", "--json", "--task", "photos->scans", *SHORT, "--run-id", "killed"]
+    process = subprocess.Popen(
+        [*CLARINET, "run", *arguments], cwd=folder, stdout=subprocess.PIPE, env=cli_environment()
+    )
     assert process.stdout is not None
     for line in process.stdout:
         if json.loads(line).get("iteration") == 3:
             process.kill()
     assert process.wait(timeout=60) == -signal.SIGKILL
-    again = run(folder, "--headless", "--json", "--resume", "killed")
-    assert again.returncode == 0, again.stderr
-    said = events(again.stdout)
-    assert said[0]["event"] == "started"
+    second = run(folder, "--headless", "--json", "--resume", "killed")
+    assert second.returncode == 0, second.stderr
+    output = events(second.stdout)
+    assert output[0]["event"] == "started"
     with closing(sqlite3.connect(folder / "runs" / "clarinet.db")) as history:
         rows, last = history.execute("SELECT count(*), max(iteration) FROM iterations").fetchone()
-    assert rows == last == said[0]["iterations_total"]
+    assert rows == last == output[0]["iterations_total"]
 
 
-def test_two_workers_of_one_run_are_refused(folder: Path) -> None:
-    words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--epochs", "500", "--run-id", "twice"]
+def test_second_worker_of_a_run_is_refused(folder: Path) -> None:
+    arguments = ["--headless", "--json", "--task", "photos->scans", *SHORT, "--epochs", "500", "--run-id", "twice"]
     first = subprocess.Popen(
-        [*CLARINET, "run", *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=cli_environment()
+        [*CLARINET, "run", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=cli_environment(),
     )
     try:
         while not (folder / "runs" / "twice" / "journal.jsonl").exists():
             assert first.poll() is None
             time.sleep(0.05)
-        second = run(folder, *words)
+        second = run(folder, *arguments)
         assert second.returncode == 2
         assert f"process {first.pid}" in second.stderr
     finally:
@@ -154,7 +162,7 @@ def test_two_workers_of_one_run_are_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "message"),
     [
         (["--headless", "--set", "epochs=ten"], 'command line: epochs: expected an integer ≥ 1, got "ten"'),
         (["--headless", "--set", "epoch=3"], "command line: epoch: no such setting; did you mean epochs?"),
@@ -166,22 +174,26 @@ def test_two_workers_of_one_run_are_refused(folder: Path) -> None:
         (["--headless", "--resume", "nothing"], "no run in runs has an id starting with 'nothing'"),
         (["--headless", "--run-id", "../escape"], "run id: expected 3 to 32 of 0-9 and a-z"),
         (["absent.toml", "--headless"], "absent.toml: No such file or directory"),
-        (["--preset", "smoke"], "say --headless"),
+        (["--preset", "smoke"], "use --headless"),
     ],
 )
-def test_wrong_input_is_one_sentence_exit_2_and_changes_nothing(folder: Path, words: list[str], sentence: str) -> None:
-    done = run(folder, *words)
+def test_invalid_input_is_one_sentence_and_changes_nothing(folder: Path, arguments: list[str], message: str) -> None:
+    done = run(folder, *arguments)
     assert done.returncode == 2
-    assert sentence in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     left = [path for path in (folder / "runs").rglob("*") if path.is_dir()] if (folder / "runs").exists() else []
     assert left == []
 
 
-def test_a_reader_that_goes_away_does_not_end_the_run(folder: Path) -> None:
-    words = ["--headless", "--json", "--task", "photos->scans", *QUICKLY, "--run-id", "piped"]
+def test_closed_pipe_does_not_stop_the_run(folder: Path) -> None:
+    arguments = ["--headless", "--json", "--task", "photos->scans", *SHORT, "--run-id", "piped"]
     process = subprocess.Popen(
-        [*CLARINET, "run", *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=cli_environment()
+        [*CLARINET, "run", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=cli_environment(),
     )
     assert process.stdout is not None
     assert process.stderr is not None

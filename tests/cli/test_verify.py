@@ -1,4 +1,4 @@
-"""`clarinet verify`: real runs trained again, with the record, the data or the labels changed meanwhile."""
+"""`clarinet verify` on real runs, with journal, data or labels changed."""
 
 import json
 import shutil
@@ -35,34 +35,34 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def runs(trained: Path, tmp_path: Path) -> Path:
-    """A copy of their directories; the data stays where it is."""
+    """A copy of the run directories; the data is not copied."""
     shutil.copytree(trained / "runs", tmp_path / "runs", ignore=shutil.ignore_patterns("clarinet.db*"))
     return tmp_path / "runs"
 
 
-def verify(runs: Path, *words: str) -> Result:
-    return CliRunner().invoke(app, ["verify", *words, "--runs-dir", str(runs), "--data-dir", str(runs / "data")])
+def verify(runs: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(app, ["verify", *arguments, "--runs-dir", str(runs), "--data-dir", str(runs / "data")])
 
 
-def test_a_run_agrees_with_itself_to_the_last_digit(runs: Path) -> None:
+def test_run_agrees_exactly_with_itself(runs: Path) -> None:
     done = verify(runs, "one", "--iterations", "7")
     assert done.exit_code == 0, done.output
     first, labels = done.output.splitlines()
     assert first.startswith("Iterations 1 to 7, ")
-    assert first.endswith(" numbers: they agree exactly.")
+    assert first.endswith(" numbers: all agree exactly.")
     assert labels.startswith("The labels are the same: ")
 
 
-def test_a_run_whose_stage_1_was_made_by_another_begins_with_its_own_pseudo_labels(runs: Path) -> None:
+def test_run_with_shared_stage1_starts_from_its_pseudo_labels(runs: Path) -> None:
     done = verify(runs, "taker", "--json")
     assert done.exit_code == 0, done.output
-    said = json.loads(done.output)
-    assert (said["agrees"], said["exactly"], said["different"], said["largest"]) == (True, True, 0, None)
-    assert said["first_iteration"] > 1
-    assert said["labels"]["pseudo-labels"]["recorded"] == said["labels"]["pseudo-labels"]["now"] != ""
+    result = json.loads(done.output)
+    assert (result["agrees"], result["exactly"], result["different"], result["largest"]) == (True, True, 0, None)
+    assert result["first_iteration"] > 1
+    assert result["labels"]["pseudo-labels"]["recorded"] == result["labels"]["pseudo-labels"]["now"] != ""
 
 
-def test_one_number_that_was_changed_is_found(runs: Path) -> None:
+def test_changed_number_is_found(runs: Path) -> None:
     run = RunDirectory(runs, "one")
     lines = run.journal.read_bytes().split(b"\n")
     place = next(place for place, line in enumerate(lines) if line.startswith(b"[3,"))
@@ -77,42 +77,42 @@ def test_one_number_that_was_changed_is_found(runs: Path) -> None:
     assert done.exit_code == 1
     assert "1 differ, from iteration 3 on, by 0." in done.output
     assert "iteration 3: complementary_loss was " in done.output
-    assert "torch: 1.0 then, 2." in done.output
+    assert "torch: 1.0 recorded, 2." in done.output
 
 
-def test_a_tolerance_is_for_numbers_only(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tolerance_applies_to_numbers_only(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_events(make_run(runs, id="made"), [started(), step(1, {"complementary_loss": 4.0})])
 
-    def repeated(label_hash: str) -> Replay:
+    def make_replay(label_hash: str) -> Replay:
         measured: dict[int, Mapping[str, float | str]] = {1: {"complementary_loss": 4.25}}
         return Replay(label_hash=label_hash, pseudo_label_hash="", iterations=measured, environment={})
 
-    monkeypatch.setattr(cli, "_repeated", lambda *_, labels: repeated("abc"))
+    monkeypatch.setattr(cli, "_replay", lambda *_, labels: make_replay("abc"))
     assert verify(runs, "made").exit_code == 1
     done = verify(runs, "made", "--tolerance", "0.06")
     assert done.exit_code == 0
     assert "1 differ, from iteration 1 on, by 0.05882 at most" in done.output
-    assert "That is within the tolerance of 0.06." in done.output
-    monkeypatch.setattr(cli, "_repeated", lambda *_, labels: repeated("other"))
+    assert "The differences are within the tolerance of 0.06." in done.output
+    monkeypatch.setattr(cli, "_replay", lambda *_, labels: make_replay("other"))
     assert verify(runs, "made", "--tolerance", "0.06").exit_code == 1
 
 
-def test_other_labels_are_told(trained: Path, runs: Path) -> None:
+def test_changed_labels_are_reported(trained: Path, runs: Path) -> None:
     run = RunDirectory(runs, "taker")
     labels = np.load(run.pseudo_labels)
     np.save(run.pseudo_labels, (labels + 1) % 4)
     done = verify(runs, "taker", "--iterations", "2")
     assert done.exit_code == 1
-    assert "The pseudo-labels are others: " in done.output
+    assert "The pseudo-labels differ: " in done.output
     run.pseudo_labels.unlink()
     assert "another run made this run's stage 1" in str(verify(runs, "taker").exception)
 
 
-def test_a_run_without_iterations_or_without_its_data_cannot_be_verified(runs: Path, tmp_path: Path) -> None:
+def test_run_without_iterations_or_data_cannot_be_verified(runs: Path, tmp_path: Path) -> None:
     write_events(make_run(runs, id="empty"), [started()])
     assert "has no iterations yet" in str(verify(runs, "empty").exception)
     run = RunDirectory(runs, "one")
     run.config.write_text(run.config.read_text().replace("scans", "gone"))
     done = verify(runs, "one")
     assert isinstance(done.exception, InputError)
-    assert "run one: cannot be trained here: " in str(done.exception)
+    assert "run one: cannot be retrained here: " in str(done.exception)

@@ -4,10 +4,10 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
+import tomli
 
 from core.methods.registry import ENTRY_POINTS
 
@@ -53,14 +53,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The guide's project, installed as its own pyproject.toml says."""
     folder = tmp_path_factory.mktemp("clarinet-coral")
     files = write_guide(folder)
-    install(folder, tomllib.loads(files["pyproject.toml"])["project"]["entry-points"][ENTRY_POINTS])
+    install(folder, tomli.loads(files["pyproject.toml"])["project"]["entry-points"][ENTRY_POINTS])
     return folder
 
 
 def test_the_guide_shows_every_file_of_its_project(project: Path) -> None:
     shown = {str(path.relative_to(project)) for path in project.rglob("*.*") if path.suffix in {".py", ".toml"}}
     assert shown == {"pyproject.toml", "clarinet_coral/__init__.py", "clarinet_coral/coral.py", "test_coral.py"}
-    packages = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    packages = tomli.loads((project / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     assert packages == ["clarinet_coral"]
 
 
@@ -90,9 +90,9 @@ def test_a_plugged_in_method_shares_stage_1_with_the_others(project: Path) -> No
 
 def test_a_plugged_in_method_is_one_of_the_command_lines(project: Path) -> None:
     code = (
-        "from clarinet_tui.cli.run import configure\n"
-        "print(configure(None, {'method': 'gac+coral', 'preset': 'smoke'}, []).classifier_rate)\n"
-        "configure(None, {'method': 'gac+corall'}, [])"
+        "from clarinet_tui.cli.settings import make_config\n"
+        "print(make_config(None, {'method': 'gac+coral', 'preset': 'smoke'}, []).classifier_rate)\n"
+        "make_config(None, {'method': 'gac+corall'}, [])"
     )
     done = python(project, "-c", code)
     assert done.stdout.split() == ["0.003"]
