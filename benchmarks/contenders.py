@@ -1,4 +1,4 @@
-"""The product's whole loop, and the bare limit that it is measured against."""
+"""Two of the loops that `benchmarks.loop` compares: the whole training loop, and the bare limit."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -18,40 +18,40 @@ from core.losses.complementary import ascent_loss, class_losses
 from core.losses.entropy import entropy, entropy_weights
 from core.losses.reversal import reverse_gradient
 from core.losses.scattering import log_scatter
-from core.networks import build_classifier, build_discriminator, use_generator
+from core.networks import build_classifier, build_discriminator, set_dropout_generator
 from core.training.train import train
 
 STRENGTH = 0.5
-"""λ halfway: what it is makes no difference to the time."""
+"""λ of the gradient reversal; its value does not change the time."""
 Network = TypeVar("Network", bound=nn.Module)
 
 
 class WholeLoop:
-    """Batches, step, metrics and events of `core.training.train`, each event appended to a journal."""
+    """`core.training.train` with its batches, steps, metrics and events, each appended to a journal."""
 
     def __init__(self, config: RunConfig, data: TaskData, folder: Path) -> None:
         self.journal = JournalWriter(folder / "journal.jsonl")
-        self.events = train(config, data=data, should_stop=self._begin)
-        self.begun = self.done = 0
-        self.deterministic = False
+        self.events = train(config, data=data, should_stop=self._count_start)
+        self.started = self.finished = 0
+        self.is_deterministic = False
 
-    def _begin(self) -> bool:
-        """Asked before each iteration: never stops, only counts."""
-        self.begun += 1
+    def _count_start(self) -> bool:
+        """Count an iteration: `train` calls this before each one."""
+        self.started += 1
         return False
 
     def run(self, iterations: int) -> int:
-        """At least so many iterations, until every one that was begun has been told of."""
-        before = self.done
-        torch.use_deterministic_algorithms(self.deterministic, warn_only=True)
-        while self.done - before < iterations or self.done < self.begun:
+        """Train for at least this many iterations, until an event was yielded for each one started."""
+        before = self.finished
+        torch.use_deterministic_algorithms(self.is_deterministic, warn_only=True)
+        while self.finished - before < iterations or self.finished < self.started:
             event = next(self.events)
             self.journal.append(event)
             if isinstance(event, Stepped):
-                self.done = event.iteration
-        self.deterministic = torch.are_deterministic_algorithms_enabled()
-        torch.use_deterministic_algorithms(False)  # the others are not asked to be
-        return self.done - before
+                self.finished = event.iteration
+        self.is_deterministic = torch.are_deterministic_algorithms_enabled()
+        torch.use_deterministic_algorithms(False)  # the other loops are not deterministic
+        return self.finished - before
 
     def close(self) -> None:
         self.events.close()  # type: ignore[attr-defined]
@@ -59,18 +59,18 @@ class WholeLoop:
 
 
 class BareLimit:
-    """The same forward and backward passes and steps over and over on one batch, and nothing else."""
+    """The forward and backward passes and optimizer steps of the loop on one fixed batch, and nothing else."""
 
     def __init__(self, config: RunConfig, data: TaskData) -> None:
         self.config = config
         source, target, size = data.source_train, data.target_train, config.batch_size
         assert source.ybar is not None
-        self.source, self.target = (normalise(torch.from_numpy(part.x[:size]), True) for part in (source, target))
+        self.source, self.target = (normalise(torch.from_numpy(images.x[:size]), True) for images in (source, target))
         self.labels = torch.from_numpy(label_weights(source.ybar[:size]))
         self.priors = torch.from_numpy(class_priors(source.ybar)).float()
         classes = len(data.classes)
-        self.classifier = placed(build_classifier(config.network, data.shape, classes))
-        self.discriminator = placed(build_discriminator(self.classifier.width * classes))
+        self.classifier = prepare(build_classifier(config.network, data.shape, classes))
+        self.discriminator = prepare(build_discriminator(self.classifier.width * classes))
         self.fg, self.d = list(self.classifier.parameters()), list(self.discriminator.parameters())
         momentum, decay = config.momentum, config.weight_decay
         self.fg_step = SGD(self.fg, config.classifier_rate, momentum, weight_decay=decay, fused=True)
@@ -85,13 +85,12 @@ class BareLimit:
         source, target = self.classifier(self.source), self.classifier(self.target)
         losses = class_losses(source[1], self.labels, self.priors)
         loss, _ = ascent_loss(losses, by_counts=self.config.ascent_by_counts)
-        first = torch.autograd.grad(loss, self.fg, retain_graph=True)
-        both = torch.autograd.grad(self.adversarial_loss(source, target), [*self.fg, *self.d])
-        second, third = both[: len(self.fg)], both[len(self.fg) :]
+        complementary = torch.autograd.grad(loss, self.fg, retain_graph=True)
+        adversarial = torch.autograd.grad(self.adversarial_loss(source, target), [*self.fg, *self.d])
         for optimizer, weights, gradients in (
-            (self.fg_step, self.fg, first),
-            (self.d_step, self.d, third),
-            (self.fg_step, self.fg, second),
+            (self.fg_step, self.fg, complementary),
+            (self.d_step, self.d, adversarial[len(self.fg) :]),
+            (self.fg_step, self.fg, adversarial[: len(self.fg)]),
         ):
             for weight, gradient in zip(weights, gradients, strict=True):
                 weight.grad = gradient
@@ -107,7 +106,7 @@ class BareLimit:
         return adversarial_loss(*scores, *weights, terms=terms, detach_sums=detach_sums)
 
 
-def placed(network: Network) -> Network:
+def prepare(network: Network) -> Network:
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    use_generator(network, torch.Generator().manual_seed(1))
+    set_dropout_generator(network, torch.Generator().manual_seed(1))
     return network

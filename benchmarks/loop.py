@@ -1,7 +1,7 @@
-"""How fast the loop is: `python -m benchmarks.loop` races it against a straightforward one and the bare limit.
+"""Speed of the training loop, compared with a straightforward one and the bare limit: `python -m benchmarks.loop`.
 
-The three take turns in short blocks in random order, so that whatever else the machine does falls on all of them;
-the ratios are those of the blocks of one round.
+The three take turns in short blocks in random order, so that other load affects all of them. Ratios are taken within
+a round.
 """
 
 import argparse
@@ -23,19 +23,19 @@ from core.data.task_data import ImageSet, TaskData
 from core.resolve import resolve
 
 DATA = "CLARINET_TEST_DATA"
-OURS, STRAIGHTFORWARD, BARE = "our whole loop", "straightforward", "bare limit"
-LEAST_GAIN, MOST_OVERHEAD = 1.8, 1.05
+WHOLE, STRAIGHTFORWARD, BARE = "whole loop", "straightforward", "bare limit"
+MIN_SPEEDUP, MAX_OVERHEAD = 1.8, 1.05
 
 
 class Contender(Protocol):
     def run(self, iterations: int) -> int:
-        """Train at least so many iterations, and say how many they were."""
+        """Train for at least this many iterations, and return their number."""
         ...
 
 
 def main() -> None:
-    arguments = parse()
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as the worker has it; read when torch is loaded
+    arguments = parse_arguments()
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # like the worker; read when torch is imported
     config = resolve(
         method="clarinet",
         task="M->U",
@@ -44,79 +44,79 @@ def main() -> None:
         evaluate_every=10_000,
         threads=arguments.threads,
     )
-    data, origin = task_data(config)
+    data, origin = load_data(config)
     print(f"M→U, LeNet, 128 + 128 images, preset paper, adaptation; {arguments.threads} threads; {origin}")
     print(f"{arguments.rounds} rounds, {arguments.iterations} iterations of each in random order", flush=True)
-    with contenders(config, data, arguments.workers) as racing:
-        report(race(racing, arguments.rounds, arguments.iterations))
-    print(f"\nLoad of the machine, this included: {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores")
+    with make_contenders(config, data, arguments.workers) as contenders:
+        report(measure(contenders, arguments.rounds, arguments.iterations))
+    print(f"\nLoad of the machine, including this benchmark: {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores")
 
 
-def parse() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.loop", description=__doc__)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--iterations", type=int, default=15, help="of each contender in a round")
-    parser.add_argument("--workers", type=int, default=0, help="of the straightforward one's DataLoader")
+    parser.add_argument("--iterations", type=int, default=15, help="iterations of each loop in a round")
+    parser.add_argument("--workers", type=int, default=0, help="workers of the DataLoader of the straightforward loop")
     return parser.parse_args()
 
 
-def task_data(config: RunConfig) -> tuple[TaskData, str]:
-    """The real digits where they are, otherwise noise of their shapes, which takes as long."""
+def load_data(config: RunConfig) -> tuple[TaskData, str]:
+    """Load the real digits if available, otherwise noise of the same shapes, which takes as long."""
     folder = os.environ.get(DATA)
     if folder:
         from core.data.load import load_task
 
-        return load_task(config, Path(folder)), f"MNIST and USPS of {DATA}"
+        return load_task(config, Path(folder)), f"MNIST and USPS from {DATA}"
     source, target, test = noise(60_000, 1), noise(7_291, 2), noise(100, 3)
-    return TaskData(source, test, target, test, tuple("0123456789"), ()), f"noise of their shapes ({DATA} is not set)"
+    return TaskData(source, test, target, test, tuple("0123456789"), ()), f"noise ({DATA} is not set)"
 
 
 def noise(count: int, seed: int) -> ImageSet:
-    drawn = np.random.default_rng(seed)
-    y = drawn.integers(0, 10, count)
-    return ImageSet(drawn.integers(0, 256, (count, 28, 28, 1), dtype=np.uint8), y, draw_complementary(y, 10, 1, seed))
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 10, count)
+    return ImageSet(rng.integers(0, 256, (count, 28, 28, 1), dtype=np.uint8), y, draw_complementary(y, 10, 1, seed))
 
 
 @contextmanager
-def contenders(config: RunConfig, data: TaskData, workers: int) -> Iterator[Mapping[str, Contender]]:
+def make_contenders(config: RunConfig, data: TaskData, workers: int) -> Iterator[Mapping[str, Contender]]:
     from benchmarks.contenders import BareLimit, WholeLoop
     from benchmarks.straightforward import Straightforward
 
     with tempfile.TemporaryDirectory() as folder:
-        ours = WholeLoop(config, data, Path(folder))
-        yield {OURS: ours, STRAIGHTFORWARD: Straightforward(config, data, workers), BARE: BareLimit(config, data)}
-        ours.close()
+        whole = WholeLoop(config, data, Path(folder))
+        yield {WHOLE: whole, STRAIGHTFORWARD: Straightforward(config, data, workers), BARE: BareLimit(config, data)}
+        whole.close()
 
 
-def race(racing: Mapping[str, Contender], rounds: int, iterations: int) -> Mapping[str, list[float]]:
-    """Milliseconds an iteration of each contender, round by round; a first round only warms up."""
-    spent: dict[str, list[float]] = {name: [] for name in racing}
-    order = random.Random(1)
+def measure(contenders: Mapping[str, Contender], rounds: int, iterations: int) -> Mapping[str, list[float]]:
+    """Return the milliseconds an iteration of each loop, round by round; the first round only warms up."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    rng = random.Random(1)
     for number in range(rounds + 1):
-        for name in order.sample(sorted(racing), len(racing)):
-            began = time.perf_counter()
-            done = racing[name].run(iterations)
+        for name in rng.sample(sorted(contenders), len(contenders)):
+            start = time.perf_counter()
+            done = contenders[name].run(iterations)
             if number:
-                spent[name].append(1e3 * (time.perf_counter() - began) / done)
-    return spent
+                times[name].append(1e3 * (time.perf_counter() - start) / done)
+    return times
 
 
-def report(spent: Mapping[str, list[float]]) -> None:
-    print(f"\n{'':24} {'median':>8}   middle half")
-    for name, times in spent.items():
-        low, _, high = quantiles(times, n=4)
-        print(f"{name:24} {median(times):8.1f}   {low:.1f} to {high:.1f} ms an iteration")
-    gain = [slow / ours for slow, ours in zip(spent[STRAIGHTFORWARD], spent[OURS], strict=True)]
-    overhead = [ours / bare for ours, bare in zip(spent[OURS], spent[BARE], strict=True)]
+def report(times: Mapping[str, list[float]]) -> None:
+    print(f"\n{'':24} {'median':>8}   quartiles")
+    for name, values in times.items():
+        low, _, high = quantiles(values, n=4)
+        print(f"{name:24} {median(values):8.1f}   {low:.1f} to {high:.1f} ms an iteration")
+    speedup = [slow / whole for slow, whole in zip(times[STRAIGHTFORWARD], times[WHOLE], strict=True)]
+    overhead = [whole / bare for whole, bare in zip(times[WHOLE], times[BARE], strict=True)]
     print()
-    judge("straightforward / ours", gain, f"at least {LEAST_GAIN:g}", median(gain) >= LEAST_GAIN)
-    judge("ours / bare limit", overhead, f"at most {MOST_OVERHEAD:g}", median(overhead) <= MOST_OVERHEAD)
+    report_ratio("straightforward / whole", speedup, f"at least {MIN_SPEEDUP:g}", median(speedup) >= MIN_SPEEDUP)
+    report_ratio("whole / bare limit", overhead, f"at most {MAX_OVERHEAD:g}", median(overhead) <= MAX_OVERHEAD)
 
 
-def judge(name: str, ratios: list[float], goal: str, met: bool) -> None:
+def report_ratio(name: str, ratios: list[float], goal: str, is_met: bool) -> None:
     low, _, high = quantiles(ratios, n=4)
-    print(f"{name:24} {median(ratios):8.2f}   {low:.2f} to {high:.2f}; goal: {goal}, {'met' if met else 'missed'}")
+    print(f"{name:24} {median(ratios):8.2f}   {low:.2f} to {high:.2f}   goal {goal}: {'met' if is_met else 'MISSED'}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Memory does not grow: `python -m benchmarks.memory` trains tiny networks for 10^5 iterations and prints what it held.
+"""Memory growth while tiny networks train for 10^5 iterations: `python -m benchmarks.memory`.
 
-Everything that the product does in an iteration is done: batches, step, metrics, events and journal.
+An iteration includes everything the worker does: batches, step, metrics, events and journal.
 """
 
 import argparse
@@ -27,38 +27,38 @@ from core.resolve import resolve
 from core.training.train import train
 
 ITERATIONS = 100_000
-WARM = 500
-"""Iterations until buffers, caches and allocators have their size."""
+WARMUP = 500
+"""Iterations until buffers, caches and allocators have reached their size."""
 GOAL_MB = 8.0
 CLASSES, SIDE, IMAGES, BATCH, WIDTH = 3, 4, 64, 4, 8
 
 
 @dataclass(frozen=True)
-class Held:
-    """What the process held at one iteration."""
+class MemoryUse:
+    """The memory of the process at one iteration."""
 
     iteration: int
     megabytes: float
     objects: int
-    """Python objects that the collector knows."""
+    """Python objects that the garbage collector tracks."""
 
 
-def held_while_training(iterations: int, every: int, method: str = "clarinet") -> Iterator[Held]:
-    """Train for so many iterations, the first few as warm-up, and look at the process every so often."""
+def measure_while_training(iterations: int, every: int, method: str = "clarinet") -> Iterator[MemoryUse]:
+    """Train, and yield the memory use after the warm-up and then every so many iterations."""
     process = psutil.Process()
     with tiny_networks(), tempfile.TemporaryDirectory() as folder, JournalWriter(Path(folder) / "journal") as journal:
-        due = WARM
+        due = WARMUP
         for event in train(tiny_config(method, iterations), data=tiny_data()):
             journal.append(event)
             if isinstance(event, Stepped) and event.iteration == due:
                 due = min(due + every, iterations)
                 gc.collect()
-                yield Held(event.iteration, process.memory_info().rss / 2**20, len(gc.get_objects()))
+                yield MemoryUse(event.iteration, process.memory_info().rss / 2**20, len(gc.get_objects()))
 
 
 @contextmanager
 def tiny_networks() -> Iterator[None]:
-    """G, F and D of a few weights, so that only the loop itself takes time."""
+    """Replace G, F and D by networks of a few weights, so that most of the time is spent in the loop itself."""
 
     def classifier(network: str, shape: tuple[int, int, int], classes: int, weights: str = "") -> Classifier:
         layers = nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), WIDTH), nn.ReLU(), Dropout(0.5))
@@ -73,7 +73,7 @@ def tiny_networks() -> Iterator[None]:
 
 def tiny_config(method: str, iterations: int) -> RunConfig:
     per_epoch = IMAGES // BATCH
-    epochs, warmup = -(-iterations // per_epoch), WARM // per_epoch // 2
+    epochs, warmup = -(-iterations // per_epoch), WARMUP // per_epoch // 2
     return resolve(
         {"stage1": {"batch_size": BATCH}},
         method=method,
@@ -87,11 +87,11 @@ def tiny_config(method: str, iterations: int) -> RunConfig:
 
 
 def tiny_data() -> TaskData:
-    random = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
 
     def images(seed: int) -> ImageSet:
-        y = random.integers(0, CLASSES, IMAGES)
-        x = random.integers(0, 256, (IMAGES, SIDE, SIDE, 1), dtype=np.uint8)
+        y = rng.integers(0, CLASSES, IMAGES)
+        x = rng.integers(0, 256, (IMAGES, SIDE, SIDE, 1), dtype=np.uint8)
         return ImageSet(x, y, draw_complementary(y, CLASSES, 1, seed))
 
     return TaskData(images(1), images(2), images(3), images(4), tuple("abc"), ())
@@ -100,16 +100,18 @@ def tiny_data() -> TaskData:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
-    iterations = max(parser.parse_args().iterations, 2 * WARM)
-    began = time.monotonic()
+    iterations = max(parser.parse_args().iterations, 2 * WARMUP)
+    start = time.monotonic()
     print(f"{'iteration':>10} {'MB':>8} {'objects':>9}")
-    seen = []
-    for held in held_while_training(iterations, every=iterations // 10):
-        seen.append(held)
-        print(f"{held.iteration:>10} {held.megabytes:>8.1f} {held.objects:>9}", flush=True)
-    grown, more = seen[-1].megabytes - seen[0].megabytes, seen[-1].objects - seen[0].objects
-    pace = 1e3 * (time.monotonic() - began) / iterations
-    print(f"Grown by {grown:+.1f} MB (goal: at most {GOAL_MB:g}) and {more:+d} objects; {pace:.2f} ms an iteration.")
+    samples = []
+    for use in measure_while_training(iterations, every=iterations // 10):
+        samples.append(use)
+        print(f"{use.iteration:>10} {use.megabytes:>8.1f} {use.objects:>9}", flush=True)
+    first, last = samples[0], samples[-1]
+    growth = last.megabytes - first.megabytes
+    milliseconds = 1e3 * (time.monotonic() - start) / iterations
+    print(f"Growth: {growth:+.1f} MB, {last.objects - first.objects:+d} objects; {milliseconds:.2f} ms an iteration.")
+    print(f"  goal: at most {GOAL_MB:g} MB: {'met' if growth <= GOAL_MB else 'MISSED'}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -17,8 +18,27 @@ from core.tasks import OFFLINE_TASK
 
 Optimizer = Literal["sgd", "adam", "adamw"]
 UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.(.*)`)?", re.DOTALL)
-PROTOCOL_EXEMPT = frozenset({"name", "device", "workers", "checkpoint_minutes", "on_nan", "memory_limit_gb"})
-"""Settings that may differ between a checkpoint and the run that resumes it: they do not change the numbers."""
+
+
+class Tag(StrEnum):
+    """A property of a setting that other modules select settings by."""
+
+    IDENTITY = "identity"
+    """Says which run it is."""
+    NO_EFFECT = "no effect on the numbers"
+    """May differ between a checkpoint and the run that resumes it."""
+    ROUNDING = "rounding only"
+    """Changes how the same sums are computed, so that runs of one mean may differ in it."""
+    EVALUATION = "evaluation"
+    """Decides when and on how many images a run is evaluated."""
+    SOURCE = "source of stage 1"
+    """Chooses the source images and their complementary labels."""
+    STAGE1 = "training of stage 1"
+    """Decides stage 1's pseudo-labels; `on_nan` does, because a run that would have failed must not get labels."""
+
+
+def _tags(*tags: Tag) -> dict[str, Any]:
+    return {"tags": tags}
 
 
 class Stage1(Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,52 +56,92 @@ class Stage1(Struct, frozen=True, forbid_unknown_fields=True):
 class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One run. The defaults are the preset `paper` for the one-step methods."""
 
-    method: Annotated[str, Meta(description="Which algorithm trains.")] = "clarinet"
-    task: Annotated[str, Meta(description='Source and target: "M->U", or two folders of your own.')] = OFFLINE_TASK
-    seed: Annotated[int, Meta(ge=0, lt=2**31, description="Seed of every random stream of the run.")] = 1
-    preset: Annotated[Preset, Meta(description="The protocol that the other settings start from.")] = "paper"
-    name: Annotated[str, Meta(max_length=200, description="A name of your own, for people only.")] = ""
+    method: Annotated[str, Meta(description="Which algorithm trains.", extra=_tags(Tag.IDENTITY))] = "clarinet"
+    task: Annotated[
+        str, Meta(description='Source and target: "M->U", or two folders of your own.', extra=_tags(Tag.IDENTITY))
+    ] = OFFLINE_TASK
+    seed: Annotated[
+        int, Meta(ge=0, lt=2**31, description="Seed of every random stream of the run.", extra=_tags(Tag.IDENTITY))
+    ] = 1
+    preset: Annotated[
+        Preset, Meta(description="The protocol that the other settings start from.", extra=_tags(Tag.IDENTITY))
+    ] = "paper"
+    name: Annotated[
+        str,
+        Meta(
+            max_length=200, description="A name of your own, for people only.", extra=_tags(Tag.IDENTITY, Tag.NO_EFFECT)
+        ),
+    ] = ""
 
-    source_size: Annotated[int, Meta(ge=0, description="Source images to use; 0 is all.")] = 0
-    target_size: Annotated[int, Meta(ge=0, description="Unlabelled target images to use; 0 is all.")] = 0
-    test_size: Annotated[int, Meta(ge=0, description="Test images of each domain to measure on; 0 is all.")] = 0
+    source_size: Annotated[int, Meta(ge=0, description="Source images to use; 0 is all.", extra=_tags(Tag.SOURCE))] = 0
+    target_size: Annotated[
+        int, Meta(ge=0, description="Unlabelled target images to use; 0 is all.", extra=_tags(Tag.EVALUATION))
+    ] = 0
+    test_size: Annotated[
+        int, Meta(ge=0, description="Test images of each domain to measure on; 0 is all.", extra=_tags(Tag.EVALUATION))
+    ] = 0
     source_fraction: Annotated[
-        float, Meta(gt=0, le=1, description="Label budget: the share of source images that were labelled.")
+        float,
+        Meta(
+            gt=0,
+            le=1,
+            description="Label budget: the share of source images that were labelled.",
+            extra=_tags(Tag.SOURCE),
+        ),
     ] = 1.0
     ybars_per_sample: Annotated[
-        int, Meta(ge=1, description="Label budget: complementary labels of each source image.")
+        int, Meta(ge=1, description="Label budget: complementary labels of each source image.", extra=_tags(Tag.SOURCE))
     ] = 1
     usps_split: Annotated[
         Literal["official", "80/20"],
-        Meta(description="USPS as published (7291/2007), or all 9298 shuffled 80/20 as in the released program."),
+        Meta(
+            description="USPS as published (7291/2007), or all 9298 shuffled 80/20 as in the released program.",
+            extra=_tags(Tag.SOURCE),
+        ),
     ] = "official"
     image_size: Annotated[
-        int, Meta(ge=0, le=2048, description="Height and width to resize own images to; 0 keeps theirs.")
+        int,
+        Meta(
+            ge=0,
+            le=2048,
+            description="Height and width to resize own images to; 0 keeps theirs.",
+            extra=_tags(Tag.SOURCE),
+        ),
     ] = 0
 
     network: Annotated[
         Literal["auto", "lenet", "dtn", "convnet", "resnet18", "resnet50"],
-        Meta(description="The feature extractor; auto chooses by the images' shape."),
+        Meta(description="The feature extractor; auto chooses by the images' shape.", extra=_tags(Tag.STAGE1)),
     ] = "auto"
-    weights: Annotated[str, Meta(description="A local file of weights for resnet18 or resnet50.")] = ""
+    weights: Annotated[
+        str, Meta(description="A local file of weights for resnet18 or resnet50.", extra=_tags(Tag.STAGE1))
+    ] = ""
 
     epochs: Annotated[int, Meta(ge=1, description="Adaptation epochs: after the warm-up, or of stage 2.")] = 500
     warmup_epochs: Annotated[
         int, Meta(ge=0, description="T_s of Algorithm 1: epochs before the adversarial part starts.")
     ] = 50
     batch_size: Annotated[int, Meta(ge=2, description="Images of each domain in a batch.")] = 128
-    evaluate_every: Annotated[int, Meta(ge=1, description="Epochs between two evaluations.")] = 1
+    evaluate_every: Annotated[
+        int, Meta(ge=1, description="Epochs between two evaluations.", extra=_tags(Tag.EVALUATION))
+    ] = 1
 
     complementary_loss: Annotated[
         Literal["ascent", "free", "non-negative", "forward", "pairwise", "cross-entropy"],
-        Meta(description="How complementary labels are learned from; ascent is the paper's."),
+        Meta(description="How complementary labels are learned from; ascent is the paper's.", extra=_tags(Tag.STAGE1)),
     ] = "ascent"
     ascent_by_counts: Annotated[
-        bool, Meta(description="Scale each class loss of an ascent step by its samples in the batch.")
+        bool,
+        Meta(
+            description="Scale each class loss of an ascent step by its samples in the batch.", extra=_tags(Tag.STAGE1)
+        ),
     ] = True
     class_priors: Annotated[
         Literal["subset", "loss-index"],
-        Meta(description="Eq. 5's priors of the subset, or the released program's of the loss index."),
+        Meta(
+            description="Eq. 5's priors of the subset, or the released program's of the loss index.",
+            extra=_tags(Tag.STAGE1),
+        ),
     ] = "subset"
     scatter: Annotated[float, Meta(gt=0, le=1, description="l of Eq. 7; 1 leaves predictions as they are.")] = 0.5
     domain_terms: Annotated[
@@ -131,58 +191,101 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     warmup_rate: Annotated[float, Meta(ge=0, description="Learning rate in warm-up; 0 is classifier_rate.")] = 0.0
     rate_decay: Annotated[
         Literal["none", "linear"],
-        Meta(description="Rates within warm-up, adaptation and stage 1: constant, or falling linearly to zero."),
+        Meta(
+            description="Rates within warm-up, adaptation and stage 1: constant, or falling linearly to zero.",
+            extra=_tags(Tag.STAGE1),
+        ),
     ] = "none"
 
-    stage1: Annotated[Stage1, Meta(description="Stage 1 of the two-step methods, and gac.")] = Stage1()
+    stage1: Annotated[
+        Stage1, Meta(description="Stage 1 of the two-step methods, and gac.", extra=_tags(Tag.STAGE1))
+    ] = Stage1()
 
-    device: Annotated[str, Meta(description="auto, cpu, cuda:0 or a GPU's UUID.")] = "auto"
+    device: Annotated[str, Meta(description="auto, cpu, cuda:0 or a GPU's UUID.", extra=_tags(Tag.NO_EFFECT))] = "auto"
     threads: Annotated[
-        int, Meta(ge=0, le=1024, description="CPU threads; 0 is decided once, when the run is made.")
+        int,
+        Meta(
+            ge=0,
+            le=1024,
+            description="CPU threads; 0 is decided once, when the run is made.",
+            extra=_tags(Tag.ROUNDING, Tag.STAGE1),
+        ),
     ] = 0
-    precision: Annotated[Literal["32", "bf16"], Meta(description="Full precision, or bf16 autocast.")] = "32"
-    compile: Annotated[bool, Meta(description="Compile the networks with torch.compile.")] = False
-    channels_last: Annotated[bool, Meta(description="Keep images channels-last, which is usually faster.")] = True
+    precision: Annotated[
+        Literal["32", "bf16"], Meta(description="Full precision, or bf16 autocast.", extra=_tags(Tag.STAGE1))
+    ] = "32"
+    compile: Annotated[
+        bool, Meta(description="Compile the networks with torch.compile.", extra=_tags(Tag.ROUNDING, Tag.STAGE1))
+    ] = False
+    channels_last: Annotated[
+        bool,
+        Meta(description="Keep images channels-last, which is usually faster.", extra=_tags(Tag.ROUNDING, Tag.STAGE1)),
+    ] = True
     memory_limit_gb: Annotated[
-        float, Meta(ge=0, description="A domain larger than this is streamed instead of kept on the device.")
+        float,
+        Meta(
+            ge=0,
+            description="A domain larger than this is streamed instead of kept on the device.",
+            extra=_tags(Tag.NO_EFFECT),
+        ),
     ] = 4.0
-    workers: Annotated[int, Meta(ge=0, le=64, description="Processes that read a streamed domain.")] = 2
-    checkpoint_minutes: Annotated[float, Meta(ge=0, description="Minutes between two checkpoints.")] = 5.0
+    workers: Annotated[
+        int, Meta(ge=0, le=64, description="Processes that read a streamed domain.", extra=_tags(Tag.NO_EFFECT))
+    ] = 2
+    checkpoint_minutes: Annotated[
+        float, Meta(ge=0, description="Minutes between two checkpoints.", extra=_tags(Tag.NO_EFFECT))
+    ] = 5.0
     on_nan: Annotated[
-        Literal["fail", "continue"], Meta(description="What happens when a loss is not a finite number.")
+        Literal["fail", "continue"],
+        Meta(description="What happens when a loss is not a finite number.", extra=_tags(Tag.NO_EFFECT, Tag.STAGE1)),
     ] = "fail"
 
 
+def settings_tagged(*tags: Tag) -> frozenset[str]:
+    """Return the names of the settings that have any of the tags; the table `stage1` is one name."""
+    return frozenset(name for tag in tags for name in _names_by_tag()[tag])
+
+
+@cache
+def _names_by_tag() -> dict[Tag, list[str]]:
+    names: dict[Tag, list[str]] = {tag: [] for tag in Tag}
+    for field in msgspec.structs.fields(RunConfig):
+        for meta in field.type.__metadata__:
+            for tag in (meta.extra or {}).get("tags", ()):
+                names[tag].append(field.name)
+    return names
+
+
 @dataclass(frozen=True)
-class Field:
+class SettingSpec:
     """One setting as a form or a help page shows it."""
 
     name: str
     type: msgspec.inspect.Type
     default: Any
-    sentence: str
+    description: str
 
 
-def fields() -> Iterator[Field]:
+def setting_specs() -> Iterator[SettingSpec]:
     """Every setting, those of stage 1 as `stage1.epochs`."""
     yield from _all_fields()
 
 
 @cache
-def _all_fields() -> tuple[Field, ...]:
+def _all_fields() -> tuple[SettingSpec, ...]:
     return tuple(_fields(RunConfig, ""))
 
 
-def _fields(struct: type[Struct], prefix: str) -> Iterator[Field]:
+def _fields(struct: type[Struct], prefix: str) -> Iterator[SettingSpec]:
     for field in msgspec.structs.fields(struct):
         if field.type is Stage1 or getattr(field.type, "__origin__", None) is Stage1:
             yield from _fields(Stage1, f"{field.name}.")
             continue
         sentence = next(meta.description for meta in field.type.__metadata__ if meta.description)
-        yield Field(prefix + field.name, msgspec.inspect.type_info(field.type), field.default, sentence or "")
+        yield SettingSpec(prefix + field.name, msgspec.inspect.type_info(field.type), field.default, sentence or "")
 
 
-def convert(settings: Mapping[str, Any], place: str) -> RunConfig:
+def convert_settings(settings: Mapping[str, Any], place: str) -> RunConfig:
     """Check a full mapping; a wrong key or value is named with its place."""
     try:
         config = msgspec.convert(settings, RunConfig)
@@ -190,7 +293,7 @@ def convert(settings: Mapping[str, Any], place: str) -> RunConfig:
         raise InputError(f"{place}: {_explain(str(error), settings)}") from None
     for name, value in _flat(msgspec.to_builtins(config)):
         if wrong := _unwritable(value):
-            raise InputError(f"{place}: {name}: expected {_expected(name)} {wrong}, got {shown(value)}")
+            raise InputError(f"{place}: {name}: expected {_expected(name)} {wrong}, got {format_value(value)}")
     return config
 
 
@@ -211,19 +314,21 @@ def _unwritable(value: Any) -> str | None:
     return None if abs(value) < 2**63 else "and not so large"
 
 
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def merge_settings(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """`over` on top of `base`, table by table."""
     merged = dict(base)
     for key, value in over.items():
         below = merged.get(key)
-        merged[key] = merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        merged[key] = (
+            merge_settings(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+        )
     return merged
 
 
-def protocol(config: RunConfig) -> dict[str, Any]:
+def checkpoint_settings(config: RunConfig) -> dict[str, Any]:
     """All that decides the numbers of a run: what a checkpoint must agree on."""
-    plain = msgspec.to_builtins(config)
-    return {key: value for key, value in plain.items() if key not in PROTOCOL_EXEMPT}
+    without_effect = settings_tagged(Tag.NO_EFFECT)
+    return {name: value for name, value in msgspec.to_builtins(config).items() if name not in without_effect}
 
 
 def _explain(message: str, settings: Mapping[str, Any]) -> str:
@@ -231,7 +336,7 @@ def _explain(message: str, settings: Mapping[str, Any]) -> str:
     if unknown := UNKNOWN.fullmatch(message):
         key, path = unknown[1], unknown[2]
         full = f"{path}.{key}" if path else key
-        names = [field.name for field in fields()]
+        names = [field.name for field in setting_specs()]
         if full in names:
             return f"{full}: write this as {key.split('.')[1]} in the table {key.split('.')[0]}"
         near = difflib.get_close_matches(full, names, n=1)
@@ -240,7 +345,7 @@ def _explain(message: str, settings: Mapping[str, Any]) -> str:
     value: Any = settings
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
-    return f"{path}: expected {_expected(path)}, got {shown(value)}"
+    return f"{path}: expected {_expected(path)}, got {format_value(value)}"
 
 
 def _path(message: str) -> str:
@@ -248,16 +353,16 @@ def _path(message: str) -> str:
 
 
 def _expected(path: str) -> str:
-    for field in fields():
+    for field in setting_specs():
         if field.name == path:
-            return describe(field.type)
+            return describe_type(field.type)
     return "a table"
 
 
-def describe(kind: msgspec.inspect.Type) -> str:
+def describe_type(kind: msgspec.inspect.Type) -> str:
     """A type and its bounds in words: "an integer ≥ 1"."""
     if isinstance(kind, msgspec.inspect.Metadata):
-        return describe(kind.type)
+        return describe_type(kind.type)
     if isinstance(kind, msgspec.inspect.LiteralType):
         return "one of " + ", ".join(str(value) for value in kind.values)
     if isinstance(kind, msgspec.inspect.BoolType):
@@ -275,6 +380,6 @@ def describe(kind: msgspec.inspect.Type) -> str:
     return "a text"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     text = f'"{value}"' if isinstance(value, str) else str(value)
     return text if len(text) <= 80 else text[:77] + "…"

@@ -157,7 +157,7 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
     source_accuracy: float | None
 
 
-def plain(event: Event) -> dict[str, Any]:
+def flatten_event(event: Event) -> dict[str, Any]:
     """The event as one flat JSON object; metrics stand beside the other fields."""
     fields: dict[str, Any] = msgspec.to_builtins(event)
     fields.update(fields.pop("measured", {}))

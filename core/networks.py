@@ -25,10 +25,10 @@ class Dropout(nn.Module):
             return x
         keep = 1 - self.p
         # Comparing integers below 2^31 is three times as fast on the CPU as bernoulli_.
-        drawn = torch.empty_like(self.one_each(x), dtype=torch.int32).random_(generator=self.generator)
+        drawn = torch.empty_like(self.mask_template(x), dtype=torch.int32).random_(generator=self.generator)
         return x * (drawn < round(keep * 2**31)).to(x.dtype).div_(keep)
 
-    def one_each(self, x: Tensor) -> Tensor:
+    def mask_template(self, x: Tensor) -> Tensor:
         """A tensor with one element for each decision to keep or drop."""
         return x
 
@@ -39,11 +39,11 @@ class Dropout(nn.Module):
 class ChannelDropout(Dropout):
     """nn.Dropout2d likewise: whole channels are kept or dropped."""
 
-    def one_each(self, x: Tensor) -> Tensor:
+    def mask_template(self, x: Tensor) -> Tensor:
         return x[:, :, :1, :1]
 
 
-def use_generator(module: nn.Module, generator: Generator | None) -> None:
+def set_dropout_generator(module: nn.Module, generator: Generator | None) -> None:
     """Let every dropout of `module` draw from `generator`, which lives on the module's device."""
     for part in module.modules():
         if isinstance(part, Dropout):

@@ -7,26 +7,26 @@ from typing import Any, Literal
 from core.tasks import Task
 
 Preset = Literal["paper", "literal", "quick", "smoke"]
-Family = Literal["one-step", "two-step"]
-"""Methods that learn from complementary labels while they adapt, and methods that adapt with (pseudo-)labels."""
+Table = Literal["one-step", "two-step"]
+"""A preset's two tables: for methods that learn from complementary labels, and for those that adapt with labels."""
 
 
 @dataclass(frozen=True)
-class Protocol:
+class PresetSettings:
     """Settings for every method, those of one family on top, and those of some tasks on top of both."""
 
-    sentence: str
+    description: str
     common: Mapping[str, Any] = field(default_factory=dict)
     one_step: Mapping[str, Any] = field(default_factory=dict)
     two_step: Mapping[str, Any] = field(default_factory=dict)
-    sizes: Mapping[str, "Protocol"] = field(default_factory=dict)
+    by_task: Mapping[str, "PresetSettings"] = field(default_factory=dict)
     """By a kind of task: the letter of the source, "colour", "own"."""
 
-    def settings_for(self, family: Family, task: Task) -> dict[str, Any]:
-        settings = {**self.common, **(self.one_step if family == "one-step" else self.two_step)}
-        for kind in task.kinds:
-            if kind in self.sizes:
-                settings |= self.sizes[kind].settings_for(family, task)
+    def settings_for(self, table: Table, task: Task) -> dict[str, Any]:
+        settings = {**self.common, **(self.one_step if table == "one-step" else self.two_step)}
+        for kind in task.preset_keys:
+            if kind in self.by_task:
+                settings |= self.by_task[kind].settings_for(table, task)
         return settings
 
 
@@ -35,9 +35,9 @@ TWO_STEP = {"warmup_epochs": 0, "classifier_rate": 0.005, "discriminator_rate": 
 
 QUICK_STAGE1 = {"epochs": 8, "optimizer": "adamw", "rate": 1e-3}
 
-PRESETS: dict[str, Protocol] = {
-    "paper": Protocol("What most probably made the published numbers.", two_step=TWO_STEP),
-    "literal": Protocol(
+PRESETS: dict[str, PresetSettings] = {
+    "paper": PresetSettings("What most probably made the published numbers.", two_step=TWO_STEP),
+    "literal": PresetSettings(
         "Algorithm 1 and its numbers as printed, with the two slips mended.",
         {"weight_decay": 5e-5, "ascent_by_counts": False},
         {
@@ -51,7 +51,7 @@ PRESETS: dict[str, Protocol] = {
         },
         TWO_STEP,
     ),
-    "quick": Protocol(
+    "quick": PresetSettings(
         "The same algorithm, sized for minutes on a CPU.",
         {"epochs": 5, "lambda_horizon": 3333, "rate_decay": "linear", "stage1": QUICK_STAGE1},
         {
@@ -63,9 +63,9 @@ PRESETS: dict[str, Protocol] = {
             "discriminator_rate": 2e-2,
         },
         {**TWO_STEP, "classifier_rate": 1e-2, "discriminator_rate": 1e-2},
-        sizes={
-            "U": Protocol("USPS is an eighth of MNIST.", {"stage1": {**QUICK_STAGE1, "epochs": 50}}),
-            "colour": Protocol(
+        by_task={
+            "U": PresetSettings("USPS is an eighth of MNIST.", {"stage1": {**QUICK_STAGE1, "epochs": 50}}),
+            "colour": PresetSettings(
                 "The colour network is several times slower.",
                 {
                     "source_size": 10_000,
@@ -77,10 +77,12 @@ PRESETS: dict[str, Protocol] = {
                 },
                 {"warmup_epochs": 5},
             ),
-            "own": Protocol("Own data may be of any size: λ rises over the whole adaptation.", {"lambda_horizon": 0}),
+            "own": PresetSettings(
+                "Own data may be of any size: λ rises over the whole adaptation.", {"lambda_horizon": 0}
+            ),
         },
     ),
-    "smoke": Protocol(
+    "smoke": PresetSettings(
         "Seconds: shows that everything works, not how well.",
         {
             "source_size": 512,

@@ -3,7 +3,7 @@
 from hashlib import blake2b
 
 
-def stream(seed: int, *names: str) -> int:
+def stream_seed(seed: int, *names: str) -> int:
     """The 63-bit seed of the named random stream."""
     key = "\0".join([str(seed), *names]).encode()
     return int.from_bytes(blake2b(key, digest_size=8).digest(), "big") >> 1

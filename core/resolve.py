@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from core.config import RunConfig, convert, fields, merge, shown
+from core.config import RunConfig, convert_settings, format_value, merge_settings, setting_specs
 from core.errors import InputError
 from core.methods import find_method, methods
 from core.methods.registry import MethodSpec
@@ -23,12 +23,12 @@ def resolve(
 
     `settings` is a (possibly nested) mapping such as a TOML file holds; `place` names it in errors.
     """
-    asked = merge(dict(settings or {}), overrides)
+    asked = merge_settings(dict(settings or {}), overrides)
     if asked.get("precision") == 32:  # as TOML and --set read it
         asked["precision"] = "32"
     preset = asked.get("preset", "paper")
     if not isinstance(preset, str) or preset not in PRESETS:
-        raise InputError(f"{place}: preset: expected one of {', '.join(PRESETS)}, got {shown(preset)}")
+        raise InputError(f"{place}: preset: expected one of {', '.join(PRESETS)}, got {format_value(preset)}")
     methods()  # a plug-in that cannot be used is no matter of this place
     try:
         spec = find_method(_text(asked, "method", "clarinet"))
@@ -37,17 +37,16 @@ def resolve(
         raise InputError(f"{place}: {error}") from None
     for key, value in spec.fixed.items():
         if key in asked and asked[key] != value:
-            raise InputError(
-                f"{place}: {key}: {spec.name} is defined by {key} = {shown(value)}, got {shown(asked[key])}"
-            )
+            wanted, got = format_value(value), format_value(asked[key])
+            raise InputError(f"{place}: {key}: {spec.name} is defined by {key} = {wanted}, got {got}")
     return _complete(asked, preset, spec, task, place, cores)
 
 
 def _complete(
     asked: Mapping[str, Any], preset: str, spec: MethodSpec, task: Task, place: str, cores: int | None
 ) -> RunConfig:
-    base = merge(PRESETS[preset].settings_for(spec.family, task), spec.defaults)
-    config = convert(merge(merge(base, asked), {**spec.fixed, "method": spec.name}), place)
+    base = merge_settings(PRESETS[preset].settings_for(spec.preset_table, task), spec.defaults)
+    config = convert_settings(merge_settings(merge_settings(base, asked), {**spec.fixed, "method": spec.name}), place)
     return msgspec.structs.replace(
         config,
         task=task.name,
@@ -59,7 +58,7 @@ def _complete(
 def _text(asked: Mapping[str, Any], name: str, default: str) -> str:
     value = asked.get(name, default)
     if not isinstance(value, str):
-        raise InputError(f"{name}: expected a text, got {shown(value)}")
+        raise InputError(f"{name}: expected a text, got {format_value(value)}")
     return value
 
 
@@ -76,11 +75,11 @@ def changed_settings(config: RunConfig) -> dict[str, tuple[Any, Any]]:
     asked = {name: getattr(config, name) for name in ("method", "task", "seed", "preset")}
     spec, task = find_method(config.method), _task_of(config)
     usual = _complete(asked, config.preset, spec, task, "settings", cores=config.threads)
-    pairs = {field.name: (attrgetter(field.name)(usual), attrgetter(field.name)(config)) for field in fields()}
+    pairs = {field.name: (attrgetter(field.name)(usual), attrgetter(field.name)(config)) for field in setting_specs()}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def settings_of(config: RunConfig) -> dict[str, Any]:
+def minimal_settings(config: RunConfig) -> dict[str, Any]:
     """What has to be said to get this run again, or one much like it."""
     said: dict[str, Any] = {name: getattr(config, name) for name in ("preset", "method", "task", "seed")}
     for name, (_, value) in changed_settings(config).items():

@@ -18,7 +18,7 @@ class Domain:
     """Where own data is: a folder, or one .npz file."""
 
     @property
-    def own(self) -> bool:
+    def is_custom(self) -> bool:
         return self.folder is not None
 
 
@@ -50,15 +50,15 @@ class Task:
         return f"{self.source.letter}->{self.target.letter}"
 
     @property
-    def own(self) -> bool:
-        return self.source.own or self.target.own
+    def is_custom(self) -> bool:
+        return self.source.is_custom or self.target.is_custom
 
     @property
-    def kinds(self) -> tuple[str, ...]:
+    def preset_keys(self) -> tuple[str, ...]:
         """By what presets size a run: its source, whether it is in colour, whether it is somebody's own."""
-        source = () if self.source.own else (self.source.letter,)
+        source = () if self.source.is_custom else (self.source.letter,)
         colour = ("colour",) if self.shape == COLOUR else ()
-        return (*source, *colour, *(("own",) if self.own else ()))
+        return (*source, *colour, *(("own",) if self.is_custom else ()))
 
     @property
     def shape(self) -> tuple[int, int, int] | None:
@@ -67,7 +67,7 @@ class Task:
         The paper's grey tasks are 28×28×1, its colour tasks 32×32×3. Tasks with the UCI digits, which are
         8×8 and grey, are made small so that the offline task is quick.
         """
-        if self.own:
+        if self.is_custom:
             return None
         pair = (self.source, self.target)
         if any(domain.colour for domain in pair) and not any(domain.letter == "D" for domain in pair):

@@ -1,4 +1,4 @@
-"""Runs with all that decides whether their numbers may stand in one mean: settings, data and code."""
+"""Runs with what decides whether they may be averaged: settings, data and code version."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,143 +6,140 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from clarinet_tui.evidence.selection import Choice, Rule, last_stage, select_all
-from clarinet_tui.evidence.training_cost import Shared, shared_stage1
+from clarinet_tui.evidence.choices import Rule
+from clarinet_tui.evidence.selection import SelectedEpoch, last_stage, select_epochs
+from clarinet_tui.evidence.training_cost import SharedStage1, find_shared_stage1
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.queries import RunRow, evaluations, events, list_runs
+from clarinet_tui.history.queries import RunRow, list_runs, read_evaluations, read_events
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
-from core.config import RunConfig, protocol
+from clarinet_tui.runs.state import RunState
+from core.config import RunConfig, Tag, checkpoint_settings, settings_tagged
 from core.errors import InputError
 from core.methods import find_method
 from core.methods.registry import GAC
-from core.stage1 import SOURCE_SETTINGS, TRAINING_SETTINGS
 
-ROUNDING_ONLY = frozenset({"seed", "threads", "compile", "channels_last"})
-"""Settings in which runs of one mean may differ: the seed itself, and how the same sums are computed."""
-GAC_SETTINGS = frozenset({"method", "task", "preset", "target_size", "test_size", "evaluate_every"}) | frozenset(
-    SOURCE_SETTINGS + TRAINING_SETTINGS
-)
-"""GAC alone never adapts, so that settings of the adaptation do not matter to it."""
-OWN = "the run's own"
-"""stage1.seed of runs that did not share it."""
-EVERYTHING = 2**31
+OWN_SEED = "the run's own"
+"""Value of stage1.seed for runs whose stage 1 uses the run's seed."""
+NO_LIMIT = 2**31
 SIZES = ("source_size", "target_size", "test_size")
 
 Settings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Data:
-    """What is known of the images once a run has begun: notes of made or incomplete data, and sizes."""
+class DataSummary:
+    """Notes on synthetic or incomplete data, and the data set sizes of a started run."""
 
     notes: tuple[str, ...]
     sizes: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
-class Code:
-    """With which program a run was made, as far as it is known."""
+class CodeVersion:
+    """Program version and git commit of a run, as far as recorded."""
 
     version: str | None = None
     commit: str | None = None
-    """Of the folder where the run was started; after a + four digits that tell uncommitted changes from others."""
+    """Commit of the directory where the run was started, with a hash of uncommitted changes after a +."""
 
 
 @dataclass(frozen=True)
-class Record:
-    """One run, its provenance, and the accuracy that each rule reports."""
+class RunRecord:
+    """One run with its provenance and the epoch selected by each rule."""
 
     row: RunRow
     config: RunConfig | None
-    """None where it cannot be read."""
+    """None if it cannot be read."""
     settings: Settings | None
-    """The protocol: what must be equal within a mean, flat, stage 1's as `stage1.epochs`."""
-    data: Data | None
-    """None before the run has begun."""
-    code: Code
-    choices: Mapping[Rule, Choice]
-    shared: Shared | None
-    """A stage 1 that was given to the run."""
+    """The protocol: settings that must be equal within a mean, with keys such as `stage1.epochs`."""
+    data: DataSummary | None
+    """None before the run has started."""
+    code: CodeVersion
+    selected: Mapping[Rule, SelectedEpoch]
+    shared: SharedStage1 | None
+    """Stage 1 that the run took over from another run."""
 
     @property
-    def finished(self) -> bool:
-        return self.row.state == "finished"
+    def is_finished(self) -> bool:
+        return self.row.state is RunState.FINISHED
 
     @property
     def seconds(self) -> float | None:
-        """Device seconds, with those of a shared stage 1."""
+        """Device seconds, including a shared stage 1."""
         if self.row.seconds is None:
             return None
         return self.row.seconds + (self.shared.seconds or 0.0 if self.shared else 0.0)
 
 
-class Archive:
-    """Reads records; what a run has said is read again only when the run has changed."""
+class RunRecords:
+    """Reads run records and caches each until its run changes."""
 
     def __init__(self, db: Database, runs_dir: Path) -> None:
         self.db = db
         self.runs_dir = runs_dir
-        self._known: dict[str, Record] = {}
+        self._cache: dict[str, RunRecord] = {}
 
-    def search(self, query: str = "") -> list[Record]:
-        """All runs that match, newest first."""
-        return [self.record(row) for row in list_runs(self.db, query, limit=EVERYTHING)]
+    def search(self, query: str = "") -> list[RunRecord]:
+        """Return the records of all matching runs, newest first."""
+        return [self.record(row) for row in list_runs(self.db, query, limit=NO_LIMIT)]
 
-    def knows(self, row: RunRow) -> bool:
-        """Whether it is there without reading."""
-        known = self._known.get(row.id)
-        return known is not None and known.row == row
+    def is_cached(self, row: RunRow) -> bool:
+        """Whether `record(row)` needs no file or database access."""
+        cached = self._cache.get(row.id)
+        return cached is not None and cached.row == row
 
-    def record(self, row: RunRow) -> Record:
-        if not self.knows(row):
-            self._known[row.id] = self._read(row)
-        return self._known[row.id]
+    def record(self, row: RunRow) -> RunRecord:
+        if not self.is_cached(row):
+            self._cache[row.id] = self._read(row)
+        return self._cache[row.id]
 
-    def _read(self, row: RunRow) -> Record:
+    def _read(self, row: RunRow) -> RunRecord:
         run = RunDirectory(self.runs_dir, row.id)
         try:
             config: RunConfig | None = run.read_config()
         except InputError:
             config = None
-        said = events(self.db, row.id)
-        return Record(
+        recorded = read_events(self.db, row.id)
+        return RunRecord(
             row=row,
             config=config,
-            settings=settings_of(config) if config else None,
-            data=_data(row, said),
-            code=code_of(read_environment(run)),
-            choices=select_all(evaluations(self.db, row.id), stage=last_stage(row.method)),
-            shared=shared_stage1(said),
+            settings=comparable_settings(config) if config else None,
+            data=_data(row, recorded),
+            code=code_version(read_environment(run)),
+            selected=select_epochs(read_evaluations(self.db, row.id), stage=last_stage(row.method)),
+            shared=find_shared_stage1(recorded),
         )
 
 
-def settings_of(config: RunConfig) -> dict[str, Any]:
-    """What decides the numbers, but for the seed, and but for stages that the method has not."""
-    plain = {name: value for name, value in protocol(config).items() if name not in ROUNDING_ONLY}
+def comparable_settings(config: RunConfig) -> dict[str, Any]:
+    """Return the settings that affect the results: without the seed, and without stages that the method lacks."""
+    may_differ = settings_tagged(Tag.ROUNDING) | {"seed"}
+    settings = {name: value for name, value in checkpoint_settings(config).items() if name not in may_differ}
     try:
         stages = find_method(config.method).stages
-    except InputError:  # a plug-in that is not installed here may use anything
+    except InputError:  # a plug-in that is not installed may use any setting
         stages = ()
     if stages == (GAC,):
-        plain = {name: value for name, value in plain.items() if name in GAC_SETTINGS}
-    stage1 = plain.pop("stage1")
+        used = settings_tagged(Tag.IDENTITY, Tag.EVALUATION, Tag.SOURCE, Tag.STAGE1)  # GAC alone does not adapt
+        settings = {name: value for name, value in settings.items() if name in used}
+    stage1 = settings.pop("stage1")
     if stages and not any(stage.stage1 for stage in stages):
-        return plain
-    stage1["seed"] = OWN if stage1["seed"] == config.seed else stage1["seed"]
-    return plain | {f"stage1.{name}": value for name, value in stage1.items()}
+        return settings
+    stage1["seed"] = OWN_SEED if stage1["seed"] == config.seed else stage1["seed"]
+    return settings | {f"stage1.{name}": value for name, value in stage1.items()}
 
 
-def _data(row: RunRow, said: list[dict[str, Any]]) -> Data | None:
-    started = next((event for event in reversed(said) if event["event"] == "started"), None)
-    return None if started is None else Data(row.notes, tuple(started.get(name) for name in SIZES))
+def _data(row: RunRow, recorded: list[dict[str, Any]]) -> DataSummary | None:
+    started = next((event for event in reversed(recorded) if event["event"] == "started"), None)
+    return None if started is None else DataSummary(row.notes, tuple(started.get(name) for name in SIZES))
 
 
-def code_of(environment: Mapping[str, Any]) -> Code:
+def code_version(environment: Mapping[str, Any]) -> CodeVersion:
     versions, git = environment.get("versions"), environment.get("git")
     version = versions.get("clarinet-tui") if isinstance(versions, dict) else None
     if not isinstance(git, dict) or not isinstance(git.get("commit"), str):
-        return Code(version)
+        return CodeVersion(version)
     patch = str(git.get("patch") or "").encode(errors="replace")
     changed = f"+{blake2b(patch, digest_size=2).hexdigest()}" if patch else ""
-    return Code(version, git["commit"][:7] + changed)
+    return CodeVersion(version, git["commit"][:7] + changed)

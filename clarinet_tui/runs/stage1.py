@@ -15,10 +15,9 @@ from clarinet_tui.runs.atomic_files import replace_file
 from clarinet_tui.runs.environment import versions
 from clarinet_tui.runs.lock import hold_lock, read_lock_owner
 from clarinet_tui.runs.process import LockOwner, host_name
-from core.config import RunConfig
+from core.config import RunConfig, Tag, settings_tagged
 from core.events import PseudoLabelled
-from core.methods import find_method
-from core.stage1 import SOURCE_SETTINGS, TRAINING_SETTINGS, VERSION, makes_stage1, takes_stage1
+from core.methods import STAGE1_VERSION, find_method
 from core.tasks import parse_task
 
 if TYPE_CHECKING:
@@ -63,29 +62,29 @@ class Stage1Role(NamedTuple):
 def stage1_role(config: RunConfig) -> Stage1Role | None:
     """Return None if the run takes no part in a shared stage 1."""
     method = find_method(config.method)
-    if not makes_stage1(method):
+    if not method.makes_stage1_labels:
         return None
     task = parse_task(config.task)
     source = [task.source.letter, task.shape] if task.shape else config.task
-    signature = _hash({"source": source, **_settings(config, SOURCE_SETTINGS + TRAINING_SETTINGS)})
-    return Stage1Role(signature, takes_labels=takes_stage1(method))
+    signature = _hash({"source": source, **_settings(config, settings_tagged(Tag.SOURCE, Tag.STAGE1))})
+    return Stage1Role(signature, takes_labels=method.takes_stage1_labels)
 
 
 def stage1_key(config: RunConfig, data: "TaskData", device: str) -> str | None:
     """Return a hash of everything that determines the labels, including the images; None without a shared stage 1."""
-    if not makes_stage1(find_method(config.method)):
+    if not find_method(config.method).makes_stage1_labels:
         return None
     installed = versions()
-    inputs = _settings(config, TRAINING_SETTINGS) | {
+    inputs = _settings(config, settings_tagged(Tag.STAGE1)) | {
         "weights": _file_hash(Path(config.weights)) if config.weights else "",
         "device": device.partition(":")[0],
         "data": _data_hash(data),
-        "code": [VERSION, *(installed.get(package, "") for package in PACKAGES)],
+        "code": [STAGE1_VERSION, *(installed.get(package, "") for package in PACKAGES)],
     }
     return _hash(inputs)
 
 
-def _settings(config: RunConfig, names: tuple[str, ...]) -> dict[str, Any]:
+def _settings(config: RunConfig, names: frozenset[str]) -> dict[str, Any]:
     everything = msgspec.to_builtins(config)
     return {name: everything[name] for name in names}
 

@@ -18,8 +18,8 @@ from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.queue.sweep import Grid
-    from clarinet_tui.ui.missing_seeds import MissingSeeds
     from clarinet_tui.ui.launch_form import LaunchForm
+    from clarinet_tui.ui.missing_seeds import MissingSeeds
     from core.config import RunConfig
 
 

@@ -1,6 +1,6 @@
-"""A run's part in a shared stage 1: it takes the labels, waits for who makes them, or makes them for the others.
+"""Share stage 1 between runs: take the labels of another run, wait for them, or make them for others.
 
-A run of GAC is nothing but stage 1: it takes no labels and waits for nobody, but makes them for the others.
+A run of GAC consists of stage 1 only: it never takes labels or waits, but makes labels for others.
 """
 
 import time
@@ -13,13 +13,13 @@ import msgspec
 
 from clarinet_tui.runs.atomic_files import replace_file
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.stage1 import DamagedError, Origin, Stage1Folder, key
+from clarinet_tui.runs.lock import LockHeldError
+from clarinet_tui.runs.stage1 import DamagedStage1Error, Stage1Directory, Stage1Origin, stage1_key
 from clarinet_tui.text import printable
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Event, PseudoLabelled, Stepped
 from core.methods import find_method
-from core.stage1 import takes_stage1
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     from core.data.task_data import TaskData
 
-LOOK = 0.5
-"""Seconds between two looks while another run makes the labels."""
+POLL_SECONDS = 0.5
+"""Between two checks while another run makes the labels."""
 
 
-class Sharing:
-    """The lock is held until the labels are published, or until this is left; of who dies it vanishes by itself."""
+class SharedStage1:
+    """The maker of the labels holds the lock until it publishes them, the context ends or the process dies."""
 
     def __init__(
         self,
@@ -40,21 +40,21 @@ class Sharing:
         config: RunConfig,
         data: "TaskData",
         device: str,
-        say: Callable[[str], None],
-        look: float = LOOK,
+        notify: Callable[[str], None],
+        poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self.labels: list[int] | None = None
-        """What stands in for stage 1."""
-        self._run, self._say, self._look = run, say, look
+        """Labels of another run, which replace stage 1."""
+        self._run, self._notify, self._poll_seconds = run, notify, poll_seconds
         self._size, self._classes = len(data.source_train), len(data.classes)
         method = find_method(config.method)
-        self._stage, self._takes = method.stages[0].name, takes_stage1(method)
-        name = key(config, data, device)
-        self._folder = None if name is None else Stage1Folder(run.runs_dir, name)
-        self._origin: Origin | None = None
+        self._stage, self._takes_labels = method.stages[0].name, method.takes_stage1_labels
+        key = stage1_key(config, data, device)
+        self._directory = None if key is None else Stage1Directory(run.runs_dir, key)
+        self._origin: Stage1Origin | None = None
         self._lock: ExitStack | None = None
         self._joined = False
-        self._told: set[str] = set()
+        self._notified: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -64,122 +64,120 @@ class Sharing:
     ) -> None:
         self._release()
 
-    def settle(self, asked_to_stop: Callable[[], bool]) -> bool:
-        """Take the labels or become who makes them, which may mean to wait; False if asked to stop meanwhile."""
+    def prepare(self, is_stop_requested: Callable[[], bool]) -> bool:
+        """Take the labels, after waiting if needed, or become their maker; return False if a stop is requested."""
         self._joined = True
-        if self._folder is None:
+        if self._directory is None:
             return True
-        if not self._takes:
-            self._join(self._folder, self._stage)
+        if not self._takes_labels:
+            self._try_to_become_maker(self._directory, self._stage)
             return True
         try:
-            return self._wait(self._folder, asked_to_stop)
+            return self._take_or_make(self._directory, is_stop_requested)
         except (OSError, InputError) as error:
-            self._give_up(error)
+            self._stop_sharing(error)
             return True
 
-    def pass_on(self, event: Event) -> Event:
-        """The event as it is recorded: labels that were given name their origin, own ones become one."""
-        if self._folder is None:
+    def process_event(self, event: Event) -> Event:
+        """Return the event to record: taken labels get their origin; own labels are published."""
+        if self._directory is None:
             return event
         if not self._joined and isinstance(event, Stepped):
             self._joined = True
-            self._join(self._folder, event.stage)
+            self._try_to_become_maker(self._directory, event.stage)
         elif isinstance(event, PseudoLabelled):
-            return self._labelled(self._folder, event)
+            return self._process_labels(self._directory, event)
         return event
 
-    def _wait(self, folder: Stage1Folder, asked_to_stop: Callable[[], bool]) -> bool:
-        while not self._found(folder):
-            if self._hold(folder):
-                if not self._found(folder):  # it may have been published just before the lock was ours
-                    folder.begin(self._run.id)
+    def _take_or_make(self, directory: Stage1Directory, is_stop_requested: Callable[[], bool]) -> bool:
+        while not self._take(directory):
+            if self._acquire(directory):
+                if not self._take(directory):  # they may have been published just before the lock was acquired
+                    directory.claim(self._run.id)
                 return True
-            if asked_to_stop():
+            if is_stop_requested():
                 return False
-            self._say_once(_waiting(folder))
-            time.sleep(self._look)
+            self._notify_once(_describe_wait(directory))
+            time.sleep(self._poll_seconds)
         return True
 
-    def _found(self, folder: Stage1Folder) -> bool:
-        found = self._read(folder)
-        if found is None:
+    def _take(self, directory: Stage1Directory) -> bool:
+        stored = self._read(directory)
+        if stored is None:
             return False
-        self.labels, self._origin = found[0].tolist(), found[1]
+        self.labels, self._origin = stored[0].tolist(), stored[1]
         self._release()
         return True
 
-    def _read(self, folder: Stage1Folder) -> "tuple[NDArray[np.int64], Origin] | None":
+    def _read(self, directory: Stage1Directory) -> "tuple[NDArray[np.int64], Stage1Origin] | None":
         try:
-            return folder.labels(self._size, self._classes)
-        except DamagedError as error:
-            self._say_once(f"stage 1 is made anew: {error}")
+            return directory.read_labels(self._size, self._classes)
+        except DamagedStage1Error as error:
+            self._notify_once(f"stage 1 is trained again: {error}")
             return None
 
-    def _hold(self, folder: Stage1Folder) -> bool:
-        """Whether the lock is ours."""
+    def _acquire(self, directory: Stage1Directory) -> bool:
+        """Return whether this run holds the lock."""
         if self._lock is not None:
             return True
         with ExitStack() as stack:
             try:
-                stack.enter_context(folder.hold())
-            except InputError as error:
-                if error.__cause__ is not None:  # it is not another run, but the system that says no
-                    raise
+                stack.enter_context(directory.hold_lock())
+            except LockHeldError:
                 return False
             self._lock = stack.pop_all()
         return True
 
-    def _join(self, folder: Stage1Folder, stage: str) -> None:
-        """A run of GAC, or a resumed one, trains its own stage 1: it waits for nobody, but others may wait for it."""
+    def _try_to_become_maker(self, directory: Stage1Directory, stage: str) -> None:
+        """Used by runs of GAC and resumed runs: they train their own stage 1, and others may wait for its labels."""
         if stage != self._stage:
             return
         try:
-            if self._read(folder) is None and self._hold(folder):
-                folder.begin(self._run.id)
+            if self._read(directory) is None and self._acquire(directory):
+                directory.claim(self._run.id)
         except (OSError, InputError) as error:
-            self._give_up(error)
+            self._stop_sharing(error)
 
-    def _labelled(self, folder: Stage1Folder, event: PseudoLabelled) -> PseudoLabelled:
+    def _process_labels(self, directory: Stage1Directory, event: PseudoLabelled) -> PseudoLabelled:
         if self._origin is not None:
-            self._copy(folder, self._origin.run, self._origin.seconds)
+            self._write_origin(directory, self._origin.run, self._origin.seconds)
             return msgspec.structs.replace(event, origin=self._origin.run, origin_seconds=self._origin.seconds)
-        self._copy(folder, self._run.id, event.seconds)
+        self._write_origin(directory, self._run.id, event.seconds)
         try:
-            if self._hold(folder) and self._read(folder) is None:
-                folder.publish(self._run.id, event)
+            if self._acquire(directory) and self._read(directory) is None:
+                directory.publish(self._run.id, event)
         except (OSError, InputError) as error:
-            self._give_up(error)
+            self._stop_sharing(error)
         self._release()
         return event
 
-    def _copy(self, folder: Stage1Folder, origin: str, seconds: float) -> None:
-        """Where the labels are from and what they cost, beside them in the run's own directory."""
-        said = {"key": folder.key, "origin": origin, "seconds": seconds}
-        replace_file(self._run.stage1, msgspec.json.encode(said) + b"\n")
+    def _write_origin(self, directory: Stage1Directory, origin: str, seconds: float) -> None:
+        """Write stage1.json: the origin of the run's labels and the seconds that they took."""
+        fields = {"key": directory.key, "origin": origin, "seconds": seconds}
+        replace_file(self._run.stage1, msgspec.json.encode(fields) + b"\n")
 
-    def _give_up(self, error: Exception) -> None:
+    def _stop_sharing(self, error: Exception) -> None:
         self._release()
-        self._folder = None
-        self._say(f"stage 1 is not shared with other runs: {error}")
+        self._directory = None
+        self._notify(f"stage 1 is not shared with other runs: {error}")
 
     def _release(self) -> None:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
-    def _say_once(self, sentence: str) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
-            self._say(sentence)
+    def _notify_once(self, message: str) -> None:
+        if message not in self._notified:
+            self._notified.add(message)
+            self._notify(message)
 
 
-def _waiting(folder: Stage1Folder) -> str:
+def _describe_wait(directory: Stage1Directory) -> str:
     try:
-        origin = folder.origin()
-    except DamagedError:
+        origin = directory.read_origin()
+    except DamagedStage1Error:
         origin = None
-    who = f"run {printable(origin.run)}" if origin else "another run"
-    holder = folder.holder()
-    where = f" (process {holder.pid} on {printable(holder.host)})" if holder else ""
-    return f"waiting for stage 1, which {who} makes{where}"
+    maker = f"run {printable(origin.run)}" if origin else "another run"
+    owner = directory.lock_owner()
+    process = f" (process {owner.pid} on {printable(owner.host)})" if owner else ""
+    return f"waiting for stage 1 of {maker}{process}"

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.random_streams import stream
+from core.random_streams import stream_seed
 
 GIGABYTE = 1024**3
 
@@ -109,5 +109,5 @@ class Shuffled:
 
     def _order(self, seed: int, epoch: int, number: int) -> Tensor:
         generator = torch.Generator(self.device)
-        generator.manual_seed(stream(seed, "order", self.name, str(epoch), str(number)))
+        generator.manual_seed(stream_seed(seed, "order", self.name, str(epoch), str(number)))
         return torch.randperm(len(self.images), generator=generator, device=self.device)

@@ -5,8 +5,16 @@ from pathlib import Path
 
 import numpy as np
 
-from core.data.formats import GET, MNIST_FILES, MNISTM_FILES, PUBLISHED, SYNTH_FILES, Form, find_form
-from core.data.generated import TEST, TRAIN, read_record
+from core.data.formats import (
+    GET_COMMANDS,
+    MNIST_FILES,
+    MNISTM_FILES,
+    PUBLISHED_SIZES,
+    SYNTH_FILES,
+    DomainFiles,
+    find_domain_files,
+)
+from core.data.generated import TEST_FILE, TRAIN_FILE, read_record
 from core.data.npz import count_images
 from core.errors import InputError
 from core.tasks import BY_NAME, Domain
@@ -22,14 +30,14 @@ FORMS = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class DomainEntry:
     """One domain as the listing shows it."""
 
     name: str
     letter: str
     title: str
-    there: bool
-    form: str
+    is_present: bool
+    origin: str
     """Where it is from; empty where it is missing."""
     train: int | None
     test: int | None
@@ -38,41 +46,41 @@ class Entry:
     """What to type to get it; empty where there is nothing to do."""
 
 
-def catalogue(data_dir: Path) -> tuple[Entry, ...]:
+def list_domains(data_dir: Path) -> tuple[DomainEntry, ...]:
     """Every domain, in the order of the paper's letters."""
     return tuple(_entry(domain, data_dir) for domain in BY_NAME.values())
 
 
-def _entry(domain: Domain, data_dir: Path) -> Entry:
-    form = find_form(domain.name, data_dir)
+def _entry(domain: Domain, data_dir: Path) -> DomainEntry:
+    form = find_domain_files(domain.name, data_dir)
     train, test = (None, None) if form is None else _counts(domain.name, form)
-    return Entry(
+    return DomainEntry(
         name=domain.name,
         letter=domain.letter,
         title=domain.title,
-        there=form is not None,
-        form="" if form is None else _described(form),
+        is_present=form is not None,
+        origin="" if form is None else _described(form),
         train=train,
         test=test,
-        published=PUBLISHED[domain.name],
+        published=PUBLISHED_SIZES[domain.name],
         advice=_advice(domain.name, form),
     )
 
 
-def _described(form: Form) -> str:
-    if not form.made:
-        return FORMS[form.kind]
+def _described(form: DomainFiles) -> str:
+    if not form.is_generated:
+        return FORMS[form.format]
     try:
         photographs = read_record(form.folder).photographs
     except InputError:
-        return FORMS[form.kind] + ", and its record is damaged"
-    return FORMS[form.kind] + (f" (from {photographs})" if photographs else "")
+        return FORMS[form.format] + ", and its record is damaged"
+    return FORMS[form.format] + (f" (from {photographs})" if photographs else "")
 
 
-def _advice(name: str, form: Form | None) -> str:
+def _advice(name: str, form: DomainFiles | None) -> str:
     if form is not None:
         return ""
-    advice = GET[name]
+    advice = GET_COMMANDS[name]
     if name == "synth":
         return f"{advice} (or it is made when a run needs it)"
     if name == "mnistm":
@@ -80,20 +88,20 @@ def _advice(name: str, form: Form | None) -> str:
     return advice
 
 
-def _counts(name: str, form: Form) -> tuple[int | None, int | None]:
+def _counts(name: str, form: DomainFiles) -> tuple[int | None, int | None]:
     """From headers and lists alone; files that must be unpacked to be counted are taken at their word."""
     folder = form.folder
-    if form.kind == "arrays":
+    if form.format == "arrays":
         return count_images(folder / "train.npz"), count_images(folder / "test.npz")
-    if form.kind == "made":
-        return count_images(folder / TRAIN), count_images(folder / TEST)
-    if form.kind == "release":
+    if form.format == "made":
+        return count_images(folder / TRAIN_FILE), count_images(folder / TEST_FILE)
+    if form.format == "release":
         return _lines(folder / MNISTM_FILES[0]), _lines(folder / MNISTM_FILES[1])
     if name == "mnist":
         return _idx_count(folder / MNIST_FILES[0]), _idx_count(folder / MNIST_FILES[2])
     if name == "synth":
         return _mat_count(folder / SYNTH_FILES[0]), _mat_count(folder / SYNTH_FILES[1])
-    return PUBLISHED[name]
+    return PUBLISHED_SIZES[name]
 
 
 def _lines(path: Path) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.random_streams import stream
+from core.random_streams import stream_seed
 
 Digits = tuple[NDArray[np.uint8], NDArray[np.int64]]
 """Images (N, H, W, C) and labels."""
@@ -59,7 +59,7 @@ def read_uci(train: bool) -> Digits:
 
     bundle = load_digits()
     x = np.rint(bundle.images * (255 / 16)).astype(np.uint8)[..., None]
-    order = np.random.default_rng(stream(0, "digits", "split")).permutation(len(x))
+    order = np.random.default_rng(stream_seed(0, "digits", "split")).permutation(len(x))
     rows = np.sort(order[:UCI_TRAIN] if train else order[UCI_TRAIN:])
     return x[rows], bundle.target.astype(np.int64)[rows]
 

@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.data.formats import GET, MNIST_RAW
+from core.data.formats import GET_COMMANDS, MNIST_RAW
 from core.data.torchvision_import import torchvision
-from core.data.writable import writable
+from core.data.writable import is_writable
 from core.errors import InputError
 from core.tasks import BY_NAME
 
-FETCHED = ("mnist", "usps", "svhn")
+DOWNLOADABLE = ("mnist", "usps", "svhn")
 CHUNK = 2**17
 TIMEOUT = 60.0
-Tell = Callable[[str, int, int], None]
+FileProgress = Callable[[str, int, int], None]
 """Hears a file's name, its bytes so far and its bytes in all (0 where the server does not say)."""
 
 
@@ -38,18 +38,20 @@ class Download:
         return self.path.with_suffix("") if self.path.suffix == ".gz" else self.path
 
 
-def fetch(name: str, data_dir: Path, tell: Tell = lambda name, done, total: None) -> tuple[Path, ...]:
+def fetch_domain(
+    name: str, data_dir: Path, progress: FileProgress = lambda name, done, total: None
+) -> tuple[Path, ...]:
     """Bring one domain; the files that were downloaded now, none of those that were there."""
-    if name not in FETCHED:
+    if name not in DOWNLOADABLE:
         raise InputError(_not_fetched(name))
     brought = []
     for download in downloads(name, data_dir):
         if download.unpacked.is_file():
             continue
-        if not writable(download.path.parent):
+        if not is_writable(download.path.parent):
             raise InputError(f"{data_dir / name}: this folder cannot be written; choose another with --data-dir")
         try:
-            _bring(download, tell)
+            _fetch_file(download, progress)
         except OSError as error:
             raise InputError(f"{download.path}: the file cannot be written ({error.strerror or error})") from None
         brought.append(download.unpacked)
@@ -74,7 +76,7 @@ def md5_of(path: Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
-def _bring(download: Download, tell: Tell) -> None:
+def _fetch_file(download: Download, tell: FileProgress) -> None:
     """Into a temporary file, checked, unpacked and only then given its name."""
     download.path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=download.path.parent) as folder:
@@ -88,7 +90,7 @@ def _bring(download: Download, tell: Tell) -> None:
         whole.replace(download.unpacked)
 
 
-def _download(download: Download, path: Path, tell: Tell) -> None:
+def _download(download: Download, path: Path, tell: FileProgress) -> None:
     """From the first address that answers with the right file."""
     problems: list[str] = []
     for address in download.addresses:
@@ -120,6 +122,6 @@ def _once(problems: Sequence[str]) -> str:
 def _not_fetched(name: str) -> str:
     if name == "digits":
         return "digits: they come with scikit-learn, there is nothing to fetch"
-    if name in GET:
-        return f"{name}: {BY_NAME[name].title} cannot be fetched; make it with `{GET[name]}`, or put its files there"
-    return f'"{name}": no such domain; fetch knows {", ".join(FETCHED)}'
+    if name in GET_COMMANDS:
+        return f"{name}: {BY_NAME[name].title} cannot be fetched; make it with `{GET_COMMANDS[name]}`, or put its files there"
+    return f'"{name}": no such domain; fetch knows {", ".join(DOWNLOADABLE)}'

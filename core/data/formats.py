@@ -7,7 +7,7 @@ from typing import Literal
 Kind = Literal["torchvision", "release", "original", "arrays", "made", "bundled"]
 
 SPLITS = ("train", "test")
-MADE_FILES = ("made-train.npz", "made-test.npz", "made.json")
+GENERATED_FILES = ("made-train.npz", "made-test.npz", "made.json")
 MNIST_RAW = Path("MNIST", "raw")
 MNIST_FILES = (
     "train-images-idx3-ubyte",
@@ -20,7 +20,7 @@ SVHN_FILES = ("train_32x32.mat", "test_32x32.mat")
 SYNTH_FILES = ("synth_train_32x32.mat", "synth_test_32x32.mat")
 MNISTM_FILES = ("mnist_m_train_labels.txt", "mnist_m_test_labels.txt")
 
-PUBLISHED = {
+PUBLISHED_SIZES = {
     "mnist": (60000, 10000),
     "usps": (7291, 2007),
     "svhn": (73257, 26032),
@@ -30,7 +30,7 @@ PUBLISHED = {
 }
 """How many training and test images each domain was published with; UCI's digits in our own fixed split."""
 
-GET = {
+GET_COMMANDS = {
     "mnist": "clarinet data fetch mnist",
     "usps": "clarinet data fetch usps",
     "svhn": "clarinet data fetch svhn",
@@ -41,21 +41,21 @@ GET = {
 
 
 @dataclass(frozen=True)
-class Form:
+class DomainFiles:
     """A domain that is there: its kind, and the folder that its files are in."""
 
-    kind: Kind
+    format: Kind
     folder: Path
 
     @property
-    def made(self) -> bool:
-        return self.kind == "made"
+    def is_generated(self) -> bool:
+        return self.format == "made"
 
 
-def find_form(name: str, data_dir: Path) -> Form | None:
+def find_domain_files(name: str, data_dir: Path) -> DomainFiles | None:
     """The best form that is there: what was published before arrays, arrays before what was made."""
     if name == "digits" and not _has(data_dir / name, "train.npz"):
-        return Form("bundled", data_dir / name)
+        return DomainFiles("bundled", data_dir / name)
     home = data_dir / name
     published: dict[str, tuple[Kind, tuple[Path, ...], tuple[str, ...]]] = {
         "mnist": ("torchvision", (home / MNIST_RAW,), MNIST_FILES),
@@ -68,10 +68,10 @@ def find_form(name: str, data_dir: Path) -> Form | None:
         kind, folders, files = published[name]
         for folder in folders:
             if _has(folder, *files):
-                return Form(kind, folder)
+                return DomainFiles(kind, folder)
     if _has(home, "train.npz"):
-        return Form("arrays", home)
-    return Form("made", home) if _has(home, *MADE_FILES) else None
+        return DomainFiles("arrays", home)
+    return DomainFiles("made", home) if _has(home, *GENERATED_FILES) else None
 
 
 def _has(folder: Path, *files: str) -> bool:

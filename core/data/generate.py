@@ -5,20 +5,20 @@ from pathlib import Path
 
 import numpy as np
 
-from core.data.digit_domains import missing, read_form
+from core.data.digit_domains import missing_domain_error, read_domain_files
 from core.data.digit_files import Digits
-from core.data.formats import SPLITS, find_form
-from core.data.generated import Made, Record, save_made
-from core.data.image_sources import gather
-from core.data.mnistm import make_mnistm
+from core.data.formats import SPLITS, find_domain_files
+from core.data.generated import GeneratedData, GenerationRecord, save_generated
+from core.data.image_sources import read_images
+from core.data.mnistm import generate_mnistm
 from core.data.scratch import Scratch
-from core.data.synth import SIZES, make_synth
+from core.data.synth import SIZES, generate_synth
 from core.errors import InputError
 
-MADE = ("synth", "mnistm")
+GENERATED = ("synth", "mnistm")
 
 
-def make(
+def generate_domain(
     name: str,
     data_dir: Path,
     *,
@@ -26,19 +26,19 @@ def make(
     test: int = 0,
     seed: int = 0,
     photos: Path | None = None,
-    tell: Callable[[int, int], None] = lambda done, total: None,
-) -> Record:
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> GenerationRecord:
     """So many images of the domain, 0 for the usual number; returns how they were made."""
-    if name not in MADE:
-        raise InputError(f'"{name}" cannot be made; make knows {", ".join(MADE)}')
+    if name not in GENERATED:
+        raise InputError(f'"{name}" cannot be made; make knows {", ".join(GENERATED)}')
     if name == "synth":
         if photos is not None:
             raise InputError("synth: its backgrounds are plain colours; photographs are for mnistm only")
-        made = make_synth(train or SIZES[0], test or SIZES[1], seed, tell)
+        made = generate_synth(train or SIZES[0], test or SIZES[1], seed, progress)
     else:
-        made = _mnistm(data_dir, (train, test), seed, photos, tell)
+        made = _mnistm(data_dir, (train, test), seed, photos, progress)
     try:
-        save_made(made, data_dir / name)
+        save_generated(made, data_dir / name)
     except OSError as error:
         raise InputError(f"{data_dir / name}: this folder cannot be written ({error.strerror or error})") from None
     return made.record
@@ -46,16 +46,16 @@ def make(
 
 def _mnistm(
     data_dir: Path, sizes: tuple[int, int], seed: int, photos: Path | None, tell: Callable[[int, int], None]
-) -> Made:
-    form = find_form("mnist", data_dir)
+) -> GeneratedData:
+    form = find_domain_files("mnist", data_dir)
     if form is None:
-        raise missing("mnist", data_dir)
+        raise missing_domain_error("mnist", data_dir)
     scratch = Scratch(data_dir, float("inf"))
     digits: list[Digits] = []
-    for split, part, size in zip(SPLITS, read_form("mnist", form, scratch), sizes, strict=True):
+    for split, part, size in zip(SPLITS, read_domain_files("mnist", form, scratch), sizes, strict=True):
         if size > len(part):
             raise InputError(f"--{split}: MNIST has {len(part)} images to make MNIST-M from, got {size}")
         rows = slice(0, size or len(part))
-        x = gather(part.pictures, np.arange(len(part))[rows], (28, 28, 1), scratch, lambda done, total: None)
+        x = read_images(part.images, np.arange(len(part))[rows], (28, 28, 1), scratch, lambda done, total: None)
         digits.append((x, part.y[rows]))
-    return make_mnistm(digits, seed, photos, tell)
+    return generate_mnistm(digits, seed, photos, tell)

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.data.digit_files import Digits
-from core.data.formats import MADE_FILES
-from core.data.writable import writable
+from core.data.formats import GENERATED_FILES
+from core.data.writable import is_writable
 from core.errors import InputError
 
-TRAIN, TEST, RECORD = MADE_FILES
+TRAIN_FILE, TEST_FILE, RECORD_FILE = GENERATED_FILES
 
 
-class Record(msgspec.Struct, frozen=True):
+class GenerationRecord(msgspec.Struct, frozen=True):
     """How data was made: enough to make it again."""
 
     recipe: int
@@ -32,7 +32,7 @@ class Record(msgspec.Struct, frozen=True):
     """What the backgrounds were cut from."""
 
     @property
-    def sentence(self) -> str:
+    def description(self) -> str:
         of = f" from {self.photographs}" if self.photographs else ""
         return (
             f"made here by the published recipe{of}, not the published images "
@@ -41,40 +41,40 @@ class Record(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Made:
+class GeneratedData:
     """Made training and test images with their record."""
 
     train: Digits
     test: Digits
-    record: Record
+    record: GenerationRecord
     in_memory: bool = False
 
 
-def save_made(made: Made, folder: Path) -> None:
+def save_generated(made: GeneratedData, folder: Path) -> None:
     """Both files and then the record, each replaced at once, so that a reader never sees half of one."""
-    if not writable(folder):
+    if not is_writable(folder):
         raise PermissionError(EACCES, "it is marked read-only", str(folder))
     folder.mkdir(parents=True, exist_ok=True)
-    _replace(folder / TRAIN, lambda file: _save(file, made.train))
-    _replace(folder / TEST, lambda file: _save(file, made.test))
-    _replace(folder / RECORD, lambda file: _write(file, msgspec.json.format(msgspec.json.encode(made.record))))
+    _replace(folder / TRAIN_FILE, lambda file: _save(file, made.train))
+    _replace(folder / TEST_FILE, lambda file: _save(file, made.test))
+    _replace(folder / RECORD_FILE, lambda file: _write(file, msgspec.json.format(msgspec.json.encode(made.record))))
 
 
-def keep_made(made: Made, folder: Path) -> Made:
+def try_save_generated(made: GeneratedData, folder: Path) -> GeneratedData:
     """Save it for the next time; where the folder cannot be written, it stays in memory and says so."""
     try:
-        save_made(made, folder)
+        save_generated(made, folder)
     except OSError:
         return replace(made, in_memory=True)
     return made
 
 
-def read_record(folder: Path) -> Record:
+def read_record(folder: Path) -> GenerationRecord:
     try:
-        return msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
+        return msgspec.json.decode((folder / RECORD_FILE).read_bytes(), type=GenerationRecord)
     except (OSError, msgspec.DecodeError):
         raise InputError(
-            f"{folder / RECORD}: this record is damaged; delete the made files and make them again"
+            f"{folder / RECORD_FILE}: this record is damaged; delete the made files and make them again"
         ) from None
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from core.data.image_sources import Files, open_picture
-from core.data.splits import Part
+from core.data.image_sources import FileImages, open_image
+from core.data.splits import Split
 from core.data.task_data import Shape
 from core.errors import InputError
 
@@ -18,7 +18,7 @@ GREY_MODES = {"1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F"}
 
 
 @dataclass(frozen=True)
-class Listing:
+class FolderListing:
     """The image files under one folder and the class of each; no classes where the pictures lie in it loose."""
 
     place: Path
@@ -26,18 +26,18 @@ class Listing:
     y: tuple[int, ...]
     names: tuple[str, ...] | None
 
-    def part(self, shape: Shape) -> Part:
-        return Part(str(self.place), Files(self.paths, shape), np.array(self.y, dtype=np.int64), None, self.names)
+    def to_split(self, shape: Shape) -> Split:
+        return Split(str(self.place), FileImages(self.paths, shape), np.array(self.y, dtype=np.int64), None, self.names)
 
 
-def list_folder(folder: Path) -> Listing:
+def list_folder(folder: Path) -> FolderListing:
     """The pictures of every class folder; without class folders, loose pictures, whose class is unknown."""
     kinds = sorted((entry for entry in _visible(folder) if entry.is_dir()), key=lambda entry: _order(entry.name))
     if not kinds:
         loose = _pictures(folder)
         if not loose:
             raise InputError(f"{folder}: there are no images (png, jpg, jpeg) here, nor in folders named by class")
-        return Listing(folder, loose, (-1,) * len(loose), None)
+        return FolderListing(folder, loose, (-1,) * len(loose), None)
     paths: list[Path] = []
     labels: list[int] = []
     for number, kind in enumerate(kinds):
@@ -46,7 +46,7 @@ def list_folder(folder: Path) -> Listing:
         labels += [number] * len(found)
     if not paths:
         raise InputError(f"{folder}: its folders hold no images (png, jpg, jpeg){_deeper(kinds)}")
-    return Listing(folder, tuple(paths), tuple(labels), tuple(kind.name for kind in kinds))
+    return FolderListing(folder, tuple(paths), tuple(labels), tuple(kind.name for kind in kinds))
 
 
 def class_order(names: Sequence[str]) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def class_order(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=_order))
 
 
-def common_shape(listings: Sequence[Listing], image_size: int) -> tuple[Shape, str | None]:
+def folder_shape(listings: Sequence[FolderListing], image_size: int) -> tuple[Shape, str | None]:
     """The shape that all pictures are decoded to, and a note where that changes their size."""
     sizes: set[tuple[int, int]] = set()
     colour = False
@@ -74,7 +74,7 @@ def common_shape(listings: Sequence[Listing], image_size: int) -> tuple[Shape, s
 
 
 def _header(path: Path) -> tuple[tuple[int, int], str]:
-    with open_picture(path) as picture:
+    with open_image(path) as picture:
         return picture.size, picture.mode
 
 

@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.data.scratch import Scratch
-from core.data.shapes import conform
+from core.data.shapes import convert_images
 from core.data.task_data import Shape
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Progress = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 BATCH_BYTES = 2**23
 
 
-class Pictures(Protocol):
+class ImageSource(Protocol):
     """Images of one shape, read by their numbers."""
 
     @property
@@ -33,7 +33,7 @@ class Pictures(Protocol):
 
 
 @dataclass(frozen=True)
-class Stored:
+class ArrayImages:
     """Images that are an array (N, H, W, C), in memory or mapped."""
 
     x: NDArray[np.uint8]
@@ -52,7 +52,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Files:
+class FileImages:
     """Images that are files, decoded and resized to one shape."""
 
     paths: Sequence[Path]
@@ -62,11 +62,11 @@ class Files:
         return len(self.paths)
 
     def read(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-        return np.stack([decode(self.paths[row], self.shape) for row in rows])
+        return np.stack([decode_image(self.paths[row], self.shape) for row in rows])
 
 
 @contextmanager
-def open_picture(path: Path) -> Iterator["Image"]:
+def open_image(path: Path) -> Iterator["Image"]:
     """An image file, or a sentence that names it."""
     from PIL import Image
 
@@ -77,12 +77,12 @@ def open_picture(path: Path) -> Iterator["Image"]:
         raise InputError(f"{path}: this image cannot be read; mend it or take it out") from None
 
 
-def decode(path: Path, shape: Shape) -> NDArray[np.uint8]:
+def decode_image(path: Path, shape: Shape) -> NDArray[np.uint8]:
     """One image file as (H, W, C)."""
     from PIL.Image import Resampling
 
     height, width, channels = shape
-    with open_picture(path) as opened:
+    with open_image(path) as opened:
         picture = _eight_bits(opened).convert("L" if channels == 1 else "RGB")
     if picture.size != (width, height):
         picture = picture.resize((width, height), Resampling.BILINEAR)
@@ -98,18 +98,18 @@ def _eight_bits(picture: "Image") -> "Image":
     return Image.fromarray((np.asarray(picture, dtype=np.int64) >> 8).clip(0, 255).astype(np.uint8))
 
 
-def gather(
-    pictures: Pictures, rows: NDArray[np.int64], shape: Shape, scratch: Scratch, tell: Callable[[int, int], None]
+def read_images(
+    images: ImageSource, rows: NDArray[np.int64], shape: Shape, scratch: Scratch, progress: Callable[[int, int], None]
 ) -> NDArray[np.uint8]:
     """The chosen images in the wanted shape, batch by batch; the array itself where nothing has to change."""
-    if isinstance(pictures, Stored) and len(rows) == len(pictures) and pictures.shape == shape:
-        x = pictures.x
+    if isinstance(images, ArrayImages) and len(rows) == len(images) and images.shape == shape:
+        x = images.x
         if x.flags.c_contiguous and (isinstance(x, np.memmap) or not scratch.too_large(x.nbytes)):
             return x
     out = scratch.empty((len(rows), *shape))
-    batch = max(1, BATCH_BYTES // int(np.prod(np.maximum(pictures.shape, shape))))
+    batch = max(1, BATCH_BYTES // int(np.prod(np.maximum(images.shape, shape))))
     for start in range(0, len(rows), batch):
         stop = min(start + batch, len(rows))
-        out[start:stop] = conform(pictures.read(rows[start:stop]), shape)
-        tell(stop, len(rows))
+        out[start:stop] = convert_images(images.read(rows[start:stop]), shape)
+        progress(stop, len(rows))
     return out

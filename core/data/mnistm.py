@@ -7,19 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.data.digit_files import Digits
-from core.data.generated import Made, Record
+from core.data.generated import GeneratedData, GenerationRecord
 from core.data.image_folders import SUFFIXES
-from core.data.image_sources import Files, open_picture
-from core.data.splits import Part
+from core.data.image_sources import FileImages, open_image
+from core.data.splits import Split
 from core.errors import InputError
-from core.random_streams import stream
+from core.random_streams import stream_seed
 
 RECIPE = 1
 SIDE = 28
 Photograph = NDArray[np.uint8]
 
 
-def read_release(folder: Path, split: str) -> Part:
+def read_release(folder: Path, split: str) -> Split:
     """mnist_m_train/ with its list of labels, or mnist_m_test/ with its own."""
     listing = folder / f"mnist_m_{split}_labels.txt"
     names: list[str] = []
@@ -35,29 +35,32 @@ def read_release(folder: Path, split: str) -> Part:
     if not names:
         raise InputError(f"{listing}: there are no images listed")
     paths = [folder / f"mnist_m_{split}" / name for name in names]
-    return Part(str(listing), Files(paths, (32, 32, 3)), np.array(labels, dtype=np.int64))
+    return Split(str(listing), FileImages(paths, (32, 32, 3)), np.array(labels, dtype=np.int64))
 
 
-def make_mnistm(
-    mnist: Sequence[Digits], seed: int, photos: Path | None, tell: Callable[[int, int], None] = lambda done, total: None
-) -> Made:
+def generate_mnistm(
+    mnist: Sequence[Digits],
+    seed: int,
+    photos: Path | None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> GeneratedData:
     """MNIST-M from MNIST's training and test digits, and photographs from a folder or scikit-learn's two."""
     photographs, origin = _photographs(photos)
     total = sum(len(y) for _, y in mnist)
     parts: list[Digits] = []
     for split, (x, y) in zip(("train", "test"), mnist, strict=True):
         before = sum(len(labels) for _, labels in parts)
-        random = np.random.default_rng(stream(seed, "mnistm", split))
-        blended = blend(x, photographs, random, lambda done, before=before: tell(before + done, total))  # type: ignore[misc]
+        random = np.random.default_rng(stream_seed(seed, "mnistm", split))
+        blended = blend(x, photographs, random, lambda done, before=before: progress(before + done, total))  # type: ignore[misc]
         parts.append((blended, y))
-    return Made(parts[0], parts[1], Record(RECIPE, seed, len(parts[0][1]), len(parts[1][1]), origin))
+    return GeneratedData(parts[0], parts[1], GenerationRecord(RECIPE, seed, len(parts[0][1]), len(parts[1][1]), origin))
 
 
 def blend(
     digits: NDArray[np.uint8],
     photographs: Sequence[Photograph],
     random: np.random.Generator,
-    tell: Callable[[int], None],
+    progress: Callable[[int], None],
 ) -> NDArray[np.uint8]:
     """|patch - digit| for a random patch of a random photograph each."""
     count = len(digits)
@@ -70,7 +73,7 @@ def blend(
         left = int(place[row, 1] * (photograph.shape[1] - SIDE + 1))
         patches[row] = photograph[top : top + SIDE, left : left + SIDE]
         if (row + 1) % 1000 == 0 or row + 1 == count:
-            tell(row + 1)
+            progress(row + 1)
     # Of two bytes, the larger minus the smaller: no wider type is needed.
     return np.maximum(patches, digits) - np.minimum(patches, digits)
 
@@ -91,5 +94,5 @@ def _photographs(folder: Path | None) -> tuple[list[Photograph], str]:
 
 
 def _photograph(path: Path) -> Photograph:
-    with open_picture(path) as picture:
+    with open_image(path) as picture:
         return np.asarray(picture.convert("RGB"), dtype=np.uint8)

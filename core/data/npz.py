@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.image_sources import Stored
+from core.data.image_sources import ArrayImages
 from core.data.scratch import Scratch
-from core.data.splits import Labels, Mask, Part
+from core.data.splits import Labels, Mask, Split
 from core.errors import InputError
 
 KEYS = ("x", "y", "ybar", "classes")
 
 
-def read_arrays(path: Path, scratch: Scratch) -> Part:
+def read_arrays(path: Path, scratch: Scratch) -> Split:
     """The images and labels of one file, checked."""
     arrays = _load(path, scratch)
     x = _images(path, arrays)
@@ -24,7 +24,7 @@ def read_arrays(path: Path, scratch: Scratch) -> Part:
     names = _names(path, arrays["classes"]) if "classes" in arrays else None
     y = _labels(path, "y", arrays["y"], count) if "y" in arrays else np.full(count, -1, dtype=np.int64)
     ybar = _complementary(path, arrays["ybar"], count) if "ybar" in arrays else None
-    return Part(str(path), Stored(x), y, ybar, names)
+    return Split(str(path), ArrayImages(x), y, ybar, names)
 
 
 def count_images(path: Path) -> int | None:

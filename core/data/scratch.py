@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.writable import writable
+from core.data.writable import is_writable
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Scratch:
     def _folder(self) -> Path | None:
         """The data folder, which has room for data; else the system's own temporary folder."""
         folder = self.data_dir / ".cache"
-        if not writable(folder):
+        if not is_writable(folder):
             return None
         try:
             folder.mkdir(parents=True, exist_ok=True)

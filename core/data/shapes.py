@@ -9,12 +9,12 @@ LUMA = (0.299, 0.587, 0.114)
 """ITU-R 601: how bright red, green and blue are."""
 
 
-def convertible(have: int, want: int) -> bool:
+def can_convert(have: int, want: int) -> bool:
     """Whether images of so many channels can become images of so many others."""
     return have == want or {have, want} == {1, 3}
 
 
-def conform(x: NDArray[np.uint8], shape: Shape) -> NDArray[np.uint8]:
+def convert_images(x: NDArray[np.uint8], shape: Shape) -> NDArray[np.uint8]:
     """A batch (N, H, W, C) brought to height, width and channels; the size changes where there are fewest channels."""
     if x.shape[3] == 3 and shape[2] == 1:
         x = to_grey(x)

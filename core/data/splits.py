@@ -5,19 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.image_sources import Pictures
+from core.data.image_sources import ImageSource
 
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Part:
+class Split:
     """The training or the test images of a domain."""
 
     place: str
     """The file or folder, as errors name it."""
-    pictures: Pictures
+    images: ImageSource
     y: Labels
     """Numbers of `names`, -1 where unknown."""
     ybar: Labels | Mask | None = None
@@ -29,7 +29,7 @@ class Part:
         return len(self.y)
 
     @property
-    def labels_seen(self) -> int:
+    def label_count(self) -> int:
         """How many classes the labels themselves speak of."""
         seen = [int(self.y.max(initial=-1)) + 1]
         if self.ybar is not None:
@@ -38,26 +38,26 @@ class Part:
 
 
 @dataclass(frozen=True)
-class DomainParts:
+class DomainSplits:
     """A domain's training images, its test images if it has any, and what a reader must know of them."""
 
     name: str
     title: str
-    train: Part
-    test: Part | None
+    train: Split
+    test: Split | None
     folder: str = ""
     """The folder of one's own data; empty for known digits."""
     notes: tuple[str, ...] = ()
 
     @property
-    def own(self) -> bool:
+    def is_custom(self) -> bool:
         return bool(self.folder)
 
     @property
-    def where(self) -> str:
+    def place(self) -> str:
         """The domain as errors name it: two folders may end in the same name."""
         return self.folder or self.title
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def splits(self) -> tuple[Split, ...]:
         return (self.train,) if self.test is None else (self.train, self.test)

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.data.digit_files import Digits
-from core.data.generated import Made, Record
+from core.data.generated import GeneratedData, GenerationRecord
 from core.data.synth_glyphs import glyph
 from core.data.synth_scenes import Scenes, draw_scenes
-from core.random_streams import stream
+from core.random_streams import stream_seed
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -24,15 +24,17 @@ CANVAS = 176
 """Wider than what the image shows of it, so that neighbours are cut by the image and not by the canvas."""
 
 
-def make_synth(train: int, test: int, seed: int, tell: Callable[[int, int], None] = lambda done, total: None) -> Made:
+def generate_synth(
+    train: int, test: int, seed: int, progress: Callable[[int, int], None] = lambda done, total: None
+) -> GeneratedData:
     """So many training and test images, the same for the same seed."""
     total = train + test
-    first = draw_digits(train, stream(seed, "synth", "train"), lambda done: tell(done, total))
-    second = draw_digits(test, stream(seed, "synth", "test"), lambda done: tell(train + done, total))
-    return Made(first, second, Record(RECIPE, seed, train, test))
+    first = draw_digits(train, stream_seed(seed, "synth", "train"), lambda done: progress(done, total))
+    second = draw_digits(test, stream_seed(seed, "synth", "test"), lambda done: progress(train + done, total))
+    return GeneratedData(first, second, GenerationRecord(RECIPE, seed, train, test))
 
 
-def draw_digits(count: int, seed: int, tell: Callable[[int], None] = lambda done: None) -> Digits:
+def draw_digits(count: int, seed: int, progress: Callable[[int], None] = lambda done: None) -> Digits:
     """Images whose label is the digit in the middle; all classes equally often, give or take one."""
     random = np.random.default_rng(seed)
     labels = random.permutation(np.arange(count) % 10)
@@ -41,7 +43,7 @@ def draw_digits(count: int, seed: int, tell: Callable[[int], None] = lambda done
     for row in range(count):
         images[row] = _draw(scenes, row)
         if (row + 1) % 250 == 0 or row + 1 == count:
-            tell(row + 1)
+            progress(row + 1)
     return images, labels
 
 

@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from core.data.classes import recode
-from core.data.digit_domains import CLASSES, missing, read_form
-from core.data.formats import MNIST_RAW, PUBLISHED, Form, find_form
+from core.data.classes import encode_labels
+from core.data.digit_domains import CLASSES, missing_domain_error, read_domain_files
+from core.data.formats import MNIST_RAW, PUBLISHED_SIZES, DomainFiles, find_domain_files
 from core.data.generated import read_record
 from core.data.scratch import Scratch
-from core.data.splits import Part
+from core.data.splits import Split
 from core.errors import InputError
 from core.tasks import BY_NAME
 
@@ -35,16 +35,16 @@ class Finding:
 
     name: str
     verdict: Verdict
-    sentence: str
+    message: str
 
 
-def verify(name: str, data_dir: Path) -> list[Finding]:
+def verify_domain(name: str, data_dir: Path) -> list[Finding]:
     """All that there is to say of one domain; the first finding that is bad ends the search."""
     if name not in BY_NAME:
         raise InputError(f'"{name}": no such domain; there are {", ".join(BY_NAME)}')
-    form = find_form(name, data_dir)
+    form = find_domain_files(name, data_dir)
     if form is None:
-        raise missing(name, data_dir)
+        raise missing_domain_error(name, data_dir)
     findings = list(_checksums(name, data_dir, form))
     try:
         findings += _content(name, data_dir, form)
@@ -53,9 +53,9 @@ def verify(name: str, data_dir: Path) -> list[Finding]:
     return findings
 
 
-def _checksums(name: str, data_dir: Path, form: Form) -> Iterator[Finding]:
+def _checksums(name: str, data_dir: Path, form: DomainFiles) -> Iterator[Finding]:
     """torchvision's files byte for byte; others have no published checksum."""
-    if form.kind != "torchvision":
+    if form.format != "torchvision":
         return
     from core.data.download import downloads, md5_of
 
@@ -68,31 +68,31 @@ def _checksums(name: str, data_dir: Path, form: Form) -> Iterator[Finding]:
             yield Finding(name, "doubtful", f"{path}: its checksum is not that of the published file")
 
 
-def _content(name: str, data_dir: Path, form: Form) -> Iterator[Finding]:
+def _content(name: str, data_dir: Path, form: DomainFiles) -> Iterator[Finding]:
     """Shapes, labels and counts."""
-    train, test = read_form(name, form, Scratch(data_dir, float("inf")))
+    train, test = read_domain_files(name, form, Scratch(data_dir, float("inf")))
     counts = (len(train), len(test))
     for part in (train, test):
         _check_labels(part)
-        part.pictures.read(np.arange(min(SAMPLE, len(part))))
-        shape = part.pictures.shape
+        part.images.read(np.arange(min(SAMPLE, len(part))))
+        shape = part.images.shape
         if shape[2] not in (1, 3):
             raise InputError(f"{part.place}: its images have {shape[2]} channels, not 1 or 3")
-        if form.kind in ("torchvision", "original", "bundled") and shape != SIDES[name]:
+        if form.format in ("torchvision", "original", "bundled") and shape != SIDES[name]:
             raise InputError(f"{part.place}: its images are {shape}, not {SIDES[name]}")
-    height, width, channels = train.pictures.shape
+    height, width, channels = train.images.shape
     of = f"{counts[0]} + {counts[1]} images of {height}×{width}×{channels}, labels 0 to 9"
-    if form.made:
-        yield Finding(name, "good", f"{of}; {read_record(form.folder).sentence}")
-    elif counts == PUBLISHED[name]:
+    if form.is_generated:
+        yield Finding(name, "good", f"{of}; {read_record(form.folder).description}")
+    elif counts == PUBLISHED_SIZES[name]:
         yield Finding(name, "good", f"{of}, complete")
     else:
-        published = PUBLISHED[name]
+        published = PUBLISHED_SIZES[name]
         yield Finding(name, "doubtful", f"{of}; published with {published[0]} + {published[1]}")
 
 
-def _check_labels(part: Part) -> None:
-    y = recode(part, CLASSES).y
+def _check_labels(part: Split) -> None:
+    y = encode_labels(part, CLASSES).y
     unknown = np.flatnonzero(y < 0)
     if len(unknown):
         raise InputError(f"{part.place}: image {unknown[0]} has no label")

@@ -6,7 +6,7 @@ from pathlib import Path
 WRITE_BITS = 0o222
 
 
-def writable(folder: Path) -> bool:
+def is_writable(folder: Path) -> bool:
     """Whether files may be added; a folder marked read-only is left alone, even by root, who could write there."""
     existing = folder
     while not existing.exists() and existing != existing.parent:

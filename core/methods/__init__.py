@@ -1,5 +1,14 @@
-"""The methods by name. This module holds their specifications only, so that listings and forms need no torch."""
+"""The methods by name. This package root holds specifications only, so that listings and forms need no torch."""
 
-from core.methods.registry import METHODS, MethodSpec, StageSpec, find_method, methods
+from core.methods.registry import (
+    FAMILIES,
+    METHODS,
+    STAGE1_VERSION,
+    Family,
+    MethodSpec,
+    StageSpec,
+    find_method,
+    methods,
+)
 
-__all__ = ["METHODS", "MethodSpec", "StageSpec", "find_method", "methods"]
+__all__ = ["FAMILIES", "METHODS", "STAGE1_VERSION", "Family", "MethodSpec", "StageSpec", "find_method", "methods"]

@@ -14,15 +14,15 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 from core.config import RunConfig
 from core.errors import InputError, describe_error
 from core.methods.registry import StageSpec
-from core.networks import Classifier, Discriminator, build_classifier, build_discriminator, use_generator
-from core.random_streams import stream
+from core.networks import Classifier, Discriminator, build_classifier, build_discriminator, set_dropout_generator
+from core.random_streams import stream_seed
 from core.training.plan import StagePlan
 
 Network = TypeVar("Network", bound=nn.Module)
 
 
 @dataclass(frozen=True)
-class Problem:
+class StageProblem:
     """What an algorithm is given to work on."""
 
     config: RunConfig
@@ -53,7 +53,7 @@ class Outputs:
 
 
 @dataclass
-class Measured:
+class StepMetrics:
     """What a step found: tensors stay on the device, numbers are known already."""
 
     on_device: dict[str, Tensor]
@@ -66,47 +66,47 @@ class Algorithm(ABC):
     conditional: ClassVar[bool] = False
     """Whether D sees features times classes."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: StageProblem) -> None:
         self.problem = problem
         self.config = problem.config
         self.dropout = torch.Generator(problem.device)
-        self.dropout.manual_seed(self.stream("dropout"))
+        self.dropout.manual_seed(self.stream_seed("dropout"))
         self.modules: dict[str, nn.Module] = {}
         self.optimizers: dict[str, Optimizer] = {}
         self.rates: dict[str, float] = {}
         self.classifier = self._build_classifier()
 
     @abstractmethod
-    def step(self, batch: Batch, adaptation_step: int) -> Measured:
+    def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
         """One iteration; `adaptation_step` counts from 1 once adaptation has begun and is 0 before."""
 
-    def stream(self, name: str) -> int:
-        return stream(self.problem.stage_plan.seed, self.problem.stage_plan.spec.name, name)
+    def stream_seed(self, name: str) -> int:
+        return stream_seed(self.problem.stage_plan.seed, self.problem.stage_plan.spec.name, name)
 
     def _build_classifier(self) -> Classifier:
         problem = self.problem
         network = self.config.network
-        with seeded(self.stream("G and F")):
+        with seeded(self.stream_seed("G and F")):
             classifier = build_classifier(network, problem.shape, problem.classes, self.config.weights)
-        return self.place("classifier", classifier)
+        return self.add_module("classifier", classifier)
 
     def build_discriminator(self) -> Discriminator:
         inputs = self.classifier.width * (self.problem.classes if self.conditional else 1)
-        with seeded(self.stream("D")):
+        with seeded(self.stream_seed("D")):
             discriminator = build_discriminator(inputs)
-        return self.place("discriminator", discriminator)
+        return self.add_module("discriminator", discriminator)
 
-    def place(self, name: str, module: Network) -> Network:
+    def add_module(self, name: str, module: Network) -> Network:
         if self.config.channels_last:
             module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         module.to(self.problem.device).train()
-        use_generator(module, self.dropout)
+        set_dropout_generator(module, self.dropout)
         self.modules[name] = module
         if self.config.compile:
             module.compile()
         return module
 
-    def optimize(self, name: str, modules: Iterable[nn.Module], kind: str, rate: float) -> Optimizer:
+    def make_optimizer(self, name: str, modules: Iterable[nn.Module], kind: str, rate: float) -> Optimizer:
         """An optimizer of the run's own momentum and weight decay, kept in checkpoints under `name`."""
         stage1, config = self.config.stage1, self.config
         kind = config.optimizer if kind == "same" else kind
@@ -128,20 +128,20 @@ class Algorithm(ABC):
     def forward(self, source: Tensor, target: Tensor | None) -> tuple[Outputs, Outputs | None]:
         """G and F on both domains: together where batch-norm mixes them, apart where that saves a backward pass."""
         if target is None or not self.classifier.has_batch_norm:
-            return self._see(source), None if target is None else self._see(target)
-        both = self._see(torch.cat((source, target)))
+            return self._forward_one(source), None if target is None else self._forward_one(target)
+        both = self._forward_one(torch.cat((source, target)))
         split = len(source)
         return (
             Outputs(both.features[:split], both.logits[:split]),
             Outputs(both.features[split:], both.logits[split:]),
         )
 
-    def _see(self, images: Tensor) -> Outputs:
+    def _forward_one(self, images: Tensor) -> Outputs:
         with self.autocast():
             features, logits = self.classifier(images)
-        return Outputs(self.full(features), self.full(logits))
+        return Outputs(self.as_float32(features), self.as_float32(logits))
 
-    def full(self, computed: Tensor) -> Tensor:
+    def as_float32(self, computed: Tensor) -> Tensor:
         """What autocast has computed, in the precision that losses need."""
         return computed.float() if self.config.precision == "bf16" else computed
 
@@ -149,7 +149,7 @@ class Algorithm(ABC):
         bf16 = self.config.precision == "bf16"
         return torch.autocast(self.problem.device.type, dtype=torch.bfloat16, enabled=bf16)
 
-    def strength(self, adaptation_step: int, delay_epochs: int = 0) -> float:
+    def lambda_at(self, adaptation_step: int, delay_epochs: int = 0) -> float:
         """λ = 2/(1+exp(-10·i/horizon)) - 1, rising from 0 to 1."""
         stage = self.problem.stage_plan
         i = max(0, adaptation_step - delay_epochs * stage.iterations_per_epoch)
@@ -192,7 +192,7 @@ def make_optimizer(
     return SGD(parameters, lr=rate, momentum=momentum, weight_decay=weight_decay, fused=True)
 
 
-def descend(optimizer: Optimizer, parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
+def apply_gradients(optimizer: Optimizer, parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
     """One step of `optimizer` along gradients that were computed before."""
     for parameter, gradient in zip(parameters, gradients, strict=True):
         parameter.grad = gradient

@@ -9,7 +9,9 @@ from core.losses.forward import forward_loss
 from core.losses.pairwise import pairwise_loss
 
 
-def learn(config: RunConfig, logits: Tensor, weights: Tensor, priors: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+def complementary_objective(
+    config: RunConfig, logits: Tensor, weights: Tensor, priors: Tensor
+) -> tuple[Tensor, dict[str, Tensor]]:
     """The loss to minimise, and the paper's loss as measured: Σ_k L_k, never what stands in for it."""
     losses = class_losses(logits, weights, priors, by_loss_index=config.class_priors == "loss-index")
     whole = complementary_loss(losses)

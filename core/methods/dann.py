@@ -12,10 +12,10 @@ class DANN(Supervised):
     adversarial = True
 
     def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation:
-        strength = self.strength(adaptation_step)
+        strength = self.lambda_at(adaptation_step)
         with self.autocast():
             scores = [self.discriminator(reverse_gradient(seen.features, strength)) for seen in (source, target)]
-        source_scores, target_scores = (self.full(score) for score in scores)
+        source_scores, target_scores = (self.as_float32(score) for score in scores)
         equal = torch.ones_like(source_scores), torch.ones_like(target_scores)
         loss = adversarial_loss(source_scores, target_scores, *equal, terms=self.config.domain_terms, detach_sums=True)
         measured = {

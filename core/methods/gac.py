@@ -2,20 +2,20 @@
 
 import torch
 
-from core.methods.algorithm import Algorithm, Batch, Measured, Problem, descend
-from core.methods.complementary import learn
+from core.methods.algorithm import Algorithm, Batch, StageProblem, StepMetrics, apply_gradients
+from core.methods.complementary import complementary_objective
 
 
 class GAC(Algorithm):
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: StageProblem) -> None:
         super().__init__(problem)
         stage1 = self.config.stage1
         self.fg = list(self.classifier.parameters())
-        self.fg_step = self.optimize("classifier", [self.classifier], stage1.optimizer, stage1.rate)
+        self.fg_step = self.make_optimizer("classifier", [self.classifier], stage1.optimizer, stage1.rate)
 
-    def step(self, batch: Batch, adaptation_step: int) -> Measured:
+    def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
         assert batch.weights is not None
         source, _ = self.forward(batch.source, None)
-        loss, measured = learn(self.config, source.logits, batch.weights, self.problem.priors)
-        descend(self.fg_step, self.fg, torch.autograd.grad(loss, self.fg))
-        return Measured(measured, {"classifier_rate": self.fg_step.param_groups[0]["lr"]})
+        loss, measured = complementary_objective(self.config, source.logits, batch.weights, self.problem.priors)
+        apply_gradients(self.fg_step, self.fg, torch.autograd.grad(loss, self.fg))
+        return StepMetrics(measured, {"classifier_rate": self.fg_step.param_groups[0]["lr"]})

@@ -16,8 +16,8 @@ def adversarial_objective(
 ) -> tuple[Tensor, dict[str, Tensor], float]:
     """L_adv of Eq. 9, with its gradient towards G and F reversed and scaled by λ; what was measured; λ."""
     config = algorithm.config
-    strength = algorithm.strength(adaptation_step)
-    entropy_strength = algorithm.strength(adaptation_step, config.entropy_lambda_delay)
+    strength = algorithm.lambda_at(adaptation_step)
+    entropy_strength = algorithm.lambda_at(adaptation_step, config.entropy_lambda_delay)
     log_t = log_scatter(torch.cat((source.logits, target.logits)), config.scatter)
     h = entropy(log_t, config.entropy_epsilon)
     features = torch.cat((source.features, target.features))
@@ -27,7 +27,7 @@ def adversarial_objective(
     )
     with algorithm.autocast():
         scores = discriminator(pairs)
-    source_scores, target_scores = torch.split(algorithm.full(scores), [len(source.logits), len(target.logits)])
+    source_scores, target_scores = torch.split(algorithm.as_float32(scores), [len(source.logits), len(target.logits)])
     weights = entropy_weights(reverse_gradient(h, entropy_strength))
     loss = adversarial_loss(
         source_scores,

@@ -4,13 +4,17 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from core.errors import InputError, describe_error
-from core.presets import Family
+from core.presets import Table
 
 ENTRY_POINTS = "clarinet.methods"
 Labels = Literal["complementary", "pseudo", "true"]
+Family = Literal["one-step", "two-step", "no-adaptation", "reference"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+STAGE1_VERSION = 1
+"""Raised when the same data and settings give other stage 1 labels than before."""
 
 
 @dataclass(frozen=True)
@@ -32,16 +36,37 @@ class MethodSpec:
 
     name: str
     title: str
-    sentence: str
+    description: str
     stages: tuple[StageSpec, ...]
-    family: Family = "one-step"
+    preset_table: Table = "one-step"
+    """Which of a preset's two tables of settings the method starts from."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Settings that make the method what it is; asking for another value is an error."""
 
     @property
+    def family(self) -> Family:
+        """The kind of method, for comparisons: a reference learns from true source labels."""
+        if any(stage.labels == "true" for stage in self.stages):
+            return "reference"
+        if not any(stage.adapts for stage in self.stages):
+            return "no-adaptation"
+        return "two-step" if any(stage.labels == "pseudo" for stage in self.stages) else "one-step"
+
+    @property
     def has_stage1(self) -> bool:
         return any(stage.stage1 for stage in self.stages)
+
+    @property
+    def makes_stage1_labels(self) -> bool:
+        """Whether it trains Clarinet's own GAC, whose labels other runs can share."""
+        return self.stages == (GAC,) or self.takes_stage1_labels
+
+    @property
+    def takes_stage1_labels(self) -> bool:
+        """Whether it can continue from the labels of another run's GAC."""
+        first, *others = self.stages
+        return first == GAC and any(stage.labels == "pseudo" for stage in others)
 
 
 CLARINET = StageSpec("clarinet", "core.methods.clarinet:Clarinet", "complementary")
@@ -52,9 +77,9 @@ def _two_step(name: str, title: str, algorithm: str, **defaults: Any) -> MethodS
     return MethodSpec(
         name=f"gac+{name}",
         title=f"GAC+{title}",
-        sentence=f"GAC assigns pseudo-labels to the source, then {title} adapts.",
+        description=f"GAC assigns pseudo-labels to the source, then {title} adapts.",
         stages=(GAC, StageSpec(name, algorithm, "pseudo")),
-        family="two-step",
+        preset_table="two-step",
         defaults=defaults,
     )
 
@@ -82,14 +107,14 @@ METHODS = {
             "Source only",
             "Reference: true source labels, no adaptation.",
             (StageSpec("source-only", "core.methods.source_only:SourceOnly", "true", adapts=False),),
-            family="two-step",
+            preset_table="two-step",
         ),
         MethodSpec(
             "cdan-e",
             "CDAN_E",
             "Reference: CDAN_E with true source labels, an upper bound.",
             (StageSpec("cdan-e", "core.methods.cdan:CDANE", "true"),),
-            family="two-step",
+            preset_table="two-step",
         ),
     )
 }

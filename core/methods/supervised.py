@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from core.methods.algorithm import Algorithm, Batch, Measured, Outputs, Problem, descend
+from core.methods.algorithm import Algorithm, Batch, Outputs, StageProblem, StepMetrics, apply_gradients
 
 Adaptation = tuple[Tensor, dict[str, Tensor], float]
 
@@ -13,23 +13,23 @@ class Supervised(Algorithm):
     adversarial = False
     """Whether there is a discriminator."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: StageProblem) -> None:
         super().__init__(problem)
         config = self.config
         self.fg = list(self.classifier.parameters())
-        self.steps = [self.optimize("classifier", [self.classifier], config.optimizer, config.classifier_rate)]
+        self.steps = [self.make_optimizer("classifier", [self.classifier], config.optimizer, config.classifier_rate)]
         self.parameters: list[nn.Parameter] = list(self.fg)
         if self.adversarial:
             self.discriminator = self.build_discriminator()
             self.parameters += self.discriminator.parameters()
             kind, rate = config.discriminator_optimizer, config.discriminator_rate
-            self.steps.append(self.optimize("discriminator", [self.discriminator], kind, rate))
+            self.steps.append(self.make_optimizer("discriminator", [self.discriminator], kind, rate))
 
     def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation | None:
         """The term that brings the domains together, what was measured of it, and its λ; None adapts nothing."""
         return None
 
-    def step(self, batch: Batch, adaptation_step: int) -> Measured:
+    def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
         assert batch.labels is not None
         source, target = self.forward(batch.source, batch.target)
         loss = functional.cross_entropy(source.logits, batch.labels)
@@ -44,5 +44,5 @@ class Supervised(Algorithm):
         gradients = torch.autograd.grad(loss, parameters)
         for optimizer, start in zip(steps, (0, len(self.fg)), strict=False):
             chosen = slice(start, start + len(optimizer.param_groups[0]["params"]))
-            descend(optimizer, parameters[chosen], gradients[chosen])
-        return Measured(measured, known)
+            apply_gradients(optimizer, parameters[chosen], gradients[chosen])
+        return StepMetrics(measured, known)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import torch
 
-from core.config import RunConfig, merge, protocol
+from core.config import RunConfig, checkpoint_settings, merge_settings
 from core.errors import InputError
 
 NAME = "checkpoint.pt"
@@ -21,7 +21,7 @@ FORMAT = 1
 def save(folder: Path, config: RunConfig, state: dict[str, Any]) -> Path:
     """Write beside, sync, then rename: at every moment one whole checkpoint is there under a known name."""
     path, temporary = folder / NAME, folder / f".{NAME}.partial"
-    content = {"format": FORMAT, "protocol": msgspec.json.encode(protocol(config)).decode(), "state": state}
+    content = {"format": FORMAT, "protocol": msgspec.json.encode(checkpoint_settings(config)).decode(), "state": state}
     buffer = io.BytesIO()
     torch.save(content, buffer)  # to memory: on a full disk, torch tells of its own confusion and not of the disk
     temporary.unlink(missing_ok=True)  # it may be a link to somewhere else
@@ -52,7 +52,7 @@ def load(path: Path, config: RunConfig) -> dict[str, Any]:
         recorded = msgspec.json.decode(content["protocol"], type=dict[str, Any])
     except (KeyError, TypeError, msgspec.MsgspecError):
         raise InputError(f"{path}: does not say which settings it belongs to") from None
-    if differences := _differences(recorded, protocol(config)):
+    if differences := _differences(recorded, checkpoint_settings(config)):
         raise InputError(f"{path}: belongs to another configuration ({', '.join(differences[:3])})")
     state: dict[str, Any] = content["state"]
     return state
@@ -70,7 +70,7 @@ def load_latest(folder: Path, config: RunConfig) -> tuple[dict[str, Any], str | 
 
 def _differences(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """A setting that came after the checkpoint was written had its default then."""
-    before = merge(protocol(RunConfig()), recorded)
+    before = merge_settings(checkpoint_settings(RunConfig()), recorded)
     names = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
     return [f"{name}: {before.get(name)} there, {now.get(name)} here" for name in names]
 

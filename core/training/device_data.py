@@ -15,27 +15,27 @@ from core.data.complementary_labels import class_priors, label_hash, label_weigh
 from core.data.task_data import ImageSet, TaskData
 from core.errors import InputError
 from core.methods.algorithm import Batch
-from core.training.evaluate import Measure
+from core.training.evaluate import TestSet
 from core.training.plan import StagePlan
 
 
 @dataclass(frozen=True)
-class Material:
+class DeviceData:
     """What a run trains on and measures with; target labels are in `target_test` only."""
 
-    data: TaskData
+    task_data: TaskData
     device: torch.device
     source: Images
     target: Images
     weights: Tensor
     priors: Tensor
     label_hash: str
-    source_test: Measure | None
-    target_test: Measure
+    source_test: TestSet | None
+    target_test: TestSet
 
     @property
     def classes(self) -> int:
-        return len(self.data.classes)
+        return len(self.task_data.classes)
 
     def batches(self, stage: StagePlan, epoch: int, start: int, labels: Tensor | None) -> Iterator[Batch]:
         """The rest of an epoch of a stage, from batch `start`; `epoch` counts from 0 within the stage."""
@@ -54,21 +54,21 @@ class Material:
                 yield Batch(images, target_images, labels=labels[chosen])
 
     def true_labels(self, method: str) -> Tensor:
-        y = self.data.source_train.y
+        y = self.task_data.source_train.y
         if (y < 0).any():
             raise InputError(f"method: {method} needs true source labels, and {int((y < 0).sum())} are unknown")
         return torch.from_numpy(y).to(self.device)
 
     def given_labels(self, labels: Sequence[int]) -> NDArray[np.int64]:
         given = np.asarray(labels, dtype=np.int64)
-        if given.shape != self.data.source_train.y.shape:
+        if given.shape != self.task_data.source_train.y.shape:
             raise InputError(f"pseudo_labels: expected {len(self.source)} labels, got {given.size}")
         if given.min() < 0 or given.max() >= self.classes:
             raise InputError(f"pseudo_labels: expected classes from 0 to {self.classes - 1}")
         return given
 
 
-def gather(config: RunConfig, data: TaskData, device: torch.device) -> Material:
+def load_device_data(config: RunConfig, data: TaskData, device: torch.device) -> DeviceData:
     def place(images: NDArray[np.uint8]) -> Images:
         return place_images(
             images,
@@ -78,17 +78,17 @@ def gather(config: RunConfig, data: TaskData, device: torch.device) -> Material:
             workers=config.workers,
         )
 
-    def measure(images: ImageSet, with_labels: bool) -> Measure:
+    def measure(images: ImageSet, with_labels: bool) -> TestSet:
         weights = None
         if with_labels and images.ybar is not None:
             weights = torch.from_numpy(label_weights(images.ybar)).to(device)
-        return Measure(place(images.x), torch.from_numpy(images.y).to(device), weights)
+        return TestSet(place(images.x), torch.from_numpy(images.y).to(device), weights)
 
     mask = data.source_train.ybar
     assert mask is not None, "load_task always gives the source its complementary labels"
     weights = torch.from_numpy(label_weights(mask)).to(device)
-    return Material(
-        data=data,
+    return DeviceData(
+        task_data=data,
         device=device,
         source=place(data.source_train.x),
         target=place(data.target_train.x),

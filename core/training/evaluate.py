@@ -19,7 +19,7 @@ BATCH = 500
 
 
 @dataclass(frozen=True)
-class Measure:
+class TestSet:
     """Images and what is known of them, on the device: to measure with, never to train or select."""
 
     images: Images
@@ -40,7 +40,7 @@ class DomainMetrics:
 
 
 @torch.no_grad()
-def logits_of(classifier: Classifier, images: Images, device: torch.device, bf16: bool = False) -> Tensor:
+def predict_logits(classifier: Classifier, images: Images, device: torch.device, bf16: bool = False) -> Tensor:
     """F∘G on every image in order, without dropout; the classifier is left in training mode."""
     classifier.eval()
     order = torch.arange(len(images), device=device)
@@ -51,28 +51,28 @@ def logits_of(classifier: Classifier, images: Images, device: torch.device, bf16
 
 
 @torch.no_grad()
-def evaluate_domain(logits: Tensor, measure: Measure, priors: Tensor) -> DomainMetrics:
-    known = measure.y >= 0
+def evaluate_domain(logits: Tensor, test_set: TestSet, priors: Tensor) -> DomainMetrics:
+    known = test_set.y >= 0
     log_p = functional.log_softmax(logits, dim=1)
     accuracy, loss, confusion = None, None, None
     if bool(known.any()):
         classes = logits.shape[1]
-        true, predicted = measure.y[known], logits[known].argmax(dim=1)
+        true, predicted = test_set.y[known], logits[known].argmax(dim=1)
         accuracy = 100 * (true == predicted).double().mean().item()
         loss = functional.nll_loss(log_p[known], true).item()
         counts = torch.bincount(true * classes + predicted, minlength=classes * classes)
         confusion = counts.reshape(classes, classes).tolist()
     risk = None
-    if measure.weights is not None:
-        risk = complementary_loss(class_losses(logits, measure.weights, priors)).item()
+    if test_set.weights is not None:
+        risk = complementary_loss(class_losses(logits, test_set.weights, priors)).item()
     return DomainMetrics(accuracy, loss, confusion, entropy(log_p).mean().item(), information(log_p).item(), risk)
 
 
 def evaluate_classifier(
-    classifier: Classifier, source_test: Measure | None, target_test: Measure, priors: Tensor, bf16: bool
+    classifier: Classifier, source_test: TestSet | None, target_test: TestSet, priors: Tensor, bf16: bool
 ) -> dict[str, Any]:
     """Both domains, under the names that `Evaluated` has for them."""
-    target = evaluate_domain(logits_of(classifier, target_test.images, priors.device, bf16), target_test, priors)
+    target = evaluate_domain(predict_logits(classifier, target_test.images, priors.device, bf16), target_test, priors)
     found: dict[str, Any] = {
         "target_accuracy": target.accuracy,
         "target_loss": target.loss,
@@ -82,14 +82,16 @@ def evaluate_classifier(
         "source_accuracy": None,
     }
     if source_test is not None:
-        source = evaluate_domain(logits_of(classifier, source_test.images, priors.device, bf16), source_test, priors)
+        source = evaluate_domain(
+            predict_logits(classifier, source_test.images, priors.device, bf16), source_test, priors
+        )
         found["source_accuracy"] = source.accuracy
         found["source_loss"] = source.loss
         found["complementary_risk"] = source.complementary_risk
     return found
 
 
-def agreement(labels: NDArray[np.int64], truth: NDArray[np.int64]) -> float | None:
+def label_accuracy(labels: NDArray[np.int64], truth: NDArray[np.int64]) -> float | None:
     """How many of the pseudo-labels are right, in percent, where the truth is known."""
     known = truth >= 0
     return 100 * float(np.mean(labels[known] == truth[known])) if known.any() else None

@@ -19,7 +19,7 @@ class Row:
     measured: dict[str, float]
 
 
-class Ring:
+class MetricBuffer:
     """Rows of one set of names at a time; the caller drains before the names change."""
 
     def __init__(self, device: torch.device, capacity: int = CAPACITY) -> None:
@@ -33,14 +33,16 @@ class Ring:
     def __len__(self) -> int:
         return len(self._host)
 
-    def due(self, seconds: float) -> bool:
+    def is_due(self, seconds: float) -> bool:
         """Full, or its first row is old enough to be asked for."""
         return len(self._host) >= self._capacity or (bool(self._host) and seconds - self._began >= SECONDS)
 
-    def fits(self, names: tuple[str, ...]) -> bool:
+    def can_hold(self, names: tuple[str, ...]) -> bool:
         return not self._host or (names == self._names and len(self._host) < self._capacity)
 
-    def write(self, iteration: int, seconds: float, on_device: Mapping[str, Tensor], on_host: dict[str, float]) -> None:
+    def append(
+        self, iteration: int, seconds: float, on_device: Mapping[str, Tensor], on_host: dict[str, float]
+    ) -> None:
         """Keep one row; what is on the device stays there until `drain`."""
         names = tuple(on_device)
         if not self._host:

@@ -7,32 +7,32 @@ from collections.abc import Iterable, Iterator
 import torch
 
 from core.events import Stepped
-from core.methods.algorithm import Measured
-from core.training.metric_buffer import Ring, Row
+from core.methods.algorithm import StepMetrics
+from core.training.metric_buffer import MetricBuffer, Row
 from core.training.plan import StagePlan
 
 
-class Meter:
+class MetricQueue:
     """Rows wait on the device, then as events that were not yielded yet; both belong to a checkpoint."""
 
     def __init__(self, device: torch.device) -> None:
-        self._ring = Ring(device)
+        self._ring = MetricBuffer(device)
         self._block_began = 0.0
         self.pending: deque[Stepped] = deque()
 
-    def take(self, stage: StagePlan, iteration: int, seconds: float, measured: Measured) -> None:
-        if not self._ring.fits(tuple(measured.on_device)):
-            self.collect(stage, seconds)
-        self._ring.write(iteration, seconds, measured.on_device, measured.on_host)
+    def add(self, stage: StagePlan, iteration: int, seconds: float, measured: StepMetrics) -> None:
+        if not self._ring.can_hold(tuple(measured.on_device)):
+            self.fetch(stage, seconds)
+        self._ring.append(iteration, seconds, measured.on_device, measured.on_host)
 
-    def due(self, seconds: float) -> bool:
-        return self._ring.due(seconds)
+    def is_due(self, seconds: float) -> bool:
+        return self._ring.is_due(seconds)
 
-    def begin_block(self, seconds: float) -> None:
+    def restart_speed(self, seconds: float) -> None:
         """Speed counts from here: what went before was no training."""
         self._block_began = seconds
 
-    def collect(self, stage: StagePlan, seconds: float) -> None:
+    def fetch(self, stage: StagePlan, seconds: float) -> None:
         """Bring the rows over from the device; they wait as events."""
         rows = self._ring.drain()
         if not rows:
@@ -43,18 +43,18 @@ class Meter:
         self._block_began = seconds
         self.pending.extend(_stepped(stage, row, speed) for row in rows)
 
-    def deliver(self) -> Iterator[Stepped]:
+    def take_all(self) -> Iterator[Stepped]:
         while self.pending:
             yield self.pending.popleft()
 
     def restore(self, events: Iterable[Stepped]) -> None:
         self.pending = deque(events)
 
-    def finite(self) -> bool:
-        return all(finite(event) for event in self.pending)
+    def is_finite(self) -> bool:
+        return all(is_finite(event) for event in self.pending)
 
 
-def finite(event: Stepped) -> bool:
+def is_finite(event: Stepped) -> bool:
     return all(math.isfinite(value) for value in event.measured.values())
 
 

@@ -30,18 +30,18 @@ from core.events import (
     Stopped,
 )
 from core.methods import find_method
-from core.methods.algorithm import Algorithm, Problem, load_algorithm
+from core.methods.algorithm import Algorithm, StageProblem, load_algorithm
 from core.methods.registry import GAC
 from core.metrics import is_reproducible
 from core.training import checkpoint
-from core.training.device_data import gather, hash_labels
-from core.training.evaluate import agreement, evaluate_classifier, logits_of
-from core.training.metric_events import Meter, finite
+from core.training.device_data import hash_labels, load_device_data
+from core.training.evaluate import evaluate_classifier, label_accuracy, predict_logits
+from core.training.metric_events import MetricQueue, is_finite
 from core.training.plan import StagePlan, make_plan
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Hooks:
     """What the run asks the world: where to save, whether to stop, what time it is."""
 
     checkpoint_dir: Path | None
@@ -51,7 +51,7 @@ class Surroundings:
 
 
 @dataclass
-class Position:
+class RunProgress:
     """Where the run stands, as plain numbers: all that a checkpoint needs beside the networks."""
 
     iteration: int = 0
@@ -72,24 +72,24 @@ class Session:
         data: TaskData,
         device: torch.device,
         pseudo_labels: Sequence[int] | None,
-        around: Surroundings,
+        around: Hooks,
     ) -> None:
         self.config = config
-        self.around = around
+        self.hooks = around
         self.method = find_method(config.method)
         self.device = device
-        self.material = gather(config, data, self.device)
-        self.plan = make_plan(config, self.method, len(self.material.source), len(self.material.target))
+        self.data = load_device_data(config, data, self.device)
+        self.plan = make_plan(config, self.method, len(self.data.source), len(self.data.target))
         labels = {stage.labels for stage in self.method.stages}
         if "true" in labels:
-            self.material.true_labels(config.method)
+            self.data.true_labels(config.method)
         if pseudo_labels is not None and "pseudo" not in labels:
             raise InputError(f"pseudo_labels: {self.method.name} takes none")
-        self.position = Position()
-        self.pseudo_labels = None if pseudo_labels is None else self.material.given_labels(pseudo_labels)
-        self.meter = Meter(self.device)
+        self.progress = RunProgress()
+        self.pseudo_labels = None if pseudo_labels is None else self.data.given_labels(pseudo_labels)
+        self.metrics = MetricQueue(self.device)
         self.algorithm: Algorithm | None = None
-        self.last: Evaluated | None = None
+        self.last_evaluation: Evaluated | None = None
         self.ended = False
         self._began = around.clock()
         self._saved = self._began
@@ -105,14 +105,14 @@ class Session:
 
     def _started(self) -> Started:
         assert self.algorithm is not None
-        material, modules = self.material, self.algorithm.modules.values()
+        material, modules = self.data, self.algorithm.modules.values()
         return Started(
             method=self.method.name,
             task=self.config.task,
             seed=self.config.seed,
             device=str(self.device),
-            classes=list(material.data.classes),
-            shape=list(material.data.shape),
+            classes=list(material.task_data.classes),
+            shape=list(material.task_data.shape),
             source_size=len(material.source),
             target_size=len(material.target),
             test_size=len(material.target_test.y),
@@ -122,34 +122,34 @@ class Session:
             stages=[spec.name for spec in self.method.stages],
             epochs_total=self.plan.epochs_total,
             iterations_total=self.plan.iterations_total,
-            notes=list(material.data.notes),
+            notes=list(material.task_data.notes),
         )
 
     def resume(self) -> Iterator[Event]:
-        if self.around.checkpoint_dir is None:
+        if self.hooks.checkpoint_dir is None:
             raise InputError("resume: there is no folder of checkpoints to go on from")
-        state, notice = checkpoint.load_latest(self.around.checkpoint_dir, self.config)
-        self.position = Position(**state["position"])
-        self.meter.restore(msgspec.json.decode(state["pending"], type=list[Stepped]))
-        if state["label_hash"] != self.material.label_hash:
+        state, notice = checkpoint.load_latest(self.hooks.checkpoint_dir, self.config)
+        self.progress = RunProgress(**state["position"])
+        self.metrics.restore(msgspec.json.decode(state["pending"], type=list[Stepped]))
+        if state["label_hash"] != self.data.label_hash:
             raise InputError("resume: the data or its labels are not those of the checkpoint")
         if state["pseudo_labels"] is not None:
             self.pseudo_labels = state["pseudo_labels"].numpy()
         if state["last"] is not None:
-            self.last = msgspec.json.decode(state["last"], type=Evaluated)
+            self.last_evaluation = msgspec.json.decode(state["last"], type=Evaluated)
         self._enter(self.plan.stages[state["stage"] - 1])
         assert self.algorithm is not None
         self.algorithm.load_state(state["algorithm"])
-        self._began = self.around.clock() - self.position.seconds
-        self._saved = self.around.clock()
-        yield Resumed(from_iteration=self.position.iteration - len(self.meter.pending), seconds=self.seconds)
+        self._began = self.hooks.clock() - self.progress.seconds
+        self._saved = self.hooks.clock()
+        yield Resumed(from_iteration=self.progress.iteration - len(self.metrics.pending), seconds=self.seconds)
         if notice:
-            yield Noticed(iteration=self.position.iteration, message=notice, seconds=self.seconds)
+            yield Noticed(iteration=self.progress.iteration, message=notice, seconds=self.seconds)
         yield from self._deliver()
 
     @property
     def seconds(self) -> float:
-        return self.around.clock() - self._began
+        return self.hooks.clock() - self._began
 
     @property
     def _bf16(self) -> bool:
@@ -162,16 +162,16 @@ class Session:
 
     def _enter(self, stage: StagePlan) -> None:
         """Fresh networks for a stage; a checkpoint's state may be put in afterwards."""
-        problem = Problem(
+        problem = StageProblem(
             config=self.config,
             stage_plan=stage,
-            shape=self.material.data.shape,
-            classes=self.material.classes,
-            priors=self.material.priors,
+            shape=self.data.task_data.shape,
+            classes=self.data.classes,
+            priors=self.data.priors,
             device=self.device,
         )
         self.algorithm = load_algorithm(stage.spec)(problem)
-        self.meter.begin_block(self.seconds)
+        self.metrics.restart_speed(self.seconds)
 
     # -- going on ------------------------------------------------------------------------------------------------
 
@@ -179,12 +179,12 @@ class Session:
         """From where the run stands to its end."""
         while not self.ended:
             stage = self.stage
-            if self.position.announced < stage.index:
-                self.position.announced = stage.index
+            if self.progress.announced < stage.index:
+                self.progress.announced = stage.index
                 yield StageStarted(
                     stage=stage.spec.name,
                     index=stage.index,
-                    iteration=self.position.iteration,
+                    iteration=self.progress.iteration,
                     epoch=stage.epochs_before,
                     seconds=self.seconds,
                 )
@@ -202,7 +202,7 @@ class Session:
 
     def _train_stage(self, stage: StagePlan) -> Iterator[Event]:
         while True:
-            done = self.position.iteration - stage.iterations_before
+            done = self.progress.iteration - stage.iterations_before
             epoch, start = divmod(done, stage.iterations_per_epoch)
             if start == 0 and epoch > 0:
                 yield from self._evaluate_if_due(stage, stage.epochs_before + epoch)
@@ -213,8 +213,8 @@ class Session:
                 return
 
     def _train_epoch(self, stage: StagePlan, epoch: int, start: int) -> Iterator[Event]:
-        for batch in self.material.batches(stage, epoch, start, self._labels(stage)):
-            if self.around.should_stop():
+        for batch in self.data.batches(stage, epoch, start, self._labels(stage)):
+            if self.hooks.should_stop():
                 yield from self._stop()
                 return
             if self._checkpoint_due():
@@ -222,7 +222,7 @@ class Session:
                 if self.ended:
                     return
             self._step(stage, batch)
-            if self.meter.due(self.seconds):
+            if self.metrics.is_due(self.seconds):
                 yield from self._drain()
                 if self.ended:
                     return
@@ -230,18 +230,18 @@ class Session:
 
     def _step(self, stage: StagePlan, batch: Any) -> None:
         assert self.algorithm is not None
-        iteration = self.position.iteration + 1
+        iteration = self.progress.iteration + 1
         self.algorithm.set_rates(iteration)
         measured = self.algorithm.step(batch, stage.adaptation_step_of(iteration))
-        self.meter.take(stage, iteration, self.seconds, measured)
-        self.position.iteration = iteration
+        self.metrics.add(stage, iteration, self.seconds, measured)
+        self.progress.iteration = iteration
 
     def _labels(self, stage: StagePlan) -> torch.Tensor | None:
         match stage.spec.labels:
             case "complementary":
                 return None
             case "true":
-                return self.material.true_labels(self.method.name)
+                return self.data.true_labels(self.method.name)
             case "pseudo":
                 assert self.pseudo_labels is not None
                 return torch.from_numpy(self.pseudo_labels).to(self.device)
@@ -249,14 +249,14 @@ class Session:
     # -- metrics -------------------------------------------------------------------------------------------------
 
     def _drain(self) -> Iterator[Event]:
-        self.meter.collect(self.stage, self.seconds)
+        self.metrics.fetch(self.stage, self.seconds)
         yield from self._deliver()
 
     def _deliver(self) -> Iterator[Event]:
         """Yield what waits, each once; a value that is not finite ends the run unless told otherwise."""
-        for event in self.meter.deliver():
+        for event in self.metrics.take_all():
             yield event
-            if self.config.on_nan == "fail" and not finite(event):
+            if self.config.on_nan == "fail" and not is_finite(event):
                 yield from self._fail(event)
                 return
 
@@ -277,20 +277,20 @@ class Session:
 
     def _evaluate_if_due(self, stage: StagePlan, epoch: int) -> Iterator[Event]:
         last = epoch == stage.epochs_before + stage.epochs
-        if epoch > self.position.evaluated and (last or epoch % self.config.evaluate_every == 0):
-            self.last = self._evaluate(stage, epoch)
-            self.position.evaluated = epoch
-            yield self.last
+        if epoch > self.progress.evaluated and (last or epoch % self.config.evaluate_every == 0):
+            self.last_evaluation = self._evaluate(stage, epoch)
+            self.progress.evaluated = epoch
+            yield self.last_evaluation
 
     def _evaluate(self, stage: StagePlan, epoch: int) -> Evaluated:
         assert self.algorithm is not None
-        material = self.material
+        material = self.data
         found = evaluate_classifier(
             self.algorithm.classifier, material.source_test, material.target_test, material.priors, self._bf16
         )
-        self.meter.begin_block(self.seconds)
+        self.metrics.restart_speed(self.seconds)
         return Evaluated(
-            iteration=self.position.iteration,
+            iteration=self.progress.iteration,
             epoch=epoch,
             adaptation_epoch=stage.adaptation_epoch_of(epoch),
             stage=stage.spec.name,
@@ -304,23 +304,25 @@ class Session:
     def _label_source(self) -> Iterator[Event]:
         """Stage 1 ends: its classifier labels the source, for the next stage or, of GAC alone, for other runs."""
         assert self.algorithm is not None
-        if not self.position.labelled:
-            logits = logits_of(self.algorithm.classifier, self.material.source, self.device, self._bf16)
+        if not self.progress.labelled:
+            logits = predict_logits(self.algorithm.classifier, self.data.source, self.device, self._bf16)
             self.pseudo_labels = logits.argmax(dim=1).cpu().numpy()
-            self.position.labelled = True
+            self.progress.labelled = True
             yield self._labelled(self.pseudo_labels, given=False)
 
     def _skip_stage1(self) -> Iterator[Event]:
         """Labels were given: the run stands where stage 1 would have ended."""
         assert self.pseudo_labels is not None
         stage1 = self.plan.stages[0]
-        self.position = Position(iteration=stage1.last_iteration, announced=1, evaluated=stage1.epochs, labelled=True)
+        self.progress = RunProgress(
+            iteration=stage1.last_iteration, announced=1, evaluated=stage1.epochs, labelled=True
+        )
         self._enter(self.plan.stages[1])
         yield self._labelled(self.pseudo_labels, given=True)
 
     def _labelled(self, labels: NDArray[np.int64], given: bool) -> PseudoLabelled:
         return PseudoLabelled(
-            iteration=self.position.iteration,
+            iteration=self.progress.iteration,
             label_hash=hash_labels(labels),
             accuracy=self._pseudo_label_accuracy(),
             given=given,
@@ -331,25 +333,25 @@ class Session:
     def _pseudo_label_accuracy(self) -> float | None:
         if self.pseudo_labels is None:
             return None
-        return agreement(self.pseudo_labels, self.material.data.source_train.y)
+        return label_accuracy(self.pseudo_labels, self.data.task_data.source_train.y)
 
     # -- saving and ending ---------------------------------------------------------------------------------------
 
     def _checkpoint_due(self) -> bool:
-        minutes = (self.around.clock() - self._saved) / 60
-        return self.around.checkpoint_dir is not None and minutes >= self.config.checkpoint_minutes
+        minutes = (self.hooks.clock() - self._saved) / 60
+        return self.hooks.checkpoint_dir is not None and minutes >= self.config.checkpoint_minutes
 
     def _checkpoint(self) -> Iterator[Event]:
         yield from self._drain()
         if self.ended:
             return
-        at: dict[str, Any] = {"iteration": self.position.iteration, "seconds": self.seconds}
+        at: dict[str, Any] = {"iteration": self.progress.iteration, "seconds": self.seconds}
         try:
             path = self.save()
         except OSError as error:
             if error.errno not in DISK_FULL:
                 raise
-            self._saved = self.around.clock()  # the next one is due as always
+            self._saved = self.hooks.clock()  # the next one is due as always
             yield Noticed(message=f"there was no room for a checkpoint ({error.strerror}): make some", **at)
             return
         if path:
@@ -357,37 +359,37 @@ class Session:
 
     def save(self) -> Path | None:
         """Write the whole state, unless there is nowhere to, nothing yet, or a value that is not finite."""
-        folder, algorithm = self.around.checkpoint_dir, self.algorithm
+        folder, algorithm = self.hooks.checkpoint_dir, self.algorithm
         if folder is None or algorithm is None or self.ended:
             return None
-        self.meter.collect(self.stage, self.seconds)
+        self.metrics.fetch(self.stage, self.seconds)
         state = algorithm.state()
-        if not self.meter.finite() or not finite_state(state["modules"]):
+        if not self.metrics.is_finite() or not has_finite_weights(state["modules"]):
             return None
-        self.position.seconds = self.seconds
-        self.around.before_checkpoint()
+        self.progress.seconds = self.seconds
+        self.hooks.before_checkpoint()
         labels = None if self.pseudo_labels is None else torch.from_numpy(self.pseudo_labels)
         path = checkpoint.save(
             folder,
             self.config,
             {
-                "position": msgspec.to_builtins(self.position),
+                "position": msgspec.to_builtins(self.progress),
                 "stage": self.stage.index,
                 "algorithm": state,
-                "pending": msgspec.json.encode(list(self.meter.pending)).decode(),
-                "label_hash": self.material.label_hash,
+                "pending": msgspec.json.encode(list(self.metrics.pending)).decode(),
+                "label_hash": self.data.label_hash,
                 "pseudo_labels": labels,
-                "last": None if self.last is None else msgspec.json.encode(self.last).decode(),
+                "last": None if self.last_evaluation is None else msgspec.json.encode(self.last_evaluation).decode(),
             },
         )
-        self._saved, self._saved_path = self.around.clock(), str(path)
+        self._saved, self._saved_path = self.hooks.clock(), str(path)
         return path
 
     def _stop(self) -> Iterator[Event]:
         yield from self._checkpoint()
         if not self.ended:
             self.ended = True
-            yield Stopped(iteration=self.position.iteration, seconds=self.seconds)
+            yield Stopped(iteration=self.progress.iteration, seconds=self.seconds)
 
     def _finish(self) -> Iterator[Event]:
         yield from self._checkpoint()
@@ -395,15 +397,15 @@ class Session:
             return
         self.ended = True
         yield Finished(
-            iteration=self.position.iteration,
+            iteration=self.progress.iteration,
             epoch=self.plan.epochs_total,
-            target_accuracy=self.last.target_accuracy if self.last else None,
-            source_accuracy=self.last.source_accuracy if self.last else None,
+            target_accuracy=self.last_evaluation.target_accuracy if self.last_evaluation else None,
+            source_accuracy=self.last_evaluation.source_accuracy if self.last_evaluation else None,
             seconds=self.seconds,
         )
 
 
-def finite_state(modules: dict[str, Any]) -> bool:
+def has_finite_weights(modules: dict[str, Any]) -> bool:
     """Whether every weight is a finite number."""
     return all(
         bool(tensor.isfinite().all())

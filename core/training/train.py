@@ -10,7 +10,7 @@ from core.events import Event
 from core.methods import find_method
 from core.training.device import TorchSettings, find_device
 from core.training.plan import make_plan
-from core.training.session import Session, Surroundings
+from core.training.session import Hooks, Session
 
 
 def prepare(
@@ -51,7 +51,7 @@ def train(
             from core.data.load import load_task
 
             data = load_task(config, Path(data_dir), progress)
-        surroundings = Surroundings(checkpoint_dir, should_stop, before_checkpoint, clock)
+        surroundings = Hooks(checkpoint_dir, should_stop, before_checkpoint, clock)
         session = Session(config, data, device, pseudo_labels, surroundings)
         try:
             yield from session.resume() if resume else session.start()

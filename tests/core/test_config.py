@@ -16,14 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.config import (
-    PROTOCOL_EXEMPT,
     RunConfig,
     Stage1,
-    convert,
-    describe,
-    fields,
-    merge,
-    protocol,
+    Tag,
+    checkpoint_settings,
+    convert_settings,
+    describe_type,
+    merge_settings,
+    setting_specs,
+    settings_tagged,
 )
 from core.errors import InputError
 from core.methods import METHODS
@@ -31,7 +32,7 @@ from core.presets import PRESETS
 from core.resolve import data_seed, default_threads, resolve
 from core.tasks import OFFLINE_TASK, PAPER_TASKS
 
-NAMES = [field.name for field in fields()]
+NAMES = [field.name for field in setting_specs()]
 FLAT = [name for name in NAMES if "." not in name]
 
 
@@ -54,9 +55,9 @@ def sentence(settings: Mapping[str, Any], place: str = "run.toml") -> str:
 
 
 def test_every_setting_has_a_sentence_and_bounds_in_words() -> None:
-    for field in fields():
-        assert field.sentence.endswith("."), field.name
-        words = describe(field.type)
+    for field in setting_specs():
+        assert field.description.endswith("."), field.name
+        words = describe_type(field.type)
         assert words.startswith(("an integer ", "a number ", "one of ", "a text", "true or false")), field.name
 
 
@@ -66,7 +67,7 @@ def test_fields_are_those_of_the_configuration_in_its_order() -> None:
     plain = msgspec.to_builtins(config)
     stage1 = [f"stage1.{name}" for name in plain.pop("stage1")]
     assert sorted(NAMES) == sorted([*plain, *stage1])
-    for field in fields():
+    for field in setting_specs():
         assert type(field.default) is type(value(config, field.name)), field.name
 
 
@@ -86,7 +87,7 @@ def test_fields_are_those_of_the_configuration_in_its_order() -> None:
     ],
 )
 def test_bounds_in_words(name: str, words: str) -> None:
-    assert describe(next(field.type for field in fields() if field.name == name)) == words
+    assert describe_type(next(field.type for field in setting_specs() if field.name == name)) == words
 
 
 # -- where settings come from ------------------------------------------------------------------------------------
@@ -112,8 +113,8 @@ def test_the_defaults_are_the_preset_paper_for_clarinet() -> None:
 def test_a_part_of_a_table_leaves_the_rest_as_the_preset_has_it() -> None:
     stage1 = resolve({"preset": "smoke", "stage1": {"epochs": 9}}, cores=1).stage1
     assert (stage1.epochs, stage1.batch_size, stage1.rate) == (9, 32, 1e-3)
-    assert merge({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 4}}) == {"a": {"b": 4, "c": 2}, "d": 3}
-    assert merge({"a": {"b": 1}}, {"a": 2}) == {"a": 2}
+    assert merge_settings({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 4}}) == {"a": {"b": 4, "c": 2}, "d": 3}
+    assert merge_settings({"a": {"b": 1}}, {"a": 2}) == {"a": 2}
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -220,7 +221,7 @@ def test_a_wrong_value_of_any_setting_is_one_sentence_that_names_it(name: str) -
 
 def test_a_whole_mapping_is_checked_too() -> None:
     with pytest.raises(InputError, match=r"^config\.toml: seed: expected an integer ≥ 0 "):
-        convert({"seed": -1}, "config.toml")
+        convert_settings({"seed": -1}, "config.toml")
 
 
 JUNK = st.recursive(
@@ -240,7 +241,7 @@ JUNK = st.recursive(
 def test_junk_is_either_right_or_one_sentence(junk: dict[str, Any]) -> None:
     settings: dict[str, Any] = {}
     for name, content in junk.items():
-        settings = merge(settings, table(name, content) if name in NAMES else {name: content})
+        settings = merge_settings(settings, table(name, content) if name in NAMES else {name: content})
     found = resolved_or_said(settings)
     if isinstance(found, RunConfig):
         assert resolve(msgspec.to_builtins(found)) == found
@@ -283,17 +284,28 @@ def random_settings() -> st.SearchStrategy[dict[str, Any]]:
 def test_a_configuration_is_the_same_after_toml(settings: dict[str, Any]) -> None:
     config = resolve(settings, cores=2)
     text = tomli_w.dumps(msgspec.to_builtins(config))
-    assert convert(tomli.loads(text), "config.toml") == config
+    assert convert_settings(tomli.loads(text), "config.toml") == config
     assert resolve(tomli.loads(text)) == config
 
 
 def test_what_does_not_change_the_numbers_is_no_part_of_the_protocol() -> None:
-    assert set(NAMES) >= PROTOCOL_EXEMPT
-    plain = protocol(resolve(cores=1))
-    assert not PROTOCOL_EXEMPT & plain.keys()
+    without_effect = settings_tagged(Tag.NO_EFFECT)
+    assert set(NAMES) >= without_effect
+    plain = checkpoint_settings(resolve(cores=1))
+    assert not without_effect & plain.keys()
     same = {"name": "x", "device": "cpu", "workers": 0, "checkpoint_minutes": 1.0, "on_nan": "continue"}
-    assert protocol(resolve(same, cores=1, memory_limit_gb=1.0)) == plain
-    assert set(same) | {"memory_limit_gb"} == PROTOCOL_EXEMPT
+    assert checkpoint_settings(resolve(same, cores=1, memory_limit_gb=1.0)) == plain
+    assert set(same) | {"memory_limit_gb"} == without_effect
+
+
+def test_settings_are_selected_by_their_tags() -> None:
+    assert settings_tagged(Tag.IDENTITY) == {"method", "task", "seed", "preset", "name"}
+    assert settings_tagged(Tag.ROUNDING) == {"threads", "compile", "channels_last"}
+    assert settings_tagged(Tag.SOURCE, Tag.EVALUATION) == {
+        *("source_size", "source_fraction", "ybars_per_sample", "usps_split", "image_size"),
+        *("target_size", "test_size", "evaluate_every"),
+    }
+    assert {"stage1", "network", "on_nan"} < settings_tagged(Tag.STAGE1)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +313,7 @@ def test_what_does_not_change_the_numbers_is_no_part_of_the_protocol() -> None:
     [{"seed": 2}, {"threads": 2}, {"precision": "bf16"}, {"epochs": 3}, {"stage1": {"epochs": 3}}, {"task": "M->U"}],
 )
 def test_what_changes_the_numbers_is_part_of_the_protocol(change: dict[str, Any]) -> None:
-    assert protocol(resolve(change, cores=1)) != protocol(resolve(cores=1))
+    assert checkpoint_settings(resolve(change, cores=1)) != checkpoint_settings(resolve(cores=1))
 
 
 # -- docs/protocols.md -------------------------------------------------------------------------------------------
@@ -367,7 +379,7 @@ def test_every_difference_between_paper_and_literal_is_in_its_table() -> None:
         assert differences(configured("paper", "clarinet", task), configured("literal", "clarinet", task)) == listed
     shared = {row[0] for row in rows("Two-step methods and references")}
     for method, task in everywhere():
-        named = listed if METHODS[method].family == "one-step" else shared
+        named = listed if METHODS[method].preset_table == "one-step" else shared
         assert differences(configured("paper", method, task), configured("literal", method, task)) <= named
 
 

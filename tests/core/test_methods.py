@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from core.errors import InputError
-from core.methods import METHODS, MethodSpec, StageSpec, find_method, methods, registry
+from core.methods import FAMILIES, METHODS, MethodSpec, StageSpec, find_method, methods, registry
 from core.methods.algorithm import Algorithm, load_algorithm
 from core.presets import PRESETS
 from core.resolve import resolve
@@ -29,7 +29,7 @@ def test_a_method_says_what_it_is_and_can_be_loaded(name: str) -> None:
     spec = find_method(name)
     assert spec.name == name
     assert spec.title
-    assert spec.sentence.endswith(".")
+    assert spec.description.endswith(".")
     assert len({stage.name for stage in spec.stages}) == len(spec.stages)
     for stage in spec.stages:
         loaded = load_algorithm(stage)
@@ -58,7 +58,9 @@ def test_an_algorithm_that_is_not_there_is_one_sentence(algorithm: str, why: str
 def test_an_ablation_differs_from_clarinet_in_one_setting(ablation: str, changed: dict[str, Any], preset: str) -> None:
     spec, clarinet = find_method(ablation), find_method("clarinet")
     assert spec.fixed == changed
-    assert replace(spec, name="", title="", sentence="", fixed={}) == replace(clarinet, name="", title="", sentence="")
+    assert replace(spec, name="", title="", description="", fixed={}) == replace(
+        clarinet, name="", title="", description=""
+    )
     whole = msgspec.structs.replace(resolve(method="clarinet", preset=preset, cores=1), method=ablation, **changed)
     assert resolve(method=ablation, preset=preset, cores=1) == whole
 
@@ -81,15 +83,29 @@ def test_two_step_methods_share_gac_as_their_first_stage(name: str) -> None:
 
 
 def test_gac_is_stage_1_alone() -> None:
-    (stage,) = find_method("gac").stages
+    spec = find_method("gac")
+    (stage,) = spec.stages
+    assert (spec.family, spec.preset_table) == ("no-adaptation", "one-step")
     assert (stage.labels, stage.adapts, stage.stage1) == ("complementary", False, True)
+
+
+def test_every_family_has_a_method() -> None:
+    assert {spec.family for spec in METHODS.values()} == set(FAMILIES)
+
+
+def test_stage_1_labels_are_made_by_gac_and_taken_by_two_step_methods() -> None:
+    makes = [name for name, spec in METHODS.items() if spec.makes_stage1_labels]
+    takes = [name for name, spec in METHODS.items() if spec.takes_stage1_labels]
+    assert makes == ["gac", *TWO_STEP]
+    assert takes == list(TWO_STEP)
 
 
 @pytest.mark.parametrize(("name", "adapts"), [("source-only", False), ("cdan-e", True)])
 def test_references_learn_from_true_labels(name: str, adapts: bool) -> None:
     spec = find_method(name)
     (stage,) = spec.stages
-    assert (spec.family, stage.labels, stage.adapts) == ("two-step", "true", adapts)
+    assert (spec.family, spec.preset_table) == ("reference", "two-step")
+    assert (stage.labels, stage.adapts) == ("true", adapts)
     assert not spec.has_stage1
 
 

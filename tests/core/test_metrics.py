@@ -59,7 +59,9 @@ def test_catalogue_needs_no_torch() -> None:
 @pytest.mark.parametrize("name", METRICS)
 def test_every_metric_is_described(name: str) -> None:
     metric = METRICS[name]
-    assert metric.title and metric.label and metric.description
+    assert metric.title
+    assert metric.label
+    assert metric.description
     assert metric.name == name
 
 

@@ -20,7 +20,7 @@ from core.networks import (
     build_classifier,
     build_discriminator,
     choose_network,
-    use_generator,
+    set_dropout_generator,
 )
 
 
@@ -80,7 +80,7 @@ def test_dropout_of_the_paper(network: str, shape: Shape, drops: list[float]) ->
 
 def test_lenet_equals_the_published_order_of_its_layers() -> None:
     classifier = build_classifier("lenet", (28, 28, 1), 10)
-    use_generator(classifier, seeded())
+    set_dropout_generator(classifier, seeded())
     x = images((28, 28, 1), count=8)
     features = classifier.features(x)
     gradients = torch.autograd.grad(features.square().sum(), list(classifier.extractor.parameters()))
@@ -107,7 +107,7 @@ def test_channels_last_changes_nothing(network: str, shape: Shape) -> None:
     results = []
     for memory_format in (torch.contiguous_format, torch.channels_last):
         classifier.to(memory_format=memory_format)  # type: ignore[call-overload]
-        use_generator(classifier, seeded())
+        set_dropout_generator(classifier, seeded())
         features, logits = classifier(x.contiguous(memory_format=memory_format))
         gradients = torch.autograd.grad(logits.square().sum(), list(classifier.parameters()))
         results.append((features, logits, *gradients))
@@ -266,7 +266,7 @@ def test_discriminator(inputs: int) -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_dropout_scales_as_torch_does(p: float, dtype: torch.dtype) -> None:
     drop = Dropout(p)
-    use_generator(drop, seeded())
+    set_dropout_generator(drop, seeded())
     x = torch.ones(200_000, dtype=dtype, requires_grad=True)
     y = drop(x)
     kept = functional.dropout(torch.ones(1000, dtype=dtype), p).max()
@@ -281,7 +281,7 @@ def test_dropout_scales_as_torch_does(p: float, dtype: torch.dtype) -> None:
 
 def test_channel_dropout_drops_whole_channels() -> None:
     drop = ChannelDropout(0.5)
-    use_generator(drop, seeded())
+    set_dropout_generator(drop, seeded())
     for x in (torch.ones(40, 50, 4, 3), torch.ones(40, 50, 4, 3).contiguous(memory_format=torch.channels_last)):
         y = drop(x)
         assert y.stride() == x.stride()
@@ -303,7 +303,7 @@ def test_a_run_owns_its_stream(network: str, shape: Shape) -> None:
     discriminator = build_discriminator(classifier.width)
     generator = seeded(7)
     for module in (classifier, discriminator):
-        use_generator(module, generator)
+        set_dropout_generator(module, generator)
         assert all(part.generator is generator for part in module.modules() if isinstance(part, Dropout))
     before = torch.get_rng_state()
     first = discriminator(classifier.features(images(shape)))

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from clarinet_tui.cli.main import app
-from clarinet_tui.cli.run import configure
+from clarinet_tui.cli.settings import make_config
 from core.data.load import load_task
 from core.errors import InputError
 from core.resolve import resolve
@@ -33,7 +33,7 @@ def test_every_domain_has_a_letter_and_a_name() -> None:
     }
     for domain in DOMAINS.values():
         assert parse_domain(domain.letter) is parse_domain(domain.name) is parse_domain(domain.name.upper()) is domain
-        assert not domain.own
+        assert not domain.is_custom
 
 
 def test_m_is_mnist_m_and_capital_m_is_mnist() -> None:
@@ -74,7 +74,7 @@ def test_folders_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     task = parse_task("photos -> ~/scans")
-    assert task.own
+    assert task.is_custom
     assert (task.source.folder, task.target.folder) == (tmp_path / "photos", tmp_path / "scans")
     assert (task.source.title, task.target.title) == ("photos", "scans")
     assert task.name == f"{tmp_path}/photos->{tmp_path}/scans", "runs are resumed from other folders"
@@ -84,15 +84,15 @@ def test_folders_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_folder_beside_known_digits(tmp_path: Path) -> None:
     task = parse_task(f"M->{tmp_path}")
-    assert task.own
-    assert not task.source.own
+    assert task.is_custom
+    assert not task.source.is_custom
     assert task.shape is None
 
 
 def test_a_folder_called_like_a_domain_needs_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "M").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert not parse_domain("M").own
+    assert not parse_domain("M").is_custom
     assert parse_domain("./M").folder == tmp_path / "M"
 
 
@@ -135,7 +135,7 @@ def test_grey_tasks_are_28_and_colour_tasks_32(name: str, shape: tuple[int, int,
     ("name", "kinds"), [("M->U", ("M",)), ("U->M", ("U",)), ("S->M", ("S", "colour")), ("Y->D", ("Y",))]
 )
 def test_presets_size_a_task_by_its_source_and_by_colour(name: str, kinds: tuple[str, ...]) -> None:
-    assert parse_task(name).kinds == kinds
+    assert parse_task(name).preset_keys == kinds
 
 
 def test_names_are_never_letters() -> None:
@@ -154,7 +154,7 @@ def test_the_commands_of_the_documents_are_understood(
     command = typer.main.get_group(app).commands["run"]
     given = command.make_context("run", [word.replace("$n", "1") for word in words]).params
     flags = {name: given[name] for name in ("method", "task", "seed", "device", "preset", "epochs")}
-    config = configure(None, {name: flag for name, flag in flags.items() if flag is not None}, given["set_"] or [])
+    config = make_config(None, {name: flag for name, flag in flags.items() if flag is not None}, given["set_"] or [])
     assert parse_task(config.task)
     assert given["headless"]
 

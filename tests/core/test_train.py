@@ -23,7 +23,7 @@ from core.events import (
     StageStarted,
     Started,
     Stepped,
-    plain,
+    flatten_event,
 )
 from core.methods import METHODS
 from core.metrics import METRICS
@@ -71,7 +71,7 @@ def test_events_hold_plain_finite_numbers_under_known_names(method: str) -> None
             assert sum(map(sum, event.confusion)) == 20
             right = sum(event.confusion[k][k] for k in range(4))
             assert event.target_accuracy == pytest.approx(100 * right / 20)
-        assert "labels" not in plain(event)
+        assert "labels" not in flatten_event(event)
 
 
 def test_what_clarinet_measures_in_each_phase() -> None:

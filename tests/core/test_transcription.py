@@ -112,8 +112,8 @@ class Product:
 
 def compute_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     """In float32, rounding moves one of a million activations across its relu, and twenty steps make that visible."""
-    place, weights = Algorithm.place, label_weights
-    monkeypatch.setattr(Algorithm, "place", lambda *arguments: place(*arguments).double())
+    place, weights = Algorithm.add_module, label_weights
+    monkeypatch.setattr(Algorithm, "add_module", lambda *arguments: place(*arguments).double())
     monkeypatch.setattr(
         "core.data.batches.normalise", lambda images, _: images.permute(0, 3, 1, 2).double() / 127.5 - 1
     )

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.history.queries import read_evaluations, read_iterations, list_metrics, read_series
+from clarinet_tui.history.queries import list_metrics, read_evaluations, read_iterations, read_series
 from clarinet_tui.history.schema import EVALUATION_COLUMNS, ITERATION_COLUMNS
 from core.events import Evaluated
 from core.metrics import METRICS, Metric
 from tests.support.events import evaluation, started, step
-from tests.support.histories import history, make_run, say
+from tests.support.histories import open_history, make_run, write_events
 
 NOT_METRICS = {"seconds", "iteration", "epoch", "adaptation_epoch", "stage", "confusion"}
 
@@ -28,12 +28,14 @@ def test_catalogue_has_every_metric_of_an_evaluation() -> None:
 def test_metric_new_in_the_catalogue_fits_into_an_existing_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    db = history(tmp_path)
+    db = open_history(tmp_path)
     for name, level in (("novelty", "iteration"), ("calibration", "evaluation")):
         metric = Metric(name=name, title=name, label=name, description=name, kind="diagnostic", level=level)  # type: ignore[arg-type]
         monkeypatch.setitem(METRICS, name, metric)
     run = make_run(tmp_path)
-    say(run, [started(), step(1, {"complementary_loss": 0.5, "novelty": 2.0}), evaluation(1, 50), evaluation(2, 51)])
+    write_events(
+        run, [started(), step(1, {"complementary_loss": 0.5, "novelty": 2.0}), evaluation(1, 50), evaluation(2, 51)]
+    )
     journal = run.journal.read_bytes()
     journal = journal.replace(b'"target_accuracy":50,', b'"target_accuracy":50,"calibration":0.25,')
     run.journal.write_bytes(journal.replace(b'"target_accuracy":51,', b'"target_accuracy":51,"calibration":"nan",'))

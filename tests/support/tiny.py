@@ -7,8 +7,7 @@ import numpy as np
 from core.config import RunConfig
 from core.data.complementary_labels import draw_complementary
 from core.data.task_data import ImageSet, TaskData
-from core.events import Event, Stepped
-from core.events import plain as as_plain
+from core.events import Event, Stepped, flatten_event
 from core.resolve import resolve
 
 CLASSES = 4
@@ -53,7 +52,7 @@ def tiny_config(method: str = "clarinet", **settings: Any) -> RunConfig:
 
 def repeatable(event: Event) -> dict[str, Any]:
     """The event without what a clock has measured."""
-    return {key: value for key, value in as_plain(event).items() if key not in UNREPEATABLE}
+    return {key: value for key, value in flatten_event(event).items() if key not in UNREPEATABLE}
 
 
 def steps(events: list[Event]) -> list[Stepped]:

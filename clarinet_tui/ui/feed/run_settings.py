@@ -1,4 +1,4 @@
-"""A run's config.toml and environment.json as people want to read them: what is unusual first, the rest in short."""
+"""Formats a run's config.toml and environment.json for the panes."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ if TYPE_CHECKING:
     from clarinet_tui.runs.directory import RunDirectory
     from core.config import RunConfig
 
-NAMES = frozenset({"method", "task", "seed", "preset", "name"})
-"""Settings that are in the run's title already."""
+TITLE_SETTINGS = frozenset({"method", "task", "seed", "preset", "name"})
+"""Settings that the run's title already shows."""
 VERSIONS = ("clarinet-tui", "torch", "numpy")
-"""The packages that are named in short."""
+"""Packages whose versions are shown."""
 
 
-def settings_of(config: RunConfig) -> tuple[Setting, ...]:
-    """Every setting, those that differ from the preset first."""
+def list_run_settings(config: RunConfig) -> tuple[Setting, ...]:
+    """Return every setting; those that differ from the preset come first."""
     from operator import attrgetter
 
-    from core.config import fields
+    from core.config import setting_specs
     from core.resolve import changed_settings
 
     try:
         changed = changed_settings(config)
-    except InputError:  # a method that is not installed here: what is usual for it is not known
+    except InputError:  # the method is not installed here, so that its defaults are unknown
         changed = {}
     listed = [
         Setting(
             field.name,
-            plain(attrgetter(field.name)(config)),
-            plain(changed[field.name][0]) if field.name in changed else None,
-            field.sentence,
+            format_setting(attrgetter(field.name)(config)),
+            format_setting(changed[field.name][0]) if field.name in changed else None,
+            field.description,
         )
-        for field in fields()
-        if field.name not in NAMES
+        for field in setting_specs()
+        if field.name not in TITLE_SETTINGS
     ]
-    return tuple(sorted(listed, key=lambda setting: setting.usual is None))
+    return tuple(sorted(listed, key=lambda setting: setting.default is None))
 
 
-def plain(value: Any) -> str:
-    """A value as TOML would have it, without the quotation marks of plain words."""
+def format_setting(value: Any) -> str:
+    """Format a value as in TOML, without quotation marks around text."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -50,8 +50,8 @@ def plain(value: Any) -> str:
     return str(value) if value != "" else '""'
 
 
-def surroundings_of(run: RunDirectory, started: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """With what, where and from which code the run was made."""
+def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return name and text of the run's data, machine, versions and code."""
     from clarinet_tui.runs.environment import read_environment
 
     environment = read_environment(run)
@@ -79,8 +79,8 @@ def _counted(number: Any, of: str) -> str:
 
 
 def _versions(environment: dict[str, Any]) -> str:
-    found = environment.get("versions")
-    known = found if isinstance(found, dict) else {}
+    versions = environment.get("versions")
+    known = versions if isinstance(versions, dict) else {}
     python = [f"python {environment['python']}"] if environment.get("python") else []
     return ", ".join([*python, *(f"{name} {known[name]}" for name in VERSIONS if name in known)])
 

@@ -19,7 +19,7 @@ def read(path: Path) -> Any:
 def test_grey_images_get_their_channel(tmp_path: Path) -> None:
     part = read(save(tmp_path / "train.npz", x=images(4, (7, 6)), y=np.array([0, 1, -1, 2], dtype=np.int8)))
 
-    assert part.pictures.shape == (7, 6, 1)
+    assert part.images.shape == (7, 6, 1)
     assert part.y.tolist() == [0, 1, -1, 2]
     assert part.y.dtype == np.int64
     assert part.ybar is None
@@ -37,9 +37,9 @@ def test_complementary_labels_come_as_numbers_or_as_a_mask(tmp_path: Path) -> No
     mask = read(save(tmp_path / "mask.npz", x=images(2), ybar=np.array([[0, 1, 0], [1, 0, 1]])))
 
     assert one.ybar.tolist() == [0, -1, 4]
-    assert one.labels_seen == 5
+    assert one.label_count == 5
     assert mask.ybar.tolist() == [[False, True, False], [True, False, True]]
-    assert mask.labels_seen == 3
+    assert mask.label_count == 3
 
 
 def test_classes_are_named(tmp_path: Path) -> None:

@@ -5,23 +5,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.data.catalogue import Entry, catalogue
-from core.data.generate import make
-from core.data.verify import Finding, verify
+from core.data.catalogue import DomainEntry, list_domains
+from core.data.generate import generate_domain
+from core.data.verify import Finding, verify_domain
 from core.errors import InputError
 from tests.core.data.test_known import mats, release
 from tests.support.image_folders import images, labels, mnist_folder, save
 
 
-def entries(data_dir: Path) -> dict[str, Entry]:
-    return {entry.name: entry for entry in catalogue(data_dir)}
+def entries(data_dir: Path) -> dict[str, DomainEntry]:
+    return {entry.name: entry for entry in list_domains(data_dir)}
 
 
 def test_with_nothing_there_it_says_how_to_get_everything(tmp_path: Path) -> None:
     found = entries(tmp_path / "none")
 
     assert list(found) == ["mnist", "usps", "svhn", "mnistm", "synth", "digits"]
-    assert [entry.there for entry in found.values()] == [False] * 5 + [True]
+    assert [entry.is_present for entry in found.values()] == [False] * 5 + [True]
     assert found["svhn"].advice == "clarinet data fetch svhn"
     assert found["mnistm"].advice.startswith("clarinet data make mnistm")
     assert found["synth"].advice.startswith("clarinet data make synth")
@@ -36,28 +36,28 @@ def test_what_is_there_is_counted(tmp_path: Path) -> None:
         save(tmp_path / "svhn" / f"{split}.npz", x=images(count, (32, 32, 3)), y=labels(count, 10))
     found = entries(tmp_path)
 
-    assert {name: (entry.train, entry.test) for name, entry in found.items() if entry.there} == {
+    assert {name: (entry.train, entry.test) for name, entry in found.items() if entry.is_present} == {
         "mnist": (40, 20),
         "synth": (20, 20),
         "mnistm": (20, 20),
         "svhn": (9, 4),
         "digits": (1437, 360),
     }
-    assert found["mnist"].form == "torchvision's files"
-    assert found["synth"].form == "the original files"
-    assert found["svhn"].form == "train.npz, test.npz"
+    assert found["mnist"].origin == "torchvision's files"
+    assert found["synth"].origin == "the original files"
+    assert found["svhn"].origin == "train.npz, test.npz"
 
 
 def test_made_data_is_said_to_be_made(tmp_path: Path) -> None:
     mnist_folder(tmp_path)
-    make("mnistm", tmp_path)
-    make("synth", tmp_path, train=20, test=10)
+    generate_domain("mnistm", tmp_path)
+    generate_domain("synth", tmp_path, train=20, test=10)
     found = entries(tmp_path)
 
-    assert found["synth"].form == "made here, not the published images"
-    assert "scikit-learn's two sample photographs" in found["mnistm"].form
+    assert found["synth"].origin == "made here, not the published images"
+    assert "scikit-learn's two sample photographs" in found["mnistm"].origin
     (tmp_path / "synth" / "made.json").write_text("{")
-    assert "its record is damaged" in entries(tmp_path)["synth"].form
+    assert "its record is damaged" in entries(tmp_path)["synth"].origin
 
 
 def verdicts(findings: list[Finding]) -> list[str]:
@@ -65,20 +65,20 @@ def verdicts(findings: list[Finding]) -> list[str]:
 
 
 def test_made_and_bundled_data_is_good(tmp_path: Path) -> None:
-    make("synth", tmp_path, train=20, test=10)
+    generate_domain("synth", tmp_path, train=20, test=10)
 
-    assert verdicts(verify("synth", tmp_path)) == ["good"]
-    assert "made here" in verify("synth", tmp_path)[0].sentence
-    assert verify("digits", tmp_path)[0].sentence == "1437 + 360 images of 8×8×1, labels 0 to 9, complete"
+    assert verdicts(verify_domain("synth", tmp_path)) == ["good"]
+    assert "made here" in verify_domain("synth", tmp_path)[0].message
+    assert verify_domain("digits", tmp_path)[0].message == "1437 + 360 images of 8×8×1, labels 0 to 9, complete"
 
 
 def test_other_bytes_and_other_counts_are_doubtful(tmp_path: Path) -> None:
     mnist_folder(tmp_path)
-    findings = verify("mnist", tmp_path)
+    findings = verify_domain("mnist", tmp_path)
 
     assert verdicts(findings) == ["doubtful"] * 5
-    assert "its checksum is not that of the published file" in findings[0].sentence
-    assert findings[-1].sentence.endswith("published with 60000 + 10000")
+    assert "its checksum is not that of the published file" in findings[0].message
+    assert findings[-1].message.endswith("published with 60000 + 10000")
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_other_bytes_and_other_counts_are_doubtful(tmp_path: Path) -> None:
 def test_wrong_labels_are_bad(y: np.ndarray, sentence: str, tmp_path: Path) -> None:
     for split in ("train", "test"):
         save(tmp_path / "svhn" / f"{split}.npz", x=images(20, (32, 32, 3)), y=y)
-    findings = verify("svhn", tmp_path)
+    findings = verify_domain("svhn", tmp_path)
 
     assert verdicts(findings) == ["bad"]
-    assert sentence in findings[0].sentence
+    assert sentence in findings[0].message
 
 
 def test_wrong_shapes_and_damaged_pictures_are_bad(tmp_path: Path) -> None:
@@ -104,12 +104,12 @@ def test_wrong_shapes_and_damaged_pictures_are_bad(tmp_path: Path) -> None:
     release(tmp_path / "mnistm")
     (tmp_path / "mnistm" / "mnist_m_test" / "00000002.png").write_text("torn")
 
-    assert "its images have 2 channels" in verify("svhn", tmp_path)[0].sentence
-    assert "this image cannot be read" in verify("mnistm", tmp_path)[0].sentence
+    assert "its images have 2 channels" in verify_domain("svhn", tmp_path)[0].message
+    assert "this image cannot be read" in verify_domain("mnistm", tmp_path)[0].message
 
 
 def test_what_is_not_there_cannot_be_verified(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="MNIST is not there"):
-        verify("mnist", tmp_path)
+        verify_domain("mnist", tmp_path)
     with pytest.raises(InputError, match='"mnits": no such domain'):
-        verify("mnits", tmp_path)
+        verify_domain("mnits", tmp_path)

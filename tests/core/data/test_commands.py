@@ -60,12 +60,14 @@ def test_verify_ends_with_one_where_something_is_wrong(tmp_path: Path) -> None:
 def test_fetch_says_what_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from core.data import download as fetch
 
-    monkeypatch.setattr(fetch, "fetch", lambda name, data_dir, tell: (data_dir / name,) if name == "mnist" else ())
+    monkeypatch.setattr(
+        fetch, "fetch_domain", lambda name, data_dir, progress: (data_dir / name,) if name == "mnist" else ()
+    )
     result = clarinet_data("fetch", "mnist", "usps", data_dir=tmp_path)
 
     assert result.stdout.splitlines() == [
         f"mnist: 1 file downloaded to {tmp_path / 'mnist'}",
-        "usps: already there",
+        "usps: already downloaded",
     ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.data import download as fetching
-from core.data.download import Download, downloads, fetch
+from core.data.download import Download, downloads, fetch_domain
 from core.data.formats import MNIST_FILES, SVHN_FILES, USPS_FILES
 from core.errors import InputError
 
@@ -38,7 +38,7 @@ def test_a_file_arrives_whole_and_says_how_far_it_is(
     offer(monkeypatch, Download((address,), path, md5))
     heard: list[tuple[str, int, int]] = []
 
-    assert fetch("usps", data_dir, lambda *what: heard.append(what)) == (path,)
+    assert fetch_domain("usps", data_dir, lambda *what: heard.append(what)) == (path,)
     assert path.read_bytes() == CONTENT
     assert heard[0][1] < heard[-1][1]
     assert heard[-1] == ("usps.bz2", len(CONTENT), len(CONTENT))
@@ -48,7 +48,7 @@ def test_a_file_arrives_whole_and_says_how_far_it_is(
 def test_packed_files_are_unpacked(tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address, md5 = served(tmp_path / "server", "train.gz", gzip.compress(CONTENT))
     offer(monkeypatch, Download((address,), data_dir / "raw" / "train.gz", md5))
-    fetch("mnist", data_dir)
+    fetch_domain("mnist", data_dir)
 
     assert (data_dir / "raw" / "train").read_bytes() == CONTENT
     assert [file.name for file in (data_dir / "raw").iterdir()] == ["train"]
@@ -60,7 +60,7 @@ def test_what_is_there_is_not_downloaded_again(data_dir: Path, monkeypatch: pyte
     path.write_bytes(b"here")
     offer(monkeypatch, Download(("file:///nowhere",), path, "0"))
 
-    assert fetch("usps", data_dir) == ()
+    assert fetch_domain("usps", data_dir) == ()
     assert path.read_bytes() == b"here"
 
 
@@ -69,7 +69,7 @@ def test_the_next_address_is_tried(tmp_path: Path, data_dir: Path, monkeypatch: 
     wrong, _ = served(tmp_path / "server", "wrong.bz2", b"something else")
     missing = (tmp_path / "server" / "none").as_uri()
     offer(monkeypatch, Download((missing, wrong, address), data_dir / "usps.bz2", md5))
-    fetch("usps", data_dir)
+    fetch_domain("usps", data_dir)
 
     assert (data_dir / "usps.bz2").read_bytes() == CONTENT
 
@@ -83,7 +83,7 @@ def test_a_failed_download_is_one_sentence_and_leaves_nothing(
     offer(monkeypatch, Download(((tmp_path / "server" / name).as_uri(),), path, "0" * 32))
 
     with pytest.raises(InputError, match=rf"usps.bz2: the download failed \(.*{why}.*\); try again later") as caught:
-        fetch("usps", data_dir)
+        fetch_domain("usps", data_dir)
     assert "\n" not in str(caught.value)
     assert not list(path.parent.iterdir())
 
@@ -94,7 +94,7 @@ def test_a_folder_marked_read_only_is_one_sentence(data_dir: Path, monkeypatch: 
     offer(monkeypatch, Download(("file:///nowhere",), data_dir / "usps" / "usps.bz2", "0"))
     try:
         with pytest.raises(InputError, match="usps: this folder cannot be written"):
-            fetch("usps", data_dir)
+            fetch_domain("usps", data_dir)
     finally:
         data_dir.chmod(0o755)
 
@@ -109,7 +109,7 @@ def test_a_folder_marked_read_only_is_one_sentence(data_dir: Path, monkeypatch: 
 )
 def test_what_cannot_be_fetched_says_what_to_do(name: str, sentence: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=sentence):
-        fetch(name, tmp_path)
+        fetch_domain(name, tmp_path)
 
 
 def test_torchvision_names_the_files_that_are_read(tmp_path: Path) -> None:

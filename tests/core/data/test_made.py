@@ -9,9 +9,9 @@ from PIL import Image
 
 from core.data import digit_domains as known
 from core.data import generated as made
-from core.data.generate import make
+from core.data.generate import generate_domain
 from core.data.load import load_task
-from core.data.synth import draw_digits, make_synth
+from core.data.synth import draw_digits, generate_synth
 from core.data.synth_scenes import draw_scenes
 from core.data.task_data import TaskData
 from core.errors import InputError
@@ -65,12 +65,12 @@ def test_synthetic_digits_are_made_once_and_said_to_be_made(tmp_path: Path, monk
     monkeypatch.setattr(known, "SIZES", (50, 20))
     heard: list[tuple[str, int, int]] = []
     first = known_task(tmp_path, heard)
-    stamp = (tmp_path / "synth" / made.TRAIN).stat().st_mtime_ns
+    stamp = (tmp_path / "synth" / made.TRAIN_FILE).stat().st_mtime_ns
     told = [what for what, _, _ in heard]
     second = known_task(tmp_path, [])
 
     assert (first.source_train.x == second.source_train.x).all()
-    assert (tmp_path / "synth" / made.TRAIN).stat().st_mtime_ns == stamp
+    assert (tmp_path / "synth" / made.TRAIN_FILE).stat().st_mtime_ns == stamp
     assert "Making SYN-DIGITS" in told
     sentence = "SYN-DIGITS is made here by the published recipe, not the published images"
     assert first.notes == second.notes
@@ -88,7 +88,7 @@ def test_a_folder_marked_read_only_is_left_alone(tmp_path: Path, monkeypatch: py
     try:
         data = load("Y", "D", tmp_path)
         with pytest.raises(InputError, match="synth: this folder cannot be written"):
-            make("synth", tmp_path, train=10, test=10)
+            generate_domain("synth", tmp_path, train=10, test=10)
     finally:
         tmp_path.chmod(0o755)
 
@@ -98,8 +98,8 @@ def test_a_folder_marked_read_only_is_left_alone(tmp_path: Path, monkeypatch: py
 
 def test_making_again_replaces_what_was_made(tmp_path: Path) -> None:
     heard: list[tuple[int, int]] = []
-    make("synth", tmp_path, train=20, test=10)
-    record = make("synth", tmp_path, train=30, test=10, seed=5, tell=lambda *done: heard.append(done))
+    generate_domain("synth", tmp_path, train=20, test=10)
+    record = generate_domain("synth", tmp_path, train=30, test=10, seed=5, progress=lambda *done: heard.append(done))
 
     assert (record.train, record.test, record.seed) == (30, 10, 5)
     assert made.read_record(tmp_path / "synth") == record
@@ -108,7 +108,7 @@ def test_making_again_replaces_what_was_made(tmp_path: Path) -> None:
 
 
 def test_a_failed_save_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made.save_made(make_synth(20, 10, 0), tmp_path)
+    made.save_generated(generate_synth(20, 10, 0), tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     def full(*_: object, **__: object) -> None:
@@ -116,7 +116,7 @@ def test_a_failed_save_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(np, "savez", full)
     with pytest.raises(OSError, match="no space left"):
-        made.save_made(make_synth(30, 10, 0), tmp_path)
+        made.save_generated(generate_synth(30, 10, 0), tmp_path)
 
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -127,10 +127,10 @@ def test_mnist_m_is_the_difference_of_digit_and_photograph(tmp_path: Path) -> No
     photos.mkdir()
     Image.new("RGB", (60, 40), (200, 100, 0)).save(photos / "plain.png")
     (photos / "notes.txt").write_text("no photograph")
-    make("mnistm", tmp_path, photos=photos)
+    generate_domain("mnistm", tmp_path, photos=photos)
     data = load("m", "M", tmp_path)
     digits = images(40, (28, 28), seed=40).astype(int)
-    with np.load(tmp_path / "mnistm" / made.TRAIN) as arrays:
+    with np.load(tmp_path / "mnistm" / made.TRAIN_FILE) as arrays:
         x = arrays["x"].astype(int)
 
     for channel, value in enumerate((200, 100, 0)):
@@ -141,34 +141,34 @@ def test_mnist_m_is_the_difference_of_digit_and_photograph(tmp_path: Path) -> No
 
 def test_mnist_m_from_the_two_bundled_photographs_says_so(tmp_path: Path) -> None:
     mnist_folder(tmp_path)
-    record = make("mnistm", tmp_path, train=12, test=8, seed=1)
-    first = (tmp_path / "mnistm" / made.TRAIN).read_bytes()
-    make("mnistm", tmp_path, train=12, test=8, seed=1)
+    record = generate_domain("mnistm", tmp_path, train=12, test=8, seed=1)
+    first = (tmp_path / "mnistm" / made.TRAIN_FILE).read_bytes()
+    generate_domain("mnistm", tmp_path, train=12, test=8, seed=1)
 
     assert record.photographs == "scikit-learn's two sample photographs"
     assert (record.train, record.test) == (12, 8)
-    assert (tmp_path / "mnistm" / made.TRAIN).read_bytes() == first
+    assert (tmp_path / "mnistm" / made.TRAIN_FILE).read_bytes() == first
 
 
 def test_what_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="get it with `clarinet data fetch mnist`"):
-        make("mnistm", tmp_path)
+        generate_domain("mnistm", tmp_path)
     mnist_folder(tmp_path)
     with pytest.raises(InputError, match="--train: MNIST has 40 images to make MNIST-M from, got 41"):
-        make("mnistm", tmp_path, train=41)
+        generate_domain("mnistm", tmp_path, train=41)
     with pytest.raises(InputError, match="there is no such folder of photographs"):
-        make("mnistm", tmp_path, photos=tmp_path / "none")
+        generate_domain("mnistm", tmp_path, photos=tmp_path / "none")
     with pytest.raises(InputError, match="there are no photographs"):
-        make("mnistm", tmp_path, photos=tmp_path)
+        generate_domain("mnistm", tmp_path, photos=tmp_path)
     with pytest.raises(InputError, match="photographs are for mnistm only"):
-        make("synth", tmp_path, photos=tmp_path)
+        generate_domain("synth", tmp_path, photos=tmp_path)
     with pytest.raises(InputError, match='"svhn" cannot be made; make knows synth, mnistm'):
-        make("svhn", tmp_path)
+        generate_domain("svhn", tmp_path)
 
 
 def test_a_damaged_record_is_one_sentence(tmp_path: Path) -> None:
-    make("synth", tmp_path, train=20, test=10)
-    (tmp_path / "synth" / made.RECORD).write_bytes(msgspec.json.encode({"recipe": "one"}))
+    generate_domain("synth", tmp_path, train=20, test=10)
+    (tmp_path / "synth" / made.RECORD_FILE).write_bytes(msgspec.json.encode({"recipe": "one"}))
 
     with pytest.raises(InputError, match=r"made.json: this record is damaged"):
         load("Y", "D", tmp_path)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from core.data.shapes import conform, convertible, resize, to_grey
+from core.data.shapes import can_convert, convert_images, resize, to_grey
 from tests.support.image_folders import images
 
 
@@ -37,14 +37,14 @@ def test_grey_is_itu_r_601() -> None:
 
 def test_grey_becomes_colour_by_three_equal_channels() -> None:
     x = images(2, (8, 8, 1))
-    colour = conform(x, (8, 8, 3))
+    colour = convert_images(x, (8, 8, 3))
 
     assert (colour == x).all()
-    assert (conform(colour, (8, 8, 1)) == x).all()
+    assert (convert_images(colour, (8, 8, 1)) == x).all()
 
 
 def test_only_grey_and_colour_convert() -> None:
-    assert convertible(1, 3)
-    assert convertible(3, 1)
-    assert convertible(5, 5)
-    assert not convertible(4, 3)
+    assert can_convert(1, 3)
+    assert can_convert(3, 1)
+    assert can_convert(5, 5)
+    assert not can_convert(4, 3)

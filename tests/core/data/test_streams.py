@@ -1,17 +1,17 @@
 """Named streams are fixed, apart from each other, and small enough for every generator."""
 
-from core.random_streams import stream
+from core.random_streams import stream_seed
 
 
 def test_a_stream_depends_on_the_seed_and_every_name() -> None:
     seeds = [
-        stream(1),
-        stream(2),
-        stream(1, "a"),
-        stream(1, "a", "b"),
-        stream(1, "ab"),
-        stream(11, "a"),
-        stream(1, "b"),
+        stream_seed(1),
+        stream_seed(2),
+        stream_seed(1, "a"),
+        stream_seed(1, "a", "b"),
+        stream_seed(1, "ab"),
+        stream_seed(11, "a"),
+        stream_seed(1, "b"),
     ]
 
     assert len(set(seeds)) == len(seeds)
@@ -19,4 +19,4 @@ def test_a_stream_depends_on_the_seed_and_every_name() -> None:
 
 
 def test_a_stream_never_changes_between_versions() -> None:
-    assert stream(1, "subset", "mnist", "train") == 712439181296258552
+    assert stream_seed(1, "subset", "mnist", "train") == 712439181296258552
