@@ -1,4 +1,4 @@
-"""The chart engine: numpy arrays to terminal cells, without Textual.
+"""The chart engine: numpy arrays to terminal cells, without Textual or a console.
 
-`render.draw(Plan(...))` returns the picture. The widget `clarinet_tui.ui.widgets.chart` and `clarinet plot` use it.
+`render.render_chart(ChartSpec(...))` returns the grid. The widget `ui.widgets.chart` and `clarinet plot` use it.
 """

@@ -1,27 +1,27 @@
-"""The axes of a chart: which values its edges have, where its ticks are, and how much room they take."""
+"""The axes of a chart: their limits, ticks, labels and layout."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from clarinet_tui.chart.cells import AXIS, GRID, LABEL, POINTER, ZERO, Field
-from clarinet_tui.chart.references import Behind, inside, reach
-from clarinet_tui.chart.scales import Scale, fit, limits
+from clarinet_tui.chart.cells import AXIS, GRID, LABEL, POINTER, ZERO, CellGrid
+from clarinet_tui.chart.references import Reference, values_in_window, window_slice
+from clarinet_tui.chart.scales import Scale, axis_limits, make_scale
 from clarinet_tui.chart.series import Floats, Line
-from clarinet_tui.chart.spec import Plan
-from clarinet_tui.chart.ticks import Tick, linear_ticks, step_for, time_ticks, y_ticks
-from clarinet_tui.text import duration, number
+from clarinet_tui.chart.spec import ChartSpec
+from clarinet_tui.chart.ticks import Tick, linear_ticks, round_step, time_ticks, y_ticks
+from clarinet_tui.text import format_duration, format_number
 
 
 @dataclass(frozen=True)
 class Axes:
-    """The plot's place in the field (cells), its scale, edges (heights) and ticks."""
+    """Position of the plot area in the grid (cells), its scale, its limits (heights) and its ticks."""
 
     left: int
     top: int
     width: int
     height: int
-    window: tuple[float, float]
+    x_range: tuple[float, float]
     scale: Scale
     low: float
     high: float
@@ -31,58 +31,58 @@ class Axes:
     label_row: int | None
     across: int
     down: int
-    """Dots a cell: what stands in a cell is placed by dots, so that ticks and markers meet the lines."""
+    """Dots per cell; ticks and markers are placed by dots, so that they match the lines."""
 
     def dot_rows(self, heights: Floats) -> Floats:
-        """Heights as rows of dots from the top; a hair below, so that rounding never tears a line."""
+        """Return dot rows from the top, with a tiny offset so that rounding does not break lines."""
         return (self.high - heights) / (self.high - self.low) * (self.height * self.down - 1) + 1e-6
 
     def cell_rows(self, heights: Floats) -> Floats:
-        """Heights as rows of cells from the top; beyond the edges they are below 0 or too large."""
+        """Return cell rows from the top, negative or too large outside the limits."""
         return np.rint(self.dot_rows(heights)) // self.down
 
     def column(self, x: float) -> int | None:
-        """The cell column of x, if it is in the window."""
-        start, stop = self.window
+        """Return the cell column of x, or None outside the x range."""
+        start, stop = self.x_range
         dots = self.width * self.across
-        place = (x - start) / (stop - start) * (dots - 1)
-        return round(place) // self.across if -0.5 <= place <= dots - 0.5 else None
+        dot = (x - start) / (stop - start) * (dots - 1)
+        return round(dot) // self.across if -0.5 <= dot <= dots - 0.5 else None
 
     def x_at(self, column: int) -> float:
-        """The x in the middle of a cell column of the field."""
-        start, stop = self.window
+        """Return x at the middle of a cell column of the grid."""
+        start, stop = self.x_range
         return start + (column - self.left) / max(self.width - 1, 1) * (stop - start)
 
 
-def make_axes(plan: Plan) -> Axes:
-    """Fits the axes to what the window shows."""
-    counted = (*plan.lines, *plan.beside, *plan.behind)
+def make_axes(spec: ChartSpec) -> Axes:
+    """Fit the axes to the data within the x range."""
+    fitted = (*spec.lines, *spec.scale_only, *spec.references)
     missing = any(
-        bool((line.missing[inside(line.x, plan.window)] > 0).any())
-        for line in (*plan.lines, *plan.beside)
+        bool((line.missing[window_slice(line.x, spec.x_range)] > 0).any())
+        for line in (*spec.lines, *spec.scale_only)
         if isinstance(line, Line)
     )
-    axis_rows = 0 if not plan.x_labels else (2 if plan.height >= 6 else (1 if plan.height >= 3 else 0))
-    height = max(1, plan.height - axis_rows - (1 if missing and plan.height >= 4 else 0))
-    scale, low, high = _edges(plan, counted, height)
+    axis_rows = 0 if not spec.x_labels else (2 if spec.height >= 6 else (1 if spec.height >= 3 else 0))
+    height = max(1, spec.height - axis_rows - (1 if missing and spec.height >= 4 else 0))
+    scale, low, high = _limits(spec, fitted, height)
     ticks = tuple(y_ticks(scale, low, high, tick_count(height)))
-    gutter = max(max((len(tick.label) for tick in ticks), default=0) + 2, plan.gutter)
-    gutter = gutter if plan.width >= gutter + 12 else 0
+    gutter = max(max((len(tick.label) for tick in ticks), default=0) + 2, spec.gutter)
+    gutter = gutter if spec.width >= gutter + 12 else 0
     return Axes(
         left=gutter,
         top=0,
-        width=max(1, plan.width - gutter - (1 if gutter else 0)),
+        width=max(1, spec.width - gutter - (1 if gutter else 0)),
         height=height,
-        window=plan.window,
+        x_range=spec.x_range,
         scale=scale,
         low=low,
         high=high,
         ticks=ticks if gutter else (),
-        missing_row=height if missing and plan.height >= 4 else None,
-        axis_row=plan.height - 2 if axis_rows == 2 else None,
-        label_row=plan.height - 1 if axis_rows else None,
-        across=plan.glyphs.across,
-        down=plan.glyphs.down,
+        missing_row=height if missing and spec.height >= 4 else None,
+        axis_row=spec.height - 2 if axis_rows == 2 else None,
+        label_row=spec.height - 1 if axis_rows else None,
+        across=spec.glyphs.across,
+        down=spec.glyphs.down,
     )
 
 
@@ -90,12 +90,12 @@ def tick_count(rows: int) -> int:
     return max(2, min(9, round(rows / 2.4)))
 
 
-def _edges(plan: Plan, counted: tuple[Behind, ...], height: int) -> tuple[Scale, float, float]:
-    values = np.concatenate([reach(thing, plan.window) for thing in counted]) if counted else np.zeros(0)
+def _limits(spec: ChartSpec, fitted: tuple[Reference, ...], height: int) -> tuple[Scale, float, float]:
+    values = np.concatenate([values_in_window(item, spec.x_range) for item in fitted]) if fitted else np.zeros(0)
     values = values[np.isfinite(values)]
-    scale = fit(plan.scale, values)
-    if plan.y_range:
-        low, high = (scale.height(value) for value in plan.y_range)
+    scale = make_scale(spec.scale, values)
+    if spec.y_range:
+        low, high = (scale.height(value) for value in spec.y_range)
         if np.isfinite(low) and np.isfinite(high) and low < high:
             return scale, low, high
     if scale.name == "log":
@@ -103,64 +103,64 @@ def _edges(plan: Plan, counted: tuple[Behind, ...], height: int) -> tuple[Scale,
     if not values.size:
         return scale, *((0.0, 1.0) if scale.name != "symlog" else (-1.0, 1.0))
     low, high = (scale.height(float(value)) for value in (values.min(), values.max()))
-    step = step_for(high - low, tick_count(height)) if high > low else None
-    return scale, *limits(scale, low, high, step)
+    step = round_step(high - low, tick_count(height)) if high > low else None
+    return scale, *axis_limits(scale, low, high, step)
 
 
-def draw_axes(canvas: Field, axes: Axes, plan: Plan) -> None:
-    """Grid, ticks and labels; the zero line is stronger where signs matter."""
+def draw_axes(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
+    """Draw grid, ticks and labels, with a solid zero line if values of both signs are shown."""
     if axes.left:
         for row in range(axes.height):
-            canvas.put(axes.top + row, axes.left - 1, "│", AXIS)
+            grid.write(axes.top + row, axes.left - 1, "│", AXIS)
     for tick in axes.ticks:
         row = int(axes.cell_rows(np.array([axes.scale.height(tick.value)]))[0])
         if not 0 <= row < axes.height:
             continue
         zero = tick.value == 0 and axes.low < 0 < axes.high
-        canvas.put(axes.top + row, axes.left, ("─" if zero else "┈") * axes.width, ZERO if zero else GRID)
-        canvas.put(axes.top + row, axes.left - 1 - len(tick.label) - 1, f"{tick.label} ┤", LABEL)
+        grid.write(axes.top + row, axes.left, ("─" if zero else "┈") * axes.width, ZERO if zero else GRID)
+        grid.write(axes.top + row, axes.left - 1 - len(tick.label) - 1, f"{tick.label} ┤", LABEL)
     if axes.missing_row is not None and axes.left:
-        canvas.put(axes.missing_row, axes.left - 5, "NaN │", AXIS)
+        grid.write(axes.missing_row, axes.left - 5, "NaN │", AXIS)
     if axes.axis_row is not None and axes.left:
-        canvas.put(axes.axis_row, axes.left - 1, "╰" + "─" * axes.width, AXIS)
-    _draw_x(canvas, axes, plan)
-    if plan.crosshair is not None:
-        _draw_pointer(canvas, axes, plan)
+        grid.write(axes.axis_row, axes.left - 1, "╰" + "─" * axes.width, AXIS)
+    _draw_x(grid, axes, spec)
+    if spec.crosshair is not None:
+        _draw_pointer(grid, axes, spec)
 
 
-def _draw_x(canvas: Field, axes: Axes, plan: Plan) -> None:
+def _draw_x(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
     if axes.label_row is None or not axes.left:
         return
     count = max(2, min(12, axes.width // 11))
-    ticks = time_ticks(*axes.window, count) if plan.x_is_time else linear_ticks(*axes.window, count)
+    ticks = time_ticks(*axes.x_range, count) if spec.x_is_time else linear_ticks(*axes.x_range, count)
     free = 0
     for tick in ticks:
         column = axes.column(tick.value)
         if column is None:
             continue
         if axes.axis_row is not None:
-            canvas.put(axes.axis_row, axes.left + column, "┬", AXIS)
-        place = min(axes.left + column - len(tick.label) // 2, plan.width - len(tick.label))
-        if place >= free:
-            canvas.put(axes.label_row, place, tick.label, LABEL)
-            free = place + len(tick.label) + 1
-    if axes.axis_row is not None and plan.x_name:
-        name = f" {plan.x_name}"[: axes.width]
-        canvas.put(axes.axis_row, plan.width - len(name), name, LABEL)
+            grid.write(axes.axis_row, axes.left + column, "┬", AXIS)
+        left = min(axes.left + column - len(tick.label) // 2, spec.width - len(tick.label))
+        if left >= free:
+            grid.write(axes.label_row, left, tick.label, LABEL)
+            free = left + len(tick.label) + 1
+    if axes.axis_row is not None and spec.x_name:
+        name = f" {spec.x_name}"[: axes.width]
+        grid.write(axes.axis_row, spec.width - len(name), name, LABEL)
 
 
-def _draw_pointer(canvas: Field, axes: Axes, plan: Plan) -> None:
-    """The crosshair's x, written over the labels of the axis."""
-    column = axes.column(plan.crosshair or 0.0)
+def _draw_pointer(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
+    """Write the crosshair's x over the labels of the axis."""
+    column = axes.column(spec.crosshair or 0.0)
     if column is None or axes.label_row is None:
         return
-    label = f" {x_label(plan.crosshair or 0.0, time=plan.x_is_time)} "
-    place = min(max(0, axes.left + column - len(label) // 2), plan.width - len(label))
-    canvas.put(axes.label_row, place, label, POINTER)
+    label = f" {format_x(spec.crosshair or 0.0, time=spec.x_is_time)} "
+    left = min(max(0, axes.left + column - len(label) // 2), spec.width - len(label))
+    grid.write(axes.label_row, left, label, POINTER)
 
 
-def x_label(x: float, *, time: bool) -> str:
-    """An x as a reading: whole numbers in full."""
+def format_x(x: float, *, time: bool) -> str:
+    """Format an x value; large ones as integers in full."""
     if time:
-        return duration(x)
-    return f"{round(x):,}".replace(",", " ") if abs(x) >= 100 else number(x)
+        return format_duration(x)
+    return f"{round(x):,}".replace(",", " ") if abs(x) >= 100 else format_number(x)

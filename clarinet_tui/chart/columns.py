@@ -1,4 +1,4 @@
-"""From points to pixel columns: what lies in each column, smoothed if asked, and which rows the line inks there."""
+"""Bins points into dot columns, smooths them, and computes the range that a line covers in each column."""
 
 from dataclasses import dataclass, replace
 
@@ -13,10 +13,10 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """One entry for each pixel column; NaN where the line has no value.
+    """One value for each dot column; NaN where the line has none.
 
-    `before` and `after` are the nearest points outside the window (position in columns, value): a line that
-    crosses the window without a point in it is still drawn.
+    `before` and `after` are the nearest points outside the x range (position in columns, value), so that a line
+    without a point inside it is still drawn.
     """
 
     low: Floats
@@ -29,8 +29,8 @@ class Columns:
     after: tuple[float, float] | None = None
 
 
-def gather(line: Line, window: tuple[float, float], count: int) -> Columns:
-    """Everything of the line that lies in the window, in `count` columns."""
+def bin_line(line: Line, window: tuple[float, float], count: int) -> Columns:
+    """Bin the line's points within the window into `count` columns."""
     start, stop = window
     width = (stop - start) / max(count - 1, 1)
     edges = start + (np.arange(count + 1) - 0.5) * width
@@ -45,13 +45,13 @@ def gather(line: Line, window: tuple[float, float], count: int) -> Columns:
         low, high, mean = (np.where(np.isinf(values), np.nan, values) for values in (low, high, mean))
     known = ~np.isnan(mean)
     total, number = (
-        _spread(filled, starts, np.add, values, count) for values in (np.where(known, mean, 0.0), known * 1.0)
+        _reduce(filled, starts, np.add, values, count) for values in (np.where(known, mean, 0.0), known * 1.0)
     )
     with np.errstate(invalid="ignore", divide="ignore"):
         middle = np.where(number > 0, total / number, np.nan)
     return Columns(
-        low=_spread(filled, starts, np.fmin, low, count),
-        high=_spread(filled, starts, np.fmax, high, count),
+        low=_reduce(filled, starts, np.fmin, low, count),
+        high=_reduce(filled, starts, np.fmax, high, count),
         mean=middle,
         missing=_any(filled, starts, line.missing[first:last] > 0, count),
         above=above,
@@ -61,8 +61,8 @@ def gather(line: Line, window: tuple[float, float], count: int) -> Columns:
     )
 
 
-def extremes(x: Floats, low: Floats, high: Floats, window: tuple[float, float], count: int) -> tuple[Floats, Floats]:
-    """The edges of a band in `count` columns: everything that lies in a column, and straight lines between points."""
+def bin_band(x: Floats, low: Floats, high: Floats, window: tuple[float, float], count: int) -> tuple[Floats, Floats]:
+    """Bin the edges of a band into `count` columns, with linear interpolation between points."""
     start, stop = window
     width = (stop - start) / max(count - 1, 1)
     grid = start + np.arange(count) * width
@@ -73,13 +73,13 @@ def extremes(x: Floats, low: Floats, high: Floats, window: tuple[float, float], 
     part, starts = slice(int(cuts[0]), int(cuts[-1])), cuts[:-1][filled] - cuts[0]
     lower, upper = (np.interp(grid, x, edge, np.nan, np.nan) for edge in (low, high))
     return (
-        np.fmin(lower, _spread(filled, starts, np.fmin, low[part], count)),
-        np.fmax(upper, _spread(filled, starts, np.fmax, high[part], count)),
+        np.fmin(lower, _reduce(filled, starts, np.fmin, low[part], count)),
+        np.fmax(upper, _reduce(filled, starts, np.fmax, high[part], count)),
     )
 
 
-def _spread(filled: Places, starts: Places, reduce: np.ufunc, values: Floats, count: int) -> Floats:
-    """One reduced value for each filled column, NaN for the others."""
+def _reduce(filled: Places, starts: Places, reduce: np.ufunc, values: Floats, count: int) -> Floats:
+    """Reduce the values of each filled column; NaN for the others."""
     result = np.full(count, np.nan)
     if filled.size:
         result[filled] = reduce.reduceat(values, starts)
@@ -94,23 +94,22 @@ def _any(filled: Places, starts: Places, flags: Flags, count: int) -> Flags:
 
 
 def _point(line: Line, index: int, start: float, width: float) -> tuple[float, float] | None:
-    """A point outside the window, if it has a value."""
+    """Return a point outside the window, or None if it has no value."""
     if not 0 <= index < line.x.size or not np.isfinite(line.mean[index]):
         return None
     return float((line.x[index] - start) / width), float(line.mean[index])
 
 
-def smooth(columns: Columns, reach: float) -> Columns:
-    """The mean as an exponential moving average that forgets over `reach` columns; gaps stay gaps.
+def smooth(columns: Columns, length: float) -> Columns:
+    """Replace the mean by an exponential moving average with a time constant of `length` columns; gaps stay gaps.
 
-    Weights follow the distance along x, not the number of points, so that dense and sparse lines are smoothed alike.
+    Weights depend on the distance along x, not on the number of points, so dense and sparse lines are smoothed alike.
     """
     known = ~np.isnan(columns.mean)
-    if reach <= 0 or not known.any():
+    if length <= 0 or not known.any():
         return columns
-    length = min(int(np.ceil(6 * reach)) + 1, columns.mean.size)
-    kernel = np.exp(-np.arange(length) / reach)
     size = columns.mean.size
+    kernel = np.exp(-np.arange(min(int(np.ceil(6 * length)) + 1, size)) / length)
     weighted = np.convolve(np.where(known, columns.mean, 0.0), kernel)[:size]
     weights = np.convolve(known * 1.0, kernel)[:size]
     mean = np.full(size, np.nan)
@@ -118,20 +117,20 @@ def smooth(columns: Columns, reach: float) -> Columns:
     return replace(columns, low=mean, high=mean, mean=mean, before=None, after=None)
 
 
-def tail(columns: Columns, lead: int) -> Columns:
-    """Without the first `lead` columns, which only served the smoothing."""
-    if not lead:
+def drop_columns(columns: Columns, count: int) -> Columns:
+    """Remove the first `count` columns, which only served the smoothing."""
+    if not count:
         return columns
-    cut = {name: getattr(columns, name)[lead:] for name in ("low", "high", "mean", "missing", "above", "below")}
-    before, after = (point and (point[0] - lead, point[1]) for point in (columns.before, columns.after))
-    earlier = np.flatnonzero(~np.isnan(columns.mean[:lead]))
+    cut = {name: getattr(columns, name)[count:] for name in ("low", "high", "mean", "missing", "above", "below")}
+    before, after = (point and (point[0] - count, point[1]) for point in (columns.before, columns.after))
+    earlier = np.flatnonzero(~np.isnan(columns.mean[:count]))
     if earlier.size:
-        before = float(earlier[-1] - lead), float(columns.mean[earlier[-1]])
+        before = float(earlier[-1] - count), float(columns.mean[earlier[-1]])
     return replace(columns, **cut, before=before, after=after)
 
 
 def to_heights(columns: Columns, scale: Scale) -> Columns:
-    """The same columns in heights of the scale; what the scale cannot show lies below."""
+    """Transform the columns to heights of the scale; values that it cannot show are flagged as below."""
     if scale.name == "linear":
         return columns
     low, high, mean = (scale.heights(values) for values in (columns.low, columns.high, columns.mean))
@@ -139,16 +138,16 @@ def to_heights(columns: Columns, scale: Scale) -> Columns:
     low, high, mean = (np.where(np.isneginf(values), np.nan, values) for values in (low, high, mean))
     anchors = [point and (point[0], scale.height(point[1])) for point in (columns.before, columns.after)]
     before, after = (point if point and np.isfinite(point[1]) else None for point in anchors)
-    # A mean that the scale cannot show while the highest value can: the line is drawn at its lowest visible height.
+    # Where the scale can show the highest value but not the mean, draw the line at the highest value.
     low, mean = (np.where(np.isnan(values), high, values) for values in (low, mean))
     return replace(columns, low=low, high=high, mean=mean, below=below, before=before, after=after)
 
 
-def spans(columns: Columns) -> tuple[Floats, Floats]:
-    """The lowest and highest height that the line inks in each column: its own range, and the way to its neighbours.
+def ink_spans(columns: Columns) -> tuple[Floats, Floats]:
+    """Return the lowest and highest height that the line covers in each column.
 
-    The way is cut in half between two columns, where both reach the same height, so that a steep line has no holes;
-    it is not drawn across a column in which every value is missing.
+    A column covers its own range and half of the segment to each neighbour, so that a steep line has no holes. No
+    segment is drawn across a column whose values are all missing.
     """
     count = columns.mean.size
     known = np.flatnonzero(~np.isnan(columns.mean))
@@ -160,7 +159,7 @@ def spans(columns: Columns) -> tuple[Floats, Floats]:
     if not places.size:
         return columns.low, columns.high
     empty = np.isnan(columns.mean) & (columns.missing | columns.above | columns.below)
-    torn = np.r_[0, np.cumsum(empty)]
+    breaks = np.r_[0, np.cumsum(empty)]
     low, high = columns.low, columns.high
     grid = np.arange(count, dtype=np.float64)
     for shift in (-0.5, 0.0, 0.5):
@@ -168,7 +167,7 @@ def spans(columns: Columns) -> tuple[Floats, Floats]:
         right = np.clip(np.searchsorted(places, at), 1, max(places.size - 1, 1))
         left = right - 1
         ends = np.clip(places[[left, np.minimum(right, places.size - 1)]] + 1, 0, count).astype(np.intp)
-        whole = (torn[ends[0]] == torn[ends[1]]) & (at >= places[0]) & (at <= places[-1])
-        way = np.where(whole, np.interp(at, places, values), np.nan)
-        low, high = np.fmin(low, way), np.fmax(high, way)
+        connected = (breaks[ends[0]] == breaks[ends[1]]) & (at >= places[0]) & (at <= places[-1])
+        segment = np.where(connected, np.interp(at, places, values), np.nan)
+        low, high = np.fmin(low, segment), np.fmax(high, segment)
     return low, high

@@ -1,4 +1,4 @@
-"""Dots to characters: Braille has 2×4 dots a cell, quadrants 2×2, half blocks 1×2."""
+"""Converts dots to characters: Braille has 2×4 dots per cell, quadrants 2×2, half blocks 1×2."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +13,8 @@ Patterns = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Glyphs:
-    """A way to draw dots: how many a cell has, and the character for each pattern (first dot = bit 0, row by row).
-
-    The character of the empty pattern is 0, which lets through what lies behind.
-    """
+class GlyphSet:
+    """Dots per cell, and the character of each pattern (first dot = bit 0, row by row; the empty pattern is 0)."""
 
     name: str
     across: int
@@ -25,7 +22,7 @@ class Glyphs:
     table: Codes
 
     def patterns(self, dots: Flags) -> Patterns:
-        """The dots of each cell as bits; patterns of two lines can be laid over each other with `|`."""
+        """Return the dots of each cell as bits; `|` combines the patterns of two lines."""
         rows, columns = dots.shape[0] // self.down, dots.shape[1] // self.across
         grouped = dots.reshape(rows, self.down, columns, self.across)
         pattern = np.zeros((rows, columns), dtype=np.intp)
@@ -36,46 +33,49 @@ class Glyphs:
 
 
 def _braille() -> Codes:
-    """Unicode numbers the dots column by column with the fourth row last; ours run row by row."""
+    """Unicode numbers Braille dots by column with the fourth row last; patterns here go row by row."""
     bits = (0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80)
     codes = [0x2800 + sum(bit for place, bit in enumerate(bits) if pattern >> place & 1) for pattern in range(256)]
     return np.array([0, *codes[1:]], dtype=np.uint32)
 
 
-def _signs(text: str) -> Codes:
+def _characters(text: str) -> Codes:
     return np.array([0, *map(ord, text)], dtype=np.uint32)
 
 
-BRAILLE = Glyphs("braille", 2, 4, _braille())
-QUADRANTS = Glyphs("quadrants", 2, 2, _signs("▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"))
-HALVES = Glyphs("halves", 1, 2, _signs("▀▄█"))
-GLYPHS = {glyphs.name: glyphs for glyphs in (BRAILLE, QUADRANTS, HALVES)}
+BRAILLE = GlyphSet("braille", 2, 4, _braille())
+QUADRANTS = GlyphSet("quadrants", 2, 2, _characters("▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"))
+HALVES = GlyphSet("halves", 1, 2, _characters("▀▄█"))
+GLYPH_SETS = {glyphs.name: glyphs for glyphs in (BRAILLE, QUADRANTS, HALVES)}
 
 
-def ink(top: Floats, bottom: Floats, rows: int) -> Flags:
-    """The dots of one line: in each column all rows from top to bottom (0 is the highest); NaN inks nothing."""
-    nothing = np.isnan(top) | np.isnan(bottom) | (bottom < -0.5) | (top > rows - 0.5)
-    first = np.where(nothing, rows, np.rint(np.clip(np.nan_to_num(top), 0, rows - 1))).astype(np.int32)
-    last = np.where(nothing, -1, np.rint(np.clip(np.nan_to_num(bottom), 0, rows - 1))).astype(np.int32)
+def fill_rows(top: Floats, bottom: Floats, rows: int) -> Flags:
+    """Fill the rows from top to bottom (0 is the uppermost) in each column; NaN fills nothing."""
+    empty = np.isnan(top) | np.isnan(bottom) | (bottom < -0.5) | (top > rows - 0.5)
+    first = np.where(empty, rows, np.rint(np.clip(np.nan_to_num(top), 0, rows - 1))).astype(np.int32)
+    last = np.where(empty, -1, np.rint(np.clip(np.nan_to_num(bottom), 0, rows - 1))).astype(np.int32)
     row = np.arange(rows, dtype=np.int32)[:, None]
     return (row >= first) & (row <= last)
 
 
 CONSOLES = ("linux", "vt100", "vt220")
-"""Terminals whose fonts have half blocks and little else."""
+"""Terminals whose fonts have half blocks but no Braille."""
 
 
-def glyphs_for(environ: Mapping[str, str]) -> Glyphs:
-    """What the terminal can be expected to show; CLARINET_GLYPHS=braille|quadrants|halves decides if it is set."""
-    asked = GLYPHS.get(environ.get("CLARINET_GLYPHS", ""))
-    if asked:
-        return asked
-    if environ.get("TERM", "") in CONSOLES:
+def glyphs_for(environ: Mapping[str, str], encoding: str | None = None) -> GlyphSet:
+    """Choose glyphs that the terminal can show; CLARINET_GLYPHS=braille|quadrants|halves overrides the choice.
+
+    `encoding` is that of the output stream, if known.
+    """
+    requested = GLYPH_SETS.get(environ.get("CLARINET_GLYPHS", ""))
+    if requested:
+        return requested
+    if environ.get("TERM", "") in CONSOLES or "utf" not in (encoding or "utf").lower():
         return HALVES
-    return BRAILLE if has_unicode(environ) else QUADRANTS
+    return BRAILLE if has_utf8_locale(environ) else QUADRANTS
 
 
-def has_unicode(environ: Mapping[str, str]) -> bool:
-    """Whether the locale is one of Unicode; where none is named, terminals of today can be expected to have it."""
+def has_utf8_locale(environ: Mapping[str, str]) -> bool:
+    """Whether the locale uses UTF-8; assumed if none is set."""
     named = next((environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), "")
     return not named or "utf-8" in named.lower() or "utf8" in named.lower()

@@ -1,4 +1,4 @@
-"""The rows above a chart: its title, its lines with their values, and what is unusual about the view."""
+"""The header of a chart: its title, its lines with their values, and badges."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ import numpy as np
 from rich.cells import cell_len, set_cell_size
 
 from clarinet_tui.chart import palette
-from clarinet_tui.chart.cells import GHOST, LABEL, PLAIN, solid
-from clarinet_tui.chart.references import Band, Behind
+from clarinet_tui.chart.cells import LABEL, PLAIN, REFERENCE, line_style
+from clarinet_tui.chart.references import Band, Reference
 from clarinet_tui.chart.series import Line
 from clarinet_tui.chart.shading import SHADE
-from clarinet_tui.text import number
+from clarinet_tui.text import format_number
 
 TITLE = -1
 SHORT = 6
-"""Letters of a name that are left when there is little room."""
+"""Length of a name where space is short."""
 Piece = tuple[str, int]
-"""Text and the number of its style."""
+"""Text and style number."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class LegendEntry:
     """One line in the legend."""
 
     marker: str
@@ -34,39 +34,45 @@ class Entry:
         return [(f"{self.marker} ", self.style), (self.name[:letters], LABEL), (shown, PLAIN)]
 
 
-def entries(lines: tuple[Line, ...], crosshair: float | None, behind: tuple[Behind, ...] = ()) -> list[Entry]:
-    """The legend of the lines, with their values at the crosshair or else their newest ones; then named ghosts."""
-    bands = [thing for thing in behind if isinstance(thing, Band)]
-    found = []
-    for place, line in enumerate(lines):
-        slot = place if line.slot is None else line.slot
-        around = next((band for band in bands if band.slot == slot), None)
-        value = reading(line, crosshair, around)
-        found.append(Entry(line.marker or palette.marker(slot), solid(slot), line.name, value))
-    return found + [Entry(SHADE, GHOST, band.name) for band in bands if band.slot is None and band.name]
+def legend_entries(
+    lines: tuple[Line, ...], crosshair: float | None, references: tuple[Reference, ...] = ()
+) -> list[LegendEntry]:
+    """List the lines with their values at the crosshair, or else their latest ones, then the named references."""
+    bands = [item for item in references if isinstance(item, Band)]
+    entries = []
+    for index, line in enumerate(lines):
+        colour_index = index if line.colour_index is None else line.colour_index
+        band = next((one for one in bands if one.colour_index == colour_index), None)
+        value = value_at(line, crosshair, band)
+        entries.append(
+            LegendEntry(line.marker or palette.marker(colour_index), line_style(colour_index), line.name, value)
+        )
+    return entries + [
+        LegendEntry(SHADE, REFERENCE, band.name) for band in bands if band.colour_index is None and band.name
+    ]
 
 
-def reading(line: Line, x: float | None, around: Band | None = None) -> str:
-    """The line's value at x, with its range or that of the band around it; the newest value without x."""
+def value_at(line: Line, x: float | None, band: Band | None = None) -> str:
+    """Format the value at x with its range, or that of the band around it; the latest value without x."""
     if x is None:
-        return "" if line.last is None else number(line.last)
+        return "" if line.last is None else format_number(line.last)
     index = line.nearest(x)
     if index is None:
         return ""
     mean, low, high = (float(values[index]) for values in (line.mean, line.low, line.high))
-    if around is not None and (edges := around.at(float(line.x[index]))):
+    if band is not None and (edges := band.edges_at(float(line.x[index]))):
         low, high = edges
     if not low < high or not np.isfinite(mean):
-        return number(mean)
-    return f"{number(mean)} ({number(low, 3)}…{number(high, 3)})"
+        return format_number(mean)
+    return f"{format_number(mean)} ({format_number(low, 3)}…{format_number(high, 3)})"
 
 
-def header(title: str, listed: list[Entry], badges: str, width: int, rows: int) -> list[list[Piece]]:
-    """Title, legend and badges in at most `rows` rows of `width` cells; first values go, then the ends of names."""
+def chart_header(title: str, entries: list[LegendEntry], badges: str, width: int, rows: int) -> list[list[Piece]]:
+    """Lay out title, legend and badges in at most `rows` rows; drop values first, then shorten names."""
     if rows <= 0:
         return []
     for value, letters in ((True, None), (False, None), (False, SHORT)):
-        laid = _wrap(title, [entry.pieces(value=value, letters=letters) for entry in listed], width)
+        laid = _wrap(title, [entry.pieces(value=value, letters=letters) for entry in entries], width)
         if len(laid) <= rows:
             break
     laid = laid[:rows]
@@ -76,7 +82,7 @@ def header(title: str, listed: list[Entry], badges: str, width: int, rows: int) 
 
 
 def _add_badges(laid: list[list[Piece]], badges: str, width: int, rows: int) -> None:
-    """At the right end of the first row with room for them, or else in a row of their own if there may be one."""
+    """Put badges at the right end of the first row with room for them, or else in a new row if there may be one."""
     if len(laid) < rows:
         laid.append([])
     for row in laid:
@@ -104,7 +110,7 @@ def _length(pieces: Iterable[Piece]) -> int:
 
 
 def _fill(pieces: list[Piece], width: int) -> list[Piece]:
-    """The pieces cut or padded to the width, also where characters are two cells wide."""
+    """Cut or pad the pieces to the width, also where characters are two cells wide."""
     row, left = [], width
     for text, style in pieces:
         size = min(cell_len(text), left)

@@ -1,4 +1,4 @@
-"""How values become heights: linear, log, and symlog, which keeps the sign. All are monotone."""
+"""Monotone scales from values to heights: linear, log, and symlog, which keeps the sign."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -13,13 +13,13 @@ SCALES: tuple[ScaleName, ...] = get_args(ScaleName)
 
 @dataclass(frozen=True)
 class Scale:
-    """Values to heights and back. `knee` is where symlog turns from linear to logarithmic."""
+    """Converts values to heights and back. `knee` is where symlog changes from linear to logarithmic."""
 
     name: ScaleName
     knee: float = 1.0
 
     def heights(self, values: Floats) -> Floats:
-        """On the log scale, what is not above zero lies infinitely deep."""
+        """Values that are not positive become -inf on the log scale."""
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.name == "log":
                 return np.where(
@@ -40,8 +40,8 @@ class Scale:
         return height
 
 
-def fit(name: ScaleName, values: Floats) -> Scale:
-    """The scale of that name for these values: symlog's knee is a power of ten below which few of them lie."""
+def make_scale(name: ScaleName, values: Floats) -> Scale:
+    """Make a scale for these values; the knee of symlog is a power of ten below which few of them lie."""
     if name != "symlog":
         return Scale(name)
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])
@@ -51,16 +51,16 @@ def fit(name: ScaleName, values: Floats) -> Scale:
     return Scale(name, knee=10.0 ** float(np.floor(np.log10(small))) if small > 1e-300 else 1e-300)
 
 
-def limits(scale: Scale, low: float, high: float, step: float | None = None) -> tuple[float, float]:
-    """The heights of the lower and upper edge: some air around the values, on round numbers for a linear scale.
+def axis_limits(scale: Scale, low: float, high: float, step: float | None = None) -> tuple[float, float]:
+    """Return the heights of both axis limits, with a margin.
 
-    Round edges keep a chart still while a run goes on.
+    A linear scale gets round limits, which keep the axis stable while values are added.
     """
     if low == high:
-        air = max(abs(low) * 0.1, 1e-12) if low else 1.0
-        return low - air, high + air
+        margin = max(abs(low) * 0.1, 1e-12) if low else 1.0
+        return low - margin, high + margin
     if scale.name == "linear" and step:
         half = step / 2
         return float(np.floor(low / half + 1e-9) * half), float(np.ceil(high / half - 1e-9) * half)
-    air = (high - low) * 0.04
-    return low - air, high + air
+    margin = (high - low) * 0.04
+    return low - margin, high + margin

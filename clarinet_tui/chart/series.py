@@ -1,4 +1,4 @@
-"""What a chart draws: immutable lines of numbers, and marks along x."""
+"""The data of a chart: immutable lines, and marks along x."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +12,8 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-def frozen(values: ArrayLike) -> Floats:
-    """A private, read-only copy: a line never changes once it is made."""
+def read_only(values: ArrayLike) -> Floats:
+    """Return a read-only copy."""
     array = np.array(values, dtype=np.float64).reshape(-1)
     array.flags.writeable = False
     return array
@@ -21,10 +21,10 @@ def frozen(values: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One line: for each x the lowest, the highest and the mean value, and how many values were not numbers.
+    """A line: for each x the lowest, highest and mean value, and the number of values that are NaN.
 
-    Make one with `Line.of` (one value for each x) or `Line.envelope` (summaries of many). Colour and marker are chosen
-    by `slot`, the place in the palette (by default the line's place in the chart), or given.
+    Use `Line.through` for one value per x, or `Line.envelope` for summaries of many. `colour_index` selects colour and
+    marker from the palette; the default is the line's index in the chart.
     """
 
     name: str
@@ -33,24 +33,24 @@ class Line:
     high: Floats
     mean: Floats
     missing: Floats
-    slot: int | None = None
+    colour_index: int | None = None
     colour: str | None = None
     marker: str | None = None
 
     @classmethod
-    def of(
+    def through(
         cls,
         name: str,
         x: ArrayLike,
         y: ArrayLike,
         *,
-        slot: int | None = None,
+        colour_index: int | None = None,
         colour: str | None = None,
         marker: str | None = None,
     ) -> "Line":
-        """A line through the points (x, y). Not-a-number is a gap, an infinite value an arrow at the edge."""
-        values = frozen(y)
-        return cls.envelope(name, x, values, values, values, slot=slot, colour=colour, marker=marker)
+        """Make a line through the points (x, y); NaN is a gap, an infinite value an arrow at the edge."""
+        values = read_only(y)
+        return cls.envelope(name, x, values, values, values, colour_index=colour_index, colour=colour, marker=marker)
 
     @classmethod
     def envelope(
@@ -62,28 +62,28 @@ class Line:
         mean: ArrayLike,
         missing: ArrayLike | None = None,
         *,
-        slot: int | None = None,
+        colour_index: int | None = None,
         colour: str | None = None,
         marker: str | None = None,
     ) -> "Line":
-        """A line of summaries: at each x everything between low and high is inked, so that no peak is lost."""
-        columns = [frozen(values) for values in (x, low, high, mean)]
+        """Make a line of summaries that covers everything between low and high at each x, so that no peak is lost."""
+        columns = [read_only(values) for values in (x, low, high, mean)]
         gaps = np.isnan(columns[3])
-        columns.append(frozen(gaps if missing is None else np.maximum(frozen(missing), gaps)))
+        columns.append(read_only(gaps if missing is None else np.maximum(read_only(missing), gaps)))
         if len({column.size for column in columns}) != 1:
-            raise ValueError(f"line {name!r}: x, low, high, mean and missing must be of one length")
+            raise ValueError(f"line {name!r}: x, low, high, mean and missing must have equal lengths")
         known = np.isfinite(columns[0])
         if not known.all():
-            columns = [frozen(column[known]) for column in columns]
+            columns = [read_only(column[known]) for column in columns]
         if np.any(np.diff(columns[0]) < 0):
             order = np.argsort(columns[0], kind="stable")
-            columns = [frozen(column[order]) for column in columns]
+            columns = [read_only(column[order]) for column in columns]
         x, low, high, mean, missing = columns
-        return cls(printable(name), x, low, high, mean, missing, slot, colour, marker)
+        return cls(printable(name), x, low, high, mean, missing, colour_index, colour, marker)
 
     @cached_property
     def extent(self) -> tuple[float, float] | None:
-        """The first and the last x, also of what is missing."""
+        """The first and the last x, including those with missing values."""
         return (float(self.x[0]), float(self.x[-1])) if self.x.size else None
 
     @cached_property
@@ -92,12 +92,12 @@ class Line:
 
     @cached_property
     def last(self) -> float | None:
-        """The newest value that is a number."""
+        """The last finite value."""
         known = np.flatnonzero(np.isfinite(self.mean))
         return float(self.mean[known[-1]]) if known.size else None
 
     def nearest(self, x: float) -> int | None:
-        """The index of the entry nearest to x."""
+        """Return the index of the point nearest to x."""
         if not self.x.size:
             return None
         after = int(np.searchsorted(self.x, x))
@@ -107,7 +107,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Mark:
+class VerticalMark:
     """A vertical mark, such as the start of a stage."""
 
     x: float
@@ -115,12 +115,12 @@ class Mark:
 
 
 def extent_of(lines: tuple[Line, ...]) -> tuple[float, float]:
-    """From the first to the last x of all lines; (0, 1) when there is nothing, a little room around a single x."""
+    """Return the first and the last x of all lines; (0, 1) without lines, and a margin around a single x."""
     known = [line.extent for line in lines if line.extent]
     if not known:
         return 0.0, 1.0
     start, stop = min(first for first, _ in known), max(last for _, last in known)
     if start == stop:
-        room = max(abs(start) * 0.1, 0.5)
-        return start - room, stop + room
+        margin = max(abs(start) * 0.1, 0.5)
+        return start - margin, stop + margin
     return start, stop

@@ -1,10 +1,10 @@
-"""Where an axis has its ticks and what is written there."""
+"""Positions and labels of axis ticks."""
 
 import math
 from dataclasses import dataclass
 
 from clarinet_tui.chart.scales import Scale
-from clarinet_tui.text import SUFFIXES, duration, exponential, number, trimmed
+from clarinet_tui.text import SUFFIXES, format_duration, format_exponent, format_number, trim_zeros
 
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
@@ -16,8 +16,8 @@ class Tick:
     label: str
 
 
-def step_for(span: float, count: int, *, whole: bool = False) -> float:
-    """The smallest round step that cuts the span into at most `count` parts."""
+def round_step(span: float, count: int, *, whole: bool = False) -> float:
+    """Return the smallest round step that divides the span into at most `count` parts."""
     rough = span / max(count, 1)
     if not math.isfinite(rough) or rough <= 0:
         return 1.0
@@ -27,17 +27,17 @@ def step_for(span: float, count: int, *, whole: bool = False) -> float:
 
 
 def linear_ticks(low: float, high: float, count: int, *, whole: bool = False) -> list[Tick]:
-    step = step_for(high - low, count, whole=whole)
+    step = round_step(high - low, count, whole=whole)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     if last - first > 1000:
         return []
-    return [Tick(index * step, stepped(index * step, step)) for index in range(first, last + 1)]
+    return [Tick(index * step, format_tick(index * step, step)) for index in range(first, last + 1)]
 
 
 def decade_ticks(scale: Scale, low: float, high: float, count: int) -> list[Tick]:
-    """Zero and (signed) powers of ten where there is room for them, then twos and fives in what room is left.
+    """Return zero and signed powers of ten as far as there is room, then twos and fives.
 
-    Within less than a decade, where there are none, the ticks are those of a linear axis.
+    Ranges of less than a decade get linear ticks.
     """
     gap = (high - low) / max(count, 1) * (1 - 1e-9)
     signed = scale.name == "symlog"
@@ -50,45 +50,45 @@ def decade_ticks(scale: Scale, low: float, high: float, count: int) -> list[Tick
         for value in (sign * factor * power for power in powers for factor in factors for sign in (1, -1)):
             height = scale.height(value) if value > 0 or signed else math.nan
             if low <= height <= high and all(abs(height - scale.height(other)) >= gap for other in chosen):
-                chosen[value] = ("+" if signed and value > 0 else "") + number(value)
+                chosen[value] = ("+" if signed and value > 0 else "") + format_number(value)
     if len(chosen) < 2:
         return [tick for tick in linear_ticks(ends[0], ends[1], count) if signed or tick.value > 0]
     return [Tick(value, label) for value, label in sorted(chosen.items())]
 
 
 def y_ticks(scale: Scale, low: float, high: float, count: int) -> list[Tick]:
-    """The ticks between two heights of a scale."""
+    """Return the ticks between two heights of a scale."""
     if scale.name == "linear":
         return linear_ticks(low, high, count)
     return decade_ticks(scale, low, high, count)
 
 
 def time_ticks(low: float, high: float, count: int) -> list[Tick]:
-    """Ticks along seconds, on whole minutes, hours and days."""
+    """Return ticks for seconds, at whole minutes, hours and days."""
     rough = (high - low) / max(count, 1)
     if rough <= 1:
         return [Tick(tick.value, f"{tick.label}s") for tick in linear_ticks(low, high, count)]
-    days = 86400 * step_for((high - low) / 86400, count, whole=True)
+    days = 86400 * round_step((high - low) / 86400, count, whole=True)
     step = next((float(step) for step in TIME_STEPS if step >= rough), days)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [Tick(index * step, duration(index * step)) for index in range(first, last + 1)]
+    return [Tick(index * step, format_duration(index * step)) for index in range(first, last + 1)]
 
 
-def stepped(value: float, step: float) -> str:
-    """A tick's number with as many decimals as its step needs."""
+def format_tick(value: float, step: float) -> str:
+    """Format a tick with as many decimals as its step needs."""
     if value == 0:
         return "0"
     size = abs(value)
     if size >= 1e15 or step < 1e-5:
-        return exponential(value, 2)
+        return format_exponent(value, 2)
     for unit, suffix in SUFFIXES:
         if size >= unit and (size >= 10 * unit or step >= unit / 10) and step >= 1:
-            return trimmed(f"{value / unit:.{decimals(step / unit)}f}") + suffix
+            return trim_zeros(f"{value / unit:.{decimals(step / unit)}f}") + suffix
     return f"{value:.{decimals(step)}f}"
 
 
 def decimals(step: float) -> int:
-    """How many decimals tell multiples of the step apart."""
+    """Return the decimals needed to distinguish multiples of the step."""
     for count in range(9):
         scaled = step * 10**count
         if abs(scaled - round(scaled)) < 1e-6 * max(scaled, 1e-12):

@@ -1,20 +1,51 @@
-"""The paper's board from history: tasks × methods, each cell with its runs, its mean and the published one."""
+"""The paper's board from history: tasks × methods, each cell with its runs, its mean and the published mean."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Literal, TypedDict, Unpack
 
 from clarinet_tui.evidence.board_cells import Cell, make_cell
-from clarinet_tui.evidence.groups import LeftOut
-from clarinet_tui.evidence.published import ABLATION_METHODS, ABLATIONS, CAUTION, METHODS, SEEDS, published
-from clarinet_tui.evidence.run_records import Archive, Record
-from clarinet_tui.evidence.selection import ORACLE, SENTENCES, Rule
+from clarinet_tui.evidence.choices import Rule
+from clarinet_tui.evidence.groups import ExcludedRuns
+from clarinet_tui.evidence.published import (
+    ABLATION_METHODS,
+    ABLATIONS,
+    MAIN_METHODS,
+    PUBLISHED_CAUTION,
+    SEEDS,
+    find_published,
+)
+from clarinet_tui.evidence.run_records import RunRecord, RunRecords
+from clarinet_tui.evidence.selection import ORACLE, RULE_DESCRIPTIONS
 from core.errors import InputError
+from core.methods import find_method
 from core.presets import PRESETS
 from core.tasks import PAPER_TASKS
 
 PAPER_PRESETS = frozenset({"paper", "literal"})
+TableKind = Literal["main", "ablation", "no-adaptation", "reference", "other"]
+TABLE_TITLES: dict[TableKind, str] = {
+    "main": "One step against two",
+    "ablation": "Ablations",
+    "no-adaptation": "No adaptation",
+    "reference": "References with true labels",
+    "other": "Other methods",
+}
+
+
+class BoardOptions(TypedDict, total=False):
+    """How runs are counted."""
+
+    rule: Rule
+    preset: str | None
+    seeds: int
+    """Number of seeds of a complete cell."""
+    mix: bool
+    """Average runs of different settings, data and versions."""
+    by_commit: bool
+    """Separate runs of different git commits."""
 
 
 @dataclass(frozen=True)
@@ -28,188 +59,189 @@ class Average:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One table of the board; the best of a row is the best among its methods."""
+class MethodTable:
+    """One table of the board; the best method of a row is the best among its methods."""
 
-    title: str
+    kind: TableKind
     methods: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return TABLE_TITLES[self.kind]
 
 
 @dataclass(frozen=True)
 class Board:
     tasks: tuple[str, ...]
-    parts: tuple[Part, ...]
+    tables: tuple[MethodTable, ...]
     cells: Mapping[tuple[str, str], Cell]
     """By method and task."""
     averages: Mapping[str, Average]
     rule: Rule
     seeds: int
     preset: str | None
-    """None where all presets were taken."""
+    """None for all presets."""
     mix: bool
     query: str
-    left_out: tuple[LeftOut, ...]
-    """Whole runs that are in no cell."""
+    excluded: tuple[ExcludedRuns, ...]
+    """Runs that are in no cell."""
 
     @property
-    def oracle(self) -> bool:
-        """Whether target labels have chosen the numbers."""
+    def uses_oracle(self) -> bool:
+        """Whether epochs were selected by target labels."""
         return self.rule == ORACLE
 
     def best(self, task: str, methods: Sequence[str]) -> frozenset[str]:
-        """The methods with the greatest mean of a row; none where there is nothing to compare with."""
+        """Return the methods with the highest mean of a row, none if only one has a mean."""
         means = {method: mean for method in methods if (mean := self.cells[method, task].summary.mean) is not None}
-        return _greatest(means)
+        return _highest(means)
 
     def best_average(self, methods: Sequence[str]) -> frozenset[str]:
-        """None where the averages are over different tasks."""
-        found = {method: self.averages[method] for method in methods if method in self.averages}
-        alike = len({average.tasks for average in found.values()}) == 1
-        return _greatest({method: average.mean for method, average in found.items()}) if alike else frozenset()
+        """Return the methods with the highest average, none if the averages are over different tasks."""
+        averages = {method: self.averages[method] for method in methods if method in self.averages}
+        comparable = len({average.tasks for average in averages.values()}) == 1
+        return _highest({method: average.mean for method, average in averages.items()}) if comparable else frozenset()
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Under which all numbers stand: how they were selected, and by which protocol they were made."""
-        selected = f"Accuracies are of the {SENTENCES['last']}."
+        """How epochs were selected, and the preset."""
+        selected = f"Accuracies are of the {RULE_DESCRIPTIONS['last']}."
         if self.rule != "last":
-            selected = f"Selected by {SENTENCES[self.rule]}; the published numbers are of the last epoch."
+            selected = f"Selected: {RULE_DESCRIPTIONS[self.rule]}; the published numbers are of the last epoch."
         if self.preset in PAPER_PRESETS:
             return (selected, f"Preset {self.preset}.")
         return (selected, f"Preset {self.preset or 'mixed'}: not the protocol of the published numbers.")
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What must be said with the numbers."""
         return (*self.conditions, *self.remarks([method for method, _ in self.cells]))
 
     def remarks(self, methods: Sequence[str]) -> tuple[str, ...]:
-        """What must be said with the numbers of some methods: of the paper's, the data, settings and what was mixed."""
-        cells = [cell for cell in self.cells.values() if cell.figures and cell.method in methods]
-        caution = (CAUTION,) if any(cell.published for cell in cells) else ()
-        return (*caution, *_together(cells))
+        """Notes on the results of some methods: published numbers, data, changed settings, mixed runs."""
+        cells = [cell for cell in self.cells.values() if cell.results and cell.method in methods]
+        caution = (PUBLISHED_CAUTION,) if any(cell.published for cell in cells) else ()
+        return (*caution, *_merge_notes(cells))
 
-    @property
-    def not_counted(self) -> list[tuple[str, LeftOut]]:
-        """Everything that is left out, each after its place: of whole runs an empty one."""
-        cells = self.cells.items()
-        of_cells = [(f"{task} {method}: ", left) for (method, task), cell in cells for left in cell.left_out]
-        return [("", left) for left in self.left_out] + of_cells
+    def table_of(self, method: str) -> MethodTable:
+        """The first table with this method."""
+        return next(table for table in self.tables if method in table.methods)
 
 
-def make_board(
-    archive: Archive,
-    query: str = "",
-    *,
-    rule: Rule = "last",
-    preset: str | None = None,
-    seeds: int = SEEDS,
-    mix: bool = False,
-    by_commit: bool = False,
-) -> Board:
-    """Of the runs that match. Without a preset, the one with most finished runs is taken, unless they may mix."""
+def make_board(reader: RunRecords, query: str = "", **options: Unpack[BoardOptions]) -> Board:
+    """Make the board of all matching runs."""
+    preset = options.get("preset")
     if preset is not None and preset not in PRESETS:
         raise InputError(f"preset: expected one of {', '.join(PRESETS)}, got {preset!a}")
-    return board_of(archive.search(query), query, rule=rule, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit)
+    return board_from_records(reader.search(query), query, **options)
 
 
-def board_of(
-    records: Sequence[Record],
-    query: str = "",
-    *,
-    rule: Rule = "last",
-    preset: str | None = None,
-    seeds: int = SEEDS,
-    mix: bool = False,
-    by_commit: bool = False,
-) -> Board:
-    """Of these runs, newest first."""
-    chosen = preset or (None if mix else usual_preset(records))
-    taken = [record for record in records if chosen is None or record.row.preset == chosen]
-    found: dict[tuple[str, str], list[Record]] = {}
-    for record in taken:
+def board_from_records(records: Sequence[RunRecord], query: str = "", **options: Unpack[BoardOptions]) -> Board:
+    """Make the board of records, newest first; the default preset is that of most finished runs, or all with `mix`."""
+    rule, seeds, mix = options.get("rule", "last"), options.get("seeds", SEEDS), options.get("mix", False)
+    preset = options.get("preset") or (None if mix else most_common_preset(records))
+    included = [record for record in records if preset is None or record.row.preset == preset]
+    by_cell: dict[tuple[str, str], list[RunRecord]] = {}
+    for record in included:
         if record.row.method and record.row.task:
-            found.setdefault((record.row.method, record.row.task), []).append(record)
-    tasks = (*PAPER_TASKS, *sorted({task for _, task in found} - set(PAPER_TASKS)))
-    parts = _parts({method for method, _ in found})
+            by_cell.setdefault((record.row.method, record.row.task), []).append(record)
+    tasks = (*PAPER_TASKS, *sorted({task for _, task in by_cell} - set(PAPER_TASKS)))
+    tables = _tables({method for method, _ in by_cell})
     cells = {
         (method, task): make_cell(
-            task, method, found.get((method, task), []), rule=rule, seeds=seeds, mix=mix, by_commit=by_commit
+            task,
+            method,
+            by_cell.get((method, task), []),
+            rule=rule,
+            seeds=seeds,
+            mix=mix,
+            by_commit=options.get("by_commit", False),
         )
-        for method in dict.fromkeys(method for part in parts for method in part.methods)
+        for method in dict.fromkeys(method for table in tables for method in table.methods)
         for task in tasks
     }
     return Board(
         tasks=tasks,
-        parts=parts,
+        tables=tables,
         cells=cells,
         averages=_averages(cells),
         rule=rule,
         seeds=seeds,
-        preset=chosen,
+        preset=preset,
         mix=mix,
         query=query,
-        left_out=_left_out(records, taken),
+        excluded=_excluded(records, included),
     )
 
 
-def usual_preset(records: Sequence[Record]) -> str | None:
-    """The newest of those that are equally frequent."""
-    frequent = Counter(record.row.preset for record in records if record.finished) or Counter(
+def most_common_preset(records: Sequence[RunRecord]) -> str | None:
+    """Return the preset of most finished runs; ties go to the newest."""
+    frequent = Counter(record.row.preset for record in records if record.is_finished) or Counter(
         record.row.preset for record in records
     )
     return frequent.most_common(1)[0][0] if frequent else None
 
 
-def _parts(methods: set[str]) -> tuple[Part, ...]:
-    others = tuple(sorted(methods - {*METHODS, *ABLATIONS}))
-    parts = (Part("One step against two", METHODS), Part("Ablations", ABLATION_METHODS))
-    return (*parts, Part("Other methods", others)) if others else parts
+def _tables(methods: Iterable[str]) -> tuple[MethodTable, ...]:
+    """The paper's two tables, then other methods by kind."""
+    others: dict[TableKind, list[str]] = {"no-adaptation": [], "reference": [], "other": []}
+    for method in sorted(set(methods) - {*MAIN_METHODS, *ABLATIONS}):
+        others[_kind(method)].append(method)
+    paper = (MethodTable("main", MAIN_METHODS), MethodTable("ablation", ABLATION_METHODS))
+    return (*paper, *(MethodTable(kind, tuple(names)) for kind, names in others.items() if names))
+
+
+def _kind(method: str) -> TableKind:
+    try:
+        family = find_method(method).family
+    except InputError:  # a plug-in that is not installed
+        return "other"
+    return family if family == "no-adaptation" or family == "reference" else "other"
 
 
 def _averages(cells: Mapping[tuple[str, str], Cell]) -> dict[str, Average]:
-    found = {}
+    averages = {}
     for method in dict.fromkeys(method for method, _ in cells):
-        complete = [cells[method, task] for task in PAPER_TASKS if cells[method, task].complete]
+        complete = [cells[method, task] for task in PAPER_TASKS if cells[method, task].is_complete]
         means = [cell.summary.mean for cell in complete if cell.summary.mean is not None]
-        known = [cell.published.mean for cell in complete if cell.published]
+        published = [cell.published.mean for cell in complete if cell.published]
         if means:
             tasks = tuple(cell.task for cell in complete)
-            found[method] = Average(fmean(means), tasks, fmean(known) if len(known) == len(means) else None)
-    return found
+            averages[method] = Average(fmean(means), tasks, fmean(published) if len(published) == len(means) else None)
+    return averages
 
 
 def published_average(method: str) -> float | None:
-    """Over all tasks, as printed but for rounding."""
-    known = [cell.mean for task in PAPER_TASKS if (cell := published(method, task))]
-    return fmean(known) if known else None
+    """The published average over all tasks, before rounding."""
+    means = [result.mean for task in PAPER_TASKS if (result := find_published(method, task))]
+    return fmean(means) if means else None
 
 
-def _left_out(records: Sequence[Record], taken: Sequence[Record]) -> tuple[LeftOut, ...]:
-    ids = {record.row.id for record in taken}
-    others: dict[str, list[str]] = {}
+def _excluded(records: Sequence[RunRecord], included: Sequence[RunRecord]) -> tuple[ExcludedRuns, ...]:
+    ids = {record.row.id for record in included}
+    reasons: dict[str, list[str]] = {}
     for record in records:
         if record.row.id not in ids:
-            others.setdefault(f"preset {record.row.preset or 'unknown'}", []).append(record.row.id)
-    nameless = [record.row.id for record in taken if not (record.row.method and record.row.task)]
-    found = {**others, **({"settings that cannot be read": nameless} if nameless else {})}
-    return tuple(LeftOut(reason, tuple(runs)) for reason, runs in found.items())
+            reasons.setdefault(f"preset {record.row.preset or 'unknown'}", []).append(record.row.id)
+        elif not (record.row.method and record.row.task):
+            reasons.setdefault("settings cannot be read", []).append(record.row.id)
+    return tuple(ExcludedRuns(reason, tuple(runs)) for reason, runs in reasons.items())
 
 
-def _greatest(means: Mapping[str, float]) -> frozenset[str]:
+def _highest(means: Mapping[str, float]) -> frozenset[str]:
     if len(means) < 2:
         return frozenset()
-    greatest = max(means.values())
-    return frozenset(method for method, mean in means.items() if mean == greatest)
+    highest = max(means.values())
+    return frozenset(method for method, mean in means.items() if mean == highest)
 
 
-def _together(cells: Sequence[Cell]) -> list[str]:
-    """Notes on the data and changed settings, each once with the cells that it is about."""
-    found: dict[str, list[str]] = {}
+def _merge_notes(cells: Sequence[Cell]) -> list[str]:
+    """List each note on data, settings and mixed runs once, after the cells that it is about."""
+    places: dict[str, list[str]] = {}
     for cell in cells:
         for note in cell.notes:
-            found.setdefault(f"data: {note}", []).append(cell.task)
+            places.setdefault(f"data: {note}", []).append(cell.task)
         if cell.changes:
-            found.setdefault(f"settings: {', '.join(cell.changes)}", []).append(f"{cell.task} {cell.method}")
-        for what in cell.mixed:
-            found.setdefault(f"mixed: {what}", []).append(f"{cell.task} {cell.method}")
-    return [f"{', '.join(dict.fromkeys(places))}: {note}" for note, places in found.items()]
+            places.setdefault(f"settings: {', '.join(cell.changes)}", []).append(f"{cell.task} {cell.method}")
+        for difference in cell.mixed:
+            places.setdefault(f"mixed: {difference}", []).append(f"{cell.task} {cell.method}")
+    return [f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in places.items()]

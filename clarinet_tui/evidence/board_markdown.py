@@ -1,77 +1,85 @@
-"""The board as Markdown, in the shape of the paper's tables."""
+"""The board as Markdown, in the layout of the paper's tables."""
 
 import re
 
-from clarinet_tui.evidence.board import Board, Part
-from clarinet_tui.evidence.board_rows import Entry, Line, lines, short_name
-from clarinet_tui.evidence.published import title
-from clarinet_tui.evidence.selections import HEADINGS, MEANINGS, ORDER, TITLE, texts
+from clarinet_tui.evidence.board import Board, MethodTable
+from clarinet_tui.evidence.board_rows import (
+    MIXED_NOTE,
+    BoardRow,
+    RowValue,
+    board_rows,
+    excluded_notes,
+    rule_rows,
+    run_notes,
+    short_name,
+)
+from clarinet_tui.evidence.published import method_title
+from clarinet_tui.evidence.selection import RULE_HEADINGS, RULE_NOTES, RULE_ORDER, RULES_TITLE
 from clarinet_tui.text import printable
 
 DECIMALS = 3
 
 
 def to_markdown(board: Board) -> str:
-    """A table for each part that has something to tell, then notes and the runs behind the numbers."""
-    parts = [_part(board, part) for part in board.parts]
-    told = [*parts, _selections(board), _notes(board), _runs(board)]
-    return "\n\n".join(text for text in told if text) + "\n"
+    """Return the tables, then the notes and the runs of each number."""
+    tables = [_table(board, table) for table in board.tables]
+    sections = [*tables, _rules(board), _notes(board), _runs(board)]
+    return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def _part(board: Board, part: Part) -> str:
-    header = ["Task", *(_escaped(title(method)) for method in part.methods)]
-    rows = [header, ["---", *["---:"] * len(part.methods)], *(_row(line) for line in lines(board, part))]
-    oracle = " (oracle selection)" if board.oracle else ""
-    return "\n".join([f"**{part.title}**{oracle}", "", *(f"| {' | '.join(row)} |" for row in rows)])
+def _table(board: Board, table: MethodTable) -> str:
+    header = ["Task", *(_escape(method_title(method)) for method in table.methods)]
+    rows = [header, ["---", *["---:"] * len(table.methods)], *(_row(row) for row in board_rows(board, table))]
+    return _format(f"**{table.title}**{' (oracle selection)' if board.uses_oracle else ''}", rows)
 
 
-def _selections(board: Board) -> str:
-    cells = [cell for cell in board.cells.values() if cell.selections]
-    if not cells:
-        return ""
-    rows = [["Task", "Method", *(HEADINGS[rule] for rule in ORDER)], ["---", "---", *["---:"] * len(ORDER)]]
-    for cell in cells:
-        rows.append([_escaped(short_name(cell.task)), _escaped(title(cell.method)), *texts(cell.selections, DECIMALS)])
-    return "\n".join([f"**{TITLE}**", "", *(f"| {' | '.join(row)} |" for row in rows)])
+def _rules(board: Board) -> str:
+    rows = [
+        [_escape(short_name(task)), _escape(method_title(method)), *texts]
+        for task, method, *texts in rule_rows(board, DECIMALS)
+    ]
+    header = [["Task", "Method", *(RULE_HEADINGS[rule] for rule in RULE_ORDER)]]
+    return _format(f"**{RULES_TITLE}**", [*header, ["---", "---", *["---:"] * len(RULE_ORDER)], *rows]) if rows else ""
 
 
-def _row(line: Line) -> list[str]:
-    label = _escaped(short_name(line.label))
-    if line.kind == "published":
-        return [f"{label}, published", *(_published(entry) for entry in line.entries)]
-    return [label, *(_entry(entry) for entry in line.entries)]
+def _format(title: str, rows: list[list[str]]) -> str:
+    return "\n".join([title, "", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
-def _entry(entry: Entry) -> str:
-    if entry.mean is None:
+def _row(row: BoardRow) -> list[str]:
+    label = _escape(short_name(row.label))
+    if row.kind == "published":
+        return [f"{label}, published", *(_published(value) for value in row.values)]
+    return [label, *(_measured(value) for value in row.values)]
+
+
+def _measured(value: RowValue) -> str:
+    if value.mean is None:
         return "–"
-    text = entry.text(DECIMALS)
-    text = f"**{text}**" if entry.best else text
-    return text + ("†" if entry.mixed else "") + (f" ({entry.count})" if entry.count else "")
+    text = value.text(DECIMALS)
+    text = f"**{text}**" if value.best else text
+    return text + ("†" if value.mixed else "") + (f" ({value.count})" if value.count else "")
 
 
-def _published(entry: Entry) -> str:
-    count = f" ({entry.count})" if entry.count else ""
-    return f"*{entry.text(DECIMALS)}*{count}" if entry.mean is not None else ""
+def _published(value: RowValue) -> str:
+    count = f" ({value.count})" if value.count else ""
+    return f"*{value.text(DECIMALS)}*{count}" if value.mean is not None else ""
 
 
 def _notes(board: Board) -> str:
-    notes = [*board.notes, f"Mean ± sample standard deviation over seeds; {board.seeds} seeds make a cell complete."]
+    notes = [*board.notes, f"Mean ± sample standard deviation over seeds; a complete cell has {board.seeds} seeds."]
     if any(cell.mixed for cell in board.cells.values()):
-        notes.append("† averages runs that are not alike.")
-    if any(cell.selections for cell in board.cells.values()):
-        notes += [f"{meaning}." for meaning in MEANINGS]
-    notes += [f"left out: {place}{left.reason} ({' '.join(left.runs)})" for place, left in board.not_counted]
-    return "\n".join(f"- {_escaped(note)}" for note in notes)
+        notes.append(f"† {MIXED_NOTE}")
+    if any(cell.rules for cell in board.cells.values()):
+        notes += [f"{note}." for note in RULE_NOTES]
+    return "\n".join(f"- {_escape(note)}" for note in [*notes, *excluded_notes(board)])
 
 
 def _runs(board: Board) -> str:
-    """A comment, so that every number can be traced."""
-    told = [f"{cell.task} {method}: {' '.join(cell.runs)}" for (method, _), cell in board.cells.items() if cell.figures]
-    if not told:
-        return ""
-    return "\n".join(["<!-- runs", *(printable(line).replace("--", "- -") for line in told), "-->"])
+    """List the counted runs in a comment, so that every number can be traced."""
+    notes = [printable(note).replace("--", "- -") for note in run_notes(board)]
+    return "\n".join(["<!-- runs", *notes, "-->"]) if notes else ""
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return re.sub(r"([\\|*_`\[\]<>])", r"\\\1", printable(text))

@@ -1,26 +1,32 @@
-"""A table of the board line by line, as every format writes it."""
+"""The board as rows and notes, which every format then writes in its own way."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from clarinet_tui.evidence.board import Board, Part, published_average
+from clarinet_tui.evidence.board import Board, MethodTable, published_average
 from clarinet_tui.evidence.board_cells import Cell
+from clarinet_tui.evidence.groups import ExcludedRuns
+from clarinet_tui.evidence.published import method_title
+from clarinet_tui.evidence.selection import format_rules
+from clarinet_tui.evidence.statistics import Interval
 from core.tasks import PAPER_TASKS
 
-Kind = Literal["measured", "published"]
+RowKind = Literal["measured", "published"]
 AVERAGE = "Average"
+MIXED_NOTE = "averages runs that differ in settings, data or version."
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One place of a line; without a mean there is nothing to write."""
+class RowValue:
+    """One value of a row; empty without a mean."""
 
     mean: float | None = None
     std: float | None = None
     best: bool = False
     count: str = ""
-    """Seeds or tasks, where they are not as many as were wanted: 3/5."""
+    """Seeds or tasks if not all wanted ones are there, such as 3/5."""
     mixed: bool = False
 
     def text(self, decimals: int, plus_minus: str = " ± ") -> str:
@@ -31,69 +37,99 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Line:
-    kind: Kind
+class BoardRow:
+    kind: RowKind
     label: str
     """A task, or `AVERAGE`."""
-    entries: tuple[Entry, ...]
+    values: tuple[RowValue, ...]
 
 
-def lines(board: Board, part: Part) -> list[Line]:
-    """Of each task its measured and its published numbers, then the averages of both."""
-    found = []
-    for task in tasks_of(board, part):
-        cells = [board.cells[method, task] for method in part.methods]
-        best = board.best(task, part.methods)
-        found.append(Line("measured", task, tuple(_measured(cell, cell.method in best) for cell in cells)))
+def board_rows(board: Board, table: MethodTable) -> list[BoardRow]:
+    """Return a measured and a published row for each task, then the averages."""
+    rows = []
+    for task in table_tasks(board, table):
+        cells = [board.cells[method, task] for method in table.methods]
+        best = board.best(task, table.methods)
+        rows.append(BoardRow("measured", task, tuple(_measured(cell, cell.method in best) for cell in cells)))
         if any(cell.published for cell in cells):
-            entries = (Entry(cell.published.mean, cell.published.std) if cell.published else Entry() for cell in cells)
-            found.append(Line("published", task, tuple(entries)))
-    return found + _averages(board, part)
+            published = (cell.published for cell in cells)
+            values = tuple(RowValue(result.mean, result.std) if result else RowValue() for result in published)
+            rows.append(BoardRow("published", task, values))
+    return rows + _averages(board, table)
 
 
-def tasks_of(board: Board, part: Part) -> list[str]:
-    """Tasks of which the part has anything to tell."""
+def table_tasks(board: Board, table: MethodTable) -> list[str]:
+    """Tasks for which the table has runs or published results."""
     return [
         task
         for task in board.tasks
-        if any(_told(board.cells[method, task]) for method in part.methods) or _published(part, task)
+        if any(board.cells[method, task].states or board.cells[method, task].excluded for method in table.methods)
+        or (task in PAPER_TASKS and any(published_average(method) is not None for method in table.methods))
     ]
 
 
 def short_name(label: str) -> str:
-    """A task in one word, such as U→M; of own folders only their names."""
+    """Shorten a task to U→M; of the user's own directories keep the last component."""
     return "→".join(PurePath(side).name or side for side in label.split("->"))
 
 
-def _told(cell: Cell) -> bool:
-    return bool(cell.states or cell.left_out)
+def _measured(cell: Cell, best: bool) -> RowValue:
+    if not cell.results:
+        return RowValue()
+    count = "" if len(cell.results) == cell.wanted else f"{len(cell.results)}/{cell.wanted}"
+    return RowValue(cell.summary.mean, cell.summary.std, best, count, bool(cell.mixed))
 
 
-def _published(part: Part, task: str) -> bool:
-    return task in PAPER_TASKS and any(published_average(method) is not None for method in part.methods)
-
-
-def _measured(cell: Cell, best: bool) -> Entry:
-    if not cell.figures:
-        return Entry()
-    count = "" if len(cell.figures) == cell.wanted else f"{len(cell.figures)}/{cell.wanted}"
-    return Entry(cell.summary.mean, cell.summary.std, best, count, bool(cell.mixed))
-
-
-def _averages(board: Board, part: Part) -> list[Line]:
-    """The published one is over the same tasks as the measured one, or over all; it never stands without the other."""
-    best = board.best_average(part.methods)
+def _averages(board: Board, table: MethodTable) -> list[BoardRow]:
+    """The published average is over the tasks of the measured one, or over all tasks if there is none."""
+    best = board.best_average(table.methods)
     measured, published = [], []
-    for method in part.methods:
+    for method in table.methods:
         average = board.averages.get(method)
         if average is None:
-            measured.append(Entry())
-            published.append(Entry(published_average(method)))
+            measured.append(RowValue())
+            published.append(RowValue(published_average(method)))
             continue
-        all_there = len(average.tasks) == len(PAPER_TASKS)
-        count = "" if all_there else f"{len(average.tasks)}/{len(PAPER_TASKS)}"
-        measured.append(Entry(average.mean, None, method in best, count))
-        published.append(Entry(average.published, count=count))
-    found = [Line("measured", AVERAGE, tuple(measured)), Line("published", AVERAGE, tuple(published))]
-    known = [any(entry.mean is not None for entry in line.entries) for line in found]
-    return found if known[1] else found[:1] if known[0] else []
+        has_all = len(average.tasks) == len(PAPER_TASKS)
+        count = "" if has_all else f"{len(average.tasks)}/{len(PAPER_TASKS)}"
+        measured.append(RowValue(average.mean, None, method in best, count))
+        published.append(RowValue(average.published, count=count))
+    rows = [BoardRow("measured", AVERAGE, tuple(measured)), BoardRow("published", AVERAGE, tuple(published))]
+    has_values = [any(value.mean is not None for value in row.values) for row in rows]
+    return rows if has_values[1] else rows[:1] if has_values[0] else []
+
+
+def rule_rows(board: Board, decimals: int, plus_minus: str | None = " ± ") -> list[tuple[str, ...]]:
+    """Return the task, the method and the results under each rule of every cell that has them."""
+    return [
+        (cell.task, cell.method, *format_rules(cell.rules, decimals, plus_minus))
+        for cell in board.cells.values()
+        if cell.rules
+    ]
+
+
+def run_notes(board: Board) -> list[str]:
+    """List the counted runs of each cell."""
+    return [f"{cell.task} {cell.method}: {' '.join(cell.runs)}" for cell in board.cells.values() if cell.results]
+
+
+def excluded_notes(board: Board, *, maximum_ids: int | None = None) -> list[str]:
+    """List the runs that are not counted, with the reason."""
+    return [f"excluded: {place}{format_excluded_runs(runs, maximum_ids)}" for place, runs in _all_excluded(board)]
+
+
+def _all_excluded(board: Board) -> Iterator[tuple[str, ExcludedRuns]]:
+    yield from (("", runs) for runs in board.excluded)
+    for cell in board.cells.values():
+        yield from ((f"{short_name(cell.task)} {method_title(cell.method)}: ", runs) for runs in cell.excluded)
+
+
+def format_excluded_runs(excluded: ExcludedRuns, maximum_ids: int | None = None) -> str:
+    """Format the reason and the run ids."""
+    more = len(excluded.runs) - (maximum_ids or len(excluded.runs))
+    ids = " ".join(excluded.runs[:maximum_ids]) + (f" and {more} more" if more > 0 else "")
+    return f"{excluded.reason} ({ids})"
+
+
+def format_short_interval(interval: Interval) -> str:
+    return f"{interval.low:+.1f}…{interval.high:+.1f}"

@@ -1,4 +1,4 @@
-"""The numbers of the paper (IJCAI 2020): target accuracy in percent at the last epoch, over five seeds."""
+"""The paper's results (IJCAI 2020): target accuracy in percent at the last epoch, over five seeds."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from core.methods import find_method
 from core.tasks import PAPER_TASKS
 
 SEEDS = 5
-METHODS = ("gac", "gac+dan", "gac+dann", "gac+cdan-e", "clarinet")
+MAIN_METHODS = ("gac", "gac+dan", "gac+dann", "gac+cdan-e", "clarinet")
 """The columns of the paper's first table, in its order."""
 ABLATIONS = ("clarinet-ce", "clarinet-no-t")
 ABLATION_METHODS = (*ABLATIONS, "clarinet")
 """The paper's second table, in its order."""
-CAUTION = (
-    "The paper gives GAC without ±: probably one model, whose pseudo-labels all two-step runs of a task share, "
-    "so that the published ± of two-step methods probably leaves the variance of stage 1 out."
+PUBLISHED_CAUTION = (
+    "The paper gives GAC without ±: probably all two-step runs of a task share the pseudo-labels of one GAC model, "
+    "so the published ± of two-step methods probably excludes the variance of stage 1."
 )
 _NUMBERS = {
     "gac": "51.860 77.796 39.260 45.045 77.070 72.480",
@@ -43,25 +43,25 @@ LATEX = {
     "gac+cdan-e": r"GAC+CDAN\_E",
     "cdan-e": r"CDAN\_E",
 }
-"""Titles that LaTeX has signs for."""
+"""Method titles with LaTeX markup."""
 
 
 @dataclass(frozen=True)
-class Published:
-    """One number of the paper; `std` is None where it printed none."""
+class PublishedResult:
+    """One result of the paper; `std` is None where the paper prints none."""
 
     mean: float
     std: float | None
 
     @property
     def summary(self) -> Summary:
-        """As a sample of five; whether its ± divides by n - 1 the paper does not say."""
+        """As a sample of five seeds; the paper does not state whether its ± divides by n - 1."""
         return Summary(SEEDS, self.mean, self.std)
 
 
-def _read(text: str) -> Published:
+def _read(text: str) -> PublishedResult:
     mean, _, std = text.partition("±")
-    return Published(float(mean), float(std) if std else None)
+    return PublishedResult(float(mean), float(std) if std else None)
 
 
 PUBLISHED = {
@@ -71,14 +71,14 @@ PUBLISHED = {
 }
 
 
-def published(method: str, task: str) -> Published | None:
-    """None for what the paper did not measure."""
+def find_published(method: str, task: str) -> PublishedResult | None:
+    """None if the paper has no such result."""
     return PUBLISHED.get((method, task))
 
 
-def title(method: str) -> str:
-    """The method as the paper writes it: GAC+CDAN_E."""
+def method_title(method: str) -> str:
+    """The method as the paper writes it, such as GAC+CDAN_E."""
     try:
         return find_method(method).title
-    except InputError:  # a plug-in that is not installed here
+    except InputError:  # a plug-in that is not installed
         return method

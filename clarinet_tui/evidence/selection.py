@@ -1,40 +1,56 @@
-"""Which accuracy of a run is reported: the last epoch's, as in the paper, or that of an epoch chosen by a rule.
+"""Which epoch of a run is reported: the last one, as in the paper, or one selected by a rule.
 
-Only evaluations of the last stage count. Stage 1 of a two-step run trains a classifier of its own, which is thrown
-away once it has labelled the source: an epoch of it would report GAC under another method's name.
+Only evaluations of the last stage count: stage 1 of a two-step run trains a separate classifier (GAC), which is
+discarded once it has labelled the source.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
+from clarinet_tui.evidence.choices import RULES, Rule
+from clarinet_tui.evidence.statistics import Summary, summarise
 from core.errors import InputError
 from core.methods import find_method
 
-Rule = Literal["last", "best", "risk", "information"]
-RULES: tuple[Rule, ...] = get_args(Rule)
-SENTENCES: dict[Rule, str] = {
+RULE_DESCRIPTIONS: dict[Rule, str] = {
     "last": "last epoch",
-    "best": "oracle selection: the best epoch by the target's true labels, which nobody has in practice",
-    "risk": "the epoch with the least complementary risk (Eq. 6) on held-out source images",
-    "information": "the epoch with the greatest information on the target (entropy of the mean prediction minus "
+    "best": "the best epoch by the target's true labels (oracle selection, impossible in practice)",
+    "risk": "the epoch with the lowest complementary risk (Eq. 6) on held-out source images",
+    "information": "the epoch with the highest information on the target (entropy of the mean prediction minus "
     "mean entropy)",
 }
 ORACLE: Rule = "best"
-"""The rule that looks at target labels: what it gives is marked wherever it is shown."""
+"""The only rule that uses target labels; its results are marked wherever they are shown."""
 SCORES: dict[Rule, tuple[str, int]] = {
     "best": ("target_accuracy", 1),
     "risk": ("complementary_risk", -1),
     "information": ("target_information", 1),
 }
-"""What a rule looks at, and whether more of it is better."""
+"""The metric of a rule, and 1 to maximise it or -1 to minimise it."""
+RULE_ORDER: tuple[Rule, ...] = ("last", "risk", "information", "best")
+"""Column order of tables: rules without target labels first."""
+RULE_HEADINGS: dict[Rule, str] = {
+    "last": "last epoch",
+    "risk": "held-out risk",
+    "information": "information",
+    "best": "oracle",
+}
+RULES_TITLE = "Selection rules compared (in brackets: difference from the oracle in points)"
+RULE_NOTES = tuple(f"{RULE_HEADINGS[rule]}: {RULE_DESCRIPTIONS[rule]}" for rule in RULE_ORDER[1:])
+"""Notes below a table of rules."""
+RULE_COLUMNS = tuple(
+    f"{'oracle' if rule == ORACLE else rule}_{value}"
+    for rule in RULE_ORDER
+    for value in (("accuracy",) if rule == ORACLE else ("accuracy", "to_oracle"))
+)
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The epoch that a rule has chosen, and the one that an oracle would have chosen."""
+class SelectedEpoch:
+    """The epoch that a rule selects, and the one that the oracle would select."""
 
     rule: Rule
     accuracy: float
@@ -45,27 +61,27 @@ class Choice:
 
     @property
     def regret(self) -> float:
-        """How many points the rule stays behind the oracle."""
+        """Points below the oracle's accuracy."""
         return self.oracle_accuracy - self.accuracy
 
 
-def select(evaluations: Sequence[Row], rule: Rule = "last", *, stage: str | None = None) -> Choice | None:
-    """Of the rows of `stage`, by default the last one's; None without target labels or without what the rule needs."""
+def select_epoch(evaluations: Sequence[Row], rule: Rule = "last", *, stage: str | None = None) -> SelectedEpoch | None:
+    """Select among the rows of `stage`, by default the last one's; None without target labels or the rule's metric."""
     if rule not in RULES:
         raise InputError(f"selection: expected one of {', '.join(RULES)}, got {rule!a}")
-    return select_all(evaluations, stage=stage).get(rule)
+    return select_epochs(evaluations, stage=stage).get(rule)
 
 
-def select_all(evaluations: Sequence[Row], *, stage: str | None = None) -> dict[Rule, Choice]:
-    """What each rule reports, of those that have something to report."""
+def select_epochs(evaluations: Sequence[Row], *, stage: str | None = None) -> dict[Rule, SelectedEpoch]:
+    """Return the selected epoch of every rule that has one."""
     stage = stage or (evaluations[-1]["stage"] if evaluations else None)
     rows = [row for row in evaluations if row["stage"] == stage and row["epoch"] is not None]
-    oracle = _chosen(rows, ORACLE)
+    oracle = _select_row(rows, ORACLE)
     if oracle is None:
         return {}
-    chosen = {rule: _chosen(rows, rule) for rule in RULES}
+    selected = {rule: _select_row(rows, rule) for rule in RULES}
     return {
-        rule: Choice(
+        rule: SelectedEpoch(
             rule=rule,
             accuracy=row["target_accuracy"],
             epoch=row["epoch"],
@@ -73,27 +89,74 @@ def select_all(evaluations: Sequence[Row], *, stage: str | None = None) -> dict[
             oracle_accuracy=oracle["target_accuracy"],
             oracle_epoch=oracle["epoch"],
         )
-        for rule, row in chosen.items()
-        if row is not None and _finite(row["target_accuracy"])
+        for rule, row in selected.items()
+        if row is not None and _is_finite(row["target_accuracy"])
     }
 
 
 def last_stage(method: str | None) -> str | None:
-    """The stage whose classifier is the method's result; None for a plug-in that is not installed here."""
+    """The stage whose classifier is the method's result; None for a plug-in that is not installed."""
     try:
         return find_method(method or "").stages[-1].name
     except InputError:
         return None
 
 
-def _chosen(rows: Sequence[Row], rule: Rule) -> Row | None:
-    """The earliest of equally good epochs."""
+def _select_row(rows: Sequence[Row], rule: Rule) -> Row | None:
+    """Ties go to the earliest epoch."""
     if rule == "last":
         return rows[-1] if rows else None
     score, sign = SCORES[rule]
-    scored = [row for row in rows if _finite(row[score])]
+    scored = [row for row in rows if _is_finite(row[score])]
     return max(scored, key=lambda row: sign * row[score], default=None)
 
 
-def _finite(value: float | None) -> bool:
+def _is_finite(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
+
+
+@dataclass(frozen=True)
+class RuleSummary:
+    """The accuracy of several runs under one rule."""
+
+    accuracy: Summary
+    to_oracle: Summary
+    """Accuracy minus the oracle's, zero or negative."""
+
+    def text(self, decimals: int, plus_minus: str | None = " ± ") -> str:
+        """Format mean ± std; only the mean if `plus_minus` is None."""
+        std = self.accuracy.std
+        spread = "" if std is None or plus_minus is None else f"{plus_minus}{std:.{decimals}f}"
+        return f"{self.accuracy.mean:.{decimals}f}{spread}"
+
+
+def summarise_rules(runs: Iterable[Mapping[Rule, SelectedEpoch]]) -> dict[Rule, RuleSummary]:
+    """Summarise the selected epochs of several runs by rule; rules without a run are omitted."""
+    selected = list(runs)
+    summaries = {}
+    for rule in RULES:
+        epochs = [run[rule] for run in selected if rule in run]
+        if epochs:
+            accuracy = summarise(epoch.accuracy for epoch in epochs)
+            summaries[rule] = RuleSummary(accuracy, summarise(0.0 - epoch.regret for epoch in epochs))
+    return summaries
+
+
+def format_rules(summaries: Mapping[Rule, RuleSummary], decimals: int, plus_minus: str | None = " ± ") -> list[str]:
+    """Format one table row in `RULE_ORDER`, a dash where a rule has no result."""
+    texts = {}
+    for rule, summary in summaries.items():
+        difference = "" if rule == ORACLE else f" ({summary.to_oracle.mean:z.{decimals}f})"
+        texts[rule] = summary.text(decimals, plus_minus) + difference
+    return [texts.get(rule, "–") for rule in RULE_ORDER]
+
+
+def rule_columns(summaries: Mapping[Rule, RuleSummary]) -> dict[str, Any]:
+    """Return `RULE_COLUMNS` for a CSV line, None where a rule has no result."""
+    columns: dict[str, Any] = dict.fromkeys(RULE_COLUMNS)
+    for rule, summary in summaries.items():
+        if rule == ORACLE:
+            columns["oracle_accuracy"] = summary.accuracy.mean
+        else:
+            columns |= {f"{rule}_accuracy": summary.accuracy.mean, f"{rule}_to_oracle": summary.to_oracle.mean}
+    return columns

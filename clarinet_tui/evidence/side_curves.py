@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.evidence.bands import Bands, interpolate_and_extend, make_bands
+from clarinet_tui.evidence.choices import Axis
 from clarinet_tui.evidence.figures.figure_runs import POINTS, counted_runs
 from clarinet_tui.evidence.run_records import RunRecord
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side
-from clarinet_tui.evidence.training_cost import SHARED_AXES, Axis, TrainingCost, axis_value, metric_curve, training_cost
+from clarinet_tui.evidence.training_cost import SHARED_AXES, TrainingCost, axis_value, metric_curve, training_cost
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import read_evaluations, read_events, read_series
 from core.metrics import level_of

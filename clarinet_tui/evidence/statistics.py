@@ -1,6 +1,6 @@
-"""What may be said of a few seeds: means, paired differences, intervals and tests. Plain floats in and out.
+"""Means, paired differences, confidence intervals and tests over a few seeds, on plain floats.
 
-scipy.special has the t distribution; scipy.stats would take seconds to import.
+The t distribution comes from scipy.special, because scipy.stats takes seconds to import.
 """
 
 import math
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 CONFIDENCE = 0.95
-FEWEST_PAIRS = 5
-"""Below this a p-value or a bootstrap interval says more about luck than about methods, and none is given."""
+MINIMUM_PAIRS = 5
+"""No p-value and no bootstrap interval is computed from fewer pairs."""
 RESAMPLES = 10_000
 RESAMPLING_SEED = 2020
-BOOTSTRAP = "BCa"
+BOOTSTRAP_METHOD = "BCa"
 ROUNDING = 1e-12
-"""Relative spread below which values are one and the same, but for the last digits of their floats."""
+"""Relative spread below which values count as equal up to floating-point rounding."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """95 % confidence, both ends."""
+    """A 95 % confidence interval."""
 
     low: float
     high: float
@@ -28,13 +28,13 @@ class Interval:
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean and sample standard deviation (n - 1) of the values that are known."""
+    """Mean and sample standard deviation (n - 1) of the finite values."""
 
     n: int
     mean: float | None = None
     std: float | None = None
-    unknown: int = 0
-    """How many values are missing or not finite: they are left out, and counted."""
+    missing: int = 0
+    """Number of values that are None or not finite and therefore excluded."""
 
     @property
     def error(self) -> float | None:
@@ -44,51 +44,51 @@ class Summary:
 
 def summarise(values: Iterable[float | None]) -> Summary:
     given = list(values)
-    known = _known(given)
-    spread = None if len(known) < 2 else 0.0 if _constant(known) else stdev(known)
-    return Summary(len(known), fmean(known) if known else None, spread, len(given) - len(known))
+    known = _finite(given)
+    std = None if len(known) < 2 else 0.0 if _is_constant(known) else stdev(known)
+    return Summary(len(known), fmean(known) if known else None, std, len(given) - len(known))
 
 
 def t_interval(values: Iterable[float | None]) -> Interval | None:
-    """Of the mean, by Student's t; of paired differences it is the paired t interval. Two values or more."""
+    """Return Student's t interval of the mean, or None for fewer than two values."""
     summary = summarise(values)
     if summary.mean is None or summary.error is None:
         return None
-    reach = t_quantile(summary.n - 1) * summary.error
-    return Interval(summary.mean - reach, summary.mean + reach)
+    margin = t_quantile(summary.n - 1) * summary.error
+    return Interval(summary.mean - margin, summary.mean + margin)
 
 
-def t_quantile(freedom: float) -> float:
-    """How many standard errors an interval reaches to each side."""
+def t_quantile(degrees_of_freedom: float) -> float:
+    """Return the half-width of a 95 % interval in standard errors."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
+    return float(stdtrit(degrees_of_freedom, (1 + CONFIDENCE) / 2))
 
 
 def t_test(differences: Iterable[float | None]) -> float | None:
-    """The two-sided p-value of the paired t-test. None below five pairs, and where nothing varies."""
+    """Return the two-sided p-value of the paired t-test; None for fewer than five pairs or equal differences."""
     from scipy.special import stdtr
 
-    known = _known(differences)
-    if len(known) < FEWEST_PAIRS or _constant(known):
+    known = _finite(differences)
+    if len(known) < MINIMUM_PAIRS or _is_constant(known):
         return None
     t = fmean(known) / (stdev(known) / math.sqrt(len(known)))
     return float(2 * stdtr(len(known) - 1, -abs(t)))
 
 
 def bootstrap_interval(values: Iterable[float | None]) -> Interval | None:
-    """Of the mean: bias-corrected and accelerated (BCa), the same resamples every time. None below five values."""
+    """Return the bias-corrected and accelerated (BCa) interval of the mean; None below five values."""
     import numpy as np
     from scipy.special import ndtr, ndtri
 
-    known = np.array(_known(values), dtype=np.float64)
-    if len(known) < FEWEST_PAIRS:
+    known = np.array(_finite(values), dtype=np.float64)
+    if len(known) < MINIMUM_PAIRS:
         return None
     mean = float(known.mean())
-    if _constant(known.tolist()):
+    if _is_constant(known.tolist()):
         return Interval(mean, mean)
-    chosen = np.random.default_rng(RESAMPLING_SEED).integers(0, len(known), (RESAMPLES, len(known)))
-    means = known[chosen].mean(axis=1)
+    resamples = np.random.default_rng(RESAMPLING_SEED).integers(0, len(known), (RESAMPLES, len(known)))
+    means = known[resamples].mean(axis=1)
     bias = ndtri(((means < mean).mean() + (means <= mean).mean()) / 2)
     leverage = known - mean
     acceleration = (leverage**3).sum() / (6 * (leverage**2).sum() ** 1.5)
@@ -98,20 +98,20 @@ def bootstrap_interval(values: Iterable[float | None]) -> Interval | None:
     return Interval(float(low), float(high))
 
 
-def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Holm's correction for as many comparisons as have a p-value; the others stay None."""
-    ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+def holm_correction(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Return p-values after Holm's correction for as many tests as have one; None stays None."""
+    ranked = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
-    least = 0.0
-    for rank, (p, place) in enumerate(ranked):
-        least = max(least, min(1.0, (len(ranked) - rank) * p))
-        corrected[place] = least
+    smallest = 0.0
+    for rank, (p, index) in enumerate(ranked):
+        smallest = max(smallest, min(1.0, (len(ranked) - rank) * p))
+        corrected[index] = smallest
     return tuple(corrected)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One seed on both sides."""
+    """The values of one seed on both sides."""
 
     seed: int
     left: float
@@ -123,26 +123,26 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Paired:
-    """Left minus right, seed by seed."""
+class PairedStatistics:
+    """Left minus right over the seeds that both sides have."""
 
     pairs: tuple[Pair, ...]
     only_left: tuple[int, ...]
     only_right: tuple[int, ...]
-    """Seeds that only this side has a value for."""
+    """Seeds with a value on one side only."""
     difference: Summary
     interval: Interval | None
     bootstrap: Interval | None
     p: float | None
-    """Of this comparison alone, not corrected for others."""
+    """Not corrected for multiple tests."""
 
 
-def paired(left: Mapping[int, float | None], right: Mapping[int, float | None]) -> Paired:
-    """Values by seed; a seed whose value is not known on a side is no pair."""
-    one, two = _known_by_seed(left), _known_by_seed(right)
+def paired_statistics(left: Mapping[int, float | None], right: Mapping[int, float | None]) -> PairedStatistics:
+    """Pair values by seed; a seed without a finite value on both sides forms no pair."""
+    one, two = _finite_by_seed(left), _finite_by_seed(right)
     pairs = tuple(Pair(seed, one[seed], two[seed]) for seed in sorted(one.keys() & two.keys()))
     differences = [pair.difference for pair in pairs]
-    return Paired(
+    return PairedStatistics(
         pairs=pairs,
         only_left=tuple(sorted(one.keys() - two.keys())),
         only_right=tuple(sorted(two.keys() - one.keys())),
@@ -155,7 +155,7 @@ def paired(left: Mapping[int, float | None], right: Mapping[int, float | None]) 
 
 @dataclass(frozen=True)
 class Distance:
-    """How far two means are apart, and how well that is known."""
+    """Difference of two means with its standard error and interval."""
 
     difference: float
     error: float | None = None
@@ -163,9 +163,9 @@ class Distance:
 
 
 def distance(one: Summary, two: Summary) -> Distance | None:
-    """One minus two, of independent runs: both standard errors combined, Welch's interval.
+    """Return one minus two with Welch's interval, assuming independent runs.
 
-    Where a side has no spread to tell, such as a number published without ±, the difference stands alone.
+    Without a standard deviation on a side, such as a number published without ±, only the difference is given.
     """
     if one.mean is None or two.mean is None:
         return None
@@ -176,17 +176,17 @@ def distance(one: Summary, two: Summary) -> Distance | None:
     if error == 0:
         return Distance(difference, 0.0, Interval(difference, difference))
     shares = (one.error / error) ** 4 / (one.n - 1) + (two.error / error) ** 4 / (two.n - 1)
-    reach = t_quantile(1 / shares) * error
-    return Distance(difference, error, Interval(difference - reach, difference + reach))
+    margin = t_quantile(1 / shares) * error
+    return Distance(difference, error, Interval(difference - margin, difference + margin))
 
 
-def _known(values: Iterable[float | None]) -> list[float]:
+def _finite(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None and math.isfinite(value)]
 
 
-def _known_by_seed(values: Mapping[int, float | None]) -> dict[int, float]:
+def _finite_by_seed(values: Mapping[int, float | None]) -> dict[int, float]:
     return {seed: value for seed, value in values.items() if value is not None and math.isfinite(value)}
 
 
-def _constant(values: Sequence[float]) -> bool:
+def _is_constant(values: Sequence[float]) -> bool:
     return max(values) - min(values) <= ROUNDING * max(map(abs, values))

@@ -1,116 +1,115 @@
-"""What a run has cost by each of its evaluations: epochs, images, device time, a shared stage 1 included."""
+"""The cost of a run up to each evaluation: epochs, images and device time, including a shared stage 1."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
+from clarinet_tui.evidence.choices import Axis
 from core.config import RunConfig
 from core.errors import InputError
 from core.methods import find_method
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.bands import Curve
+    from clarinet_tui.evidence.bands import Points
 
-Axis = Literal["epoch", "adaptation epoch", "samples", "device time", "iteration"]
-AXES: tuple[Axis, ...] = get_args(Axis)
-EXACT: frozenset[Axis] = frozenset({"epoch", "adaptation epoch", "iteration"})
-"""Axes on which runs of one protocol have the same places; the others need a grid."""
+SHARED_AXES: frozenset[Axis] = frozenset({"epoch", "adaptation epoch", "iteration"})
+"""Axes on which runs of one protocol share their x values; the others need interpolation."""
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class StageCourse:
-    """Where a stage begins, and how many images an iteration of it trains on."""
+class StageCost:
+    """Where a stage starts, and its images per iteration."""
 
     name: str
     iteration: int
     epoch: int
     images: int
     adapts: bool
-    """Whether target images come on top, once adaptation has begun."""
+    """Whether target images are used as well, once adaptation has started."""
 
 
 @dataclass(frozen=True)
-class Shared:
-    """A stage 1 that another run or an earlier one has paid for."""
+class SharedStage1:
+    """A stage 1 that another run trained."""
 
     origin: str | None
     seconds: float | None
-    """None where its cost was not written down."""
+    """None if its cost is not recorded."""
 
 
 @dataclass(frozen=True)
-class Course:
-    stages: tuple[StageCourse, ...]
-    shared: Shared | None
+class TrainingCost:
+    stages: tuple[StageCost, ...]
+    shared: SharedStage1 | None
 
-    def seconds(self, own: float) -> float:
-        """Device seconds, with those of a stage 1 that was given."""
+    def total_seconds(self, own: float) -> float:
+        """Add the seconds of a shared stage 1 to the run's own."""
         return own + (self.shared.seconds or 0.0 if self.shared else 0.0)
 
     def samples(self, row: Row) -> float | None:
-        """Images trained on by the end of an evaluated epoch, source and target."""
+        """Source and target images trained on up to an evaluation."""
         total = 0.0
-        for place, stage in enumerate(self.stages):
+        for index, stage in enumerate(self.stages):
             if stage.name == row["stage"]:
                 return total + _in_stage(stage, row)
-            following = self.stages[place + 1].iteration if place + 1 < len(self.stages) else stage.iteration
+            following = self.stages[index + 1].iteration if index + 1 < len(self.stages) else stage.iteration
             total += (following - stage.iteration) * stage.images
         return None
 
 
-def _in_stage(stage: StageCourse, row: Row) -> float:
-    """Target images count from the end of the warm-up on; every epoch of a stage has as many iterations."""
+def _in_stage(stage: StageCost, row: Row) -> float:
+    """Target images count after the warm-up; all epochs of a stage have the same number of iterations."""
     iterations, epochs = row["iteration"] - stage.iteration, (row["epoch"] or 0) - stage.epoch
     adapting = iterations * (row["adaptation_epoch"] or 0) / epochs if stage.adapts and epochs > 0 else 0.0
     return float((iterations + adapting) * stage.images)
 
 
-def course_of(config: RunConfig, events: Sequence[Row]) -> Course:
-    """From what the run said of its stages, and its settings."""
+def training_cost(config: RunConfig, events: Sequence[Row]) -> TrainingCost:
+    """Derive the cost from the run's stage events and settings."""
     try:
         specs = find_method(config.method).stages
-    except InputError:  # a plug-in that is not installed here
-        return Course((), shared_stage1(events))
-    begun = {said.get("stage"): said for said in events if said["event"] == "stage" and not said["superseded"]}
+    except InputError:  # a plug-in that is not installed
+        return TrainingCost((), find_shared_stage1(events))
+    started = {event.get("stage"): event for event in events if event["event"] == "stage" and not event["superseded"]}
     stages = []
     for spec in specs:
-        # A run that was given its labels never entered stage 1, but counts on from where that would have ended.
-        said = begun.get(spec.name, {"iteration": 0, "epoch": 0} if spec.stage1 else None)
-        if said is not None:
+        # A run with a shared stage 1 skips that stage, but numbers its iterations as if it had trained it.
+        event = started.get(spec.name, {"iteration": 0, "epoch": 0} if spec.stage1 else None)
+        if event is not None:
             images = config.stage1.batch_size if spec.stage1 else config.batch_size
-            stages.append(StageCourse(spec.name, said["iteration"], said["epoch"], images, spec.adapts))
-    return Course(tuple(stages), shared_stage1(events))
+            stages.append(StageCost(spec.name, event["iteration"], event["epoch"], images, spec.adapts))
+    return TrainingCost(tuple(stages), find_shared_stage1(events))
 
 
-def shared_stage1(events: Sequence[Row]) -> Shared | None:
-    """Where the run's pseudo-labels came from, if it was not the run itself that made them."""
-    for said in reversed(events):
-        if said["event"] == "pseudo-labels" and not said["superseded"]:
-            if not said.get("given"):
+def find_shared_stage1(events: Sequence[Row]) -> SharedStage1 | None:
+    """Return the origin of the run's pseudo-labels, or None if the run made them itself."""
+    for event in reversed(events):
+        if event["event"] == "pseudo-labels" and not event["superseded"]:
+            if not event.get("given"):
                 return None
-            origin, seconds = said.get("origin"), said.get("origin_seconds")
+            origin, seconds = event.get("origin"), event.get("origin_seconds")
             if isinstance(origin, str) and origin and isinstance(seconds, float | int):
-                return Shared(origin, float(seconds))
-            return Shared(None, None)  # given by hand: nobody knows what they cost
+                return SharedStage1(origin, float(seconds))
+            return SharedStage1(None, None)  # supplied by the user: cost unknown
     return None
 
 
-def curve(evaluations: Sequence[Row], metric: str, axis: Axis, course: Course) -> "Curve":
-    """A metric along an axis; evaluations that have no place on it are left out, unknown values are gaps."""
+def metric_curve(evaluations: Sequence[Row], metric: str, axis: Axis, cost: TrainingCost) -> "Points":
+    """Return a metric along an axis, without evaluations that have no x there; missing values are gaps."""
     import numpy as np
 
-    points = [(place_of(row, axis, course), row.get(metric)) for row in evaluations]
-    known = [(place, np.nan if value is None else value) for place, value in points if place is not None]
+    points = [(axis_value(row, axis, cost), row.get(metric)) for row in evaluations]
+    known = [(at, np.nan if value is None else value) for at, value in points if at is not None]
     x, y = zip(*known, strict=True) if known else ((), ())
     return np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)
 
 
-def place_of(row: Row, axis: Axis, course: Course) -> float | None:
-    """Where an evaluation lies on the axis, if it has a place there."""
+def axis_value(row: Row, axis: Axis, cost: TrainingCost) -> float | None:
+    """Return the x of an evaluation, or None if it has none on this axis."""
     if axis == "samples":
-        return course.samples(row)
+        return cost.samples(row)
     if axis == "device time":
-        return None if row["seconds"] is None else course.seconds(row["seconds"])
-    found: float | None = row[axis.replace(" ", "_")]
-    return found
+        return None if row["seconds"] is None else cost.total_seconds(row["seconds"])
+    value: float | None = row[axis.replace(" ", "_")]
+    return value

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from clarinet_tui.evidence.bands import Bands, bands
+from clarinet_tui.evidence.bands import Bands, make_bands
 
 NAN = np.nan
 
@@ -12,29 +12,29 @@ NAN = np.nan
 def test_three_seeds_at_their_own_epochs() -> None:
     epochs = np.array([1.0, 2.0, 3.0])
     values = [[10.0, 20.0, 30.0], [14.0, 26.0, 30.0], [12.0, 20.0, 30.0]]
-    found = bands([(epochs, np.array(curve)) for curve in values])
+    found = make_bands([(epochs, np.array(curve)) for curve in values])
     assert found.x.tolist() == [1, 2, 3]
     assert found.n.tolist() == [3, 3, 3]
     assert found.mean.tolist() == [12, 22, 30]
     assert (found.std_high - found.mean).tolist() == pytest.approx([2, np.sqrt(12), 0])
-    assert found.least.tolist() == [10, 20, 30]
-    assert found.greatest.tolist() == [14, 26, 30]
+    assert found.minimum.tolist() == [10, 20, 30]
+    assert found.maximum.tolist() == [14, 26, 30]
     ends = stats.ttest_1samp([20.0, 26.0, 20.0], 0.0).confidence_interval(0.95)
     assert (found.t_low[1], found.t_high[1]) == pytest.approx((ends.low, ends.high))
 
 
 def test_a_shorter_run_and_a_gap_count_only_where_they_have_values() -> None:
-    found = bands(
+    found = make_bands(
         [(np.array([1.0, 2.0, 3.0]), np.array([10.0, NAN, 30.0])), (np.array([1.0, 2.0]), np.array([12.0, 22.0]))]
     )
     assert found.n.tolist() == [2, 1, 1]
     assert found.mean.tolist() == [11, 22, 30]
     assert np.isnan(found.std_low[1:]).all()
-    assert found.least.tolist() == [10, 22, 30]
+    assert found.minimum.tolist() == [10, 22, 30]
 
 
 def test_on_a_grid_runs_are_met_in_straight_lines_and_never_beyond_their_ends() -> None:
-    found = bands(
+    found = make_bands(
         [(np.array([0.0, 10.0]), np.array([0.0, 100.0])), (np.array([5.0, 15.0]), np.array([60.0, 60.0]))], points=4
     )
     assert found.x.tolist() == [0, 5, 10, 15]
@@ -43,7 +43,7 @@ def test_on_a_grid_runs_are_met_in_straight_lines_and_never_beyond_their_ends() 
 
 
 def test_a_gap_is_not_bridged_on_a_grid() -> None:
-    found = bands([(np.array([0.0, 1.0, 2.0, 3.0]), np.array([5.0, NAN, 7.0, 7.0]))], points=7)
+    found = make_bands([(np.array([0.0, 1.0, 2.0, 3.0]), np.array([5.0, NAN, 7.0, 7.0]))], points=7)
     assert np.isnan(found.mean[1:4]).all()
     assert found.mean[-1] == 7
 
@@ -53,7 +53,7 @@ def test_nothing_to_draw(points: int | None) -> None:
     def empty(found: Bands) -> bool:
         return not np.isfinite(found.mean).any()
 
-    assert empty(bands([], points=points))
-    assert empty(bands([(np.empty(0), np.empty(0))], points=points))
-    assert empty(bands([(np.array([1.0, 2.0]), np.array([NAN, NAN]))], points=points))
-    assert empty(bands([(np.array([NAN]), np.array([3.0]))], points=points))
+    assert empty(make_bands([], points=points))
+    assert empty(make_bands([(np.empty(0), np.empty(0))], points=points))
+    assert empty(make_bands([(np.array([1.0, 2.0]), np.array([NAN, NAN]))], points=points))
+    assert empty(make_bands([(np.array([NAN]), np.array([3.0]))], points=points))

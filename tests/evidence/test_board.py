@@ -7,16 +7,16 @@ import pytest
 
 from clarinet_tui.evidence.board import Board, make_board
 from clarinet_tui.evidence.board_cells import Cell
-from clarinet_tui.evidence.published import METHODS
+from clarinet_tui.evidence.published import MAIN_METHODS
 from clarinet_tui.evidence.statistics import Summary
 from core.errors import InputError
 from core.tasks import PAPER_TASKS
-from tests.support.finished_runs import archive_of, finished
+from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.histories import make_run
 
 
 def board_of(runs_dir: Path, query: str = "", **options: Any) -> Board:
-    return make_board(archive_of(runs_dir), query, **options)
+    return make_board(read_runs(runs_dir), query, **options)
 
 
 def cell_of(runs_dir: Path, method: str = "clarinet", task: str = "U->M", **options: Any) -> Cell:
@@ -26,22 +26,22 @@ def cell_of(runs_dir: Path, method: str = "clarinet", task: str = "U->M", **opti
 def test_an_empty_history_shows_the_published_numbers(tmp_path: Path) -> None:
     board = board_of(tmp_path)
     assert board.tasks == PAPER_TASKS
-    assert board.parts[0].methods == METHODS
+    assert board.tables[0].methods == MAIN_METHODS
     cell = board.cells["gac+dann", "Y->M"]
     assert cell.published is not None
     assert (cell.published.mean, cell.summary, cell.missing) == (92.328, Summary(0), (1, 2, 3, 4, 5))
     assert board.averages == {}
-    assert board.best("Y->M", METHODS) == frozenset()
+    assert board.best("Y->M", MAIN_METHODS) == frozenset()
 
 
 def test_a_cell_has_its_mean_its_runs_and_its_distance(tmp_path: Path) -> None:
     for seed, accuracy in enumerate((82.0, 83.0, 84.0), start=1):
-        finished(tmp_path, f"run{seed}", accuracy, seed=seed)
+        make_finished_run(tmp_path, f"run{seed}", accuracy, seed=seed)
     cell = cell_of(tmp_path)
     assert cell.summary == Summary(3, 83.0, 1.0)
     assert cell.runs == ("run1", "run2", "run3")
     assert cell.missing == (4, 5)
-    assert not cell.complete
+    assert not cell.is_complete
     assert cell.distance is not None
     assert cell.distance.interval is not None
     assert cell.distance.difference == pytest.approx(83.0 - 83.692)
@@ -50,30 +50,30 @@ def test_a_cell_has_its_mean_its_runs_and_its_distance(tmp_path: Path) -> None:
 
 def test_gac_is_published_without_spread_so_its_distance_stands_alone(tmp_path: Path) -> None:
     for seed in (1, 2):
-        finished(tmp_path, f"run{seed}", 50.0 + seed, method="gac", seed=seed)
+        make_finished_run(tmp_path, f"run{seed}", 50.0 + seed, method="gac", seed=seed)
     distance = cell_of(tmp_path, "gac").distance
     assert distance is not None
     assert distance.interval is None
 
 
 def test_seeds_are_counted_by_state(tmp_path: Path) -> None:
-    finished(tmp_path, "run1", 82.0, seed=1)
-    finished(tmp_path, "run2", None, seed=2, end="failed")
-    finished(tmp_path, "run3", 40.0, seed=3, end="running")
+    make_finished_run(tmp_path, "run1", 82.0, seed=1)
+    make_finished_run(tmp_path, "run2", None, seed=2, end="failed")
+    make_finished_run(tmp_path, "run3", 40.0, seed=3, end="running")
     make_run(tmp_path, "run4", seed=4)
     make_run(tmp_path, "again1", seed=1)
     cell = cell_of(tmp_path)
     assert cell.states == {"finished": 1, "running": 1, "queued": 1, "failed": 1}
     assert cell.missing == (5,)
     assert cell.summary.n == 1
-    assert cell.going_on
+    assert cell.is_unfinished
 
 
 def test_seeds_without_a_finished_run_stand_where_their_furthest_run_is(tmp_path: Path) -> None:
-    finished(tmp_path, "run1", 82.0, seed=1)
-    finished(tmp_path, "old2", None, seed=2, end="failed")
-    finished(tmp_path, "new2", 40.0, seed=2, end="running")
-    finished(tmp_path, "run3", 44.0, seed=3, end="running")
+    make_finished_run(tmp_path, "run1", 82.0, seed=1)
+    make_finished_run(tmp_path, "old2", None, seed=2, end="failed")
+    make_finished_run(tmp_path, "new2", 40.0, seed=2, end="running")
+    make_finished_run(tmp_path, "run3", 44.0, seed=3, end="running")
     make_run(tmp_path, "run4", seed=4)
     cell = cell_of(tmp_path)
     assert [(one.seed, one.run, one.state) for one in cell.unfinished] == [
@@ -81,132 +81,132 @@ def test_seeds_without_a_finished_run_stand_where_their_furthest_run_is(tmp_path
         (3, "run3", "running"),
         (4, "run4", "queued"),
     ]
-    assert cell.interim.mean == 42.0
+    assert cell.interim_summary.mean == 42.0
     assert cell.summary == Summary(1, 82.0)
-    assert cell.unfinished[2].choice is None
+    assert cell.unfinished[2].selected is None
 
 
 def test_missing_seeds_can_be_made_after_a_run_with_exactly_the_settings_that_count(tmp_path: Path) -> None:
-    finished(tmp_path, "own1", 70.0, method="gac+dan", seed=1)
-    finished(tmp_path, "one2", 71.0, method="gac+dan", seed=2, stage1={"seed": 1})
-    finished(tmp_path, "one3", 72.0, method="gac+dan", seed=3, stage1={"seed": 1})
+    make_finished_run(tmp_path, "own1", 70.0, method="gac+dan", seed=1)
+    make_finished_run(tmp_path, "one2", 71.0, method="gac+dan", seed=2, stage1={"seed": 1})
+    make_finished_run(tmp_path, "one3", 72.0, method="gac+dan", seed=3, stage1={"seed": 1})
     cell = cell_of(tmp_path, "gac+dan")
     assert cell.runs == ("own1", "one2", "one3")
-    assert cell.model in ("one2", "one3"), "own1 shares its stage 1 by chance alone"
-    assert cell_of(tmp_path, "gac").model is None
+    assert cell.template_run in ("one2", "one3"), "own1 shares its stage 1 by chance alone"
+    assert cell_of(tmp_path, "gac").template_run is None
 
 
 def test_two_step_runs_report_their_last_stage(tmp_path: Path) -> None:
-    finished(tmp_path, "run1", 71.0, method="gac+cdan-e", seed=1)
-    finished(tmp_path, "run2", 73.0, method="gac+cdan-e", seed=2)
+    make_finished_run(tmp_path, "run1", 71.0, method="gac+cdan-e", seed=1)
+    make_finished_run(tmp_path, "run2", 73.0, method="gac+cdan-e", seed=2)
     for rule in ("last", "best", "risk"):
         assert cell_of(tmp_path, "gac+cdan-e", rule=rule).summary.mean == 72.0
 
 
 def test_of_a_seed_that_was_run_again_the_newest_finished_one_counts(tmp_path: Path) -> None:
-    finished(tmp_path, "old", 70.0, seed=1)
-    finished(tmp_path, "new", 80.0, seed=1)
-    finished(tmp_path, "newest", None, seed=1, end="failed")
+    make_finished_run(tmp_path, "old", 70.0, seed=1)
+    make_finished_run(tmp_path, "new", 80.0, seed=1)
+    make_finished_run(tmp_path, "newest", None, seed=1, end="failed")
     cell = cell_of(tmp_path)
     assert cell.runs == ("new",)
-    (left,) = cell.left_out
+    (left,) = cell.excluded
     assert left.runs == ("old",)
     assert "seed 1 was run again" in left.reason
 
 
 def test_other_protocols_are_left_out_and_named(tmp_path: Path) -> None:
-    finished(tmp_path, "aaa", 70.0, seed=1)
-    finished(tmp_path, "bbb", 72.0, seed=2)
-    finished(tmp_path, "ccc", 90.0, seed=3, epochs=9)
+    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
+    make_finished_run(tmp_path, "bbb", 72.0, seed=2)
+    make_finished_run(tmp_path, "ccc", 90.0, seed=3, epochs=9)
     cell = cell_of(tmp_path)
     assert cell.summary.mean == 71.0
-    assert [(left.reason, left.runs) for left in cell.left_out] == [("epochs is 9, not 3", ("ccc",))]
+    assert [(left.reason, left.runs) for left in cell.excluded] == [("epochs is 9, not 3", ("ccc",))]
     assert cell.mixed == ()
     assert cell.missing == (3, 4, 5)
 
 
 def test_mixing_averages_all_and_says_what(tmp_path: Path) -> None:
-    finished(tmp_path, "aaa", 70.0, seed=1)
-    finished(tmp_path, "bbb", 72.0, seed=2)
-    finished(tmp_path, "ccc", 92.0, seed=1, epochs=9)
+    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
+    make_finished_run(tmp_path, "bbb", 72.0, seed=2)
+    make_finished_run(tmp_path, "ccc", 92.0, seed=1, epochs=9)
     board = board_of(tmp_path, mix=True)
     cell = board.cells["clarinet", "U->M"]
     assert cell.summary.mean == 78.0
     assert cell.mixed == ("2 protocols", "epochs is 9, not 3")
-    assert cell.left_out == ()
+    assert cell.excluded == ()
     assert any("mixed: 2 protocols" in note for note in board.notes)
 
 
 def test_a_run_that_shares_stage_1_by_chance_is_not_averaged_twice(tmp_path: Path) -> None:
-    finished(tmp_path, "own1", 70.0, method="gac+dan", seed=1)
-    finished(tmp_path, "own2", 70.0, method="gac+dan", seed=2)
-    finished(tmp_path, "one2", 85.0, method="gac+dan", seed=2, stage1={"seed": 1})
+    make_finished_run(tmp_path, "own1", 70.0, method="gac+dan", seed=1)
+    make_finished_run(tmp_path, "own2", 70.0, method="gac+dan", seed=2)
+    make_finished_run(tmp_path, "one2", 85.0, method="gac+dan", seed=2, stage1={"seed": 1})
     cell = cell_of(tmp_path, "gac+dan", mix=True)
     assert sorted(cell.runs) == ["one2", "own1", "own2"]
 
 
 def test_commits_are_said_and_kept_apart_where_asked(tmp_path: Path) -> None:
-    finished(tmp_path, "aaa", 70.0, seed=1, commit="a" * 40)
-    finished(tmp_path, "bbb", 72.0, seed=2, commit="b" * 40)
+    make_finished_run(tmp_path, "aaa", 70.0, seed=1, commit="a" * 40)
+    make_finished_run(tmp_path, "bbb", 72.0, seed=2, commit="b" * 40)
     assert cell_of(tmp_path).mixed == ("started at 2 git commits: aaaaaaa, bbbbbbb",)
     apart = cell_of(tmp_path, by_commit=True)
     assert (apart.runs, apart.mixed) == (("bbb",), ())
-    assert apart.left_out[0].reason == "made at commit aaaaaaa"
+    assert apart.excluded[0].reason == "made at commit aaaaaaa"
 
 
 def test_the_preset_with_most_finished_runs_is_taken_and_others_are_named(tmp_path: Path) -> None:
-    finished(tmp_path, "aaa", 70.0, seed=1)
-    finished(tmp_path, "bbb", 71.0, seed=2)
-    finished(tmp_path, "ccc", 90.0, seed=1, preset="quick", method="gac")
+    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
+    make_finished_run(tmp_path, "bbb", 71.0, seed=2)
+    make_finished_run(tmp_path, "ccc", 90.0, seed=1, preset="quick", method="gac")
     board = board_of(tmp_path)
     assert board.preset == "smoke"
-    assert [(left.reason, left.runs) for left in board.left_out] == [("preset quick", ("ccc",))]
+    assert [(left.reason, left.runs) for left in board.excluded] == [("preset quick", ("ccc",))]
     assert board_of(tmp_path, preset="quick").cells["gac", "U->M"].summary.mean == 90.0
     with pytest.raises(InputError, match="expected one of paper, literal, quick, smoke"):
         board_of(tmp_path, preset="quik")
 
 
 def test_a_query_chooses_runs(tmp_path: Path) -> None:
-    finished(tmp_path, "aaa", 70.0, seed=1)
-    finished(tmp_path, "bbb", 80.0, seed=2)
+    make_finished_run(tmp_path, "aaa", 70.0, seed=1)
+    make_finished_run(tmp_path, "bbb", 80.0, seed=2)
     assert board_of(tmp_path, "seed:2").cells["clarinet", "U->M"].runs == ("bbb",)
 
 
 def test_averages_are_over_complete_tasks_and_best_needs_equal_ones(tmp_path: Path) -> None:
     for task, accuracy in (("U->M", 80.0), ("M->U", 90.0)):
-        finished(tmp_path, f"c{accuracy:.0f}", accuracy, task=task, seed=1)
-    finished(tmp_path, "gac1", 50.0, method="gac", seed=1)
+        make_finished_run(tmp_path, f"c{accuracy:.0f}", accuracy, task=task, seed=1)
+    make_finished_run(tmp_path, "gac1", 50.0, method="gac", seed=1)
     board = board_of(tmp_path, seeds=1)
     average = board.averages["clarinet"]
     assert (average.mean, average.tasks) == (85.0, ("U->M", "M->U"))
     assert average.published == pytest.approx((83.692 + 94.538) / 2)
-    assert board.best("U->M", METHODS) == {"clarinet"}
-    assert board.best("M->U", METHODS) == frozenset(), "nothing to compare with"
-    assert board.best_average(METHODS) == frozenset(), "over different tasks"
-    finished(tmp_path, "gac2", 95.0, method="gac", task="M->U", seed=1)
-    assert board_of(tmp_path, seeds=1).best_average(METHODS) == {"clarinet"}
+    assert board.best("U->M", MAIN_METHODS) == {"clarinet"}
+    assert board.best("M->U", MAIN_METHODS) == frozenset(), "nothing to compare with"
+    assert board.best_average(MAIN_METHODS) == frozenset(), "over different tasks"
+    make_finished_run(tmp_path, "gac2", 95.0, method="gac", task="M->U", seed=1)
+    assert board_of(tmp_path, seeds=1).best_average(MAIN_METHODS) == {"clarinet"}
     assert "clarinet" not in board_of(tmp_path, seeds=2).averages
 
 
 def test_other_tasks_and_methods_have_places_of_their_own(tmp_path: Path) -> None:
-    finished(tmp_path, "aaa", 70.0, task="Y->D", seed=1)
-    finished(tmp_path, "bbb", 95.0, task="U->M", method="cdan-e", seed=1)
+    make_finished_run(tmp_path, "aaa", 70.0, task="Y->D", seed=1)
+    make_finished_run(tmp_path, "bbb", 95.0, task="U->M", method="cdan-e", seed=1)
     board = board_of(tmp_path, seeds=1)
     assert board.tasks == (*PAPER_TASKS, "Y->D")
-    assert board.parts[-1].methods == ("cdan-e",)
+    assert board.tables[-1].methods == ("cdan-e",)
     assert board.cells["clarinet", "Y->D"].published is None
     assert "clarinet" not in board.averages, "the average is over the paper's tasks"
 
 
 def test_a_run_without_target_labels_is_named(tmp_path: Path) -> None:
-    finished(tmp_path, "aaa", None, seed=1)
+    make_finished_run(tmp_path, "aaa", None, seed=1)
     cell = cell_of(tmp_path)
     assert cell.summary.n == 0
-    assert cell.left_out[0].runs == ("aaa",)
+    assert cell.excluded[0].runs == ("aaa",)
 
 
 def test_what_must_be_said_is_said(tmp_path: Path) -> None:
-    finished(tmp_path, "aaa", 70.0, seed=1, epochs=9, said={"notes": ["USPS is made here"]})
+    make_finished_run(tmp_path, "aaa", 70.0, seed=1, epochs=9, started_fields={"notes": ["USPS is made here"]})
     notes = "\n".join(board_of(tmp_path, rule="best").notes)
     assert "oracle selection" in notes
     assert "Preset smoke: not the protocol of the published numbers." in notes
@@ -216,8 +216,8 @@ def test_what_must_be_said_is_said(tmp_path: Path) -> None:
 
 
 def test_a_finished_run_is_read_once_and_a_changed_one_again(tmp_path: Path) -> None:
-    run = finished(tmp_path, "aaa", 70.0, seed=1)
-    archive = archive_of(tmp_path)
+    run = make_finished_run(tmp_path, "aaa", 70.0, seed=1)
+    archive = read_runs(tmp_path)
     first = archive.search()[0]
     run.config.unlink()
     assert archive.search()[0] is first

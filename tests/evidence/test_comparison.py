@@ -9,12 +9,13 @@ from rich.console import Console
 from scipy import stats
 
 from clarinet_tui.evidence.comparison import Comparison, compare_queries, compare_runs
+from clarinet_tui.evidence.export import comparison_object
 from clarinet_tui.evidence.statistics import Summary
-from clarinet_tui.evidence.terminal.comparison import comparison_object, comparison_view
+from clarinet_tui.evidence.terminal.comparison import comparison_view
 from core.errors import InputError
-from tests.support.finished_runs import archive_of, finished
+from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.histories import make_run
-from tests.support.trained_runs import trained
+from tests.support.trained_runs import make_trained_run
 
 CLARINET = (83.1, 84.9, 82.6, 83.3, 84.2)
 CDAN = (71.2, 73.9, 70.4, 71.9, 70.1)
@@ -23,13 +24,13 @@ DAN = (84.0, 83.0, 84.5, 82.1, 84.9)
 
 def five_of_each(runs: Path) -> None:
     for seed in range(1, 6):
-        finished(runs, f"clar{seed}", CLARINET[seed - 1], seed=seed)
-        finished(runs, f"cdan{seed}", CDAN[seed - 1], seed=seed, method="gac+cdan-e")
-        finished(runs, f"dan{seed}", DAN[seed - 1], seed=seed, method="gac+dan")
+        make_finished_run(runs, f"clar{seed}", CLARINET[seed - 1], seed=seed)
+        make_finished_run(runs, f"cdan{seed}", CDAN[seed - 1], seed=seed, method="gac+cdan-e")
+        make_finished_run(runs, f"dan{seed}", DAN[seed - 1], seed=seed, method="gac+dan")
 
 
 def compared(runs: Path, one: str = "", two: str = "") -> Comparison:
-    return compare_queries(archive_of(runs), one, two)
+    return compare_queries(read_runs(runs), one, two)
 
 
 def on_terminal(comparison: Comparison, *, named: bool = False) -> str:
@@ -40,84 +41,84 @@ def on_terminal(comparison: Comparison, *, named: bool = False) -> str:
 
 def test_every_two_step_method_is_met_with_holms_correction(tmp_path: Path) -> None:
     five_of_each(tmp_path)
-    dan, cdan = compared(tmp_path).contrasts
+    dan, cdan = compared(tmp_path).differences
     assert (dan.right.method, cdan.right.method) == ("gac+dan", "gac+cdan-e"), "in the paper's order"
     assert cdan.left.accuracy.mean == pytest.approx(83.62)
     raw = [stats.ttest_rel(CLARINET, other).pvalue for other in (DAN, CDAN)]
     assert (dan.paired.p, cdan.paired.p) == pytest.approx(raw)
     assert (dan.p, cdan.p) == pytest.approx((raw[0], 2 * raw[1])), "Holm takes the smaller one twice"
     assert cdan.comparisons == 2
-    assert not cdan.interim
+    assert not cdan.is_interim
 
 
 def test_only_pairs_of_the_same_label_draw_are_pairs(tmp_path: Path) -> None:
-    finished(tmp_path, "clar1", 83.0, seed=1)
-    finished(tmp_path, "clar2", 84.0, seed=2)
-    finished(tmp_path, "clar3", 85.0, seed=3)
-    finished(tmp_path, "cdan1", 71.0, seed=1, method="gac+cdan-e")
-    finished(tmp_path, "cdan2", 72.0, seed=2, method="gac+cdan-e", said={"label_hash": "another"})
-    finished(tmp_path, "cdan4", 73.0, seed=4, method="gac+cdan-e")
-    (contrast,) = compared(tmp_path).contrasts
-    assert [pair.seed for pair in contrast.paired.pairs] == [1]
-    assert [(refused.seed, refused.reason) for refused in contrast.refused] == [
-        (2, "different complementary labels were drawn")
+    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
+    make_finished_run(tmp_path, "clar2", 84.0, seed=2)
+    make_finished_run(tmp_path, "clar3", 85.0, seed=3)
+    make_finished_run(tmp_path, "cdan1", 71.0, seed=1, method="gac+cdan-e")
+    make_finished_run(tmp_path, "cdan2", 72.0, seed=2, method="gac+cdan-e", started_fields={"label_hash": "another"})
+    make_finished_run(tmp_path, "cdan4", 73.0, seed=4, method="gac+cdan-e")
+    (difference,) = compared(tmp_path).differences
+    assert [pair.seed for pair in difference.paired.pairs] == [1]
+    assert [(refused.seed, refused.reason) for refused in difference.refused] == [
+        (2, "the draws of complementary labels differ")
     ]
-    assert (contrast.paired.only_left, contrast.paired.only_right) == ((3,), (4,))
-    assert contrast.p is None
+    assert (difference.paired.only_left, difference.paired.only_right) == ((3,), (4,))
+    assert difference.p is None
     text = on_terminal(compared(tmp_path))
     assert "no p-value and no bootstrap below 5 pairs" in text
-    assert "seed 2 is no pair: different complementary labels were drawn" in text
+    assert "seed 2 has no counterpart: the draws of complementary labels differ" in text
 
 
 def test_a_shared_stage_1_of_another_draw_leaves_the_difference_of_means(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
-        finished(tmp_path, f"clar{seed}", 80.0 + seed, seed=seed)
-        finished(
+        make_finished_run(tmp_path, f"clar{seed}", 80.0 + seed, seed=seed)
+        make_finished_run(
             tmp_path, f"dan{seed}", 70.0 + seed, seed=seed, method="gac+dan", stage1={"seed": 9},
-            said={"label_hash": "nine"},
+            started_fields={"label_hash": "nine"},
         )  # fmt: skip
-    (contrast,) = compared(tmp_path).contrasts
-    assert contrast.paired.pairs == ()
-    assert contrast.unpaired is not None
-    assert contrast.unpaired.difference == 10.0
+    (difference,) = compared(tmp_path).differences
+    assert difference.paired.pairs == ()
+    assert difference.unpaired is not None
+    assert difference.unpaired.difference == 10.0
     assert "means differ by +10.00 points, 95 %" in " ".join(on_terminal(compared(tmp_path)).split())
 
 
 def test_cost_has_the_shared_stage_1_in_each_run_and_once_in_all(tmp_path: Path) -> None:
     for seed in (1, 2):
-        finished(tmp_path, f"clar{seed}", 83.0, seed=seed)
-        finished(tmp_path, f"dan{seed}", 71.0, seed=seed, method="gac+dan", shared=("origin1", 60.0))
-    (contrast,) = compared(tmp_path).contrasts
+        make_finished_run(tmp_path, f"clar{seed}", 83.0, seed=seed)
+        make_finished_run(tmp_path, f"dan{seed}", 71.0, seed=seed, method="gac+dan", shared=("origin1", 60.0))
+    (difference,) = compared(tmp_path).differences
     own = 200 / 64
-    assert contrast.left.seconds.mean == 100 / 64
-    assert contrast.right.seconds.mean == own + 60
-    assert contrast.right.total_seconds == 2 * own + 60
-    assert contrast.right.pseudo_label_accuracy == Summary(2, 90.0, 0.0)
-    assert contrast.left.pseudo_label_accuracy == Summary(0)
+    assert difference.left.seconds.mean == 100 / 64
+    assert difference.right.seconds.mean == own + 60
+    assert difference.right.total_seconds == 2 * own + 60
+    assert difference.right.pseudo_label_accuracy == Summary(2, 90.0, 0.0)
+    assert difference.left.pseudo_label_accuracy == Summary(0)
 
 
 def test_a_side_that_has_the_maker_of_its_stage_1_has_paid_for_it(tmp_path: Path) -> None:
-    finished(tmp_path, "clar1", 83.0, seed=1)
-    finished(tmp_path, "dan1", 71.0, seed=1, method="gac+dan", stage1={"seed": 1})
-    finished(tmp_path, "dan2", 71.0, seed=2, method="gac+dan", stage1={"seed": 1}, shared=("dan1", 1.5))
-    (contrast,) = compared(tmp_path).contrasts
-    assert contrast.right.total_seconds == 2 * 200 / 64
-    assert contrast.right.seconds.mean == 200 / 64 + 0.75
+    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
+    make_finished_run(tmp_path, "dan1", 71.0, seed=1, method="gac+dan", stage1={"seed": 1})
+    make_finished_run(tmp_path, "dan2", 71.0, seed=2, method="gac+dan", stage1={"seed": 1}, shared=("dan1", 1.5))
+    (difference,) = compared(tmp_path).differences
+    assert difference.right.total_seconds == 2 * 200 / 64
+    assert difference.right.seconds.mean == 200 / 64 + 0.75
 
 
 def test_a_cost_that_nobody_wrote_down_is_said(tmp_path: Path) -> None:
-    finished(tmp_path, "clar1", 83.0, seed=1)
-    finished(tmp_path, "dan1", 71.0, seed=1, method="gac+dan", shared=("", 0.0))
+    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
+    make_finished_run(tmp_path, "dan1", 71.0, seed=1, method="gac+dan", shared=("", 0.0))
     comparison = compared(tmp_path)
-    assert comparison.contrasts[0].cautions == ("GAC+DAN: what stage 1 cost is not known of dan1",)
+    assert comparison.differences[0].cautions == ("GAC+DAN: the cost of stage 1 is not recorded for dan1",)
     assert "≥3s" in on_terminal(comparison)
 
 
 def test_only_settings_that_differ_are_told(tmp_path: Path) -> None:
-    finished(tmp_path, "clar1", 83.0, seed=1)
-    finished(tmp_path, "dan1", 71.0, seed=1, method="gac+dan")
-    (contrast,) = compared(tmp_path).contrasts
-    told = {name: (left, right) for name, left, right in contrast.settings}
+    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
+    make_finished_run(tmp_path, "dan1", 71.0, seed=1, method="gac+dan")
+    (difference,) = compared(tmp_path).differences
+    told = {name: (left, right) for name, left, right in difference.settings}
     assert told["warmup_epochs"] == (2, 0)
     assert told["stage1.epochs"] == (None, 3)
     assert not {"seed", "method", "task", "batch_size", "momentum"} & set(told)
@@ -127,54 +128,54 @@ def test_runs_that_go_on_make_it_interim(tmp_path: Path) -> None:
     five_of_each(tmp_path)
     make_run(tmp_path, "wait6", seed=6)
     comparison = compared(tmp_path, two="method:gac+dan")
-    (contrast,) = comparison.contrasts
-    assert contrast.interim
-    assert contrast.left.accuracy.n == 5
+    (difference,) = comparison.differences
+    assert difference.is_interim
+    assert difference.left.accuracy.n == 5
     assert "interim" in on_terminal(comparison)
 
 
 def test_a_running_run_counts_for_nothing_yet(tmp_path: Path) -> None:
-    finished(tmp_path, "clar1", 20.0, seed=1, end="running")
-    finished(tmp_path, "dan1", 71.0, seed=1, method="gac+dan")
+    make_finished_run(tmp_path, "clar1", 20.0, seed=1, end="running")
+    make_finished_run(tmp_path, "dan1", 71.0, seed=1, method="gac+dan")
     comparison = compared(tmp_path)
-    (contrast,) = comparison.contrasts
+    (difference,) = comparison.differences
     assert "not counted: clar1 is running, 20.00 so far" in on_terminal(comparison)
-    assert contrast.left.accuracy.n == 0
-    assert contrast.paired.pairs == ()
-    assert contrast.paired.only_right == (1,)
+    assert difference.left.accuracy.n == 0
+    assert difference.paired.pairs == ()
+    assert difference.paired.only_right == (1,)
 
 
 def test_other_tasks_and_presets_are_not_compared_but_named(tmp_path: Path) -> None:
-    finished(tmp_path, "clar1", 83.0, seed=1)
-    finished(tmp_path, "dan1", 71.0, seed=1, method="gac+dan", task="M->U")
-    finished(tmp_path, "dan2", 71.0, seed=1, method="gac+dan", preset="quick")
+    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
+    make_finished_run(tmp_path, "dan1", 71.0, seed=1, method="gac+dan", task="M->U")
+    make_finished_run(tmp_path, "dan2", 71.0, seed=1, method="gac+dan", preset="quick")
     found = compared(tmp_path)
-    assert found.contrasts == ()
-    assert found.alone == ("U->M clarinet (smoke)", "U->M gac+dan (quick)", "M->U gac+dan (smoke)")
+    assert found.differences == ()
+    assert found.unmatched == ("U->M clarinet (smoke)", "U->M gac+dan (quick)", "M->U gac+dan (smoke)")
 
 
 def test_other_protocols_are_left_out_of_a_side(tmp_path: Path) -> None:
     five_of_each(tmp_path)
-    finished(tmp_path, "odd1", 10.0, seed=1, epochs=9)
-    left = compared(tmp_path).contrasts[0].left
-    assert [(one.reason, one.runs) for one in left.left_out] == [("epochs is 9, not 3", ("odd1",))]
+    make_finished_run(tmp_path, "odd1", 10.0, seed=1, epochs=9)
+    left = compared(tmp_path).differences[0].left
+    assert [(one.reason, one.runs) for one in left.excluded] == [("epochs is 9, not 3", ("odd1",))]
 
 
 def test_a_query_without_runs_of_its_family_is_an_error(tmp_path: Path) -> None:
-    finished(tmp_path, "clar1", 83.0, seed=1)
-    with pytest.raises(InputError, match=r"--two-step: no two-step run matches 'seed:1'; others do: .* ID clar1`"):
+    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
+    with pytest.raises(InputError, match=r"--two-step: no two-step run matches 'seed:1', only one-step: .* ID clar1`"):
         compared(tmp_path, two="seed:1")
     with pytest.raises(InputError, match="--two-step: no two-step run matches 'seed:2': `clarinet ls` lists runs"):
         compared(tmp_path, two="seed:2")
 
 
 def test_named_runs_are_compared_with_the_first_whatever_their_protocol(tmp_path: Path) -> None:
-    finished(tmp_path, "aaa1", 83.0, seed=1)
-    finished(tmp_path, "bbb1", 85.0, seed=1, epochs=9, said={"notes": ["MNIST is made here"]})
-    finished(tmp_path, "ccc1", 71.0, seed=1, method="gac+dan", preset="quick")
-    found = compare_runs(archive_of(tmp_path), ["aaa", "bbb1", "ccc1", "aaa1"])
+    make_finished_run(tmp_path, "aaa1", 83.0, seed=1)
+    make_finished_run(tmp_path, "bbb1", 85.0, seed=1, epochs=9, started_fields={"notes": ["MNIST is made here"]})
+    make_finished_run(tmp_path, "ccc1", 71.0, seed=1, method="gac+dan", preset="quick")
+    found = compare_runs(read_runs(tmp_path), ["aaa", "bbb1", "ccc1", "aaa1"])
     assert [row.id for row in found.runs] == ["aaa1", "bbb1", "ccc1"]
-    longer, other = found.contrasts
+    longer, other = found.differences
     assert (longer.left.runs[0].run, longer.right.runs[0].run) == ("aaa1", "bbb1")
     assert longer.paired.difference.mean == -2.0
     assert longer.settings == (("epochs", 3, 9),)
@@ -185,10 +186,10 @@ def test_named_runs_are_compared_with_the_first_whatever_their_protocol(tmp_path
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_one_run_alone_is_shown_without_a_contrast(tmp_path: Path) -> None:
-    finished(tmp_path, "aaa1", 83.0, seed=1)
-    found = compare_runs(archive_of(tmp_path), ["aaa1"])
-    assert found.contrasts == ()
+def test_one_run_alone_is_shown_without_a_difference(tmp_path: Path) -> None:
+    make_finished_run(tmp_path, "aaa1", 83.0, seed=1)
+    found = compare_runs(read_runs(tmp_path), ["aaa1"])
+    assert found.differences == ()
     assert "83.00" in on_terminal(found, named=True)
 
 
@@ -212,8 +213,8 @@ def test_for_programs_sides_are_told_once(tmp_path: Path) -> None:
 
 def test_every_rule_is_told_with_its_distance_to_the_oracle(tmp_path: Path) -> None:
     for seed in (1, 2):
-        trained(tmp_path, f"clar{seed}", (70.0, 66.0), seed=seed)
-        trained(tmp_path, f"dan{seed}", (60.0, 61.0), seed=seed, method="gac+dan")
+        make_trained_run(tmp_path, f"clar{seed}", (70.0, 66.0), seed=seed)
+        make_trained_run(tmp_path, f"dan{seed}", (60.0, 61.0), seed=seed, method="gac+dan")
     found = compared(tmp_path)
     text = on_terminal(found)
     words = " ".join(text.split())
@@ -224,6 +225,6 @@ def test_every_rule_is_told_with_its_distance_to_the_oracle(tmp_path: Path) -> N
 
 
 def test_a_finished_run_without_target_accuracy_is_told(tmp_path: Path) -> None:
-    finished(tmp_path, "clar1", 83.0, seed=1)
-    finished(tmp_path, "dan1", None, seed=1, method="gac+dan")
-    assert "not counted: dan1 has no target accuracy to report" in on_terminal(compared(tmp_path))
+    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
+    make_finished_run(tmp_path, "dan1", None, seed=1, method="gac+dan")
+    assert "not counted: dan1 has no target accuracy" in on_terminal(compared(tmp_path))

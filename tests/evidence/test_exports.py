@@ -13,25 +13,25 @@ import pytest
 from rich.console import Console
 
 from clarinet_tui.evidence.board import Board, make_board
-from clarinet_tui.evidence.board_export import to_csv, to_json
-from clarinet_tui.evidence.board_latex import escaped, to_latex
+from clarinet_tui.evidence.board_latex import escape_latex, to_latex
 from clarinet_tui.evidence.board_markdown import to_markdown
+from clarinet_tui.evidence.export import to_csv, to_json
 from clarinet_tui.evidence.terminal.board import board_view
-from tests.support.finished_runs import archive_of, finished
+from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.histories import make_run
-from tests.support.trained_runs import trained
+from tests.support.trained_runs import make_trained_run
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Any:
     runs = tmp_path / "runs"
     for seed, accuracy in ((1, 82.0), (2, 84.0)):
-        finished(runs, f"clar{seed}", accuracy, seed=seed)
-        finished(runs, f"cdan{seed}", accuracy - 10, seed=seed, method="gac+cdan-e")
-    finished(runs, "odd1", 20.0, seed=3, epochs=9)
-    finished(runs, "only1", 93.0, seed=1, task="M->U")
+        make_finished_run(runs, f"clar{seed}", accuracy, seed=seed)
+        make_finished_run(runs, f"cdan{seed}", accuracy - 10, seed=seed, method="gac+cdan-e")
+    make_finished_run(runs, "odd1", 20.0, seed=3, epochs=9)
+    make_finished_run(runs, "only1", 93.0, seed=1, task="M->U")
     make_run(runs, "wait1", seed=4)
-    return archive_of(runs)
+    return read_runs(runs)
 
 
 def on_terminal(board: Board, width: int) -> str:
@@ -74,10 +74,10 @@ def test_standalone_latex_is_a_whole_document(archive: Any) -> None:
 
 
 def test_latex_escapes_what_it_would_act_upon_or_not_know() -> None:
-    assert escaped("50% & _x_ #1 {a} $b$") == r"50\% \& \_x\_ \#1 \{a\} \$b\$"
-    assert escaped("\\input{x}~^") == r"\textbackslash{}input\{x\}\textasciitilde{}\textasciicircum{}"
-    assert escaped("[1pt]*") == "{[}1pt{]}{*}", "after a line's end these would be its arguments"
-    assert escaped("é → 中\n%") == r"é $\rightarrow$ \texttt{U+4E2D} \%"
+    assert escape_latex("50% & _x_ #1 {a} $b$") == r"50\% \& \_x\_ \#1 \{a\} \$b\$"
+    assert escape_latex("\\input{x}~^") == r"\textbackslash{}input\{x\}\textasciitilde{}\textasciicircum{}"
+    assert escape_latex("[1pt]*") == "{[}1pt{]}{*}", "after a line's end these would be its arguments"
+    assert escape_latex("é → 中\n%") == r"é $\rightarrow$ \texttt{U+4E2D} \%"
 
 
 def test_a_query_cannot_leave_its_comment(archive: Any) -> None:
@@ -116,9 +116,9 @@ def test_oracle_selection_is_marked_in_every_text(archive: Any, export: Any) -> 
 def chosen(tmp_path: Path) -> Any:
     """By held-out risk and by information the last of two epochs is taken, the oracle takes the first."""
     runs = tmp_path / "runs"
-    trained(runs, "clar1", (70.0, 66.0), seed=1)
-    trained(runs, "clar2", (74.0, 72.0), seed=2)
-    return archive_of(runs)
+    make_trained_run(runs, "clar1", (70.0, 66.0), seed=1)
+    make_trained_run(runs, "clar2", (74.0, 72.0), seed=2)
+    return read_runs(runs)
 
 
 def test_every_text_names_all_selections_with_their_distance_to_the_oracle(chosen: Any) -> None:
@@ -191,8 +191,8 @@ def test_a_narrow_terminal_gets_more_tables(archive: Any) -> None:
 def test_own_folders_steer_neither_terminal_nor_markup(tmp_path: Path) -> None:
     own = tmp_path / "a|b[red]\x1b[31m"
     own.mkdir()
-    finished(tmp_path / "runs", "own1", 50.0, task=f"{own}->U", seed=1)
-    board = make_board(archive_of(tmp_path / "runs"))
+    make_finished_run(tmp_path / "runs", "own1", 50.0, task=f"{own}->U", seed=1)
+    board = make_board(read_runs(tmp_path / "runs"))
     assert "\x1b" not in on_terminal(board, 80)
     assert "a|b[red]" in on_terminal(board, 80)
     assert "| a\\|b\\[red\\]" in to_markdown(board)
@@ -200,10 +200,10 @@ def test_own_folders_steer_neither_terminal_nor_markup(tmp_path: Path) -> None:
 
 def test_latex_and_markdown_say_what_a_reader_must_know(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    finished(runs, "clar1", 82.0, seed=1, said={"notes": ["MNIST is made here"]}, commit="a" * 40)
-    finished(runs, "clar2", 84.0, seed=2, said={"notes": ["MNIST is made here"]}, commit="b" * 40)
-    finished(runs, "odd1", 20.0, seed=3, epochs=9)
-    board = make_board(archive_of(runs))
+    make_finished_run(runs, "clar1", 82.0, seed=1, started_fields={"notes": ["MNIST is made here"]}, commit="a" * 40)
+    make_finished_run(runs, "clar2", 84.0, seed=2, started_fields={"notes": ["MNIST is made here"]}, commit="b" * 40)
+    make_finished_run(runs, "odd1", 20.0, seed=3, epochs=9)
+    board = make_board(read_runs(runs))
     for text in (to_markdown(board), to_latex(board)):
         assert "data: MNIST is made here" in text
         assert "started at 2 git commits: aaaaaaa, bbbbbbb" in text
@@ -233,10 +233,12 @@ def test_latex_compiles(tmp_path: Path, mix: bool) -> None:
     runs, own = tmp_path / "runs", tmp_path / "a_b%[1pt]$中"
     own.mkdir()
     for seed in (1, 2):
-        trained(runs, f"clar{seed}", (70.0, 66.0), seed=seed)
-        finished(runs, f"own{seed}", 50.0, task=f"{own}->U", seed=seed, said={"notes": ["50 % & more_than #1 \\x"]})
-    finished(runs, "odd1", 20.0, seed=3, epochs=9)
-    (tmp_path / "board.tex").write_text(to_latex(make_board(archive_of(runs), mix=mix), standalone=True))
+        make_trained_run(runs, f"clar{seed}", (70.0, 66.0), seed=seed)
+        make_finished_run(
+            runs, f"own{seed}", 50.0, task=f"{own}->U", seed=seed, started_fields={"notes": ["50 % & more_than #1 \\x"]}
+        )
+    make_finished_run(runs, "odd1", 20.0, seed=3, epochs=9)
+    (tmp_path / "board.tex").write_text(to_latex(make_board(read_runs(runs), mix=mix), standalone=True))
     words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "board.tex"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]

@@ -7,30 +7,31 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from clarinet_tui.chart.glyphs import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyphs_for
+from clarinet_tui.chart.palette import MARKERS
+from clarinet_tui.evidence.choices import FORMATS, Format
 from clarinet_tui.evidence.figures.accuracy import accuracy_figure
 from clarinet_tui.evidence.figures.budget import budget_figure
 from clarinet_tui.evidence.figures.confusion import confusion_figure
 from clarinet_tui.evidence.figures.figure import ConfusionMatrix, Curve, Figure, Panel, colour_indices, figure_object
 from clarinet_tui.evidence.figures.figure_runs import find_figure_runs
 from clarinet_tui.evidence.figures.losses import losses_figure
-from clarinet_tui.evidence.figures.matplotlib_output import FORMATS, Format, render_figure
-from clarinet_tui.evidence.figures.style import DARK, MARKERS, PRINT
-from clarinet_tui.evidence.terminal.dots import BRAILLE, SIGNS, Dots, dots_for
-from clarinet_tui.evidence.terminal.figure import MARKS, figure_view
-from clarinet_tui.evidence.terminal.ticks import ticks
+from clarinet_tui.evidence.figures.matplotlib_output import render_figure
+from clarinet_tui.evidence.figures.style import DARK, MATPLOTLIB_MARKERS, PRINT, marker_style
+from clarinet_tui.evidence.terminal.figure import figure_view
 from core.errors import InputError
 from tests.support.cli import HEAVY, imported_modules
 from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.trained_runs import make_trained_run
 
 
-def lines_of(drawing: Figure) -> list[tuple[Panel, Curve]]:
-    return [(panel, line) for panel in drawing.panels if isinstance(panel, Panel) for line in panel.curves]
+def lines_of(figure: Figure) -> list[tuple[Panel, Curve]]:
+    return [(panel, line) for panel in figure.panels if isinstance(panel, Panel) for line in panel.curves]
 
 
-def said(drawing: Figure, *, width: int = 80, dots: Dots = BRAILLE) -> list[str]:
+def on_terminal(figure: Figure, *, width: int = 80, glyphs: GlyphSet = BRAILLE) -> list[str]:
     page = io.StringIO()
-    Console(file=page, width=width, highlight=False).print(figure_view(drawing, width, dots=dots))
+    Console(file=page, width=width, highlight=False).print(figure_view(figure, width, glyphs))
     return page.getvalue().splitlines()
 
 
@@ -39,29 +40,29 @@ def test_accuracy_is_a_mean_over_seeds_with_a_band_runs_behind_it_and_the_publis
     make_trained_run(tmp_path, "bbb", [40, 80], seed=2)
     make_trained_run(tmp_path, "ccc", [90, 90, 90], seed=3, end="running")
     make_trained_run(tmp_path, "ddd", [99, 99], seed=4, epochs=9)
-    archive = read_runs(tmp_path)
-    drawing = accuracy_figure(archive, find_figure_runs(archive))
-    ((panel, line),) = lines_of(drawing)
+    reader = read_runs(tmp_path)
+    figure = accuracy_figure(reader, find_figure_runs(reader))
+    ((panel, line),) = lines_of(figure)
     assert (panel.title, line.label, line.published) == ("U→M", "CLARINET", 83.692)
     np.testing.assert_allclose(line.y, [30, 70])  # neither the one that goes on nor that of another protocol
     assert line.low is not None
     np.testing.assert_allclose(line.low, np.array([30, 70]) - np.sqrt(200))
     assert sorted(len(y) for _, y in line.members) == [2, 2, 3]
-    assert any("epochs is 9, not 3" in note for note in drawing.notes)
-    assert any(note.endswith("protocol, which preset smoke does not follow.") for note in drawing.notes)
+    assert any("epochs is 9, not 3" in note for note in figure.notes)
+    assert any(note.endswith("protocol, which preset smoke does not follow.") for note in figure.notes)
 
 
 def test_a_two_step_line_begins_where_stage_1_is_paid_for(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "aaa", [50, 60], method="gac+dann", task="Y->D")
-    archive = read_runs(tmp_path)
-    chosen = find_figure_runs(archive)
+    reader = read_runs(tmp_path)
+    runs = find_figure_runs(reader)
     places = {}
     for axis in ("epoch", "adaptation epoch", "samples", "device time"):
-        ((panel, line),) = lines_of(accuracy_figure(archive, chosen, axis=axis))
+        ((panel, line),) = lines_of(accuracy_figure(reader, runs, axis=axis))
         np.testing.assert_array_equal(line.y, [50, 60])
         assert line.published is None
         places[panel.x_name] = line.x.tolist()
-    batch = chosen.sides[0].settings
+    batch = runs.sides[0].settings
     assert batch is not None
     stage1 = 20 * batch["stage1.batch_size"]
     seconds = [30 / 64, 40 / 64]
@@ -75,31 +76,31 @@ def test_a_two_step_line_begins_where_stage_1_is_paid_for(tmp_path: Path) -> Non
 
 def test_what_has_no_place_on_the_axis_is_said(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "aaa", [50], method="gac")
-    archive = read_runs(tmp_path)
-    drawing = accuracy_figure(archive, find_figure_runs(archive), axis="adaptation epoch")
-    assert drawing.panels == ()
-    assert "U→M GAC: nothing to draw against adaptation epoch" in drawing.notes
+    reader = read_runs(tmp_path)
+    figure = accuracy_figure(reader, find_figure_runs(reader), axis="adaptation epoch")
+    assert figure.panels == ()
+    assert "U→M GAC: nothing to draw against adaptation epoch" in figure.notes
 
 
 def test_one_preset_is_drawn_and_the_others_are_named(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "aaa", [50], seed=1)
     make_trained_run(tmp_path, "bbb", [60], seed=2)
     make_trained_run(tmp_path, "ccc", [70], preset="quick")
-    archive = read_runs(tmp_path)
-    assert find_figure_runs(archive).notes == ("left out: preset quick (1 run)",)
-    ((_, line),) = lines_of(accuracy_figure(archive, find_figure_runs(archive, preset="quick"), band="range"))
+    reader = read_runs(tmp_path)
+    assert find_figure_runs(reader).notes == ("left out: preset quick (1 run)",)
+    ((_, line),) = lines_of(accuracy_figure(reader, find_figure_runs(reader, preset="quick"), band="range"))
     assert line.y.tolist() == [70]
     with pytest.raises(InputError, match="no run matches 'seed:9'"):
-        find_figure_runs(archive, "seed:9")
+        find_figure_runs(reader, "seed:9")
 
 
 def test_losses_are_bounded_and_a_single_run_has_its_own_envelope(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "aaa", [50] * 30)
     make_trained_run(tmp_path, "bbb", [50] * 30, method="gac+dann")
     make_trained_run(tmp_path, "ccc", [50] * 30, method="gac+dann", seed=2)
-    archive = read_runs(tmp_path)
-    drawing = losses_figure(archive, find_figure_runs(archive), points=20)
-    found = {(panel.title, line.label): line for panel, line in lines_of(drawing)}
+    reader = read_runs(tmp_path)
+    figure = losses_figure(reader, find_figure_runs(reader), points=20)
+    found = {(panel.title, line.label): line for panel, line in lines_of(figure)}
     assert set(found) == {
         ("U→M: complementary loss", "CLARINET"),
         ("U→M: complementary loss", "GAC+DANN"),
@@ -112,33 +113,33 @@ def test_losses_are_bounded_and_a_single_run_has_its_own_envelope(tmp_path: Path
     assert alone.high is not None
     assert alone.low[0] < alone.y[0] < alone.high[0]
     with pytest.raises(InputError, match="no run has 'mmd'"):
-        losses_figure(archive, find_figure_runs(archive), metrics=["mmd"])
+        losses_figure(reader, find_figure_runs(reader), metrics=["mmd"])
 
 
 def test_confusion_is_summed_over_the_runs_that_count(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "aaa", [50, 80], seed=1)
     make_trained_run(tmp_path, "bbb", [50, 60], seed=2)
     make_trained_run(tmp_path, "ccc", [10], seed=3, end="failed")
-    archive = read_runs(tmp_path)
-    drawing = confusion_figure(archive, find_figure_runs(archive))
-    assert drawing.panels == (ConfusionMatrix("U→M CLARINET (2 runs)", ("cat", "dog"), ((140, 60), (60, 140))),)
-    assert any("cat   70  30" in line for line in said(drawing))
+    reader = read_runs(tmp_path)
+    figure = confusion_figure(reader, find_figure_runs(reader))
+    assert figure.panels == (ConfusionMatrix("U→M CLARINET (2 runs)", ("cat", "dog"), ((140, 60), (60, 140))),)
+    assert any("cat   70  30" in line for line in on_terminal(figure))
 
 
 def test_budget_takes_runs_that_differ_in_it_alone(tmp_path: Path) -> None:
     for place, (share, reached) in enumerate(((0.1, 40.0), (0.1, 44.0), (1.0, 80.0))):
         make_finished_run(tmp_path, f"run{place}", reached, seed=place + 1, source_fraction=share)
     make_finished_run(tmp_path, "other", 99.0, source_fraction=0.5, epochs=9)
-    archive = read_runs(tmp_path)
-    drawing = budget_figure(archive)
-    ((panel, line),) = lines_of(drawing)
+    reader = read_runs(tmp_path)
+    figure = budget_figure(reader)
+    ((panel, line),) = lines_of(figure)
     assert panel.has_error_bars
     assert (line.x.tolist(), line.y.tolist()) == ([0.1, 1.0], [42.0, 80.0])
     assert line.low is not None
     np.testing.assert_allclose(line.low, [42 - np.sqrt(8), np.nan])
-    assert "left out: U→M CLARINET: differs in more than source_fraction (1 protocol)" in drawing.notes
-    with pytest.raises(InputError, match="no two finished runs differ"):
-        budget_figure(archive, "seed:3")
+    assert "excluded: U→M CLARINET: differs in more than source_fraction (1 protocol)" in figure.notes
+    with pytest.raises(InputError, match="finished runs do not differ"):
+        budget_figure(reader, "seed:3")
 
 
 def strange() -> Figure:
@@ -175,45 +176,52 @@ def test_an_svg_with_real_text_escapes_it() -> None:
 
 def test_a_terminal_draws_ticks_marks_gaps_and_levels() -> None:
     x = np.arange(101.0)
-    drawing = Figure(
+    figure = Figure(
         "d", "t", (Panel("p", "epoch", "%", (Curve("up", 0, x, x, published=50.0), Curve("down", 1, x, 100 - x))),)
     )
-    shown = said(drawing, width=60)
+    shown = on_terminal(figure, width=60)
     assert shown[0] == "p"
-    rows = shown[1:15]
-    assert rows[0].startswith("    100 ┤⠑⠢⢄")
-    assert rows[0].rstrip().endswith("⠔●")
+    rows = shown[1:16]
+    assert rows[0].startswith(" 100 ┤⠙⠲⢤")
+    assert rows[0].rstrip().endswith("⠴●")
     assert rows[-1].rstrip().endswith("■")
-    dotted = [sum("⠀" < sign <= "⣿" for sign in row) for row in rows]
-    assert [place for place, count in enumerate(dotted) if count > 20] == [7]  # the level, all the way
-    assert shown[16].split() == ["0", "25", "50", "75", "100"]
+    assert [index for index, row in enumerate(rows) if row.count("╍") > 15] == [7]  # the published result
+    assert shown[16].endswith("epoch")
+    assert shown[17].split() == ["0", "25", "50", "75", "100"]
     assert shown[18:20] == ["  ● up  100  published 50", "  ■ down  0"]
-    plain = said(drawing, width=60, dots=SIGNS)
-    assert not any("⠀" <= sign <= "⣿" for row in plain for sign in row)
+    plain = on_terminal(figure, width=60, glyphs=HALVES)
+    assert not any("⠀" <= character <= "⣿" for row in plain for character in row)
+
+
+def test_terminal_draws_bands_of_few_curves_and_error_bars() -> None:
+    x = np.arange(50.0)
+    curves = tuple(Curve(f"c{index}", index, x, x, x - 20, x + 20) for index in range(4))
+    few, many = (on_terminal(Figure("d", "t", (Panel("p", "x", "y", some),))) for some in (curves[:1], curves))
+    assert sum(row.count("⠁") + row.count("⢀") for row in few) > sum(row.count("⠁") + row.count("⢀") for row in many)
+    point = Curve("c", 0, x[:2], x[:2] + 5, x[:2], x[:2] + 10)
+    bars = on_terminal(Figure("d", "t", (Panel("p", "x", "y", (point,), has_error_bars=True),)))
+    assert sum("⡇" in row or "⢸" in row for row in bars) > 8
 
 
 def test_hostile_names_steer_no_terminal() -> None:
-    assert not any("\x1b" in line for line in said(strange()))
-    assert any("[red]" in line for line in said(strange()))
-
-
-def test_ticks_are_round() -> None:
-    assert [tick.label for tick in ticks(0, 97, 5)] == ["0", "20", "40", "60", "80"]
-    assert [tick.label for tick in ticks(0.45, 0.76, 4)] == ["0.5", "0.6", "0.7"]
-    assert ticks(1, 1, 4) == []
+    assert not any("\x1b" in line for line in on_terminal(strange()))
+    assert any("[red]" in line for line in on_terminal(strange()))
 
 
 def test_braille_is_drawn_where_it_can_be_seen() -> None:
-    assert dots_for({"TERM": "xterm"}, "utf-8") is BRAILLE
-    assert dots_for({"TERM": "linux"}, "utf-8") is SIGNS
-    assert dots_for({}, "latin-1") is SIGNS
+    assert glyphs_for({"TERM": "xterm"}, "utf-8") is BRAILLE
+    assert glyphs_for({"TERM": "linux"}, "utf-8") is HALVES
+    assert glyphs_for({}, "latin-1") is HALVES
+    assert glyphs_for({"CLARINET_GLYPHS": "quadrants"}, "latin-1") is QUADRANTS
 
 
 def test_a_method_looks_the_same_in_every_figure_and_no_two_look_alike() -> None:
     assert colour_indices(["gac", "mine", "clarinet", "yours"]) == {"gac": 7, "mine": 8, "clarinet": 0, "yours": 9}
     for theme in (PRINT, DARK):
-        assert len({(theme.line(slot), MARKERS[slot % len(MARKERS)]) for slot in range(70)}) == 70
-    assert len(MARKS) == len(MARKERS)
+        looks = {(theme.line(index), MARKERS[index % len(MARKERS)]) for index in range(70)}
+        assert len(looks) == 70
+        assert len({str(marker_style(index, theme)) for index in range(len(MARKERS))}) == len(MARKERS)
+    assert set(MATPLOTLIB_MARKERS) == set(MARKERS)
 
 
 def test_numbers_for_programs_have_gaps() -> None:
@@ -223,8 +231,8 @@ def test_numbers_for_programs_have_gaps() -> None:
 
 
 def test_figures_load_nothing_heavy_before_they_are_drawn() -> None:
-    figures = [f"figures.{name}" for name in ("accuracy", "budget", "confusion", "losses", "paint")]
-    code = "\n".join(f"import clarinet_tui.evidence.{room}" for room in (*figures, "terminal.plot"))
+    figures = [f"figures.{name}" for name in ("accuracy", "budget", "confusion", "losses", "matplotlib_output")]
+    code = "\n".join(f"import clarinet_tui.evidence.{room}" for room in (*figures, "terminal.figure"))
     assert not imported_modules(code) & (HEAVY | {"numpy", "rich"})
 
 
@@ -232,8 +240,8 @@ def test_the_legend_has_the_papers_order_whatever_the_first_panel_lacks(tmp_path
     make_trained_run(tmp_path, "one", [20, 60], task="U->M")
     for name, method in (("two", "gac"), ("three", "gac+dann"), ("four", "clarinet")):
         make_trained_run(tmp_path, name, [20, 60], task="M->U", method=method)
-    archive = read_runs(tmp_path)
-    svg = render_figure(accuracy_figure(archive, find_figure_runs(archive)), "svg", real_text=True).decode()
+    reader = read_runs(tmp_path)
+    svg = render_figure(accuracy_figure(reader, find_figure_runs(reader)), "svg", real_text=True).decode()
     legend = svg[svg.index('id="legend_1"') :]
     places = [legend.index(f">{label}<") for label in ("GAC", "GAC+DANN", "CLARINET", "published")]
     assert places == sorted(places)

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from clarinet_tui.evidence.choices import Rule
 from clarinet_tui.evidence.report.content import Report, make_report
 from clarinet_tui.evidence.report.html import to_html
-from clarinet_tui.evidence.report.markup import Markup, folded, row, tag, text
+from clarinet_tui.evidence.report.markup import Markup, collapsible, escape, row, tag
 from clarinet_tui.evidence.run_records import RunRecords
-from clarinet_tui.evidence.selection import Rule
 from clarinet_tui.evidence.sides import make_sides
 from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory
@@ -187,8 +187,8 @@ def test_markup_escapes_all_but_itself() -> None:
     assert tag("p", f"<{Markup('<b>')}") == "<p>&lt;&lt;b&gt;</p>"
     assert tag("meta", charset="utf-8") == '<meta charset="utf-8">'
     assert row(["a", "<"]) == "<tr><th>a</th><td>&lt;</td></tr>"
-    assert folded("s", None) == "<details><summary>s</summary></details>"
-    assert text("a\x00b\r\n<\u2066") == "ab \n&lt;"
+    assert collapsible("s", None) == "<details><summary>s</summary></details>"
+    assert escape("a\x00b\r\n<\u2066") == "ab \n&lt;"
 
 
 def test_a_report_loads_nothing_heavy_before_it_is_made() -> None:

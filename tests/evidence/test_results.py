@@ -7,7 +7,7 @@ import pytest
 from benchmarks.results import check, write
 from clarinet_tui.runs.process import host_name
 from core.errors import InputError
-from tests.support.trained_runs import trained
+from tests.support.trained_runs import make_trained_run
 
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 FILES = "accuracy.svg board.csv board.md board.tex comparison.txt report.html"
@@ -21,9 +21,9 @@ def test_everything_is_written_and_tells_nothing_of_this_machine(tmp_path: Path)
     for seed in (1, 2):
         for method, accuracy in (("clarinet", 70.0), ("gac+dan", 60.0)):
             name = f"{method[:3]}{seed}"
-            run = trained(runs, name, (50.0, accuracy + seed), seed=seed, method=method, task="M->U", epochs=7)
+            run = make_trained_run(runs, name, (50.0, accuracy + seed), seed=seed, method=method, task="M->U", epochs=7)
             run.environment.write_text(f'{{"host": "{host_name()}", "command": ["{tmp_path}/worker.py"]}}')
-    trained(runs, "more", (50.0,), seed=3, task="M->U", end="running")
+    make_trained_run(runs, "more", (50.0,), seed=3, task="M->U", end="running")
     write(runs, out, seeds=2)
     assert sorted(file.name for file in out.iterdir()) == sorted(FILES.split())
     written = page.read_text()

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from clarinet_tui.evidence.selection import RULES, last_stage, select
+from clarinet_tui.evidence.choices import RULES
+from clarinet_tui.evidence.selection import last_stage, select_epoch
 from core.errors import InputError
 
 NAN = float("nan")
@@ -29,7 +30,7 @@ FOUR = rows((50.0, 1.9, 0.1), (70.0, 1.4, 0.3), (68.0, 1.2, 0.2), (66.0, 1.3, 0.
 def test_each_rule_chooses_its_epoch_and_tells_the_oracles(
     rule: Any, epoch: int, accuracy: float, regret: float
 ) -> None:
-    choice = select(FOUR, rule)
+    choice = select_epoch(FOUR, rule)
     assert choice is not None
     assert (choice.epoch, choice.accuracy, choice.regret) == (epoch, accuracy, regret)
     assert (choice.oracle_epoch, choice.oracle_accuracy) == (2, 70.0)
@@ -39,47 +40,47 @@ def test_of_two_steps_only_the_last_stage_counts() -> None:
     """GAC's better epoch belongs to a classifier that was thrown away."""
     both = rows((90.0, 0.1, 9.0), stage="gac") + rows((60.0, 2.0, 0.1), (62.0, 2.0, 0.1), stage="cdan-e")
     for rule in RULES:
-        choice = select(both, rule, stage=last_stage("gac+cdan-e"))
+        choice = select_epoch(both, rule, stage=last_stage("gac+cdan-e"))
         assert choice is not None
         assert choice.accuracy <= 62.0
-    assert select(both[:1], stage=last_stage("gac+cdan-e")) is None, "stage 2 has not begun"
+    assert select_epoch(both[:1], stage=last_stage("gac+cdan-e")) is None, "stage 2 has not begun"
 
 
 def test_the_stage_of_an_unknown_method_is_the_last_one_that_spoke() -> None:
     assert last_stage("somebodys") is None
     assert last_stage(None) is None
     both = rows((90.0, 0.1, 9.0), stage="one") + rows((60.0, 2.0, 0.1), stage="two")
-    choice = select(both, "best", stage=None)
+    choice = select_epoch(both, "best", stage=None)
     assert choice is not None
     assert choice.accuracy == 60.0
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_without_target_labels_there_is_nothing_to_report(rule: Any) -> None:
-    assert select(rows((None, 1.0, 1.0), (None, 0.5, 2.0)), rule) is None
-    assert select([], rule) is None
+    assert select_epoch(rows((None, 1.0, 1.0), (None, 0.5, 2.0)), rule) is None
+    assert select_epoch([], rule) is None
 
 
 def test_without_what_a_rule_needs_it_chooses_nothing() -> None:
     without = rows((50.0, None, None), (60.0, NAN, NAN))
-    assert select(without, "risk") is None
-    assert select(without, "information") is None
-    assert select(rows((50.0, 1.0, 1.0), (NAN, 0.5, 0.5)), "last") is None
+    assert select_epoch(without, "risk") is None
+    assert select_epoch(without, "information") is None
+    assert select_epoch(rows((50.0, 1.0, 1.0), (NAN, 0.5, 0.5)), "last") is None
 
 
 def test_not_a_number_is_never_chosen_and_ties_go_to_the_earliest() -> None:
-    choice = select(rows((50.0, NAN, 1.0), (60.0, 0.5, 1.0), (60.0, 0.5, NAN)), "risk")
+    choice = select_epoch(rows((50.0, NAN, 1.0), (60.0, 0.5, 1.0), (60.0, 0.5, NAN)), "risk")
     assert choice is not None
     assert choice.epoch == 2
     assert choice.oracle_epoch == 2
 
 
 def test_a_negative_risk_is_less() -> None:
-    choice = select(rows((50.0, 0.1, 1.0), (60.0, -0.4, 1.0)), "risk")
+    choice = select_epoch(rows((50.0, 0.1, 1.0), (60.0, -0.4, 1.0)), "risk")
     assert choice is not None
     assert choice.epoch == 2
 
 
 def test_an_unknown_rule_is_named() -> None:
     with pytest.raises(InputError, match="expected one of last, best, risk, information"):
-        select(FOUR, "luck")  # type: ignore[arg-type]
+        select_epoch(FOUR, "luck")  # type: ignore[arg-type]

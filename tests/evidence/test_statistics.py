@@ -14,8 +14,8 @@ from clarinet_tui.evidence.statistics import (
     Summary,
     bootstrap_interval,
     distance,
-    holm,
-    paired,
+    holm_correction,
+    paired_statistics,
     summarise,
     t_interval,
     t_test,
@@ -37,8 +37,8 @@ def test_mean_and_sample_deviation_by_hand() -> None:
         ([80.5], Summary(1, 80.5)),
         ([80.0, 81.0], Summary(2, 80.5, math.sqrt(0.5))),
         ([80.1] * 5, Summary(5, 80.1, 0.0)),
-        ([80.5, None, math.nan, math.inf], Summary(1, 80.5, None, unknown=3)),
-        ([math.nan], Summary(0, unknown=1)),
+        ([80.5, None, math.nan, math.inf], Summary(1, 80.5, None, missing=3)),
+        ([math.nan], Summary(0, missing=1)),
     ],
 )
 def test_few_constant_and_unknown_values(values: list[float | None], expected: Summary) -> None:
@@ -95,18 +95,18 @@ def test_bootstrap_is_scipys_with_the_same_resamples(values: list[float]) -> Non
 
 
 def test_holm_by_hand() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
-    assert holm([0.2]) == (0.2,)
-    assert holm([]) == ()
+    assert holm_correction([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
+    assert holm_correction([0.2]) == (0.2,)
+    assert holm_correction([]) == ()
 
 
 def test_holm_counts_only_what_was_tested_and_stays_below_one() -> None:
-    assert holm([None, 0.03, None, 0.9]) == pytest.approx((None, 0.06, None, 0.9))
-    assert holm([0.7, 0.8]) == (1.0, 1.0)
+    assert holm_correction([None, 0.03, None, 0.9]) == pytest.approx((None, 0.06, None, 0.9))
+    assert holm_correction([0.7, 0.8]) == (1.0, 1.0)
 
 
 def test_pairs_by_seed_with_leftovers() -> None:
-    found = paired({1: 80.0, 2: 82.0, 4: None, 5: 60.0}, {2: 79.0, 1: 78.0, 3: 70.0, 4: 71.0, 5: math.nan})
+    found = paired_statistics({1: 80.0, 2: 82.0, 4: None, 5: 60.0}, {2: 79.0, 1: 78.0, 3: 70.0, 4: 71.0, 5: math.nan})
     assert [(pair.seed, pair.difference) for pair in found.pairs] == [(1, 2.0), (2, 3.0)]
     assert (found.only_left, found.only_right) == ((5,), (3, 4))
     assert found.difference.mean == 2.5
@@ -116,7 +116,7 @@ def test_pairs_by_seed_with_leftovers() -> None:
 
 
 def test_no_pairs_at_all() -> None:
-    found = paired({1: 80.0}, {2: 80.0})
+    found = paired_statistics({1: 80.0}, {2: 80.0})
     assert (found.pairs, found.only_left, found.only_right) == ((), (1,), (2,))
     assert found.difference == Summary(0)
     assert found.interval is None

@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to through a pipe: what a page shows, asks the network for, and complains about."""
+"""A headless Chromium controlled through a pipe: evaluates scripts and records network requests and console errors."""
 
 import base64
 import json
@@ -26,97 +26,97 @@ FLAGS = (
 PHONE, DESKTOP = (390, 844), (1280, 800)
 
 
-def chromium() -> str | None:
+def find_chromium() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @dataclass
 class Page:
-    """One page of the browser; `requests` and `complaints` are all since it was opened."""
+    """One page of the browser; `requests` and `console_errors` accumulate from the start."""
 
-    to: IO[bytes]
-    answers: IO[bytes]
+    pipe_in: IO[bytes]
+    pipe_out: IO[bytes]
     session: str = ""
     requests: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
+    console_errors: list[str] = field(default_factory=list)
     _count: int = 0
     _loaded: bool = False
 
     def show(self, file: Path, size: tuple[int, int], *, dark: bool = False) -> None:
-        """Loads the file as on a screen of this size."""
+        """Load the file on a screen of this size."""
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.ask("Emulation.setEmulatedMedia", features=scheme)
+        self.call("Emulation.setEmulatedMedia", features=scheme)
         metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
-        self.ask("Emulation.setDeviceMetricsOverride", **metrics)
+        self.call("Emulation.setDeviceMetricsOverride", **metrics)
         self._loaded = False
-        self.ask("Page.navigate", url=file.absolute().as_uri())
+        self.call("Page.navigate", url=file.absolute().as_uri())
         while not self._loaded:
-            self._hear()
+            self._receive()
 
     def evaluate(self, expression: str) -> Any:
-        return self.ask("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
     def screenshot(self, file: Path, *, whole: bool = True) -> None:
-        shot = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         file.write_bytes(base64.b64decode(shot["data"]))
 
     def pdf(self) -> bytes:
-        return base64.b64decode(self.ask("Page.printToPDF")["data"])
+        return base64.b64decode(self.call("Page.printToPDF")["data"])
 
-    def ask(self, method: str, **parameters: Any) -> Any:
+    def call(self, method: str, **parameters: Any) -> Any:
         self._count += 1
-        question: dict[str, Any] = {"id": self._count, "method": method, "params": parameters}
+        request: dict[str, Any] = {"id": self._count, "method": method, "params": parameters}
         if self.session:
-            question["sessionId"] = self.session
-        self.to.write(json.dumps(question).encode() + b"\0")
-        self.to.flush()
+            request["sessionId"] = self.session
+        self.pipe_in.write(json.dumps(request).encode() + b"\0")
+        self.pipe_in.flush()
         while True:
-            said = self._hear()
-            if said.get("id") == self._count:
-                assert "error" not in said, said
-                return said["result"]
+            message = self._receive()
+            if message.get("id") == self._count:
+                assert "error" not in message, message
+                return message["result"]
 
-    def _hear(self) -> dict[str, Any]:
-        letters = bytearray()
-        while (letter := self.answers.read(1)) != b"\0":
-            assert letter, "the browser has gone"
-            letters += letter
-        said: dict[str, Any] = json.loads(letters)
-        told, what = said.get("method"), said.get("params", {})
-        if told == "Network.requestWillBeSent":
-            self.requests.append(what["request"]["url"])
-        elif told in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
-            self.complaints.append(json.dumps(what))
-        elif told == "Page.loadEventFired":
+    def _receive(self) -> dict[str, Any]:
+        data = bytearray()
+        while (byte := self.pipe_out.read(1)) != b"\0":
+            assert byte, "the browser has exited"
+            data += byte
+        message: dict[str, Any] = json.loads(data)
+        method, parameters = message.get("method"), message.get("params", {})
+        if method == "Network.requestWillBeSent":
+            self.requests.append(parameters["request"]["url"])
+        elif method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
+            self.console_errors.append(json.dumps(parameters))
+        elif method == "Page.loadEventFired":
             self._loaded = True
-        return said
+        return message
 
 
 @contextmanager
-def opened(program: str, folder: Path) -> Iterator[Page]:
+def open_page(program: str, folder: Path) -> Iterator[Page]:
     (child_reads, we_write), (we_read, child_writes) = os.pipe(), os.pipe()
 
     def pipes() -> None:
-        """The browser reads at 3 and writes at 4."""
+        """The browser reads from descriptor 3 and writes to 4."""
         high = [os.dup2(end, place) for end, place in ((child_reads, 50), (child_writes, 51))]
         for end, place in zip(high, (3, 4), strict=True):
             os.dup2(end, place)
 
-    words = [program, *FLAGS, f"--user-data-dir={folder}", "about:blank"]
+    command = [program, *FLAGS, f"--user-data-dir={folder}", "about:blank"]
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen(words, stdin=quiet, stdout=quiet, stderr=quiet, close_fds=False, preexec_fn=pipes)
+    process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, close_fds=False, preexec_fn=pipes)
     os.close(child_reads)
     os.close(child_writes)
     try:
         with os.fdopen(we_write, "wb") as to, os.fdopen(we_read, "rb") as answers:
             page = Page(to, answers)
-            target = page.ask("Target.createTarget", url="about:blank")["targetId"]
-            page.session = page.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-            for room in ("Page", "Runtime", "Log", "Network"):
-                page.ask(f"{room}.enable")
+            target = page.call("Target.createTarget", url="about:blank")["targetId"]
+            page.session = page.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                page.call(f"{domain}.enable")
             yield page
             page.session = ""
-            page.ask("Browser.close")
+            page.call("Browser.close")
     finally:
         process.kill()
         process.wait(timeout=30)

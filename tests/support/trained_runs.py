@@ -1,4 +1,4 @@
-"""Runs with curves, made without training: some epochs of ten iterations each, evaluated and confused."""
+"""Runs with curves made without training: epochs of ten iterations, each with an evaluation and a confusion matrix."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,13 +8,13 @@ from clarinet_tui.runs.directory import RunDirectory
 from core.events import Event, Failed, Finished, PseudoLabelled, StageStarted
 from core.methods import find_method
 from tests.support.events import evaluation, started, step
-from tests.support.histories import make_run, say
+from tests.support.histories import make_run, write_events
 
 EPOCH = 10
 """Iterations."""
 
 
-def trained(
+def make_trained_run(
     runs_dir: Path,
     id: str,  # noqa: A002
     accuracies: Sequence[float],
@@ -23,22 +23,22 @@ def trained(
     classes: Sequence[str] = ("cat", "dog"),
     **settings: Any,
 ) -> RunDirectory:
-    """One accuracy an epoch of the last stage; a stage before it has two epochs of 99 %."""
+    """Write a run with one accuracy for each epoch of the last stage; an earlier stage has two epochs of 99 %."""
     run = make_run(runs_dir, id, **settings)
     config = run.read_config()
     stages = [stage.name for stage in find_method(config.method).stages]
     label_hash = f"hash{config.seed}"
-    told: dict[str, Any] = {"method": config.method, "task": config.task, "seed": config.seed, "stages": stages}
-    events: list[Event] = [started(**told, label_hash=label_hash, classes=list(classes))]
+    identity: dict[str, Any] = {"method": config.method, "task": config.task, "seed": config.seed, "stages": stages}
+    events: list[Event] = [started(**identity, label_hash=label_hash, classes=list(classes))]
     epoch = 0
-    for place, stage in enumerate(stages):
-        if place:
-            events.append(_labelled(EPOCH * epoch))
-        events.append(StageStarted(stage=stage, index=place + 1, iteration=EPOCH * epoch, epoch=epoch))
+    for index, stage in enumerate(stages):
+        if index:
+            events.append(_pseudo_labels(EPOCH * epoch))
+        events.append(StageStarted(stage=stage, index=index + 1, iteration=EPOCH * epoch, epoch=epoch))
         for adapted, accuracy in enumerate(accuracies if stage == stages[-1] else (99.0, 99.0), 1):
             epoch += 1
             events += _epoch(epoch, adapted if stage != "gac" else None, stage, accuracy)
-    say(run, [*events, _end(end, EPOCH * epoch, epoch)])
+    write_events(run, [*events, _end(end, EPOCH * epoch, epoch)])
     return run
 
 
@@ -54,7 +54,7 @@ def _epoch(epoch: int, adapted: int | None, stage: str, accuracy: float) -> list
     return [*steps, evaluation(last, accuracy, confusion=matrix, **chosen, **place)]
 
 
-def _labelled(iteration: int) -> PseudoLabelled:
+def _pseudo_labels(iteration: int) -> PseudoLabelled:
     return PseudoLabelled(iteration=iteration, label_hash="pseudo", accuracy=90.0, given=False, labels=[])
 
 

@@ -8,6 +8,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Offset
 
 from clarinet_tui.chart.glyphs import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyphs_for
+from clarinet_tui.chart.references import Band, ReferenceLine
 from clarinet_tui.chart.series import Line
 from clarinet_tui.ui.widgets.chart import Chart
 from tests.support.app import screen_text
@@ -106,7 +107,7 @@ async def test_the_mouse_zooms_drags_and_points() -> None:
 async def test_nothing_to_draw_is_said() -> None:
     app = ChartApp(())
     async with app.run_test(size=(80, 24)):
-        assert "nothing to draw yet" in screen_text(app)
+        assert "no data yet" in screen_text(app)
 
 
 async def test_every_theme_and_size_can_be_drawn() -> None:
@@ -137,3 +138,14 @@ def test_glyphs_are_guessed_from_the_terminal() -> None:
     assert glyphs_for({"TERM": "xterm", "LANG": "C"}) is QUADRANTS
     assert glyphs_for({"TERM": "xterm", "LANG": "C", "LC_ALL": "en_US.UTF-8"}) is BRAILLE
     assert glyphs_for({"TERM": "screen", "LANG": "C.utf8"}) is BRAILLE
+
+
+async def test_band_is_tinted_with_the_colour_of_its_line() -> None:
+    flat = np.full(X.size, 5.0)
+    app = ChartApp((Line.through("mean", X, flat, colour_index=0),))
+    app.chart.references = (Band.between(X, flat - 3, flat + 3, colour_index=0), ReferenceLine(9.5, "published 9.5"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "published 9.5" in screen_text(app)
+        backgrounds = {segment.style.bgcolor for strip in app.chart._strips for segment in strip if segment.style}
+        assert len(backgrounds) == 2

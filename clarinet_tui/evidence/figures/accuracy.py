@@ -1,22 +1,24 @@
-"""Target accuracy along the training, a panel for each task: Figure 3 of the paper."""
+"""Target accuracy during training, a panel for each task: Figure 3 of the paper."""
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from clarinet_tui.evidence.bands import BAND_DESCRIPTIONS
 from clarinet_tui.evidence.board import PAPER_PRESETS
 from clarinet_tui.evidence.board_rows import short_name
-from clarinet_tui.evidence.figures.figure import MEANINGS, Band, Drawing, Panel
-from clarinet_tui.evidence.figures.figure_runs import Chosen, in_units, line_of, name_of, record_of
-from clarinet_tui.evidence.published import published
-from clarinet_tui.evidence.run_records import Archive
+from clarinet_tui.evidence.choices import Axis, BandKind
+from clarinet_tui.evidence.figures.figure import Figure, Panel
+from clarinet_tui.evidence.figures.figure_runs import FigureRuns, choose_unit, make_curve, read_record, side_name
+from clarinet_tui.evidence.published import find_published
+from clarinet_tui.evidence.run_records import RunRecords
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side
-from clarinet_tui.evidence.training_cost import EXACT, Axis, Course, course_of, curve
-from clarinet_tui.history.queries import evaluations, events
+from clarinet_tui.evidence.training_cost import SHARED_AXES, TrainingCost, metric_curve, training_cost
+from clarinet_tui.history.queries import read_evaluations, read_events
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.bands import Curve
+    from clarinet_tui.evidence.bands import Points
 
 UNITS: dict[Axis, tuple[tuple[float, str], ...]] = {
     "epoch": ((1.0, "epoch"),),
@@ -36,60 +38,64 @@ UNITS: dict[Axis, tuple[tuple[float, str], ...]] = {
 }
 
 
-def accuracy(archive: Archive, chosen: Chosen, *, axis: Axis = "epoch", band: Band = "std") -> Drawing:
-    """Of the last stage only: stage 1 trains another classifier. A two-step line begins where stage 1 is paid for."""
+def accuracy_figure(reader: RunRecords, runs: FigureRuns, *, axis: Axis = "epoch", band: BandKind = "std") -> Figure:
+    """Show the last stage only, because stage 1 trains another classifier; two-step curves start after stage 1."""
     panels, absent = [], []
-    for task in chosen.tasks:
-        panel, without = _panel(archive, chosen, task, axis, band)
-        panels += [panel] if panel.lines else []
-        absent += without
-    told = [f"{', '.join(absent)}: nothing to draw against {axis}"] if absent else []
-    notes = (*_notes(chosen.sides, band), *_levels(panels, chosen.sides), *told, *chosen.notes)
-    return Drawing("accuracy", "Target accuracy", tuple(panels), notes)
+    for task in runs.tasks:
+        panel, missing = _panel(reader, runs, task, axis, band)
+        panels += [panel] if panel.curves else []
+        absent += missing
+    undrawn = [f"{', '.join(absent)}: no values along {axis}"] if absent else []
+    notes = (*_notes(runs.sides, band), *_published_notes(panels, runs.sides), *undrawn, *runs.notes)
+    return Figure("accuracy", "Target accuracy", tuple(panels), notes)
 
 
-def _panel(archive: Archive, chosen: Chosen, task: str, axis: Axis, band: Band) -> tuple[Panel, list[str]]:
-    sides = chosen.of(task)
-    curves = [{fact.run: accuracy_curve(archive, fact.run, axis) for fact in side.runs} for side in sides]
-    unit, name = in_units([one for found in curves for one in found.values()], UNITS[axis])
-    lines = []
-    for side, found in zip(sides, curves, strict=True):
-        scaled = {run: (x / unit, y) for run, (x, y) in found.items()}
-        known = published(side.method, task)
-        level = known.mean if known else None
-        lines.append(line_of(side, chosen.slots[side.method], scaled, band, exact=axis in EXACT, level=level))
-    absent = [name_of(side) for side, line in zip(sides, lines, strict=True) if line is None]
-    return Panel(short_name(task), name, "target accuracy (%)", tuple(line for line in lines if line)), absent
+def _panel(reader: RunRecords, runs: FigureRuns, task: str, axis: Axis, band: BandKind) -> tuple[Panel, list[str]]:
+    sides = runs.sides_of_task(task)
+    curves = [{run.run: accuracy_curve(reader, run.run, axis) for run in side.runs} for side in sides]
+    unit, name = choose_unit([curve for of_side in curves for curve in of_side.values()], UNITS[axis])
+    drawn = []
+    for side, of_side in zip(sides, curves, strict=True):
+        scaled = {run: (x / unit, y) for run, (x, y) in of_side.items()}
+        result = find_published(side.method, task)
+        published = result.mean if result else None
+        drawn.append(
+            make_curve(
+                side, runs.colour_indices[side.method], scaled, band, exact=axis in SHARED_AXES, published=published
+            )
+        )
+    absent = [side_name(side) for side, curve in zip(sides, drawn, strict=True) if curve is None]
+    return Panel(short_name(task), name, "target accuracy (%)", tuple(curve for curve in drawn if curve)), absent
 
 
-def accuracy_curve(archive: Archive, run: str, axis: Axis) -> "Curve":
-    record = record_of(archive, run)
+def accuracy_curve(reader: RunRecords, run: str, axis: Axis) -> "Points":
+    record = read_record(reader, run)
     stage = last_stage(record.row.method)
-    rows = [row for row in evaluations(archive.db, run) if stage is None or row["stage"] == stage]
-    course = course_of(record.config, events(archive.db, run)) if record.config else Course((), None)
-    return curve(rows, "target_accuracy", axis, course)
+    rows = [row for row in read_evaluations(reader.db, run) if stage is None or row["stage"] == stage]
+    cost = training_cost(record.config, read_events(reader.db, run)) if record.config else TrainingCost((), None)
+    return metric_curve(rows, "target_accuracy", axis, cost)
 
 
-def _notes(sides: Sequence[Side], band: Band) -> list[str]:
-    """What line and band mean, and of how many seeds they are."""
-    found = [f"Line: mean over seeds of the finished runs; band: {MEANINGS[band]}."]
+def _notes(sides: Sequence[Side], band: BandKind) -> list[str]:
+    """Explain curve and band, and list the number of seeds."""
+    notes = [f"Curve: mean over seeds of the finished runs; band: {BAND_DESCRIPTIONS[band]}."]
     counts = Counter(side.accuracy.n for side in sides if side.accuracy.n)
     if not counts:
-        return found + _unfinished(sides)
+        return notes + _unfinished(sides)
     usual, _ = counts.most_common(1)[0]
-    others = [f"{name_of(side)} {side.accuracy.n}" for side in sides if side.accuracy.n not in (0, usual)]
-    but = f", but {', '.join(others)}" if others else ""
-    return [*found, f"Seeds: {usual} of each method{but}.", *_unfinished(sides)]
+    others = [f"{side_name(side)} {side.accuracy.n}" for side in sides if side.accuracy.n not in (0, usual)]
+    exceptions = f", except {', '.join(others)}" if others else ""
+    return [*notes, f"Seeds: {usual} of each method{exceptions}.", *_unfinished(sides)]
 
 
 def _unfinished(sides: Sequence[Side]) -> list[str]:
-    named = [name_of(side) for side in sides if not side.accuracy.n]
-    return [f"{', '.join(named)}: no run is finished, so that the mean is of all as far as they came"] if named else []
+    names = [side_name(side) for side in sides if not side.accuracy.n]
+    return [f"{', '.join(names)}: no finished run, so all unfinished runs are averaged"] if names else []
 
 
-def _levels(panels: Sequence[Panel], sides: Sequence[Side]) -> list[str]:
-    if not any(line.level is not None for panel in panels for line in panel.lines):
+def _published_notes(panels: Sequence[Panel], sides: Sequence[Side]) -> list[str]:
+    if not any(curve.published is not None for panel in panels for curve in panel.curves):
         return []
     other = {side.preset for side in sides} - PAPER_PRESETS
     protocol = f", which preset {', '.join(sorted(map(str, other)))} does not follow" if other else ""
-    return [f"Dashed: the published mean of the last epoch, by the paper's protocol{protocol}."]
+    return [f"Dashed: the published mean of the last epoch under the paper's protocol{protocol}."]

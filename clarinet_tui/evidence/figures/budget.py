@@ -1,102 +1,102 @@
-"""Accuracy against the label budget: how many source images were labelled, or how many labels each of them has."""
+"""Accuracy against the label budget: the share of labelled source images, or the labels of each image."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
+from clarinet_tui.evidence.bands import BAND_DESCRIPTIONS
 from clarinet_tui.evidence.board import make_board
 from clarinet_tui.evidence.board_rows import short_name
-from clarinet_tui.evidence.figures.figure import MEANINGS, Band, Drawing, Line, Panel, slots
-from clarinet_tui.evidence.figures.figure_runs import name_of
-from clarinet_tui.evidence.run_records import Archive
-from clarinet_tui.evidence.selection import SENTENCES, Rule
-from clarinet_tui.evidence.sides import Side, sides_of
+from clarinet_tui.evidence.choices import BUDGETS, BandKind, Budget, Rule
+from clarinet_tui.evidence.figures.figure import Curve, Figure, Panel, colour_indices
+from clarinet_tui.evidence.figures.figure_runs import side_name
+from clarinet_tui.evidence.run_records import RunRecords
+from clarinet_tui.evidence.selection import RULE_DESCRIPTIONS
+from clarinet_tui.evidence.sides import Side, make_sides
 from clarinet_tui.evidence.statistics import Summary, t_interval
 from core.errors import InputError
 
-Budget = Literal["source_fraction", "ybars_per_sample"]
-BUDGETS: tuple[Budget, ...] = get_args(Budget)
 NAMES: dict[Budget, str] = {
     "source_fraction": "share of source images that are labelled",
     "ybars_per_sample": "complementary labels of each source image",
 }
 
 
-def budget(
-    archive: Archive,
+def budget_figure(
+    reader: RunRecords,
     query: str = "",
     *,
     along: Budget | None = None,
     preset: str | None = None,
     rule: Rule = "last",
-    band: Band = "std",
-) -> Drawing:
-    """A line for each method, a panel for each task; runs differ in the budget alone, or are left out."""
-    board = make_board(archive, query, preset=preset)
+    band: BandKind = "std",
+) -> Figure:
+    """A curve for each method, a panel for each task; runs that differ in more than the budget are excluded."""
+    board = make_board(reader, query, preset=preset)
     sides = [
         side
-        for side in sides_of(archive.search(query), rule=rule, every_group=True)
+        for side in make_sides(reader.search(query), rule=rule, every_group=True)
         if side.preset == board.preset and side.settings and side.accuracy.n
     ]
-    along = along or _varied(sides)
-    order = list(dict.fromkeys(method for part in board.parts for method in part.methods))
-    colours, panels, left_out = slots(side.method for side in sides), [], []
+    along = along or _varied_budget(sides)
+    order = list(dict.fromkeys(method for part in board.tables for method in part.methods))
+    colours, panels, excluded = colour_indices(side.method for side in sides), [], []
     for task in (task for task in board.tasks if any(side.task == task for side in sides)):
-        lines = []
+        curves = []
         for method in sorted({side.method for side in sides if side.task == task}, key=order.index):
-            ours = [side for side in sides if (side.task, side.method) == (task, method)]
-            kept = _alike(ours, along)
-            lines.append(_line(kept, along, colours[method], band))
-            left_out += [name_of(side) for side in ours if side not in kept]
-        panels.append(Panel(short_name(task), NAMES[along], "target accuracy (%)", tuple(lines), bars=True))
-    notes = [f"Points: mean over seeds, {SENTENCES[rule]}; bars: {MEANINGS[band]}."]
+            of_method = [side for side in sides if (side.task, side.method) == (task, method)]
+            kept = _comparable(of_method, along)
+            curves.append(_curve(kept, along, colours[method], band))
+            excluded += [side_name(side) for side in of_method if side not in kept]
+        panels.append(Panel(short_name(task), NAMES[along], "target accuracy (%)", tuple(curves), has_error_bars=True))
+    notes = [f"Points: mean over seeds, {RULE_DESCRIPTIONS[rule]}; bars: {BAND_DESCRIPTIONS[band]}."]
     notes += [
-        f"left out: {name}: differs in more than {along} ({count} {'protocol' if count == 1 else 'protocols'})"
-        for name, count in Counter(left_out).items()
+        f"excluded: {name}: differs in more than {along} ({count} {'protocol' if count == 1 else 'protocols'})"
+        for name, count in Counter(excluded).items()
     ]
-    return Drawing("budget", "Target accuracy and label budget", tuple(panels), tuple(notes))
+    return Figure("budget", "Target accuracy and label budget", tuple(panels), tuple(notes))
 
 
-def _varied(sides: Sequence[Side]) -> Budget:
-    """The budget that runs differ in; of both, the one with more values."""
+def _varied_budget(sides: Sequence[Side]) -> Budget:
+    """Return the budget setting in which runs differ; of both, the one with more values."""
     values = {name: len({side.settings[name] for side in sides if side.settings}) for name in BUDGETS}
     most = max(BUDGETS, key=values.__getitem__)
     if values[most] < 2:
         raise InputError(
-            "budget: no two finished runs differ in source_fraction or ybars_per_sample: "
+            "budget: finished runs do not differ in source_fraction or ybars_per_sample: "
             "try `clarinet sweep --grid source_fraction=0.1,0.3,1`"
         )
     return most
 
 
-def _alike(sides: Sequence[Side], along: Budget) -> list[Side]:
-    """Those that differ in the budget alone, of most values; of one value the side with most runs."""
-    families: dict[Any, dict[float, Side]] = {}
+def _comparable(sides: Sequence[Side], along: Budget) -> list[Side]:
+    """Return sides that differ in the budget only: the largest set of values, and the side with most runs for each."""
+    by_settings: dict[Any, dict[float, Side]] = {}
     for side in sides:
-        known = families.setdefault(_rest(side.settings or {}, along), {})
+        known = by_settings.setdefault(_other_settings(side.settings or {}, along), {})
         value = (side.settings or {})[along]
         if value not in known or side.accuracy.n > known[value].accuracy.n:
             known[value] = side
-    best = max(families.values(), key=lambda found: (len(found), sum(side.accuracy.n for side in found.values())))
+    best = max(by_settings.values(), key=lambda one: (len(one), sum(side.accuracy.n for side in one.values())))
     return [best[value] for value in sorted(best)]
 
 
-def _rest(settings: Mapping[str, Any], along: Budget) -> Any:
+def _other_settings(settings: Mapping[str, Any], along: Budget) -> Any:
     return frozenset((name, value) for name, value in settings.items() if name != along)
 
 
-def _line(sides: Sequence[Side], along: Budget, slot: int, band: Band) -> Line:
+def _curve(sides: Sequence[Side], along: Budget, colour_index: int, band: BandKind) -> Curve:
     import numpy as np
 
     x = np.array([(side.settings or {})[along] for side in sides], dtype=np.float64)
     edges = np.array([_edges(side, band) for side in sides], dtype=np.float64)
     mean = np.array([side.accuracy.mean for side in sides], dtype=np.float64)
-    return Line(sides[0].title, slot, x, mean, edges[:, 0], edges[:, 1])
+    return Curve(sides[0].title, colour_index, x, mean, edges[:, 0], edges[:, 1])
 
 
-def _edges(side: Side, band: Band) -> tuple[float, float]:
-    """NaN where one seed has nothing to tell of spread."""
-    values = [fact.accuracy for fact in side.runs if fact.accuracy is not None]
+def _edges(side: Side, band: BandKind) -> tuple[float, float]:
+    """Return the ends of an error bar, NaN for a single seed."""
+    values = [run.accuracy for run in side.runs if run.accuracy is not None]
     if band == "range":
         return min(values), max(values)
     if band == "interval":

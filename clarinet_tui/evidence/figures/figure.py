@@ -1,37 +1,30 @@
-"""What a figure shows, before it is painted for paper or drawn in a terminal."""
+"""The content of a figure, before it is rendered by matplotlib or in a terminal."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.bands import Curve, Floats
+    from clarinet_tui.evidence.bands import Floats, Points
 
-Band = Literal["std", "interval", "range"]
-BANDS: tuple[Band, ...] = get_args(Band)
-MEANINGS: dict[Band, str] = {
-    "std": "mean ± sample standard deviation over seeds",
-    "interval": "the 95 % t interval of the mean",
-    "range": "from the least to the greatest seed",
-}
-SLOTS = ("clarinet", "gac+cdan-e", "gac+dann", "gac+dan", "clarinet-no-t", "clarinet-ce", "cdan-e", "gac")
-"""Methods that have the same colour in every figure."""
+METHOD_ORDER = ("clarinet", "gac+cdan-e", "gac+dann", "gac+dan", "clarinet-no-t", "clarinet-ce", "cdan-e", "gac")
+"""Methods with a fixed colour and marker in every figure."""
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
-    """One method in a panel: its mean, the band around it, and its runs behind it."""
+class Curve:
+    """One method in a panel: its mean, the band around it, and its single runs."""
 
     label: str
-    slot: int
-    """Which colour and which marker."""
+    colour_index: int
+    """Index of colour and marker in the palette."""
     x: "Floats"
     y: "Floats"
     low: "Floats | None" = None
     high: "Floats | None" = None
-    members: "tuple[Curve, ...]" = ()
-    level: float | None = None
+    members: "tuple[Points, ...]" = ()
+    published: float | None = None
     """The published mean."""
 
 
@@ -40,14 +33,14 @@ class Panel:
     title: str
     x_name: str
     y_name: str
-    lines: tuple[Line, ...]
-    bars: bool = False
-    """Points with bars instead of curves with bands."""
+    curves: tuple[Curve, ...]
+    has_error_bars: bool = False
+    """Show points with error bars instead of curves with bands."""
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """Who was taken for whom: a row for each true class, a column for each predicted one."""
+class ConfusionMatrix:
+    """A row for each true class, a column for each predicted one."""
 
     title: str
     classes: tuple[str, ...]
@@ -55,49 +48,56 @@ class Matrix:
 
     @property
     def shares(self) -> list[list[float]]:
-        """Of each true class."""
+        """Shares of each true class."""
         return [[count / max(sum(row), 1) for count in row] for row in self.counts]
 
 
 @dataclass(frozen=True, eq=False)
-class Drawing:
+class Figure:
     name: str
     title: str
-    panels: tuple[Panel | Matrix, ...]
+    panels: tuple[Panel | ConfusionMatrix, ...]
     notes: tuple[str, ...] = ()
-    """What must be said with it."""
     columns: int = 3
-    """At most so many panels beside each other."""
+    """Maximum number of panels in a row."""
 
 
-def slots(methods: Iterable[str]) -> dict[str, int]:
-    """Known methods have their own; others come after them, in order."""
-    given = list(dict.fromkeys(methods))
-    others = [method for method in given if method not in SLOTS]
-    return {method: SLOTS.index(method) if method in SLOTS else len(SLOTS) + others.index(method) for method in given}
-
-
-def as_object(drawing: Drawing) -> dict[str, Any]:
-    """All numbers of a drawing, for those who would rather draw it themselves; None is a gap."""
-    panels = [_panel(panel) if isinstance(panel, Panel) else vars(panel) for panel in drawing.panels]
-    return {"figure": drawing.name, "title": drawing.title, "notes": list(drawing.notes), "panels": panels}
-
-
-def _panel(panel: Panel) -> dict[str, Any]:
-    return {"title": panel.title, "x": panel.x_name, "y": panel.y_name, "lines": [_line(line) for line in panel.lines]}
-
-
-def _line(line: Line) -> dict[str, Any]:
+def colour_indices(methods: Iterable[str]) -> dict[str, int]:
+    """Assign colours: fixed ones to known methods, then the following ones to others, in order."""
+    names = list(dict.fromkeys(methods))
+    others = [method for method in names if method not in METHOD_ORDER]
     return {
-        "label": line.label,
-        "x": _plain(line.x),
-        "y": _plain(line.y),
-        "low": None if line.low is None else _plain(line.low),
-        "high": None if line.high is None else _plain(line.high),
-        "runs": [{"x": _plain(x), "y": _plain(y)} for x, y in line.members],
-        "published": line.level,
+        method: METHOD_ORDER.index(method) if method in METHOD_ORDER else len(METHOD_ORDER) + others.index(method)
+        for method in names
     }
 
 
-def _plain(values: "Floats") -> list[float | None]:
+def figure_object(figure: Figure) -> dict[str, Any]:
+    """Return all numbers of a figure as JSON types; None is a gap."""
+    panels = [_panel(panel) if isinstance(panel, Panel) else vars(panel) for panel in figure.panels]
+    return {"figure": figure.name, "title": figure.title, "notes": list(figure.notes), "panels": panels}
+
+
+def _panel(panel: Panel) -> dict[str, Any]:
+    return {
+        "title": panel.title,
+        "x": panel.x_name,
+        "y": panel.y_name,
+        "lines": [_curve(curve) for curve in panel.curves],
+    }
+
+
+def _curve(curve: Curve) -> dict[str, Any]:
+    return {
+        "label": curve.label,
+        "x": _numbers(curve.x),
+        "y": _numbers(curve.y),
+        "low": None if curve.low is None else _numbers(curve.low),
+        "high": None if curve.high is None else _numbers(curve.high),
+        "runs": [{"x": _numbers(x), "y": _numbers(y)} for x, y in curve.members],
+        "published": curve.published,
+    }
+
+
+def _numbers(values: "Floats") -> list[float | None]:
     return [float(value) if math.isfinite(value) else None for value in values]

@@ -1,29 +1,31 @@
-"""Which runs a figure shows: those that the board counts, by task and method in the paper's order."""
+"""The runs of a figure: those that the board counts, by task and method in the paper's order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clarinet_tui.evidence.bands import bands
+from clarinet_tui.evidence.bands import make_bands
 from clarinet_tui.evidence.board import Board, make_board
 from clarinet_tui.evidence.board_rows import short_name
-from clarinet_tui.evidence.figures.figure import Band, Line, slots
-from clarinet_tui.evidence.groups import LeftOut
-from clarinet_tui.evidence.run_records import Archive, Record
-from clarinet_tui.evidence.sides import Side, sides_of
+from clarinet_tui.evidence.choices import BandKind
+from clarinet_tui.evidence.figures.figure import Curve, colour_indices
+from clarinet_tui.evidence.groups import ExcludedRuns
+from clarinet_tui.evidence.run_records import RunRecord, RunRecords
+from clarinet_tui.evidence.sides import Side, make_sides
 from clarinet_tui.history.queries import get_run
+from clarinet_tui.runs.state import RunState
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.bands import Bands, Curve, Floats
+    from clarinet_tui.evidence.bands import Points
 
 POINTS = 300
-"""Places of a curve whose runs have no places in common, and the most that a run's own line has."""
+"""Points of an interpolated mean curve, and maximum points of a single run's curve."""
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """Sides of one preset, and sentences about runs that are in none."""
+class FigureRuns:
+    """Sides of one preset, and notes on excluded runs."""
 
     sides: tuple[Side, ...]
     notes: tuple[str, ...]
@@ -33,75 +35,77 @@ class Chosen:
         return list(dict.fromkeys(side.task for side in self.sides))
 
     @property
-    def slots(self) -> dict[str, int]:
-        return slots(side.method for side in self.sides)
+    def colour_indices(self) -> dict[str, int]:
+        return colour_indices(side.method for side in self.sides)
 
-    def of(self, task: str) -> list[Side]:
+    def sides_of_task(self, task: str) -> list[Side]:
         return [side for side in self.sides if side.task == task]
 
 
-def choose(archive: Archive, query: str = "", *, preset: str | None = None) -> Chosen:
-    """The runs that match, of one preset: that of most finished runs, unless another is asked for."""
-    return chosen_by(archive, make_board(archive, query, preset=preset))
+def find_figure_runs(reader: RunRecords, query: str = "", *, preset: str | None = None) -> FigureRuns:
+    """Find the matching runs of one preset, by default that of most finished runs."""
+    return runs_of_board(reader, make_board(reader, query, preset=preset))
 
 
-def chosen_by(archive: Archive, board: Board) -> Chosen:
-    order = list(dict.fromkeys(method for part in board.parts for method in part.methods))
-    found = [side for side in sides_of(archive.search(board.query)) if side.preset == board.preset]
-    if not found:
-        raise InputError(f"no run matches {board.query or 'anything'!a}: `clarinet ls` lists runs")
-    found.sort(key=lambda side: (board.tasks.index(side.task), order.index(side.method)))
-    notes = [_note("", left) for left in board.left_out]
-    notes += [_note(f"{name_of(side)}: ", left) for side in found for left in side.left_out]
-    return Chosen(tuple(found), tuple(notes))
+def runs_of_board(reader: RunRecords, board: Board) -> FigureRuns:
+    order = list(dict.fromkeys(method for part in board.tables for method in part.methods))
+    sides = [side for side in make_sides(reader.search(board.query)) if side.preset == board.preset]
+    if not sides:
+        raise InputError(f"no run matches {board.query or 'any run'!a}: `clarinet ls` lists runs")
+    sides.sort(key=lambda side: (board.tasks.index(side.task), order.index(side.method)))
+    notes = [_note("", runs) for runs in board.excluded]
+    notes += [_note(f"{side_name(side)}: ", runs) for side in sides for runs in side.excluded]
+    return FigureRuns(tuple(sides), tuple(notes))
 
 
-def _note(place: str, left: LeftOut) -> str:
-    count = len(left.runs)
-    return f"left out: {place}{left.reason} ({count} {'run' if count == 1 else 'runs'})"
+def _note(place: str, excluded: ExcludedRuns) -> str:
+    count = len(excluded.runs)
+    return f"excluded: {place}{excluded.reason} ({count} {'run' if count == 1 else 'runs'})"
 
 
-def name_of(side: Side) -> str:
+def side_name(side: Side) -> str:
     return f"{short_name(side.task)} {side.title}"
 
 
-def record_of(archive: Archive, run: str) -> Record:
-    row = get_run(archive.db, run)
+def read_record(reader: RunRecords, run: str) -> RunRecord:
+    row = get_run(reader.db, run)
     if row is None:
-        raise InputError(f"run {run}: its directory was taken away meanwhile; try again")
-    return archive.record(row)
+        raise InputError(f"run {run}: its directory has been removed; try again")
+    return reader.record(row)
 
 
-def counted(side: Side) -> tuple[str, ...]:
-    """The runs that a mean is of: finished ones; where there is none yet, all."""
-    done = tuple(fact.run for fact in side.runs if fact.state == "finished")
-    return done or tuple(fact.run for fact in side.runs)
+def counted_runs(side: Side) -> tuple[str, ...]:
+    """Return the runs that are averaged: the finished ones, or all if none is finished."""
+    done = tuple(run.run for run in side.runs if run.state is RunState.FINISHED)
+    return done or tuple(run.run for run in side.runs)
 
 
-def line_of(
-    side: Side, slot: int, curves: "dict[str, Curve]", band: Band, *, exact: bool, level: float | None = None
-) -> Line | None:
-    """The mean of those that count, on their own places or on a grid; None where they have no value at all."""
-    named = counted(side)
-    drawn = [curves[run] for run in named if run in curves and len(curves[run][0])]
-    if not drawn:
+def make_curve(
+    side: Side,
+    colour_index: int,
+    curves: "dict[str, Points]",
+    band: BandKind,
+    *,
+    exact: bool,
+    published: float | None = None,
+) -> Curve | None:
+    """Average the counted runs at their x values, or interpolated; None if they have no value."""
+    counted = counted_runs(side)
+    averaged = [curves[run] for run in counted if run in curves and len(curves[run][0])]
+    if not averaged:
         return None
-    found = bands(drawn, points=None if exact or len(drawn) == 1 else POINTS)
-    low, high = edges(found, band)
+    bands = make_bands(averaged, points=None if exact or len(averaged) == 1 else POINTS)
+    low, high = bands.edges(band)
     members = [
-        thinned(curve) for run, curve in curves.items() if len(curve[0]) and (len(drawn) > 1 or run not in named)
+        thin_curve(curve)
+        for run, curve in curves.items()
+        if len(curve[0]) and (len(averaged) > 1 or run not in counted)
     ]
-    return Line(side.title, slot, found.x, found.mean, low, high, tuple(members), level)
+    return Curve(side.title, colour_index, bands.x, bands.mean, low, high, tuple(members), published)
 
 
-def edges(found: "Bands", band: Band) -> "tuple[Floats, Floats]":
-    if band == "std":
-        return found.std_low, found.std_high
-    return (found.t_low, found.t_high) if band == "interval" else (found.least, found.greatest)
-
-
-def thinned(curve: "Curve") -> "Curve":
-    """At most so many points as can be seen, the last one among them."""
+def thin_curve(curve: "Points") -> "Points":
+    """Reduce a curve to at most `POINTS` points, including the last one."""
     import numpy as np
 
     x, y = curve
@@ -111,7 +115,7 @@ def thinned(curve: "Curve") -> "Curve":
     return x[kept], y[kept]
 
 
-def in_units(curves: "Sequence[Curve]", units: Sequence[tuple[float, str]]) -> tuple[float, str]:
-    """The largest unit that the longest curve has two of, or the last one."""
+def choose_unit(curves: "Sequence[Points]", units: Sequence[tuple[float, str]]) -> tuple[float, str]:
+    """Return the largest unit that fits twice into the longest curve, or the last one."""
     ends = [float(x[-1]) for x, _ in curves if len(x)]
     return next((unit for unit in units if max(ends, default=0.0) >= 2 * unit[0]), units[-1])

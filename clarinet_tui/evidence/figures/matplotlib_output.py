@@ -1,35 +1,34 @@
-"""A drawing as PNG, SVG or PDF, by matplotlib without a window. The same drawing gives the same bytes."""
+"""Renders a figure as PNG, SVG or PDF with matplotlib. Equal figures give equal bytes."""
 
 import io
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
-from clarinet_tui.evidence.figures.figure import Drawing, Line, Matrix, Panel
-from clarinet_tui.evidence.figures.style import PAGE, PRINT, Theme, marker, settings
+from clarinet_tui.evidence.choices import Format
+from clarinet_tui.evidence.figures.figure import ConfusionMatrix, Curve, Figure, Panel
+from clarinet_tui.evidence.figures.style import PAGE, PRINT, Theme, marker_style, settings
 from clarinet_tui.text import printable
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Sheet
 
-Format = Literal["png", "svg", "pdf"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 METADATA: dict[Format, dict[str, Any]] = {
     "png": {"Software": "clarinet"},
     "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
     "pdf": {"CreationDate": None, "Creator": "clarinet", "Producer": "clarinet"},
 }
-DOTS = 200
-"""An inch, in PNG."""
-NARROWEST = 2.2
-"""Inches of a panel."""
+DPI = 200
+"""Of PNG files."""
+MINIMUM_PANEL = 2.2
+"""Inches."""
 NUMBERED = 12
-"""Up to so many classes each cell of a matrix has its number."""
-MARKS = 8
+"""Maximum number of classes for which cells of a matrix show their value."""
+MARKERS_PER_CURVE = 8
 
 
-def paint(
-    drawing: Drawing,
+def render_figure(
+    figure: Figure,
     format: Format,  # noqa: A002
     *,
     width: float = PAGE,
@@ -37,33 +36,33 @@ def paint(
     salt: str = "clarinet",
     real_text: bool = False,
 ) -> bytes:
-    """`width` in inches. `real_text` leaves an SVG's letters to the reader's fonts, so that they can be searched."""
+    """Render the figure; `width` is in inches, and `real_text` keeps text of an SVG searchable."""
     import matplotlib
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Sheet
 
-    columns = max(1, min(drawing.columns, int(width // NARROWEST), len(drawing.panels)))
-    rows = -(-len(drawing.panels) // columns)
+    columns = max(1, min(figure.columns, int(width // MINIMUM_PANEL), len(figure.panels)))
+    rows = -(-len(figure.panels) // columns)
     with matplotlib.rc_context(), warnings.catch_warnings():
-        # A sign that the font lacks is drawn as a box; there is nothing to do about it here.
+        # A character that the font lacks is drawn as a box.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(settings(theme, salt))
         matplotlib.rcParams["svg.fonttype"] = "none" if real_text else "path"
-        sheet = Figure(figsize=(width, _height(drawing, width / columns, rows)), layout="constrained")
+        sheet = Sheet(figsize=(width, _height(figure, width / columns, rows)), layout="constrained")
         axes = sheet.subplots(rows, columns, squeeze=False).flatten().tolist()
-        for panel, ax in zip(drawing.panels, axes, strict=False):
-            _matrix(ax, panel, theme) if isinstance(panel, Matrix) else _panel(ax, panel, theme)
-        for ax in axes[len(drawing.panels) :]:
+        for panel, ax in zip(figure.panels, axes, strict=False):
+            _matrix(ax, panel, theme) if isinstance(panel, ConfusionMatrix) else _panel(ax, panel, theme)
+        for ax in axes[len(figure.panels) :]:
             ax.remove()
-        _legend(sheet, drawing.panels, theme, width)
+        _legend(sheet, figure.panels, theme, width)
         written = io.BytesIO()
-        sheet.savefig(written, format=format, dpi=DOTS, metadata=METADATA[format])
+        sheet.savefig(written, format=format, dpi=DPI, metadata=METADATA[format])
     return written.getvalue()
 
 
-def _height(drawing: Drawing, each: float, rows: int) -> float:
-    """Matrices are square; below curves there is a legend."""
-    if any(isinstance(panel, Matrix) for panel in drawing.panels):
+def _height(figure: Figure, each: float, rows: int) -> float:
+    """Matrices are square; curves have a legend below."""
+    if any(isinstance(panel, ConfusionMatrix) for panel in figure.panels):
         return rows * (each * 1.05 + 0.25)
     return rows * max(1.5, each * 0.72) + 0.35
 
@@ -73,49 +72,49 @@ def _panel(ax: Any, panel: Panel, theme: Theme) -> None:
     ax.set_xlabel(panel.x_name)
     ax.set_ylabel(panel.y_name)
     ax.grid(axis="y")
-    for place, line in enumerate(panel.lines):
-        _line(ax, panel, line, place, theme)
+    for index, curve in enumerate(panel.curves):
+        _curve(ax, panel, curve, index, theme)
     ax.margins(x=0.02)
 
 
-def _line(ax: Any, panel: Panel, line: Line, place: int, theme: Theme) -> None:
-    colour = theme.line(line.slot)
-    for x, y in line.members:
+def _curve(ax: Any, panel: Panel, curve: Curve, index: int, theme: Theme) -> None:
+    colour = theme.line(curve.colour_index)
+    for x, y in curve.members:
         ax.plot(x, y, color=colour, linewidth=0.5, alpha=0.25, zorder=1.5)
-    if line.level is not None:
-        ax.axhline(line.level, color=colour, linewidth=0.8, dashes=(4, 2.5), alpha=0.8, zorder=1.8)
-    if line.low is not None and line.high is not None:
-        if panel.bars:
-            below, above = line.y - line.low, line.high - line.y
-            ax.errorbar(line.x, line.y, (below, above), fmt="none", ecolor=colour, elinewidth=0.8, capsize=2)
+    if curve.published is not None:
+        ax.axhline(curve.published, color=colour, linewidth=0.8, dashes=(4, 2.5), alpha=0.8, zorder=1.8)
+    if curve.low is not None and curve.high is not None:
+        if panel.has_error_bars:
+            below, above = curve.y - curve.low, curve.high - curve.y
+            ax.errorbar(curve.x, curve.y, (below, above), fmt="none", ecolor=colour, elinewidth=0.8, capsize=2)
         else:
-            ax.fill_between(line.x, line.low, line.high, color=colour, alpha=0.16, linewidth=0, zorder=1.6)
-    # Markers of different lines stand at different places, so that lines that lie on each other can be told apart.
-    gap = 1 if panel.bars else max(1, len(line.x) // MARKS)
-    every = (gap * (place + 1) // (len(panel.lines) + 1), gap) if gap > 1 else 1
-    ax.plot(line.x, line.y, color=colour, marker=marker(line.slot), markersize=3, markevery=every, zorder=2.5)
+            ax.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.16, linewidth=0, zorder=1.6)
+    # Markers of different curves are at different points, so that coinciding curves can be told apart.
+    gap = 1 if panel.has_error_bars else max(1, len(curve.x) // MARKERS_PER_CURVE)
+    every = (gap * (index + 1) // (len(panel.curves) + 1), gap) if gap > 1 else 1
+    ax.plot(curve.x, curve.y, color=colour, markevery=every, zorder=2.5, **marker_style(curve.colour_index, theme))
 
 
-def _legend(sheet: "Figure", panels: Sequence[Panel | Matrix], theme: Theme, width: float) -> None:
-    """One for all panels: a method looks the same everywhere."""
+def _legend(sheet: "Sheet", panels: Sequence[Panel | ConfusionMatrix], theme: Theme, width: float) -> None:
+    """One legend for all panels."""
     from matplotlib.lines import Line2D
 
-    # The fullest panel first: it has the methods in the order of all.
-    drawn = sorted((panel for panel in panels if isinstance(panel, Panel)), key=lambda panel: -len(panel.lines))
-    lines = [line for panel in drawn for line in panel.lines]
-    shown = {(line.label, line.slot): line for line in lines}
+    # The panel with the most curves first: it has the methods in order.
+    drawn = sorted((panel for panel in panels if isinstance(panel, Panel)), key=lambda panel: -len(panel.curves))
+    curves = [curve for panel in drawn for curve in panel.curves]
+    shown = dict.fromkeys((curve.label, curve.colour_index) for curve in curves)
     handles = [
-        Line2D([], [], color=theme.line(slot), marker=marker(slot), markersize=3, label=printable(label))
-        for label, slot in shown
+        Line2D([], [], color=theme.line(index), label=printable(label), **marker_style(index, theme))
+        for label, index in shown
     ]
-    if any(line.level is not None for line in lines):
+    if any(curve.published is not None for curve in curves):
         handles.append(Line2D([], [], color=theme.ink, linewidth=0.8, dashes=(4, 2.5), label="published"))
     if handles:
         sheet.legend(handles=handles, loc="outside lower center", ncols=max(1, int(width // 1.15)))
 
 
-def _matrix(ax: Any, matrix: Matrix, theme: Theme) -> None:
-    """Rectangles of one colour whose strength is the share: sharp at any size, and right on any background."""
+def _matrix(ax: Any, matrix: ConfusionMatrix, theme: Theme) -> None:
+    """Draw rectangles with the share as opacity, which suit any size and background."""
     from matplotlib.patches import Rectangle
 
     count = len(matrix.classes)
@@ -127,14 +126,21 @@ def _matrix(ax: Any, matrix: Matrix, theme: Theme) -> None:
                 ax.add_patch(Rectangle((column, row), 1, 1, facecolor=theme.line(0), alpha=share, linewidth=0))
                 if count <= NUMBERED:
                     colour = theme.paper if share > 0.55 else theme.ink
-                    place = column + 0.5, row + 0.52
-                    ax.text(*place, f"{share * 100:.0f}", ha="center", va="center", fontsize=6, color=colour)
+                    ax.text(
+                        column + 0.5,
+                        row + 0.52,
+                        f"{share * 100:.0f}",
+                        ha="center",
+                        va="center",
+                        fontsize=6,
+                        color=colour,
+                    )
     every = max(1, -(-count // 20))
     names = [printable(name)[:10] for name in matrix.classes][::every]
-    places = [place + 0.5 for place in range(0, count, every)]
-    turned = 90 if max(map(len, names)) > 2 else 0
-    ax.set_xticks(places, names, rotation=turned)
-    ax.set_yticks(places, names)
+    positions = [index + 0.5 for index in range(0, count, every)]
+    rotation = 90 if max(map(len, names)) > 2 else 0
+    ax.set_xticks(positions, names, rotation=rotation)
+    ax.set_yticks(positions, names)
     ax.tick_params(length=0)
     for side in ("top", "right"):
         ax.spines[side].set_visible(True)

@@ -1,48 +1,42 @@
-"""How figures look: colours that any colour vision tells apart, markers that need none, sizes for print."""
+"""The look of figures: themes, markers and matplotlib settings."""
 
 from dataclasses import dataclass
 from typing import Any
 
-MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<")
-"""One more than colours, so that a ninth method has the first one's colour and another marker."""
+from clarinet_tui.chart.palette import PALETTES, marker
+
+MATPLOTLIB_MARKERS = {"●": "o", "○": "o", "■": "s", "□": "s", "◆": "D", "◇": "D", "▲": "^", "△": "^", "▼": "v"}
+HOLLOW = "○□◇△"
 COLUMN, PAGE = 3.3, 6.9
-"""Inches: a column and both columns of a paper."""
+"""Width of one and of two columns of a paper, in inches."""
 
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of a figure; `paper` is what lies behind it."""
+    """Colours of a figure; `paper` is the background."""
 
     ink: str
     faint: str
     paper: str
     lines: tuple[str, ...]
 
-    def line(self, slot: int) -> str:
-        return self.lines[slot % len(self.lines)]
+    def line(self, index: int) -> str:
+        return self.lines[index % len(self.lines)]
 
 
-PRINT = Theme(
-    ink="#222222",
-    faint="#b8b8b8",
-    paper="#ffffff",
-    lines=("#0072b2", "#c8460a", "#0b6b45", "#9a3f78", "#6b7a15", "#5a1e06", "#4440d0", "#555555"),
-)
-DARK = Theme(
-    ink="#e6e6e6",
-    faint="#555b66",
-    paper="#15181d",
-    lines=("#56b4e9", "#e69f00", "#2fcb7e", "#cc79a7", "#f0e442", "#f0624d", "#8587ff", "#bbbbbb"),
-)
-"""After Okabe and Ito, darker for white paper and with more contrast between neighbours."""
+PRINT = Theme(ink="#222222", faint="#b8b8b8", paper="#ffffff", lines=PALETTES["light"])
+DARK = Theme(ink="#e6e6e6", faint="#555b66", paper="#15181d", lines=PALETTES["dark"])
 
 
-def marker(slot: int) -> str:
-    return MARKERS[slot % len(MARKERS)]
+def marker_style(index: int, theme: Theme) -> dict[str, Any]:
+    """Return the matplotlib arguments of the palette's marker."""
+    symbol = marker(index)
+    hollow = {"markerfacecolor": theme.paper} if symbol in HOLLOW else {}
+    return {"marker": MATPLOTLIB_MARKERS[symbol], "markersize": 3, **hollow}
 
 
 def settings(theme: Theme, salt: str) -> dict[Any, Any]:
-    """For matplotlib: small type, no frame, fonts in the file, and the same bytes every time."""
+    """Return matplotlib settings: small type, no frame, embedded fonts, reproducible bytes."""
     return {
         "font.family": ["DejaVu Sans"],
         "font.size": 7.5,

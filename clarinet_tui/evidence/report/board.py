@@ -1,77 +1,82 @@
-"""Board and comparisons of a report, as HTML."""
+"""The sections "Board" and "Comparison" of a report, as HTML."""
 
 from collections.abc import Iterator
 
-from clarinet_tui.evidence.board import Board, Part
+from clarinet_tui.evidence.board import Board, MethodTable
 from clarinet_tui.evidence.board_cells import Cell
-from clarinet_tui.evidence.board_rows import AVERAGE, Entry, Line, lines, short_name
-from clarinet_tui.evidence.comparison import Comparison, Contrast
-from clarinet_tui.evidence.difference_text import INTERIM, differences_in_words, names_of
-from clarinet_tui.evidence.groups import LeftOut
-from clarinet_tui.evidence.published import title
-from clarinet_tui.evidence.report.markup import Markup, folded, joined, listed, row, table, tag
-from clarinet_tui.evidence.selections import HEADINGS, MEANINGS, ORDER, TITLE, texts
-from clarinet_tui.evidence.sides import Side
-from clarinet_tui.evidence.statistics import Summary
-from clarinet_tui.text import duration, number
+from clarinet_tui.evidence.board_rows import (
+    AVERAGE,
+    BoardRow,
+    RowValue,
+    board_rows,
+    excluded_notes,
+    rule_rows,
+    run_notes,
+    short_name,
+)
+from clarinet_tui.evidence.comparison import Comparison, PairedDifference
+from clarinet_tui.evidence.comparison_rows import (
+    INTERIM,
+    SIDE_HEADINGS,
+    format_difference,
+    format_refused,
+    pair_rows,
+    setting_rows,
+    side_names,
+    side_row,
+)
+from clarinet_tui.evidence.published import method_title
+from clarinet_tui.evidence.report.markup import Markup, bullet_list, collapsible, join, row, table, tag
+from clarinet_tui.evidence.selection import RULE_HEADINGS, RULE_NOTES, RULE_ORDER, RULES_TITLE
 
 DECIMALS = 2
 
 
-def board_part(board: Board) -> Iterator[Markup | None]:
-    """Only tasks and methods of which there are runs: the paper's own table is in the paper."""
-    before: set[str] = set()
-    for part in board.parts:
-        told = [cell for (method, _), cell in board.cells.items() if method in part.methods and cell.states]
-        if any(cell.method not in before for cell in told):  # CLARINET stands beside its ablations, too
-            yield _table(board, part, {cell.task for cell in told})
-        before |= set(part.methods)
-    yield listed(board.notes, class_="notes")
-    yield from _selections(board)
-    yield listed([_left_out(left) for left in _all_left_out(board)], class_="notes")
-    behind = [
-        f"{short_name(cell.task)} {title(cell.method)}: {' '.join(cell.runs)}"
-        for cell in board.cells.values()
-        if cell.runs
+def board_section(board: Board) -> Iterator[Markup | None]:
+    """Show only tasks and methods with runs, unlike the paper's own table."""
+    shown: set[str] = set()
+    for methods in board.tables:
+        cells = [cell for (method, _), cell in board.cells.items() if method in methods.methods and cell.states]
+        if any(cell.method not in shown for cell in cells):  # CLARINET is in the table of ablations, too
+            yield _table(board, methods, {cell.task for cell in cells})
+        shown |= set(methods.methods)
+    yield bullet_list(board.notes, class_="notes")
+    rules = [
+        row([f"{short_name(task)} {method_title(method)}", *texts])
+        for task, method, *texts in rule_rows(board, DECIMALS)
     ]
-    yield folded("The runs behind each number", listed(behind)) if behind else None
+    if rules:
+        yield table(
+            ["Runs of", *(RULE_HEADINGS[rule] for rule in RULE_ORDER)], rules, caption=RULES_TITLE, class_="numbers"
+        )
+        yield bullet_list([f"{note}." for note in RULE_NOTES], class_="notes")
+    yield bullet_list(excluded_notes(board), class_="notes")
+    runs = run_notes(board)
+    yield collapsible("Counted runs", bullet_list(runs)) if runs else None
 
 
-def _selections(board: Board) -> Iterator[Markup | None]:
-    rows = [
-        row([f"{short_name(cell.task)} {title(cell.method)}", *texts(cell.selections, DECIMALS)])
-        for cell in board.cells.values()
-        if cell.selections
-    ]
-    if rows:
-        yield table(["Runs of", *(HEADINGS[rule] for rule in ORDER)], rows, caption=TITLE, class_="numbers")
-        yield listed([f"{meaning}." for meaning in MEANINGS], class_="notes")
+def _table(board: Board, methods: MethodTable, tasks: set[str]) -> Markup:
+    heading = f"{methods.title}: target accuracy in %, mean ± std over seeds"
+    rows = [_row(board, methods, one) for one in board_rows(board, methods) if one.label in {*tasks, AVERAGE}]
+    oracle = " (ORACLE SELECTION: epochs selected by target labels)" if board.uses_oracle else ""
+    return table(["Task", *map(method_title, methods.methods)], rows, caption=heading + oracle, class_="numbers")
 
 
-def _table(board: Board, part: Part, told: set[str]) -> Markup:
-    heading = f"{part.title}: target accuracy in %, mean ± std over seeds"
-    shown = [line for line in lines(board, part) if line.label in {*told, AVERAGE}]
-    rows = [_line(board, part, line) for line in shown]
-    oracle = " (ORACLE SELECTION: target labels chose the epochs)" if board.oracle else ""
-    return table(["Task", *map(title, part.methods)], rows, caption=heading + oracle, class_="numbers")
+def _row(board: Board, methods: MethodTable, board_row: BoardRow) -> Markup:
+    measured = board_row.kind == "measured"
+    label = short_name(board_row.label) if measured else "published"
+    cells = [board.cells.get((method, board_row.label)) if measured else None for method in methods.methods]
+    values = [_value(value, cell) for value, cell in zip(board_row.values, cells, strict=True)]
+    return row([label, *values], class_=board_row.kind)
 
 
-def _line(board: Board, part: Part, line: Line) -> Markup:
-    measured = line.kind == "measured"
-    label = short_name(line.label) if measured else "published"
-    cells = [board.cells.get((method, line.label)) for method in part.methods]
-    entries = [_entry(entry, cell if measured else None) for entry, cell in zip(line.entries, cells, strict=True)]
-    return row([label, *entries], class_=line.kind)
-
-
-def _entry(entry: Entry, cell: Cell | None) -> Markup:
-    """The number, and below it what keeps it from being the last word."""
-    if entry.mean is None:
+def _value(value: RowValue, cell: Cell | None) -> Markup:
+    """The result, with its count and its distance to the published one below."""
+    if value.mean is None:
         return tag("span", _states(cell) if cell and cell.states else "–", class_="absent")
-    told = entry.text(DECIMALS) + ("†" if entry.mixed else "")
-    below = [entry.count and f"{entry.count}", _distance(cell)]
-    small = " · ".join(word for word in below if word)
-    return joined([tag("b" if entry.best else "span", told), *([tag("small", small)] if small else [])])
+    text = value.text(DECIMALS) + ("†" if value.mixed else "")
+    below = " · ".join(detail for detail in (value.count, _distance(cell)) if detail)
+    return join([tag("b" if value.best else "span", text), *([tag("small", below)] if below else [])])
 
 
 def _states(cell: Cell) -> str:
@@ -86,79 +91,34 @@ def _distance(cell: Cell | None) -> str:
     return f"{cell.distance.difference:+.{DECIMALS}f}{between} to published"
 
 
-def _all_left_out(board: Board) -> list[tuple[str, LeftOut]]:
-    found = [("", left) for left in board.left_out]
-    cells = board.cells.values()
-    return found + [
-        (f"{short_name(cell.task)} {title(cell.method)}: ", left) for cell in cells for left in cell.left_out
-    ]
-
-
-def _left_out(place_and_left: tuple[str, LeftOut]) -> str:
-    place, left = place_and_left
-    return f"left out: {place}{left.reason} ({' '.join(left.runs)})"
-
-
-def comparison_part(comparison: Comparison) -> Iterator[Markup | None]:
-    """The sides of each task, then each contrast, folded: its first words say the result."""
-    compared = {contrast.left.task for contrast in comparison.contrasts}
-    yield tag("p", f"Reported: {comparison.selected}. One-step minus two-step, pairs of equal seed and label draw.")
-    for task in dict.fromkeys(side.task for side in comparison.sides if side.task in compared):
-        sides = [side for side in comparison.sides if side.task == task]
-        header = ["Method", "preset", "seeds", "target %", "source %", "pseudo-labels %", "time each", "time in all"]
-        yield table(header, [_side(side) for side in sides], caption=short_name(task), class_="numbers")
-        contrasts = [contrast for contrast in comparison.contrasts if contrast.left.task == task]
-        told = [contrast for contrast in contrasts if contrast.left.accuracy.n and contrast.right.accuracy.n]
-        yield from (_contrast(contrast) for contrast in told)
-        if silent := len(contrasts) - len(told):
-            words = "1 comparison waits" if silent == 1 else f"{silent} comparisons wait"
-            yield tag("p", f"{words} for a finished run on each side.", class_="notes")
-    if comparison.alone:
-        yield tag("p", f"Nothing to compare with: {', '.join(comparison.alone)}.", class_="notes")
-
-
-def _side(side: Side) -> Markup:
-    each = "–" if side.seconds.mean is None else ("≥" if side.cost_unknown else "") + duration(side.seconds.mean)
-    accuracies = (side.accuracy, side.source_accuracy, side.pseudo_label_accuracy)
-    seeds = f"{side.accuracy.n}/{len(side.runs)}"
-    numbers = [_spread(summary) for summary in accuracies]
-    return row([side.title, side.preset or "?", seeds, *numbers, each, duration(side.total_seconds)])
-
-
-def _spread(summary: Summary) -> str:
-    if summary.mean is None:
-        return "–"
-    return f"{summary.mean:.{DECIMALS}f}" + ("" if summary.std is None else f" ± {summary.std:.{DECIMALS}f}")
-
-
-def _contrast(contrast: Contrast) -> Markup:
-    left, right = names_of(contrast)
-    first, *others = differences_in_words(contrast)
-    preset = f" ({contrast.left.preset})" if contrast.left.preset else ""
-    summary = f"{left} minus {right}{preset}: {first}" + (f" – {INTERIM}" if contrast.interim else "")
-    pairs = [
-        row([str(pair.seed), f"{pair.left:.2f}", f"{pair.right:.2f}", f"{pair.difference:+.2f}"])
-        for pair in contrast.paired.pairs
-    ]
-    said = [*others, *(f"seed {refused.seed} is no pair: {refused.reason}" for refused in contrast.refused)]
-    return folded(
-        summary,
-        listed(said),
-        listed([f"caution: {caution}" for caution in contrast.cautions], class_="caution"),
-        table(["Seed", left, right, "difference"], pairs, class_="numbers") if pairs else None,
-        _settings(contrast, left, right),
+def comparison_section(comparison: Comparison) -> Iterator[Markup | None]:
+    """Show the sides of each task, then each difference folded under its result."""
+    compared = {difference.left.task for difference in comparison.differences}
+    yield tag(
+        "p", f"Reported: {comparison.rule_description}. One-step minus two-step, pairs of equal seed and label draw."
     )
+    for task in dict.fromkeys(side.task for side in comparison.sides if side.task in compared):
+        sides = [row(side_row(side, " ± ")) for side in comparison.sides if side.task == task]
+        yield table(SIDE_HEADINGS, sides, caption=short_name(task), class_="numbers")
+        differences = [difference for difference in comparison.differences if difference.left.task == task]
+        measured = [one for one in differences if one.left.accuracy.n and one.right.accuracy.n]
+        yield from (_difference(difference) for difference in measured)
+        if waiting := len(differences) - len(measured):
+            subject = "1 comparison waits" if waiting == 1 else f"{waiting} comparisons wait"
+            yield tag("p", f"{subject} for a finished run on each side.", class_="notes")
+    if comparison.unmatched:
+        yield tag("p", f"Without a counterpart: {', '.join(comparison.unmatched)}.", class_="notes")
 
 
-def _settings(contrast: Contrast, left: str, right: str) -> Markup | None:
-    rows = [row([name, shown(one), shown(two)]) for name, one, two in contrast.settings]
-    return table(["Setting", left, right], rows, caption="Settings that differ") if rows else None
-
-
-def shown(value: object) -> str:
-    """A setting as TOML has it."""
-    if value is None or value == "":
-        return "–"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return number(value) if isinstance(value, float) else str(value)
+def _difference(difference: PairedDifference) -> Markup:
+    left, right = side_names(difference)
+    first, *others = format_difference(difference)
+    preset = f" ({difference.left.preset})" if difference.left.preset else ""
+    pairs, settings = [row(pair) for pair in pair_rows(difference)], [row(one) for one in setting_rows(difference)]
+    return collapsible(
+        f"{left} minus {right}{preset}: {first}" + (f" – {INTERIM}" if difference.is_interim else ""),
+        bullet_list([*others, *format_refused(difference)]),
+        bullet_list([f"caution: {caution}" for caution in difference.cautions], class_="caution"),
+        table(["Seed", left, right, "difference"], pairs, class_="numbers") if pairs else None,
+        table(["Setting", left, right], settings, caption="Settings that differ") if settings else None,
+    )

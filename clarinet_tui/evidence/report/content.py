@@ -1,4 +1,4 @@
-"""All that a report tells of the runs that match a query, before it is written as a page."""
+"""The content of a report on the runs that match a query, independent of its format."""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -7,15 +7,15 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 from clarinet_tui.evidence.board import Board, make_board
-from clarinet_tui.evidence.comparison import ONE, TWO, Comparison, compare_queries
-from clarinet_tui.evidence.figures.accuracy import accuracy
-from clarinet_tui.evidence.figures.confusion import confusion
-from clarinet_tui.evidence.figures.figure import Drawing
-from clarinet_tui.evidence.figures.figure_runs import chosen_by
-from clarinet_tui.evidence.figures.losses import losses
+from clarinet_tui.evidence.choices import Rule
+from clarinet_tui.evidence.comparison import ONE_STEP, TWO_STEP, Comparison, compare_queries
+from clarinet_tui.evidence.figures.accuracy import accuracy_figure
+from clarinet_tui.evidence.figures.confusion import confusion_figure
+from clarinet_tui.evidence.figures.figure import Figure
+from clarinet_tui.evidence.figures.figure_runs import runs_of_board
+from clarinet_tui.evidence.figures.losses import losses_figure
 from clarinet_tui.evidence.published import SEEDS
-from clarinet_tui.evidence.run_records import Archive, Record, code_of
-from clarinet_tui.evidence.selection import Rule
+from clarinet_tui.evidence.run_records import RunRecord, RunRecords, code_version
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from core.config import RunConfig
@@ -23,12 +23,12 @@ from core.errors import InputError
 
 Key = TypeVar("Key")
 CommandOf = Callable[[RunConfig], str]
-"""The command line that makes a run again."""
+"""Makes the command line that repeats a run."""
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """Where runs were made, and with what; runs that share it are told of together."""
+class Environment:
+    """Machine and software of runs."""
 
     host: str
     device: str
@@ -44,23 +44,23 @@ class Report:
     written: float
     host: str
     version: str
-    records: tuple[Record, ...]
+    records: tuple[RunRecord, ...]
     board: Board
     comparison: Comparison | None
-    """None where there are no two families to compare."""
-    drawings: tuple[Drawing, ...]
-    surroundings: Mapping[Surroundings, tuple[str, ...]]
-    """Each with its runs."""
+    """None without both one-step and two-step runs."""
+    figures: tuple[Figure, ...]
+    environments: Mapping[Environment, tuple[str, ...]]
+    """Run ids by environment."""
     commands: Mapping[str, str]
-    """By run; a plug-in's that is not installed here cannot be told."""
+    """By run id; without runs of plug-ins that are not installed."""
     typed: Mapping[str, str]
-    """Command lines as they were typed, where asked for: they may hold what nobody else should read."""
+    """Original command lines, on request only because they may contain private values."""
     patches: Mapping[str, tuple[str, ...]]
-    """Uncommitted changes, where asked for, each with its runs."""
+    """Run ids by uncommitted changes, on request only."""
 
 
 def make_report(
-    archive: Archive,
+    reader: RunRecords,
     query: str = "",
     *,
     title: str,
@@ -74,19 +74,19 @@ def make_report(
     seeds: int = SEEDS,
     hosts: bool = True,
 ) -> Report:
-    """Board and figures are of one preset; runs, settings and commands of all that match.
+    """Collect the report; board and figures cover one preset, the other sections all matching runs.
 
-    Without `hosts` no machine is named: for a page that everybody may read.
+    `hosts=False` omits host names, for a public page.
     """
-    records = archive.search(query)
+    records = reader.search(query)
     if not records:
         raise InputError(f"report: no run matches {query or 'anything'!a}: `clarinet ls` lists runs")
-    board = make_board(archive, query, rule=rule, preset=preset, seeds=seeds)
-    papers = {record.row.id: read_environment(RunDirectory(archive.runs_dir, record.row.id)) for record in records}
+    board = make_board(reader, query, rule=rule, preset=preset, seeds=seeds)
+    environments = {record.row.id: read_environment(RunDirectory(reader.runs_dir, record.row.id)) for record in records}
     if not hosts:
         host = ""
         records = [replace(record, row=replace(record.row, host=None)) for record in records]
-        papers = {run: {**said, "host": None} for run, said in papers.items()}
+        environments = {run: {**fields, "host": None} for run, fields in environments.items()}
     return Report(
         title=title,
         query=query,
@@ -95,63 +95,65 @@ def make_report(
         version=version("clarinet-tui"),
         records=tuple(records),
         board=board,
-        comparison=_compared(archive, records, query, rule),
-        drawings=_drawings(archive, board),
-        surroundings=_together({run: _surroundings(said) for run, said in papers.items() if said}),
+        comparison=_compare(reader, records, query, rule),
+        figures=_figures(reader, board),
+        environments=_group_runs({run: _environment(fields) for run, fields in environments.items() if fields}),
         commands=_commands(records, command_of),
-        typed={run: _typed(said) for run, said in papers.items() if _typed(said)} if typed else {},
-        patches=_together({run: _patch(said) for run, said in papers.items() if _patch(said)}) if patches else {},
+        typed={run: text for run, fields in environments.items() if (text := _command(fields))} if typed else {},
+        patches=_group_runs({run: text for run, fields in environments.items() if (text := _patch(fields))})
+        if patches
+        else {},
     )
 
 
-def _compared(archive: Archive, records: Sequence[Record], query: str, rule: Rule) -> Comparison | None:
-    if not {ONE, TWO} <= {record.row.family for record in records}:
+def _compare(reader: RunRecords, records: Sequence[RunRecord], query: str, rule: Rule) -> Comparison | None:
+    if not {ONE_STEP, TWO_STEP} <= {record.row.family for record in records}:
         return None
-    compared = compare_queries(archive, query, query, rule=rule)
-    return compared if compared.contrasts else None
+    comparison = compare_queries(reader, query, query, rule=rule)
+    return comparison if comparison.differences else None
 
 
-def _drawings(archive: Archive, board: Board) -> tuple[Drawing, ...]:
+def _figures(reader: RunRecords, board: Board) -> tuple[Figure, ...]:
     try:
-        chosen = chosen_by(archive, board)
-    except InputError:  # no run of this preset has settings that can be read
+        runs = runs_of_board(reader, board)
+    except InputError:  # no run of this preset has readable settings
         return ()
-    found = (accuracy(archive, chosen), losses(archive, chosen), confusion(archive, chosen))
-    return tuple(drawing for drawing in found if drawing.panels)
+    figures = (accuracy_figure(reader, runs), losses_figure(reader, runs), confusion_figure(reader, runs))
+    return tuple(figure for figure in figures if figure.panels)
 
 
-def _commands(records: Sequence[Record], command_of: CommandOf) -> dict[str, str]:
-    found = {}
+def _commands(records: Sequence[RunRecord], command_of: CommandOf) -> dict[str, str]:
+    commands = {}
     for record in records:
         if record.config:
             try:
-                found[record.row.id] = command_of(record.config)
+                commands[record.row.id] = command_of(record.config)
             except InputError:
                 continue
-    return found
+    return commands
 
 
-def _surroundings(said: Mapping[str, Any]) -> Surroundings:
-    """What a file from elsewhere says may be anything."""
-    versions = said.get("versions")
-    known = {"python": said.get("python"), **(versions if isinstance(versions, dict) else {})}
-    told = tuple((str(name), str(value)) for name, value in known.items() if value)
-    host, device, platform = (str(said.get(name) or "?") for name in ("host", "device", "platform"))
-    return Surroundings(host, device, platform, told, code_of(said).commit or "")
+def _environment(fields: Mapping[str, Any]) -> Environment:
+    """Read environment.json without trusting its types."""
+    versions = fields.get("versions")
+    known = {"python": fields.get("python"), **(versions if isinstance(versions, dict) else {})}
+    version_pairs = tuple((str(name), str(value)) for name, value in known.items() if value)
+    host, device, platform = (str(fields.get(name) or "?") for name in ("host", "device", "platform"))
+    return Environment(host, device, platform, version_pairs, code_version(fields).commit or "")
 
 
-def _typed(said: Mapping[str, Any]) -> str:
-    command = said.get("command")
+def _command(fields: Mapping[str, Any]) -> str:
+    command = fields.get("command")
     return shlex.join(map(str, command)) if isinstance(command, list) else ""
 
 
-def _patch(said: Mapping[str, Any]) -> str:
-    git = said.get("git")
+def _patch(fields: Mapping[str, Any]) -> str:
+    git = fields.get("git")
     return str(git.get("patch") or "") if isinstance(git, dict) else ""
 
 
-def _together(by_run: Mapping[str, Key]) -> dict[Key, tuple[str, ...]]:
-    found: dict[Key, tuple[str, ...]] = {}
+def _group_runs(by_run: Mapping[str, Key]) -> dict[Key, tuple[str, ...]]:
+    groups: dict[Key, tuple[str, ...]] = {}
     for run, key in by_run.items():
-        found[key] = (*found.get(key, ()), run)
-    return found
+        groups[key] = (*groups.get(key, ()), run)
+    return groups

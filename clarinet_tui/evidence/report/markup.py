@@ -1,4 +1,4 @@
-"""HTML from parts: what is not made here is text, and text is always escaped."""
+"""HTML builders that escape every string that is not Markup."""
 
 import html
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ Value = str | int | bool | None
 
 
 class Markup(str):
-    """HTML already. Anything that is put together from it and other text is text again."""
+    """Finished HTML. Concatenation with str gives str, which is escaped again."""
 
     __slots__ = ()
 
@@ -18,44 +18,44 @@ class Markup(str):
 Content = str | Markup | None
 
 
-def text(content: str) -> Markup:
-    """Foreign text: no tags, no control characters, no signs that turn the writing around; lines stay lines."""
+def escape(content: str) -> Markup:
+    """Escape text and remove control and bidirectional characters; line breaks stay."""
     return Markup("\n".join(html.escape(printable(line)) for line in content.split("\n")))
 
 
 def tag(name: str, /, *content: Content, **attributes: Value) -> Markup:
-    """`class_` is class, `data_x` is data-x; None and False leave an attribute out."""
+    """Build an element; `class_` becomes class, `data_x` data-x; None and False omit an attribute."""
     written = "".join(_attribute(key, value) for key, value in attributes.items() if value not in (None, False))
-    inside = "".join(part if isinstance(part, Markup) else text(part) for part in content if part is not None)
+    inside = "".join(part if isinstance(part, Markup) else escape(part) for part in content if part is not None)
     return Markup(f"<{name}{written}>" if name in VOID else f"<{name}{written}>{inside}</{name}>")
 
 
 def _attribute(key: str, value: Value) -> str:
     name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{text(str(value))}"'
+    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
 
 
-def joined(parts: Iterable[Markup], between: str = "") -> Markup:
-    return Markup(text(between).join(parts))
+def join(parts: Iterable[Markup], between: str = "") -> Markup:
+    return Markup(escape(between).join(parts))
 
 
 def row(cells: Iterable[Content], kind: str = "td", **attributes: Value) -> Markup:
-    """The first cell is the row's name."""
+    """Build a table row; the first cell is its header."""
     named = [tag("th" if place == 0 or kind == "th" else kind, cell) for place, cell in enumerate(cells)]
     return tag("tr", *named, **attributes)
 
 
 def table(header: Sequence[Content], rows: Iterable[Markup], *, caption: str = "", **attributes: Value) -> Markup:
-    """It scrolls by itself where the screen is narrow, also with the keyboard; its caption stays."""
+    """Build a table that scrolls horizontally on narrow screens, also by keyboard, under a fixed caption."""
     inside = tag("table", tag("thead", row(header, "th")), tag("tbody", *rows), **attributes)
     scrolling = tag("div", inside, class_="scroll", tabindex="0", role="region", aria_label=caption or "table")
     return tag("div", tag("p", caption, class_="caption") if caption else None, scrolling)
 
 
-def listed(lines: Iterable[Content], **attributes: Value) -> Markup | None:
+def bullet_list(lines: Iterable[Content], **attributes: Value) -> Markup | None:
     items = [tag("li", line) for line in lines]
     return tag("ul", *items, **attributes) if items else None
 
 
-def folded(summary: Content, *content: Content, open_: bool = False) -> Markup:
+def collapsible(summary: Content, *content: Content, open_: bool = False) -> Markup:
     return tag("details", tag("summary", summary), *content, open_=open_)

@@ -1,9 +1,9 @@
-"""The style of a report: light and dark, phone and paper; and what a browser may do with the page, which is nothing."""
+"""Style sheet of a report (light and dark, phone and print) and its content security policy."""
 
 from clarinet_tui.evidence.figures.style import DARK, PRINT, Theme
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""Nothing is fetched, nothing is run, nothing is sent."""
+"""Forbid loading, scripts and forms."""
 _RULES = """
 * { box-sizing: border-box; }
 html { color-scheme: light dark; -webkit-text-size-adjust: 100%; }
@@ -23,8 +23,8 @@ tbody th { position: sticky; left: 0; background: var(--paper); font-weight: 600
   white-space: normal; padding-right: 0.9rem; }
 .numbers td { text-align: right; }
 .numbers thead th + th { text-align: right; }
-small, .said { display: block; font-size: 0.75rem; opacity: 0.8; }
-.said { text-align: left; white-space: normal; min-width: 14rem; max-width: 30rem; }
+small, .detail { display: block; font-size: 0.75rem; opacity: 0.8; }
+.detail { text-align: left; white-space: normal; min-width: 14rem; max-width: 30rem; }
 .published > * { font-style: italic; opacity: 0.8; font-weight: 400; }
 .absent { opacity: 0.65; }
 .notes, figcaption { font-size: 0.875rem; opacity: 0.85; }
@@ -49,7 +49,7 @@ _PRINT = """
   .scroll, pre { overflow: visible; }
   table { font-size: 0.75rem; }
   th, td, tbody th { white-space: normal; padding-right: 0.5rem; }
-  .said { min-width: 6rem; }
+  .detail { min-width: 6rem; }
   .caption, h3 { break-after: avoid; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   svg, tr, figure > div > * { break-inside: avoid; }
@@ -60,10 +60,10 @@ _PRINT = """
 
 
 def style() -> str:
-    """Paper is white, whatever the reader's screen is."""
+    """Print always uses the light theme."""
     light, dark = _variables(PRINT), _variables(DARK)
-    night = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
-    return f":root {{ {light} }}\n{night}\n{_RULES}{_PRINT}"
+    dark_rule = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
+    return f":root {{ {light} }}\n{dark_rule}\n{_RULES}{_PRINT}"
 
 
 def _variables(theme: Theme) -> str:

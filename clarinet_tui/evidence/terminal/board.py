@@ -1,19 +1,25 @@
 """The board for a terminal of 80 columns and more."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from clarinet_tui.evidence.board import Board, Part
+from clarinet_tui.evidence.board import Board, MethodTable
 from clarinet_tui.evidence.board_cells import Cell
-from clarinet_tui.evidence.board_export import STATES
-from clarinet_tui.evidence.board_rows import AVERAGE, Entry, Line, lines, short_name
-from clarinet_tui.evidence.groups import LeftOut
-from clarinet_tui.evidence.published import title
-from clarinet_tui.evidence.selection import ORACLE, Rule
-from clarinet_tui.evidence.selections import HEADINGS, MEANINGS, ORDER, TITLE, Selected, texts
-from clarinet_tui.evidence.statistics import Distance
+from clarinet_tui.evidence.board_rows import (
+    AVERAGE,
+    BoardRow,
+    RowValue,
+    board_rows,
+    excluded_notes,
+    format_short_interval,
+    rule_rows,
+    short_name,
+)
+from clarinet_tui.evidence.export import STATES
+from clarinet_tui.evidence.published import method_title
+from clarinet_tui.evidence.selection import ORACLE, RULE_HEADINGS, RULE_NOTES, RULE_ORDER, RULES_TITLE
 from clarinet_tui.text import printable
 
 if TYPE_CHECKING:
@@ -23,119 +29,102 @@ if TYPE_CHECKING:
 
 DECIMALS = 2
 LABEL, COLUMN = 11, 13
-"""Columns of the terminal for the labels, and for each method."""
-ROOMY = 100
-"""From this width on there are spaces around ±."""
-MOST_IDS = 6
+"""Width of the labels, and of each method."""
+WIDE = 100
+"""Terminal width from which ± is set off by spaces."""
+MAXIMUM_IDS = 6
 
 
 def board_view(board: Board, width: int) -> "RenderableType":
-    """Each part as a table, or as several where the terminal is narrow; then what must be said."""
+    """Each table, split in several where the terminal is narrow, then the notes."""
     from rich.console import Group
     from rich.text import Text
 
-    shown: list[RenderableType] = []
-    most = max(1, (width - LABEL) // COLUMN)
-    for part in board.parts:
-        for start in range(0, len(part.methods), most):
-            shown += [_table(board, part, slice(start, start + most), width >= ROOMY), Text()]
-    told = [(short_name(cell.task), title(cell.method), cell.selections) for cell in board.cells.values()]
-    notes = [*board.notes, *_left_out(board)]
-    if any(found for _, _, found in told):
-        shown += [*selections_view(told, width), Text()]
-        notes += [f"{meaning}." for meaning in MEANINGS]
-    shown += [Text(f"· {printable(note)}", style="dim") for note in notes]
-    return Group(*shown)
+    parts: list[RenderableType] = []
+    columns = max(1, (width - LABEL) // COLUMN)
+    for table in board.tables:
+        for start in range(0, len(table.methods), columns):
+            parts += [_table(board, table, slice(start, start + columns), width >= WIDE), Text()]
+    notes = [*board.notes, *excluded_notes(board, maximum_ids=MAXIMUM_IDS)]
+    if any(cell.rules for cell in board.cells.values()):
+        parts += [*_rules(board, width), Text()]
+        notes += [f"{note}." for note in RULE_NOTES]
+    parts += [Text(f"· {printable(note)}", style="dim") for note in notes]
+    return Group(*parts)
 
 
-def _table(board: Board, part: Part, columns: slice, roomy: bool) -> "Table":
+def _table(board: Board, table: MethodTable, columns: slice, wide: bool) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    heading = f"{part.title}: target accuracy in %" + (", ORACLE SELECTION" if board.oracle else "")
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title=heading, title_justify="left")
-    table.add_column("", no_wrap=True, overflow="ellipsis", max_width=2 * LABEL)
-    for method in part.methods[columns]:
-        name = Text(printable(title(method)))
-        table.add_column(name, justify="right", no_wrap=True, overflow="ellipsis", min_width=COLUMN - 1)
-    for label, group in groupby(lines(board, part), key=lambda line: line.label):
-        for line in group:
-            table.add_row(*_row(line, columns, roomy))
+    heading = f"{table.title}: target accuracy in %" + (", ORACLE SELECTION" if board.uses_oracle else "")
+    view = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title=heading, title_justify="left")
+    view.add_column("", no_wrap=True, overflow="ellipsis", max_width=2 * LABEL)
+    methods = table.methods[columns]
+    for method in methods:
+        name = Text(printable(method_title(method)))
+        view.add_column(name, justify="right", no_wrap=True, overflow="ellipsis", min_width=COLUMN - 1)
+    for label, rows in groupby(board_rows(board, table), key=lambda row: row.label):
+        for row in rows:
+            view.add_row(*_row(row, columns, wide))
         if label != AVERAGE:
-            for words, values in _details([board.cells[method, label] for method in part.methods[columns]]):
-                table.add_row(Text(f"  {words}", style="dim"), *(Text(value, style="dim") for value in values))
-    return table
+            for name_of_detail, values in _details([board.cells[method, label] for method in methods]):
+                view.add_row(Text(f"  {name_of_detail}", style="dim"), *(Text(value, style="dim") for value in values))
+    return view
 
 
-def _row(line: Line, columns: slice, roomy: bool) -> "Iterator[Text]":
+def _row(row: BoardRow, columns: slice, wide: bool) -> "Iterator[Text]":
     from rich.text import Text
 
-    measured = line.kind == "measured"
-    yield Text(printable(short_name(line.label)), style="bold") if measured else Text("  paper", style="dim")
-    for entry in line.entries[columns]:
-        style = ("bold green" if entry.best else "") if measured else "dim"
-        count = entry.count if line.label == AVERAGE else ""  # seeds have a line of their own
-        yield Text(_entry(entry, measured, roomy) + (f" {count}" if count else ""), style=style)
+    measured = row.kind == "measured"
+    yield Text(printable(short_name(row.label)), style="bold") if measured else Text("  paper", style="dim")
+    for value in row.values[columns]:
+        style = ("bold green" if value.best else "") if measured else "dim"
+        count = value.count if row.label == AVERAGE else ""  # tasks have a line for the seeds
+        yield Text(_value(value, measured, wide) + (f" {count}" if count else ""), style=style)
 
 
-def _entry(entry: Entry, measured: bool, roomy: bool) -> str:
-    if entry.mean is None:
+def _value(value: RowValue, measured: bool, wide: bool) -> str:
+    if value.mean is None:
         return "–" if measured else ""
-    return entry.text(DECIMALS, " ± " if roomy else "±") + ("†" if entry.mixed else "")
+    return value.text(DECIMALS, " ± " if wide else "±") + ("†" if value.mixed else "")
 
 
 def _details(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
-    """Lines under a task, those that say something."""
-    found: dict[str, list[str]] = {
-        "distance": [_distance(cell.distance) for cell in cells],
-        "95 %": [_interval(cell.distance) for cell in cells],
+    """Lines below a task that have a value for any method."""
+    distances = [cell.distance for cell in cells]
+    details: dict[str, list[str]] = {
+        "distance": [f"{one.difference:+.{DECIMALS}f}" if one else "" for one in distances],
+        "95 %": [format_short_interval(one.interval) if one and one.interval else "" for one in distances],
         "to oracle": [_to_oracle(cell) for cell in cells],
-        "seeds": [f"{len(cell.figures)}/{cell.wanted}" if cell.states else "" for cell in cells],
+        "seeds": [f"{len(cell.results)}/{cell.wanted}" if cell.states else "" for cell in cells],
     }
-    found |= {state: [str(cell.states.get(state, "")) for cell in cells] for state in STATES}
-    yield from ((words, values) for words, values in found.items() if any(values))
-
-
-def _distance(distance: Distance | None) -> str:
-    return "" if distance is None else f"{distance.difference:+.{DECIMALS}f}"
-
-
-def _interval(distance: Distance | None) -> str:
-    interval = distance.interval if distance else None
-    return "" if interval is None else f"{interval.low:+.1f}…{interval.high:+.1f}"
+    details |= {state: [str(cell.states.get(state, "")) for cell in cells] for state in STATES}
+    yield from ((name, values) for name, values in details.items() if any(values))
 
 
 def _to_oracle(cell: Cell) -> str:
-    """How many points a rule loses that does not look at target labels; of the last epoch nobody asks."""
-    losses = [figure.choice.regret for figure in cell.figures if figure.choice.rule not in ("last", ORACLE)]
+    """The mean difference from the oracle, for rules other than the last epoch."""
+    losses = [result.selected.regret for result in cell.results if result.selected.rule not in ("last", ORACLE)]
     return f"{0.0 - fmean(losses):.{DECIMALS}f}" if losses else ""
 
 
-def selections_view(told: Sequence[tuple[str, str, Mapping[Rule, Selected]]], width: int) -> "Iterator[RenderableType]":
-    """Task, method and what each rule reports of its runs; in several tables where the terminal is narrow."""
+def _rules(board: Board, width: int) -> "Iterator[RenderableType]":
+    """The same runs under each selection rule, in several tables where the terminal is narrow."""
     from rich.table import Table
     from rich.text import Text
 
-    names, each = sum(max(len(row[place]) for row in told) + 1 for place in (0, 1)), 2 * LABEL
-    roomy = width >= names + len(ORDER) * each
-    most = len(ORDER) if roomy else max(1, (width - names) // (COLUMN + 2))
-    for start in range(0, len(ORDER), most):
-        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title=TITLE, title_justify="left")
+    names = [(short_name(task), method_title(method)) for task, method, *_ in rule_rows(board, DECIMALS)]
+    names_width = sum(max(len(pair[index]) for pair in names) + 1 for index in (0, 1))
+    wide = width >= names_width + len(RULE_ORDER) * 2 * LABEL
+    columns = len(RULE_ORDER) if wide else max(1, (width - names_width) // (COLUMN + 2))
+    rows = [texts for _, _, *texts in rule_rows(board, DECIMALS, " ± " if wide else None)]
+    for start in range(0, len(RULE_ORDER), columns):
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title=RULES_TITLE, title_justify="left")
         table.add_column("")
         table.add_column("")
-        for rule in ORDER[start : start + most]:
-            table.add_column(HEADINGS[rule], justify="right", no_wrap=True, min_width=COLUMN)
-        for task, method, found in told:
-            if found:
-                numbers = texts(found, DECIMALS, " ± " if roomy else None)[start : start + most]
-                table.add_row(*(Text(printable(word)) for word in (task, method, *numbers)))
+        for rule in RULE_ORDER[start : start + columns]:
+            table.add_column(RULE_HEADINGS[rule], justify="right", no_wrap=True, min_width=COLUMN)
+        for pair, texts in zip(names, rows, strict=True):
+            table.add_row(*(Text(printable(text)) for text in (*pair, *texts[start : start + columns])))
         yield table
-
-
-def _left_out(board: Board) -> list[str]:
-    return [f"left out: {place}{left.reason} ({_ids(left)})" for place, left in board.not_counted]
-
-
-def _ids(left: LeftOut) -> str:
-    more = f" and {len(left.runs) - MOST_IDS} more" if len(left.runs) > MOST_IDS else ""
-    return " ".join(left.runs[:MOST_IDS]) + more

@@ -1,125 +1,129 @@
-"""A drawing for a terminal: curves of Braille dots with ticks and a legend, matrices as shaded tables."""
+"""A figure for a terminal: curves drawn by the chart engine, and matrices as shaded tables."""
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from clarinet_tui.evidence.figures.figure import Drawing, Line, Matrix, Panel
-from clarinet_tui.evidence.figures.style import DARK
-from clarinet_tui.evidence.terminal.dots import BRAILLE, Canvas, Dots
-from clarinet_tui.evidence.terminal.ticks import Tick, ticks
-from clarinet_tui.text import number, printable
+from clarinet_tui.chart.palette import colour, marker
+from clarinet_tui.evidence.figures.figure import ConfusionMatrix, Curve, Figure, Panel
+from clarinet_tui.text import format_number, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from clarinet_tui.evidence.bands import Floats
+    from clarinet_tui.chart.glyphs import GlyphSet
+    from clarinet_tui.chart.references import Reference
+    from clarinet_tui.chart.series import Line
 
-MARKS = "●■◆▲▼✚✖★◀"
-"""As on paper, so that lines can be told apart without colours."""
-ROWS = 14
-LEFT = 8
-"""Columns for the numbers of the y axis."""
-WIDEST = 110
-LONGEST_NAME = 9
+HEIGHT = 17
+"""Rows of a chart with its x axis."""
+MAXIMUM_WIDTH = 110
+MAXIMUM_BANDS = 3
+"""With more curves, bands would cover each other; the legend lists their edges at the end."""
+MAXIMUM_NAME = 9
 
 
-def terminal_view(drawing: Drawing, width: int, *, dots: Dots = BRAILLE) -> "RenderableType":
-    """Panels below each other, then what must be said."""
+def figure_view(figure: Figure, width: int, glyphs: "GlyphSet") -> "RenderableType":
+    """The panels below each other, then the notes."""
     from rich.console import Group
     from rich.text import Text
 
-    shown: list[RenderableType] = []
-    for panel in drawing.panels:
-        shown += [Text(printable(panel.title), style="bold")]
-        shown += _matrix(panel, width) if isinstance(panel, Matrix) else _panel(panel, min(width, WIDEST), dots)
-        shown.append(Text())
-    shown += [Text(f"· {printable(note)}", style="dim") for note in drawing.notes]
-    return Group(*shown)
+    parts: list[RenderableType] = []
+    for panel in figure.panels:
+        parts += [Text(printable(panel.title), style="bold")]
+        if isinstance(panel, ConfusionMatrix):
+            parts += _matrix(panel, width)
+        else:
+            parts += [
+                *_chart(panel, min(width, MAXIMUM_WIDTH), glyphs),
+                *(_legend_entry(one, panel) for one in panel.curves),
+            ]
+        parts.append(Text())
+    parts += [Text(f"· {printable(note)}", style="dim") for note in figure.notes]
+    return Group(*parts)
 
 
-def _panel(panel: Panel, width: int, dots: Dots) -> "Iterator[Text]":
+def _chart(panel: Panel, width: int, glyphs: "GlyphSet") -> "Iterator[Text]":
+    """The last curve is on top, as in a printed figure."""
     from rich.text import Text
 
-    xs, ys = _extents(panel.lines)
-    canvas = Canvas(max(10, width - LEFT - 2), ROWS, xs, ys, dots)
-    for line in panel.lines:
-        if line.level is not None:
-            canvas.dashes(line.level, line.slot)
-    for place, line in enumerate(panel.lines):
-        canvas.curve(line.x, line.y, line.slot)
-        canvas.marks(line.x, line.y, MARKS[line.slot % len(MARKS)], line.slot, place, len(panel.lines))
-    labels = {canvas.row(tick.value): tick.label for tick in ticks(*ys, ROWS // 3)}
-    for place, cells in enumerate(canvas.rows()):
-        edge = "┤" if place in labels else "│"
-        yield Text.assemble((f"{labels.get(place, ''):>{LEFT - 1}} {edge}", "dim"), *_pieces(cells))
-    yield Text(" " * LEFT + "╰" + "─" * canvas.width, style="dim")
-    yield Text(" " * LEFT + _under(canvas, ticks(*xs, max(2, canvas.width // 12))), style="dim")
-    yield Text(f"{panel.x_name}".rjust(LEFT + 1 + canvas.width), style="dim")
-    yield from (_entry(line, panel.bars) for line in panel.lines)
+    from clarinet_tui.chart.cells import PLAIN, TINT, band_style, faint_style, line_style
+    from clarinet_tui.chart.render import render_chart
+    from clarinet_tui.chart.series import extent_of
+    from clarinet_tui.chart.spec import ChartSpec
 
-
-def _extents(lines: Sequence[Line]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Of all that is drawn; a single value has some room around it."""
-    import numpy as np
-
-    levels = np.array([line.level for line in lines if line.level is not None], dtype=np.float64)
-    return _extent(np.concatenate([line.x for line in lines])), _extent(
-        np.concatenate([levels, *(line.y for line in lines)])
+    lines = tuple(_line(curve, panel) for curve in reversed(panel.curves))
+    chart = render_chart(
+        ChartSpec(
+            width=max(20, width),
+            height=HEIGHT,
+            lines=lines,
+            references=tuple(_references(panel)),
+            x_range=extent_of(lines),
+            glyphs=glyphs,
+            x_name=panel.x_name,
+        )
     )
+    styles = {PLAIN: ""}
+    for curve in panel.curves:
+        index = curve.colour_index
+        styles |= {line_style(index): colour(index, "dark")}
+        styles |= dict.fromkeys((faint_style(index), band_style(index)), f"dim {colour(index, 'dark')}")
+    for spans in chart.grid.spans():
+        yield Text.assemble(*((text, styles.get(style % TINT, "dim")) for text, style in spans))
 
 
-def _extent(values: "Floats") -> tuple[float, float]:
+def _line(curve: Curve, panel: Panel) -> "Line":
+    """Error bars become the envelope of the line."""
     import numpy as np
 
-    known = values[np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    air = 0.5 if low == high else 0.0
-    return low - air, high + air
+    from clarinet_tui.chart.series import Line
+
+    if not panel.has_error_bars or curve.low is None or curve.high is None:
+        return Line.through(curve.label, curve.x, curve.y, colour_index=curve.colour_index)
+    low, high = (np.where(np.isfinite(edge), edge, curve.y) for edge in (curve.low, curve.high))
+    return Line.envelope(curve.label, curve.x, low, high, curve.y, colour_index=curve.colour_index)
 
 
-def _pieces(cells: Sequence[tuple[str, int | None]]) -> "Iterator[tuple[str, str]]":
-    for slot, group in groupby(cells, key=lambda cell: cell[1]):
-        yield "".join(sign for sign, _ in group), "" if slot is None else DARK.line(slot)
+def _references(panel: Panel) -> "Iterator[Reference]":
+    """The published result of each curve, and bands where there is room for them."""
+    from clarinet_tui.chart.references import Band, ReferenceLine
+
+    has_bands = not panel.has_error_bars and len(panel.curves) <= MAXIMUM_BANDS
+    for curve in reversed(panel.curves):
+        if curve.published is not None:
+            yield ReferenceLine(curve.published, colour_index=curve.colour_index)
+        if has_bands and curve.low is not None and curve.high is not None:
+            yield Band.between(curve.x, curve.low, curve.high, colour_index=curve.colour_index)
 
 
-def _under(canvas: Canvas, marked: Sequence[Tick]) -> str:
-    """Numbers under the axis, those that do not touch."""
-    written = ""
-    for tick in marked:
-        place = max(0, 1 + canvas.column(tick.value) - len(tick.label) // 2)
-        if place > len(written) or not written:
-            written = written.ljust(place) + tick.label
-    return written
-
-
-def _entry(line: Line, bars: bool) -> "Text":
-    """The line's name and where it ends, with its band there."""
+def _legend_entry(curve: Curve, panel: Panel) -> "Text":
+    """The curve's label and last value, with its band and the published result."""
     import numpy as np
     from rich.text import Text
 
-    sign = MARKS[line.slot % len(MARKS)]
-    known = np.flatnonzero(np.isfinite(line.y))
+    symbol = (f"  {marker(curve.colour_index)} ", colour(curve.colour_index, "dark"))
+    known = np.flatnonzero(np.isfinite(curve.y))
     if not known.size:
-        return Text.assemble((f"  {sign} ", DARK.line(line.slot)), printable(line.label))
+        return Text.assemble(symbol, printable(curve.label))
     last = int(known[-1])
-    told = f"{line.label}  {number(float(line.y[last]))}" + (f" at {number(float(line.x[last]))}" if bars else "")
-    if line.low is not None and line.high is not None and np.isfinite(line.low[last]):
-        told += f"  ({number(float(line.low[last]))} to {number(float(line.high[last]))})"
-    told += "" if line.level is None else f"  published {number(line.level)}"
-    return Text.assemble((f"  {sign} ", DARK.line(line.slot)), printable(told))
+    at = f" at {format_number(float(curve.x[last]))}" if panel.has_error_bars else ""
+    text = f"{curve.label}  {format_number(float(curve.y[last]))}{at}"
+    if curve.low is not None and curve.high is not None and np.isfinite(curve.low[last]):
+        text += f"  ({format_number(float(curve.low[last]))} to {format_number(float(curve.high[last]))})"
+    text += "" if curve.published is None else f"  published {format_number(curve.published)}"
+    return Text.assemble(symbol, printable(text))
 
 
-def _matrix(matrix: Matrix, width: int) -> "list[RenderableType]":
-    """Numbers in percent, the background as strong as the number; without colours the numbers are enough."""
+def _matrix(matrix: ConfusionMatrix, width: int) -> "list[RenderableType]":
+    """Shares in percent, with a background of matching strength."""
     from rich.style import Style
     from rich.text import Text
 
-    names = [printable(name)[:LONGEST_NAME] for name in matrix.classes]
+    names = [printable(name)[:MAXIMUM_NAME] for name in matrix.classes]
     margin = max(map(len, names), default=0) + 2
     if margin + 4 * len(names) > width:
-        return [Text(f"  {len(names)} classes are too many to draw here: use --out", style="dim")]
+        return [Text(f"  {len(names)} classes do not fit the terminal: use --out", style="dim")]
     lines = [Text(" " * margin + "".join(f"{name[:3]:>4}" for name in names), style="dim")]
     for name, row in zip(names, matrix.shares, strict=True):
         line = Text(f"{name:>{margin - 1}} ", style="dim")

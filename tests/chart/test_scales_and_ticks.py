@@ -1,15 +1,15 @@
-"""Ticks, labels, views and lines."""
+"""Ticks, labels, scales, viewports and lines."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clarinet_tui.chart.scales import Scale, fit
+from clarinet_tui.chart.scales import Scale, make_scale
 from clarinet_tui.chart.series import Line, extent_of
 from clarinet_tui.chart.ticks import linear_ticks, time_ticks, y_ticks
-from clarinet_tui.chart.viewport import View
-from clarinet_tui.text import duration, number
+from clarinet_tui.chart.viewport import Viewport
+from clarinet_tui.text import format_duration, format_number
 
 
 def labels(low: float, high: float, count: int = 5) -> list[str]:
@@ -24,13 +24,15 @@ def test_ticks_are_round_and_as_precise_as_their_step() -> None:
 
 
 def test_numbers_are_short() -> None:
-    shown = [number(value) for value in (0, 0.69314718, 81.25, -3.0, 12_500, 3.1e-7, float("nan"), float("-inf"))]
+    shown = [
+        format_number(value) for value in (0, 0.69314718, 81.25, -3.0, 12_500, 3.1e-7, float("nan"), float("-inf"))
+    ]
     assert shown == ["0", "0.6931", "81.25", "-3", "12.5k", "3.1e-7", "NaN", "-inf"]
 
 
-def test_time_has_its_own_steps() -> None:
+def test_time_ticks_are_on_whole_units() -> None:
     assert [tick.label for tick in time_ticks(0, 3600, 4)] == ["0s", "15m00", "30m00", "45m00", "1h00"]
-    assert [duration(seconds) for seconds in (45, 90, 7500, 273_600)] == ["45s", "1m30", "2h05", "3d04"]
+    assert [format_duration(seconds) for seconds in (45, 90, 7500, 273_600)] == ["45s", "1m30", "2h05", "3d04"]
 
 
 @given(
@@ -38,7 +40,7 @@ def test_time_has_its_own_steps() -> None:
 )
 def test_ticks_lie_inside_and_differ(one: float, two: float, count: int, name: str) -> None:
     values = np.array([one, two])
-    scale = fit(name, values)  # type: ignore[arg-type]
+    scale = make_scale(name, values)  # type: ignore[arg-type]
     heights = [scale.height(value) for value in sorted((one, two))]
     if not all(map(np.isfinite, heights)) or heights[0] >= heights[1]:
         return
@@ -49,33 +51,33 @@ def test_ticks_lie_inside_and_differ(one: float, two: float, count: int, name: s
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e3))
-def test_symlog_goes_there_and_back(value: float, knee: float) -> None:
+def test_symlog_round_trips(value: float, knee: float) -> None:
     scale = Scale("symlog", knee)
     assert scale.value(scale.height(value)) == pytest.approx(value, rel=1e-6, abs=1e-9 * knee)
 
 
-def test_a_view_zooms_pans_and_follows() -> None:
+def test_viewport_zooms_pans_and_follows() -> None:
     everything = (0.0, 100.0)
-    half = View().zoomed(0.5, None, everything)
+    half = Viewport().zoom(0.5, None, everything)
     assert half.window(everything) == (25.0, 75.0)
-    assert half.panned(0.5, everything).window(everything) == (50.0, 100.0)
-    assert half.panned(9.0, everything).window(everything) == (50.0, 100.0)
-    assert half.zoomed(4, None, everything) == View()
-    following = half.following(everything)
+    assert half.pan(0.5, everything).window(everything) == (50.0, 100.0)
+    assert half.pan(9.0, everything).window(everything) == (50.0, 100.0)
+    assert half.zoom(4, None, everything) == Viewport()
+    following = half.toggle_follow(everything)
     assert following.window(everything) == (50.0, 100.0)
     assert following.window((0.0, 140.0)) == (90.0, 140.0)
-    assert not following.panned(-0.1, everything).follow
-    assert View().following(everything).window(everything) == (75.0, 100.0)
+    assert not following.pan(-0.1, everything).follow
+    assert Viewport().toggle_follow(everything).window(everything) == (75.0, 100.0)
 
 
-def test_zooming_keeps_what_is_under_the_mouse() -> None:
-    view = View().zoomed(0.5, 10.0, (0.0, 100.0))
+def test_zoom_keeps_the_fixed_point() -> None:
+    view = Viewport().zoom(0.5, 10.0, (0.0, 100.0))
     assert view.window((0.0, 100.0)) == (5.0, 55.0)
 
 
-def test_a_line_sorts_itself_cannot_change_and_has_a_printable_name() -> None:
+def test_line_is_sorted_read_only_and_has_a_printable_name() -> None:
     x = np.array([3.0, 1.0, np.nan, 2.0])
-    line = Line.of("a\x1b[31m\nb", x, [30, 10, 0, 20])
+    line = Line.through("a\x1b[31m\nb", x, [30, 10, 0, 20])
     assert line.x.tolist() == [1, 2, 3]
     assert line.mean.tolist() == [10, 20, 30]
     assert line.name == "a[31m b"
@@ -86,12 +88,12 @@ def test_a_line_sorts_itself_cannot_change_and_has_a_printable_name() -> None:
     assert line.nearest(2.4) == 1
 
 
-def test_lengths_must_agree() -> None:
-    with pytest.raises(ValueError, match="one length"):
-        Line.of("a", [1, 2], [1])
+def test_lengths_must_be_equal() -> None:
+    with pytest.raises(ValueError, match="equal lengths"):
+        Line.through("a", [1, 2], [1])
 
 
-def test_the_extent_of_nothing_and_of_one_point_has_width() -> None:
+def test_extent_without_points_or_with_one_has_width() -> None:
     assert extent_of(()) == (0.0, 1.0)
-    start, stop = extent_of((Line.of("a", [5], [1]),))
+    start, stop = extent_of((Line.through("a", [5], [1]),))
     assert start < 5 < stop

@@ -1,0 +1,157 @@
+"""A comparison as rows and sentences, which the terminal, the app and the report then format."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from clarinet_tui.evidence.statistics import BOOTSTRAP_METHOD, MINIMUM_PAIRS, Interval, Summary
+from clarinet_tui.runs.state import RunState
+from clarinet_tui.text import format_duration, format_number
+
+if TYPE_CHECKING:
+    from clarinet_tui.evidence.comparison import PairedDifference
+    from clarinet_tui.evidence.sides import Side
+
+INTERIM = "interim: some runs are not finished"
+NOT_AVAILABLE = "–"
+
+
+class SideRow(NamedTuple):
+    """A side as text."""
+
+    method: str
+    preset: str
+    seeds: str
+    """Counted runs and all runs, such as 4/5."""
+    target: str
+    source: str
+    pseudo_labels: str
+    time_each: str
+    """With ≥ where the cost of a shared stage 1 is not recorded."""
+    time_total: str
+
+
+SIDE_HEADINGS = SideRow("method", "preset", "seeds", "target %", "source %", "pseudo %", "time each", "total")
+
+
+def side_row(side: "Side", plus_minus: str = "±") -> SideRow:
+    each = side.seconds.mean
+    return SideRow(
+        method=side.title,
+        preset=side.preset or "?",
+        seeds=f"{side.accuracy.n}/{len(side.runs)}",
+        target=format_mean_std(side.accuracy, plus_minus),
+        source=format_mean_std(side.source_accuracy, plus_minus),
+        pseudo_labels=format_mean_std(side.pseudo_label_accuracy, plus_minus),
+        time_each=NOT_AVAILABLE if each is None else ("≥" if side.cost_unknown else "") + format_duration(each),
+        time_total=format_duration(side.total_seconds),
+    )
+
+
+class PairRow(NamedTuple):
+    """One pair as text."""
+
+    seed: str
+    left: str
+    right: str
+    difference: str
+
+
+def pair_rows(difference: "PairedDifference") -> list[PairRow]:
+    pairs = difference.paired.pairs
+    return [
+        PairRow(str(pair.seed), f"{pair.left:.2f}", f"{pair.right:.2f}", f"{pair.difference:+.2f}") for pair in pairs
+    ]
+
+
+def setting_rows(difference: "PairedDifference") -> list[tuple[str, str, str]]:
+    """Settings that differ: name, left, right."""
+    return [(name, format_setting(left), format_setting(right)) for name, left, right in difference.settings]
+
+
+def side_labels(sides: "Sequence[Side]") -> list[str]:
+    """The method of each side, with its first run where several sides share the method."""
+    titles = [side.title for side in sides]
+    return [
+        side.title if titles.count(side.title) == 1 else f"{side.title} {side.runs[0].run}{'…' * (len(side.runs) > 1)}"
+        for side in sides
+    ]
+
+
+def side_names(difference: "PairedDifference") -> tuple[str, str]:
+    left, right = side_labels((difference.left, difference.right))
+    return left, right
+
+
+def format_difference(difference: "PairedDifference") -> list[str]:
+    """Format the difference, its intervals and its p-value, one sentence each."""
+    paired, count = difference.paired, len(difference.paired.pairs)
+    if paired.difference.mean is None:
+        return ["no pairs of equal seed and label draw", *_format_welch(difference)]
+    lines = [f"{paired.difference.mean:+z.2f} points over {count} {'pair' if count == 1 else 'pairs'}"]
+    if paired.interval:
+        lines[0] += f", 95 % {format_interval(paired.interval)} (paired t)"
+    if paired.bootstrap:
+        lines.append(f"bootstrap 95 % {format_interval(paired.bootstrap)} ({BOOTSTRAP_METHOD})")
+    if difference.p is not None:
+        tests = "1 comparison" if difference.comparisons == 1 else f"{difference.comparisons} comparisons"
+        lines.append(f"p {_format_p(difference.p)} (paired t-test, Holm, corrected for {tests})")
+    elif count < MINIMUM_PAIRS:
+        lines.append(f"no p-value and no bootstrap below {MINIMUM_PAIRS} pairs")
+    else:
+        lines.append("no p-value: the differences do not vary")
+    return lines
+
+
+def _format_welch(difference: "PairedDifference") -> list[str]:
+    unpaired = difference.unpaired
+    if unpaired is None:
+        return []
+    interval = f", 95 % {format_interval(unpaired.interval)} (Welch)" if unpaired.interval else ""
+    return [f"means differ by {unpaired.difference:+z.2f} points{interval}, assuming independent runs"]
+
+
+def format_refused(difference: "PairedDifference") -> list[str]:
+    return [f"seed {pair.seed} has no counterpart: {pair.reason}" for pair in difference.refused]
+
+
+def format_unpaired(difference: "PairedDifference", left: str, right: str) -> list[str]:
+    """List the seeds and runs that are in no pair, with the reason."""
+    lines = format_refused(difference)
+    for name, seeds in ((left, difference.paired.only_left), (right, difference.paired.only_right)):
+        if seeds:
+            lines.append(f"not paired: {name}, seed {', '.join(map(str, seeds))}")
+    for run in (run for side in (difference.left, difference.right) for run in side.runs if run.accuracy is None):
+        if run.state is RunState.FINISHED:
+            lines.append(f"not counted: {run.run} has no target accuracy")
+            continue
+        so_far = f", {run.selected.accuracy:.2f} so far" if run.selected else ""
+        lines.append(f"not counted: {run.run} is {run.state}{so_far}")
+    return lines
+
+
+def format_excluded(side: "Side") -> list[str]:
+    """List the runs of the side's method and task that are not counted, with the reason."""
+    return [f"excluded: {side.title}: {group.reason} ({' '.join(group.runs)})" for group in side.excluded]
+
+
+def format_mean_std(summary: Summary, plus_minus: str = "±") -> str:
+    if summary.mean is None:
+        return NOT_AVAILABLE
+    return f"{summary.mean:.2f}" + ("" if summary.std is None else f"{plus_minus}{summary.std:.2f}")
+
+
+def format_interval(interval: Interval) -> str:
+    return f"{interval.low:+.2f} to {interval.high:+.2f}"
+
+
+def _format_p(p: float) -> str:
+    return "< 0.0001" if p < 1e-4 else f"= {p:.4f}"
+
+
+def format_setting(value: Any) -> str:
+    """Format a setting as in TOML, a dash if it is not set."""
+    if value is None or value == "":
+        return NOT_AVAILABLE
+    if isinstance(value, bool):
+        return str(value).lower()
+    return format_number(value) if isinstance(value, float) else str(value)
