@@ -1,28 +1,36 @@
-"""Numbers, times and foreign text as a person wants to read them on one line. Nothing here is slow to import."""
+"""Format numbers, times, tasks and foreign text for one line of output. Imports nothing slow."""
 
 import itertools
 import math
 import unicodedata
 from collections.abc import Sequence
+from datetime import datetime
 
 SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+SPARK_BARS = "▁▂▃▄▅▆▇█"
+GIB, MIB = 1 << 30, 1 << 20
 
 
 def printable(text: str) -> str:
-    """The text on one line, without the control and format characters that could steer a terminal."""
+    """Return the text on one line, without control and format characters that could steer a terminal."""
     if text.isprintable():
         return text
-    signs = (" " if sign.isspace() else sign for sign in text)
-    return "".join(sign for sign in signs if not unicodedata.category(sign).startswith("C"))
+    characters = (" " if character.isspace() else character for character in text)
+    return "".join(character for character in characters if not unicodedata.category(character).startswith("C"))
 
 
 def fit_width(text: str, width: int) -> str:
-    """Exactly that wide: filled with blanks, or cut with an ellipsis."""
-    return f"{text if len(text) <= width else text[: width - 1] + '…':<{width}}"
+    """Pad the text with blanks, or cut it with an ellipsis, to exactly `width` characters."""
+    return f"{shorten(text, width):<{width}}"
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut the text to at most `width` characters, with an ellipsis where it was cut."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """A value as short as it can be read: 0.6931, 81.25, 12.5k, 3.1e-7."""
+    """Format a number with `digits` significant digits: 0.6931, 81.25, 12.5k, 3.1e-7."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -39,18 +47,38 @@ def format_number(value: float, digits: int = 4) -> str:
 
 
 def format_exponent(value: float, decimals: int) -> str:
-    """1.00e-05 as 1e-5."""
+    """Format a number in scientific notation: 1e-5 instead of 1.00e-05."""
     mantissa, _, exponent = f"{value:.{decimals}e}".partition("e")
     return f"{trim_zeros(mantissa)}e{int(exponent)}"
 
 
 def trim_zeros(text: str) -> str:
-    """A decimal number without the zeros that say nothing."""
+    """Remove trailing zeros after a decimal point."""
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def format_count(count: int, noun: str) -> str:
+    """Format a count with its noun: 1 run, 2 runs."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def format_percent(value: float | None) -> str:
+    """Format an accuracy with one decimal; a dash if it is unknown."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.1f}"
+
+
+def format_bytes(count: float) -> str:
+    """Format a size in memory: 850 MiB, 1.2 GiB."""
+    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / MIB:.0f} MiB"
+
+
+def format_memory(used: float | None, total: float | None) -> str:
+    """Format used and total memory: 1.2/24.0 GiB; a question mark if either is unknown."""
+    return "?" if used is None or total is None else f"{used / GIB:.1f}/{total / GIB:.1f} GiB"
+
+
 def format_duration(seconds: float) -> str:
-    """Seconds as people say them: 45s, 1m30, 2h05, 3d04."""
+    """Format seconds in two units: 45s, 1m30, 2h05, 3d04."""
     if not math.isfinite(seconds):
         return "?"
     if seconds < 0:
@@ -66,57 +94,50 @@ def format_duration(seconds: float) -> str:
 
 
 def format_age(seconds: float) -> str:
-    """How long ago, in one unit."""
+    """Format how long ago something was, in one unit: 3m ago."""
     for size, unit in ((86400 * 365, "y"), (86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= size:
             return f"{int(seconds // size)}{unit} ago"
     return "now"
 
 
-def format_count(number: int, of: str) -> str:
-    """1 run, 2 runs."""
-    return f"{number} {of}" if number == 1 else f"{number} {of}s"
+def format_time(timestamp: float) -> str:
+    """Format a Unix time as local date and time."""
+    return datetime.fromtimestamp(timestamp).strftime("%Y-%m-%d %H:%M")
 
 
-def format_percent(value: float | None) -> str:
-    """An accuracy with one decimal; a dash where it is not known."""
-    return "–" if value is None or not math.isfinite(value) else f"{value:.1f}"
+def format_task(task: str | None) -> str:
+    """Format a task as M→U; the user's own directories and files are named by their last component."""
+    if not task:
+        return "?"
+    return "→".join(side.rstrip("/").rpartition("/")[2] or side for side in task.split("->"))
 
 
 def progress_bar(share: float, width: int) -> tuple[str, str]:
-    """A progress bar in two parts: what is done, and what is left."""
+    """Return the completed and the remaining part of a progress bar."""
     share = min(max(share, 0.0), 1.0) if math.isfinite(share) else 0.0
     halves = round(share * width * 2)
     done = "━" * (halves // 2) + ("╸" if halves % 2 else "")
     return done, "─" * (width - len(done))
 
 
-def format_task(task: str | None) -> str:
-    """M→U; of folders and files of one's own the last part, which is their name."""
-    if not task:
-        return "?"
-    return "→".join(side.rstrip("/").rpartition("/")[2] or side for side in task.split("->"))
-
-
-BARS = "▁▂▃▄▅▆▇█"
-
-
 def sparkline(values: Sequence[float], width: int) -> str:
-    """The values from their least to their greatest; a dot where none is known."""
+    """Draw the values as a row of bars from minimum to maximum, with a dot where none is finite."""
     if not len(values) or width < 1:
         return " " * width
     count = len(values)
-    cuts = [place * count // width for place in range(width + 1)]
-    means = [finite_mean(values[start : max(stop, start + 1)]) for start, stop in itertools.pairwise(cuts)]
-    known = [value for value in means if math.isfinite(value)]
-    low, high = min(known, default=0.0), max(known, default=0.0)
-    flat = high - low <= 1e-12 * max(abs(high), 1e-300)
+    edges = [cell * count // width for cell in range(width + 1)]
+    means = [finite_mean(values[start : max(stop, start + 1)]) for start, stop in itertools.pairwise(edges)]
+    finite = [value for value in means if math.isfinite(value)]
+    low, high = min(finite, default=0.0), max(finite, default=0.0)
+    is_flat = high - low <= 1e-12 * max(abs(high), 1e-300)
     return "".join(
-        "·" if math.isnan(value) else BARS[3 if flat else round((value - low) / (high - low) * 7)] for value in means
+        "·" if math.isnan(value) else SPARK_BARS[3 if is_flat else round((value - low) / (high - low) * 7)]
+        for value in means
     )
 
 
 def finite_mean(values: Sequence[float]) -> float:
-    """Of what is known; NaN if nothing is."""
-    known = [value for value in values if math.isfinite(value)]
-    return sum(known) / len(known) if known else math.nan
+    """Return the mean of the finite values; NaN if there are none."""
+    finite = [value for value in values if math.isfinite(value)]
+    return sum(finite) / len(finite) if finite else math.nan

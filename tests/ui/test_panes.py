@@ -133,7 +133,7 @@ def confusion(counts: list[list[int]]) -> Confusion:
 def test_a_heat_map_has_numbers_where_there_is_room_and_shades_elsewhere() -> None:
     roomy, narrow = format_confusion(confusion(CONFUSION), 60).plain, format_confusion(confusion(CONFUSION), 14).plain
     assert "89" in roomy
-    assert "4 taken for 9  4 of 36, 11 %" in roomy
+    assert "4 predicted as 9  4 of 36, 11 %" in roomy
     assert "█" in narrow
     assert "░" in narrow
     assert max(map(len, narrow.split("\n")[:11])) <= 14
@@ -149,7 +149,7 @@ def test_a_heat_map_of_many_classes_names_the_worst() -> None:
     counts = [[8 if a == b else int(b == a + 1) for b in range(200)] for a in range(200)]
     text = format_confusion(confusion(counts), 80).plain
     assert "200 classes are too many" in text
-    assert "0 taken for 1  1 of 9, 11 %" in text
+    assert "0 predicted as 1  1 of 9, 11 %" in text
 
 
 def test_a_run_of_an_empty_directory_has_papers_of_nothing(tmp_path: Path) -> None:

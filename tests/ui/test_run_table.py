@@ -6,7 +6,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from clarinet_tui.ui.snapshot.snapshot import Listing
+from clarinet_tui.ui.snapshot.listing import Listing
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.run_table import RunTable
 from clarinet_tui.ui.widgets.styled_text import StyledText

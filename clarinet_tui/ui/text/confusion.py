@@ -1,4 +1,4 @@
-"""A confusion matrix as a heat map: numbers where there is room, shades of one hue, readable without any colour."""
+"""A confusion matrix as a heat map: percentages, or shades where there is no room; readable without colour."""
 
 from __future__ import annotations
 
@@ -13,42 +13,44 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.run_detail import Confusion
 
 BLOCKS = " ░▒▓█"
-"""Shades for cells too narrow for a number."""
-NUMBERED = 3
-"""Cells so wide hold a percentage."""
-WIDEST = 6
-LONGEST_NAME = 10
-MISTAKES = 5
-"""How many of the most frequent confusions are listed."""
+"""Shades of cells that are too narrow for a number."""
+NUMBER_WIDTH = 3
+"""Least width of a cell with a percentage."""
+MAX_WIDTH = 6
+MAX_NAME = 10
+LISTED = 5
+"""Number of listed confusions."""
 
 
 def format_confusion(confusion: Confusion, width: int) -> Content:
-    """The map, if the classes fit, and below it what is confused most often."""
+    """Format the matrix, if the classes fit, and the most frequent confusions."""
     counts = confusion.counts
-    total, right = sum(map(sum, counts)), sum(row[place] for place, row in enumerate(counts) if place < len(row))
+    total, correct = sum(map(sum, counts)), sum(row[index] for index, row in enumerate(counts) if index < len(row))
     title = f"rows true, columns predicted, in %: {total} target images, epoch {confusion.epoch}, "
-    title += f"{format_percent(100 * right / max(total, 1))} % right"
-    return Content("\n").join([*_map(confusion, width), styled((title, "muted")), *_mistakes(confusion)])
+    title += f"{format_percent(100 * correct / max(total, 1))} % correct"
+    return Content("\n").join(
+        [*_format_matrix(confusion, width), styled((title, "muted")), *_format_confusions(confusion)]
+    )
 
 
-def _map(confusion: Confusion, width: int) -> list[Content]:
-    names = [printable(name)[:LONGEST_NAME] for name in confusion.classes]
+def _format_matrix(confusion: Confusion, width: int) -> list[Content]:
+    names = [printable(name)[:MAX_NAME] for name in confusion.classes]
     margin = max(map(len, names), default=0) + 2
-    size = min(WIDEST, (width - margin) // max(len(names), 1))
+    size = min(MAX_WIDTH, (width - margin) // max(len(names), 1))
     if size < 1:
-        return [styled((f"{len(names)} classes are too many to draw here", "muted"))]
+        return [styled((f"{len(names)} classes are too many to show here", "muted"))]
     titles = "".join(name[: size - 1].rjust(size) if size > 1 else name[:1] for name in names)
     lines = [styled((" " * margin + titles, "muted"))]
     for name, row in zip(names, confusion.counts, strict=True):
         total = max(sum(row), 1)
-        cells = [_cell(count / total, size) for count in row]
+        cells = [_format_cell(count / total, size) for count in row]
         lines.append(Content.assemble(styled((f" {name:>{margin - 2}} ", "muted")), *cells))
     return lines
 
 
-def _cell(share: float, size: int) -> Content:
-    """Of the images of a true class, the share that was taken for this one."""
-    if size < NUMBERED:
+def _format_cell(share: float, size: int) -> Content:
+    """The share of the true class that was predicted as this class."""
+    if size < NUMBER_WIDTH:
         return styled((BLOCKS[min(4, round(share * 4 + 0.4 * (share > 0)))] * size, "live"))
     if share < 0.005:
         return styled(("·".rjust(size), "faint"))
@@ -56,20 +58,20 @@ def _cell(share: float, size: int) -> Content:
     return Content.styled(f"{share * 100:.0f}".rjust(size), f"{weight}auto on $primary {round(12 + 76 * share)}%")
 
 
-def _mistakes(confusion: Confusion) -> list[Content]:
-    found = [
-        (count, true, taken)
+def _format_confusions(confusion: Confusion) -> list[Content]:
+    confusions = [
+        (count, true, predicted)
         for true, row in enumerate(confusion.counts)
-        for taken, count in enumerate(row)
-        if count and true != taken
+        for predicted, count in enumerate(row)
+        if count and true != predicted
     ]
-    found.sort(key=lambda mistake: -mistake[0])
-    lines = [styled(), styled(("Most often confused", "strong"))] if found else []
-    for count, true, taken in found[:MISTAKES]:
+    confusions.sort(key=lambda confusion: -confusion[0])
+    lines = [styled(), styled(("Most often confused", "strong"))] if confusions else []
+    for count, true, predicted in confusions[:LISTED]:
         names, total = confusion.classes, sum(confusion.counts[true])
         lines.append(
             styled(
-                (f"{names[true]} taken for {names[taken]}", ""),
+                (f"{names[true]} predicted as {names[predicted]}", ""),
                 (f"  {count} of {total}, {100 * count / total:.0f} %", "muted"),
             )
         )

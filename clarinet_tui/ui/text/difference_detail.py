@@ -1,7 +1,8 @@
-"""All about one contrast: what may be said of the difference, its pairs, cost, and the settings that differ."""
+"""The detail of one difference: its statistics, pairs, cost, and the settings that differ."""
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -9,150 +10,146 @@ from textual.content import Content
 
 from clarinet_tui.evidence.comparison_rows import (
     INTERIM,
+    NOT_AVAILABLE,
     format_difference,
     format_excluded,
-    format_setting,
     format_unpaired,
+    setting_rows,
+    side_row,
 )
-from clarinet_tui.text import format_duration, format_task, printable
+from clarinet_tui.text import format_task, printable
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.comparison import PairedDifference
-    from clarinet_tui.evidence.sides import Side, SideRun
+    from clarinet_tui.evidence.sides import SideRun
     from clarinet_tui.evidence.statistics import Pair
     from clarinet_tui.ui.text.difference_table import SideLabel
 
 BAR = 8
-"""Cells of the longest difference to each side of zero."""
-BESIDE = 140
-"""Columns from which on settings stand beside the pairs."""
-ROOMY = 100
-"""Columns from which on the title is a whole sentence."""
-ASIDE = 64
-"""Columns of what stands there."""
-WIDEST = 90
-"""Columns of the pairs and sentences at most."""
+"""Length of the largest difference's bar, to each side of zero."""
+TWO_COLUMNS = 140
+"""Width from which costs and settings are beside the pairs."""
+LONG_TITLE = 100
+"""Width from which the title explains what interim means."""
+RIGHT_COLUMN, MAX_LEFT_COLUMN = 64, 90
 Lines = list[Content]
 
 
 def format_difference_detail(
-    contrast: PairedDifference, signs: tuple[SideLabel, SideLabel], width: int, selected: str
+    difference: PairedDifference, labels: tuple[SideLabel, SideLabel], width: int, rule: str
 ) -> Content:
-    """In two columns where there is room."""
-    names = signs[0].name, signs[1].name
-    title: list[Span] = [(f" {format_task(contrast.left.task)}  ", "strong")]
-    title += [(f"{signs[0].marker} ", signs[0].colour), (names[0], "strong"), (" minus ", "muted")]
-    title += [(f"{signs[1].marker} ", signs[1].colour), (names[1], "strong"), (f"   {selected}", "muted")]
-    if contrast.is_interim:
-        title.append((f"   {INTERIM}" if width >= ROOMY else "   interim", "warn"))
-    one = [*_words(contrast), styled(), *_pairs(contrast, names)]
-    two = [*_sides(contrast, names), styled(), *_settings(contrast, names)]
-    apart = [*_cautions(contrast), *_apart(contrast, names)]
-    if width < BESIDE:
-        return Content("\n").join([styled(*title), *one, *apart, styled(), *two])
-    room = min(width - ASIDE, WIDEST)
-    short = [line for line in apart if line.cell_length <= room]
-    long = [line for line in apart if line.cell_length > room]
-    return Content("\n").join([styled(*title), *_beside([*one, *short], two, room), *long])
+    """Format everything about a difference, in two columns where there is room."""
+    names = labels[0].name, labels[1].name
+    title: list[Span] = [(f" {format_task(difference.left.task)}  ", "strong")]
+    title += [(f"{labels[0].marker} ", labels[0].colour), (names[0], "strong"), (" minus ", "muted")]
+    title += [(f"{labels[1].marker} ", labels[1].colour), (names[1], "strong"), (f"   {rule}", "muted")]
+    if difference.is_interim:
+        title.append((f"   {INTERIM}" if width >= LONG_TITLE else "   interim", "warn"))
+    statistics = [*_format_statistics(difference), styled(), *_format_pairs(difference, names)]
+    sides = [*_format_sides(difference, names), styled(), *_format_settings(difference, names)]
+    remarks = [*_format_cautions(difference), *_format_remarks(difference, names)]
+    if width < TWO_COLUMNS:
+        return Content("\n").join([styled(*title), *statistics, *remarks, styled(), *sides])
+    left_width = min(width - RIGHT_COLUMN, MAX_LEFT_COLUMN)
+    short = [line for line in remarks if line.cell_length <= left_width]
+    long = [line for line in remarks if line.cell_length > left_width]
+    return Content("\n").join([styled(*title), *_join_columns([*statistics, *short], sides, left_width), *long])
 
 
-def _words(contrast: PairedDifference) -> Lines:
-    first, *rest = format_difference(contrast)
+def _format_statistics(difference: PairedDifference) -> Lines:
+    first, *rest = format_difference(difference)
     return [styled((f" {first}", "strong")), *(styled((f" {line}", "")) for line in rest)]
 
 
-def _pairs(contrast: PairedDifference, names: tuple[str, str]) -> Lines:
-    """A line a seed: both accuracies, the difference with a bar, and how good the pseudo-labels were."""
-    pairs = contrast.paired.pairs
+def _format_pairs(difference: PairedDifference, names: tuple[str, str]) -> Lines:
+    """A line for each seed: both accuracies, the difference with a bar, both pseudo-label accuracies."""
+    pairs = difference.paired.pairs
     if not pairs:
         return []
-    facts = [{fact.seed: fact for fact in side.runs} for side in (contrast.left, contrast.right)]
-    widest = max(abs(pair.difference) for pair in pairs) or 1.0
-    columns = [max(8, min(14, len(name))) for name in names]
-    heads = [f"{name[-size:]:>{size}}" for name, size in zip(names, columns, strict=True)]
-    pseudo = any(found[pair.seed].pseudo_label_accuracy is not None for pair in pairs for found in facts)
-    last = "   pseudo-labels" if pseudo else ""
-    lines = [styled((f" {'seed':>5}  {heads[0]}  {heads[1]}  {'difference':>10}{'':{2 * BAR + 3}}{last}", "muted"))]
-    return lines + [_pair(pair, columns, widest, [found[pair.seed] for found in facts]) for pair in pairs]
+    runs = [{run.seed: run for run in side.runs} for side in (difference.left, difference.right)]
+    largest = max(abs(pair.difference) for pair in pairs) or 1.0
+    widths = [max(8, min(14, len(name))) for name in names]
+    headings = [f"{name[-width:]:>{width}}" for name, width in zip(names, widths, strict=True)]
+    has_pseudo_labels = any(seeds[pair.seed].pseudo_label_accuracy is not None for pair in pairs for seeds in runs)
+    last = "   pseudo-labels" if has_pseudo_labels else ""
+    heading = f" {'seed':>5}  {headings[0]}  {headings[1]}  {'difference':>10}{'':{2 * BAR + 3}}{last}"
+    lines = [_format_pair(pair, widths, largest, [seeds[pair.seed] for seeds in runs]) for pair in pairs]
+    return [styled((heading, "muted")), *lines]
 
 
-def _pair(pair: Pair, columns: list[int], widest: float, facts: list[SideRun]) -> Content:
+def _format_pair(pair: Pair, widths: list[int], largest: float, runs: list[SideRun]) -> Content:
     role = "good" if pair.difference > 0 else "bad" if pair.difference < 0 else ""
-    size = round(abs(pair.difference) / widest * BAR)
-    less, more = ("█" * size if pair.difference < 0 else "", "█" * size if pair.difference > 0 else "")
-    known = [f"{fact.pseudo_label_accuracy:.2f}" for fact in facts if fact.pseudo_label_accuracy is not None]
+    bar = "█" * round(abs(pair.difference) / largest * BAR)
+    pseudo_labels = [f"{run.pseudo_label_accuracy:.2f}" for run in runs if run.pseudo_label_accuracy is not None]
     return styled(
         (f" {pair.seed:>5}  ", "muted"),
-        (f"{pair.left:>{columns[0]}.2f}  {pair.right:>{columns[1]}.2f}  ", ""),
+        (f"{pair.left:>{widths[0]}.2f}  {pair.right:>{widths[1]}.2f}  ", ""),
         (f"{pair.difference:>+10.2f}  ", role or "strong"),
-        (f"{less:>{BAR}}", role),
+        (f"{bar if pair.difference < 0 else '':>{BAR}}", role),
         ("│", "faint"),
-        (f"{more:<{BAR}}", role),
-        (f"   {' / '.join(known):>13}" if known else "", "muted"),
+        (f"{bar if pair.difference > 0 else '':<{BAR}}", role),
+        (f"   {' / '.join(pseudo_labels):>13}" if pseudo_labels else "", "muted"),
     )
 
 
-def _apart(contrast: PairedDifference, names: tuple[str, str]) -> Lines:
-    lines = [styled((f" · {line}", "muted")) for line in format_unpaired(contrast, *names)]
-    if contrast.paired.pairs and not contrast.refused:
+def _format_remarks(difference: PairedDifference, names: tuple[str, str]) -> Lines:
+    """Which seeds and runs are not counted, and why."""
+    sentences = format_unpaired(difference, *names)
+    sentences += [sentence for side in (difference.left, difference.right) for sentence in format_excluded(side)]
+    lines = [styled((f" · {sentence}", "muted")) for sentence in sentences]
+    if difference.paired.pairs and not difference.refused:
         lines.insert(0, styled((" ✓ ", "good"), ("each pair has the same complementary labels", "muted")))
-    return lines + [
-        styled((f" · {line}", "muted")) for side in (contrast.left, contrast.right) for line in format_excluded(side)
-    ]
-
-
-def _sides(contrast: PairedDifference, names: tuple[str, str]) -> Lines:
-    """Device time of one run, with its stage 1, and of all; accuracies beside the one that is compared."""
-    sides = contrast.left, contrast.right
-    lines = [styled((f" {'each side':<22}", "muted"), *((f"{name[-14:]:>16}", "muted") for name in names))]
-    rows = [
-        ("time each, stage 1 too", [_each(side) for side in sides]),
-        ("time in all", [format_duration(side.total_seconds) for side in sides]),
-    ]
-    rows.append(("pseudo-label accuracy", [_mean(side.pseudo_label_accuracy.mean) for side in sides]))
-    rows.append(("source accuracy", [_mean(side.source_accuracy.mean) for side in sides]))
-    lines += [
-        styled((f" {name:<22}", "muted"), (f"{one:>16}{two:>16}", ""))
-        for name, (one, two) in rows
-        if (one, two) != ("–", "–")
-    ]
-    if all(side.seconds.mean for side in sides):
-        share = (sides[1].seconds.mean or 0.0) / (sides[0].seconds.mean or 1.0)
-        lines[1] = Content.assemble(lines[1], styled((f"   ×{share:.2f}", "strong")))
     return lines
 
 
-def _each(side: Side) -> str:
-    if side.seconds.mean is None:
-        return "–"
-    return ("≥" if side.cost_unknown else "") + format_duration(side.seconds.mean)
+def _format_headings(title: str, names: tuple[str, str]) -> Content:
+    return styled((f" {title:<22}", "muted"), *((f"{name[-14:]:>16}", "muted") for name in names))
 
 
-def _mean(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
-def _settings(contrast: PairedDifference, names: tuple[str, str]) -> Lines:
-    if not contrast.settings:
-        return [styled((" no setting differs but the method", "muted"))]
-    lines = [styled((f" {'setting that differs':<22}", "muted"), *((f"{name[-14:]:>16}", "muted") for name in names))]
-    for name, one, two in contrast.settings:
-        values = [format_setting(value)[:15] for value in (one, two)]
-        lines.append(styled((f" {name[:22]:<22}", ""), *((f"{value:>16}", "") for value in values)))
+def _format_sides(difference: PairedDifference, names: tuple[str, str]) -> Lines:
+    """Device time of one run, including its stage 1, and of all runs; accuracies that are not compared."""
+    left, right = difference.left, difference.right
+    one, two = side_row(left), side_row(right)
+    lines = [_format_headings("each side", names)]
+    if left.seconds.mean is not None or right.seconds.mean is not None:
+        lines.append(_format_row("time each with stage 1", one.time_each, two.time_each))
+    if left.seconds.mean and right.seconds.mean:
+        lines[-1] += styled((f"   ×{right.seconds.mean / left.seconds.mean:.2f}", "strong"))
+    lines.append(_format_row("time of all runs", one.time_total, two.time_total))
+    accuracies = (
+        ("pseudo-label accuracy", left.pseudo_label_accuracy.mean, right.pseudo_label_accuracy.mean),
+        ("source accuracy", left.source_accuracy.mean, right.source_accuracy.mean),
+    )
+    for name, *means in accuracies:
+        if any(mean is not None for mean in means):
+            lines.append(_format_row(name, *map(_format_mean, means)))
     return lines
 
 
-def _cautions(contrast: PairedDifference) -> Lines:
-    return [styled((" ! ", "warn"), (caution, "warn")) for caution in contrast.cautions]
+def _format_row(name: str, left: str, right: str) -> Content:
+    return styled((f" {name:<22}", "muted"), (f"{left:>16}{right:>16}", ""))
 
 
-def _beside(one: Lines, two: Lines, room: int) -> Lines:
-    """Two columns, the left one as wide as the room it is given."""
+def _format_mean(value: float | None) -> str:
+    return NOT_AVAILABLE if value is None else f"{value:.2f}"
+
+
+def _format_settings(difference: PairedDifference, names: tuple[str, str]) -> Lines:
+    rows = setting_rows(difference)
+    if not rows:
+        return [styled((" no setting differs except the method", "muted"))]
+    lines = [styled((f" {name[:22]:<22}{left[:15]:>16}{right[:15]:>16}", "")) for name, left, right in rows]
+    return [_format_headings("setting that differs", names), *lines]
+
+
+def _format_cautions(difference: PairedDifference) -> Lines:
+    return [styled((f" ! {caution}", "warn")) for caution in difference.cautions]
+
+
+def _join_columns(left_lines: Lines, right_lines: Lines, left_width: int) -> Lines:
     lines = []
-    for number in range(max(len(one), len(two))):
-        left = one[number] if number < len(one) else Content("")
-        right = two[number] if number < len(two) else Content("")
-        left = left.truncate(room, ellipsis=True)
-        lines.append(Content.assemble(left, " " * max(0, room - cell_len(printable(left.plain)) + 1), right))
+    for left, right in zip_longest(left_lines, right_lines, fillvalue=Content("")):
+        cut = left.truncate(left_width, ellipsis=True)
+        lines.append(Content.assemble(cut, " " * max(0, left_width - cell_len(printable(cut.plain)) + 1), right))
     return lines

@@ -1,15 +1,16 @@
-"""A comparison in numbers: each left side, and below it a line for each side that it is compared with."""
+"""A comparison as a table: each left side, and below it a line for each side that it is compared with."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
 from clarinet_tui.chart.palette import colour, marker
-from clarinet_tui.evidence.comparison_rows import format_mean_std
-from clarinet_tui.text import fit_width, format_duration, format_task
-from clarinet_tui.ui.text.side_curves import side_colours, side_names
+from clarinet_tui.evidence.comparison_rows import side_labels, side_row
+from clarinet_tui.evidence.figures.figure import colour_indices
+from clarinet_tui.text import fit_width, format_percent, format_task
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
@@ -18,102 +19,131 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
 NAME = 16
-HEADS = ("n", "target", "pseudo", "each", "diff.", "95 % interval")
+HEADINGS = ("n", "target", "pseudo", "each", "diff.", "95 % interval")
 WIDTHS = (4, 12, 7, 6, 7, 16, 9)
-"""Columns right of the name, p the last; on 80 columns they just fit."""
-MOST_AIR = 5
-"""Columns between them at most, where there is room."""
+"""Widths of the columns right of the name, the last one for p; together they fill 80 columns."""
+MAX_GAP = 5
+"""Largest extra gap between columns."""
 
 
 class SideLabel(NamedTuple):
-    """How a side is told from others: its marker in its colour."""
+    """A side's marker, its colour and the side's name."""
 
     marker: str
     colour: str
     name: str
 
 
-def side_labels(part: TaskComparison, palette: str) -> dict[int, SideLabel]:
-    """By the identity of the side."""
-    slots, names = side_colours(part.sides), side_names(part.sides)
+def side_colours(sides: Sequence[Side]) -> list[int]:
+    """The colour index of each side: its method's in every figure, or the next free one."""
+    indices = colour_indices(side.method for side in sides)
+    used: list[int] = []
+    for side in sides:
+        index = indices[side.method]
+        while index in used:
+            index += 1
+        used.append(index)
+    return used
+
+
+def label_sides(comparison: TaskComparison, palette: str) -> dict[int, SideLabel]:
+    """The label of each side, by the side's identity."""
+    sides = comparison.sides
     return {
-        id(side): SideLabel(marker(slot), colour(slot, palette), name)
-        for side, slot, name in zip(part.sides, slots, names, strict=True)
+        id(side): SideLabel(marker(index), colour(index, palette), name)
+        for side, index, name in zip(sides, side_colours(sides), side_labels(sides), strict=True)
     }
 
 
-def format_difference_table(compared: ComparisonSnapshot, chosen: int, palette: str, width: int) -> tuple[Content, int]:
-    """Every part with its contrasts, the chosen one marked; and the line on which that one stands."""
+def format_difference_table(snapshot: ComparisonSnapshot, cursor: int, palette: str, width: int) -> tuple[Content, int]:
+    """Format all differences, the one at the cursor highlighted; also return that one's line number."""
     lines: list[Content] = []
-    at, number = 0, 0
-    air = max(0, min((width - NAME - sum(WIDTHS) - 1) // (len(WIDTHS) + 1), MOST_AIR))
-    for part in compared.parts:
-        lines.append(_head(part, air))
-        signs = side_labels(part, palette)
+    cursor_line, index = 0, 0
+    gap = max(0, min((width - NAME - sum(WIDTHS) - 1) // (len(WIDTHS) + 1), MAX_GAP))
+    for part in snapshot.parts:
+        lines.append(_format_headings(part, gap))
+        labels = label_sides(part, palette)
         for left in part.lefts:
-            lines.append(_row(signs[id(left)], left, air))
-            for contrast in (one for one in part.contrasts if one.left is left):
-                if number == chosen:
-                    at = len(lines)
-                lines.append(_row(signs[id(contrast.right)], contrast.right, air, contrast, here=number == chosen))
-                number += 1
-        if not part.contrasts:
-            lines += [_row(signs[id(side)], side, air) for side in part.rights]
-    return Content("\n").join(lines), at
+            lines.append(_format_side(labels[id(left)], left, gap))
+            for difference in (one for one in part.differences if one.left is left):
+                if index == cursor:
+                    cursor_line = len(lines)
+                lines.append(_format_difference(labels[id(difference.right)], difference, gap, index == cursor))
+                index += 1
+        if not part.differences:
+            lines += [_format_side(labels[id(side)], side, gap) for side in part.rights]
+    return Content("\n").join(lines), cursor_line
 
 
-def _head(part: TaskComparison, air: int) -> Content:
+def _format_headings(part: TaskComparison, gap: int) -> Content:
     task, preset = part.place
-    place = f"{format_task(task)} {preset or ''}"
-    tests = max((one.comparisons for one in part.contrasts), default=0)
-    heads = (*HEADS, f"p/Holm {tests}" if tests else "p")
-    cells = [f"{head:>{width + air}}" for head, width in zip(heads, WIDTHS, strict=True)]
-    return styled((f" {place:<{NAME + air}}"[: NAME + air + 1], "strong"), ("".join(cells), "muted"))
+    title = f"{format_task(task)} {preset or ''}"
+    tests = max((difference.comparisons for difference in part.differences), default=0)
+    headings = (*HEADINGS, f"p/Holm {tests}" if tests else "p")
+    cells = [f"{heading:>{width + gap}}" for heading, width in zip(headings, WIDTHS, strict=True)]
+    return styled((f" {title:<{NAME + gap}}"[: NAME + gap + 1], "strong"), ("".join(cells), "muted"))
 
 
-def _row(
-    sign: SideLabel, side: Side, air: int, contrast: PairedDifference | None = None, *, here: bool = False
-) -> Content:
-    facts = [
-        f"{side.accuracy.n}/{len(side.runs)}",
-        format_mean_std(side.accuracy).replace("±", " ±"),
-        "–" if side.pseudo_label_accuracy.mean is None else f"{side.pseudo_label_accuracy.mean:.1f}",
-        "–" if side.seconds.mean is None else ("≥" if side.cost_unknown else "") + format_duration(side.seconds.mean),
-    ]
-    pieces: list[Span] = [(f"{fact:>{width + air}}", "") for fact, width in zip(facts, WIDTHS, strict=False)]
-    if contrast is None:
-        return styled(
-            (" ", ""), (f"{sign.marker} ", sign.colour), (fit_width(sign.name, NAME + air - 2), "strong"), *pieces
-        )
-    numbers = zip(difference_spans(contrast), WIDTHS[len(facts) :], strict=True)
-    pieces += [(f"{text:>{width + air}}", role) for (text, role), width in numbers]
-    lead: list[Span] = [("▸" if here else " ", "live"), ("  − ", "muted"), (f"{sign.marker} ", sign.colour)]
-    row = styled(*lead, (fit_width(sign.name, NAME + air - 6), "strong" if here else ""), *pieces)
-    return row.stylize("$background 0% on $foreground 9%") if here else row
+def _side_spans(side: Side, gap: int) -> list[Span]:
+    row = side_row(side, " ±")
+    values = (row.seeds, row.target, format_percent(side.pseudo_label_accuracy.mean), row.time_each)
+    return [(f"{value:>{width + gap}}", "") for value, width in zip(values, WIDTHS, strict=False)]
 
 
-def difference_spans(contrast: PairedDifference) -> list[Span]:
-    """Difference, its interval, and p or why there is none, each with its role."""
-    found = contrast.paired
-    interim = ("interim", "warn") if contrast.is_interim else None
-    if found.difference.mean is None:
-        return [("no pairs", "muted"), ("–", "muted"), interim or ("–", "muted")]
-    interval = found.interval
-    clear = interval is not None and (interval.low > 0 or interval.high < 0)
-    role = "" if not clear else "good" if found.difference.mean > 0 else "bad"
-    span = f"{interval.low:+.2f} … {interval.high:+.2f}" if interval else "–"
-    p = "–" if contrast.p is None else "<0.0001" if contrast.p < 1e-4 else f"{contrast.p:.4f}"
-    return [(f"{found.difference.mean:+.2f}", role or "strong"), (span, role), interim or (p, "")]
+def _format_side(label: SideLabel, side: Side, gap: int) -> Content:
+    name = fit_width(label.name, NAME + gap - 2)
+    return styled((" ", ""), (f"{label.marker} ", label.colour), (name, "strong"), *_side_spans(side, gap))
 
 
-def format_difference_line(contrast: PairedDifference, signs: tuple[SideLabel, SideLabel]) -> Content:
-    """One difference in a line, for screens that have no room for the table."""
-    (difference, role), (interval, _), (p, p_role) = difference_spans(contrast)
-    left, right = signs
-    pieces: list[Span] = [(" ", ""), (f"{left.marker} ", left.colour), (f"{left.name} − ", "strong")]
-    pieces += [(f"{right.marker} ", right.colour), (f"{right.name}  ", "strong"), (f"{difference}  ", role)]
-    if interval != "–":
-        pieces.append((f"95 % {interval}  ", role if role != "strong" else ""))
-    if p != "–":
-        pieces.append((p if contrast.is_interim else f"p {p} (Holm {contrast.comparisons})", p_role))
-    return styled(*pieces)
+def _format_difference(label: SideLabel, difference: PairedDifference, gap: int, is_at_cursor: bool) -> Content:
+    spans: list[Span] = [("▸" if is_at_cursor else " ", "live"), ("  − ", "muted"), (f"{label.marker} ", label.colour)]
+    spans.append((fit_width(label.name, NAME + gap - 6), "strong" if is_at_cursor else ""))
+    spans += _side_spans(difference.right, gap)
+    numbers = (_mean_span(difference), _interval_span(difference), _p_span(difference))
+    spans += [(f"{text:>{width + gap}}", role) for (text, role), width in zip(numbers, WIDTHS[4:], strict=True)]
+    row = styled(*spans)
+    return row.stylize("$background 0% on $foreground 9%") if is_at_cursor else row
+
+
+def _significance_role(difference: PairedDifference) -> str:
+    """Good or bad if the interval excludes zero."""
+    interval = difference.paired.interval
+    if interval is None or interval.low <= 0 <= interval.high:
+        return ""
+    return "good" if interval.low > 0 else "bad"
+
+
+def _mean_span(difference: PairedDifference) -> Span:
+    mean = difference.paired.difference.mean
+    return ("no pairs", "muted") if mean is None else (f"{mean:+.2f}", _significance_role(difference) or "strong")
+
+
+def _interval_span(difference: PairedDifference) -> Span:
+    interval = difference.paired.interval
+    if interval is None:
+        return "–", "muted"
+    return f"{interval.low:+.2f} … {interval.high:+.2f}", _significance_role(difference)
+
+
+def _p_span(difference: PairedDifference) -> Span:
+    if difference.is_interim:
+        return "interim", "warn"
+    if difference.p is None:
+        return "–", "muted"
+    return ("<0.0001" if difference.p < 1e-4 else f"{difference.p:.4f}"), ""
+
+
+def format_difference_line(difference: PairedDifference, labels: tuple[SideLabel, SideLabel]) -> Content:
+    """Format one difference in a line, for screens without room for the table."""
+    left, right = labels
+    mean, role = _mean_span(difference)
+    spans: list[Span] = [(" ", ""), (f"{left.marker} ", left.colour), (f"{left.name} − ", "strong")]
+    spans += [(f"{right.marker} ", right.colour), (f"{right.name}  ", "strong"), (f"{mean}  ", role)]
+    if difference.paired.interval:
+        interval, role = _interval_span(difference)
+        spans.append((f"95 % {interval}  ", role))
+    if difference.is_interim:
+        spans.append(_p_span(difference))
+    elif difference.p is not None:
+        spans.append((f"p {_p_span(difference)[0]} (Holm {difference.comparisons})", ""))
+    return styled(*spans)

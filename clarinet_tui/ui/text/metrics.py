@@ -1,4 +1,4 @@
-"""The small readings beside the charts: a name, a sparkline and the newest value; and a meter for gradient ascent."""
+"""Metrics beside the charts: name, sparkline and newest value, and the share of gradient ascent steps."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.text import finite_mean, format_number, format_percent, progress_bar, sparkline
+from clarinet_tui.text import finite_mean, format_bytes, format_number, format_percent, progress_bar, sparkline
 from clarinet_tui.ui.text.styled import Span, state_style, styled
 from core.metrics import Metric, shown_in
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.snapshot import RunCurves
 
-
 READINGS = shown_in("readings")
 RECENT = 0.1
-"""The share of the run that "lately" is."""
+"""The share of a run that counts as recent."""
 NAME, VALUE = 17, 9
-"""Columns of a reading's name and of its value."""
+"""Column widths of a metric's name and value."""
 
 
 def recent_mean(values: Sequence[float]) -> float:
@@ -29,43 +28,35 @@ def recent_mean(values: Sequence[float]) -> float:
 
 
 def format_value(metric: Metric, values: Sequence[float]) -> str:
-    """Return the last finite value, or the recent mean of a noisy metric."""
-    value = (
-        recent_mean(values) if metric.noisy else next((one for one in reversed(values) if math.isfinite(one)), math.nan)
-    )
-    return f"{format_number(value * metric.factor, 3)}{metric.unit and ' ' + metric.unit}"
+    """Format the last finite value, or the recent mean of a noisy metric."""
+    finite = (value for value in reversed(values) if math.isfinite(value))
+    value = recent_mean(values) if metric.noisy else next(finite, math.nan)
+    return f"{format_number(value * metric.factor, 3)} {metric.unit}".rstrip()
 
 
 def format_metrics(curves: RunCurves, width: int, memory: int | None = None) -> Content:
-    """A line for each reading that the run has; for ascent steps a meter, too."""
+    """Format a line for each metric of the run, and for gradient ascent a second one with a bar."""
     lines = []
-    room = max(4, width - NAME - VALUE)
+    plot_width = max(4, width - NAME - VALUE)
     for name, metric in READINGS.items():
         values = _values(curves, name)
         if not values:
             continue
         text = f"{format_value(metric, values):>{VALUE}}"
         if name == "ascended":
-            lines.append(format_ascent(recent_mean(values), room))
+            lines.append(format_ascent(recent_mean(values), plot_width))
             text = " " * VALUE
-        lines.append(styled((f"{metric.label:<{NAME}}", "muted"), (sparkline(values, room), "live"), (text, "")))
+        lines.append(styled((f"{metric.label:<{NAME}}", "muted"), (sparkline(values, plot_width), "live"), (text, "")))
     if memory:
-        lines.append(
-            styled((f"{'memory':<{NAME}}", "muted"), (" " * room, ""), (f"{format_bytes(memory):>{VALUE}}", ""))
-        )
+        lines.append(styled((f"{'memory':<{NAME}}", "muted"), (f"{format_bytes(memory):>{plot_width + VALUE}}", "")))
     return Content("\n").join(lines)
 
 
 def format_ascent(share: float, width: int) -> Content:
-    """How many of the last steps went up the gradient: a class loss below zero is pushed back."""
+    """Format the share of recent steps that ascended the gradient because a class loss was below zero."""
     done, rest = progress_bar(share, width)
     text = f"{format_percent(share * 100):>{VALUE - 2}} %"
     return styled((f"{'gradient ascent':<{NAME}}", "muted"), (done, "warn"), (rest, "faint"), (text, "strong"))
-
-
-def format_bytes(count: int) -> str:
-    """Bytes in short: 850 MB, 1.25 GB."""
-    return f"{format_number(count / 2**30, 3)} GB" if count >= 2**30 else f"{round(count / 2**20)} MB"
 
 
 def _values(curves: RunCurves, metric: str) -> list[float]:
@@ -74,40 +65,30 @@ def _values(curves: RunCurves, metric: str) -> list[float]:
 
 
 def format_metrics_line(curves: RunCurves) -> Content:
-    """The same on one line, without sparklines, for small screens."""
-    parts: list[Span] = []
+    """Format the main metrics on one line, without sparklines, for small screens."""
+    spans: list[Span] = []
     for name, metric in shown_in("short readings").items():
         if values := _values(curves, name):
             text = f"{format_value(metric, values)}   "
             if name == "ascended":
                 done, rest = progress_bar(recent_mean(values), 6)
-                parts += [("ascent ", "muted"), (done, "warn"), (rest, "faint"), (f" {text}", "")]
+                spans += [("ascent ", "muted"), (done, "warn"), (rest, "faint"), (f" {text}", "")]
             else:
-                parts += [(f"{metric.label} ", "muted"), (text, "")]
-    return styled(*parts)
+                spans += [(f"{metric.label} ", "muted"), (text, "")]
+    return styled(*spans)
 
 
-def format_runs(shown: Sequence[RunCurves], front: str, signs: Sequence[tuple[str, str]], width: int) -> Content:
-    """Runs over each other: sign and colour of each, what it is, how far, and what it has reached."""
+def format_runs(runs: Sequence[RunCurves], front: str, markers: Sequence[tuple[str, str]], width: int) -> Content:
+    """Format the legend of overlaid runs: marker and its colour, name, progress or state, target accuracy."""
     lines = []
-    for curves, (sign, colour) in zip(shown, signs, strict=True):
-        run = curves.run
-        share = run.progress
-        end = f"{format_percent(run.target_accuracy):>6} %"
-        state = (
-            f"{share:>5.0%}"
-            if run.state is RunState.RUNNING and share is not None
-            else f"{state_style(run.state).sign:>5}"
-        )
+    for curves, (marker, colour) in zip(runs, markers, strict=True):
+        run, style = curves.run, state_style(curves.run.state)
+        accuracy = f"{format_percent(run.target_accuracy):>6} %"
+        shows_progress = run.state is RunState.RUNNING and run.progress is not None
+        state = f"{run.progress:>5.0%}" if shows_progress else f"{style.glyph:>5}"
         name = f"{run.method or '?'} {'?' if run.seed is None else run.seed} {run.id}"
-        room = max(8, width - 2 - len(end) - len(state))
-        chosen = "strong" if run.id == front else ""
-        lines.append(
-            styled(
-                (f"{sign} ", colour),
-                (f"{name[:room]:<{room}}", chosen),
-                (state, state_style(run.state).role),
-                (end, chosen),
-            )
-        )
+        name_width = max(8, width - 2 - len(accuracy) - len(state))
+        role = "strong" if run.id == front else ""
+        spans = [(f"{marker} ", colour), (f"{name[:name_width]:<{name_width}}", role), (state, style.role)]
+        lines.append(styled(*spans, (accuracy, role)))
     return Content("\n").join(lines)

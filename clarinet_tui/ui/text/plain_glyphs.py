@@ -1,4 +1,4 @@
-"""Signs for consoles whose fonts have little more than letters and half blocks."""
+"""Replacement glyphs for consoles whose fonts have little more than letters and half blocks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CONSOLES = ("linux", "vt100", "vt220")
 
 
 class PlainGlyphs(LineFilter):
-    """Puts a simple sign in the place of each that such a console would show as a box; widths stay as they are."""
+    """Replaces glyphs that such a console shows as boxes by others of the same width."""
 
     _table = str.maketrans(PLAIN)
 

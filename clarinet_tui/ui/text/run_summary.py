@@ -1,8 +1,7 @@
-"""What is to be said about one run in a few lines. Text from data is always literal, never markup."""
+"""A run in a few lines: title, accuracies, progress, origin, annotations."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -13,6 +12,7 @@ from clarinet_tui.text import (
     format_number,
     format_percent,
     format_task,
+    format_time,
     progress_bar,
 )
 from clarinet_tui.ui.text.styled import GAP, Span, state_style, styled
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def format_title(run: RunRow) -> Content:
-    """Which run this is: state, method, task, seed."""
-    seen = state_style(run.state)
+    """Format state, method, task, seed, name and id."""
+    style = state_style(run.state)
     name = [GAP, (run.name, "")] if run.name else []
     return styled(
-        (f"{seen.sign} ", seen.role),
+        (f"{style.glyph} ", style.role),
         (run.method or "?", "strong"),
         GAP,
         (format_task(run.task), "strong"),
@@ -34,32 +34,23 @@ def format_title(run: RunRow) -> Content:
         (f"seed {'?' if run.seed is None else run.seed}", ""),
         *name,
         GAP,
-        (run.state, seen.role),
+        (run.state, style.role),
         GAP,
         (run.id, "muted"),
     )
 
 
-def format_brief(run: RunRow) -> Content:
-    """Which run this is and what it has reached, on one line."""
-    return (
-        format_title(run)
-        if run.target_accuracy is None
-        else Content("  ").join([format_title(run), format_accuracies(run)])
-    )
-
-
 def format_accuracies(run: RunRow) -> Content:
-    """What the run has reached."""
-    parts: list[Span] = [("target ", "muted"), (format_percent(run.target_accuracy), "strong"), (" %", "muted")]
+    """Format the known accuracies on one line."""
+    spans: list[Span] = [("target ", "muted"), (format_percent(run.target_accuracy), "strong"), (" %", "muted")]
     for name, value in (("source", run.source_accuracy), ("pseudo-labels", run.pseudo_label_accuracy)):
         if value is not None:
-            parts += [GAP, (f"{name} ", "muted"), (format_percent(value), ""), (" %", "muted")]
-    return styled(*parts)
+            spans += [GAP, (f"{name} ", "muted"), (format_percent(value), ""), (" %", "muted")]
+    return styled(*spans)
 
 
 def format_accuracy_list(run: RunRow) -> list[Content]:
-    """The same, a line each."""
+    """Format the known accuracies, one line each."""
     values = {
         "target accuracy": run.target_accuracy,
         "source accuracy": run.source_accuracy,
@@ -72,29 +63,28 @@ def format_accuracy_list(run: RunRow) -> list[Content]:
 
 
 def format_run_progress(run: RunRow, width: int) -> Content:
-    """How far it is, and how long it still takes."""
+    """Format a live run's progress bar and time left, or an ended run's duration."""
     share, left = run.progress, run.seconds_left
     counts = f"epoch {run.epoch or 0}/{run.epochs_total or '?'}"
     if run.iterations_total:
         counts += f"  iteration {format_number(run.iteration or 0)}/{format_number(run.iterations_total)}"
     if not run.state.is_live or share is None:
         return styled((counts, ""), GAP, (f"took {format_duration(run.seconds or 0.0)}", "muted"))
-    words = f" {share:.0%}" + (f"  {format_duration(left)} left" if left is not None else "")
-    done, rest = progress_bar(share, max(8, min(40, width - len(words) - len(counts) - 4)))
-    return styled((done, "live"), (rest, "faint"), (words, "strong"), GAP, (counts, "muted"))
+    text = f" {share:.0%}" + (f"  {format_duration(left)} left" if left is not None else "")
+    done, rest = progress_bar(share, max(8, min(40, width - len(text) - len(counts) - 4)))
+    return styled((done, "live"), (rest, "faint"), (text, "strong"), GAP, (counts, "muted"))
 
 
-def format_environment(run: RunRow, now: float) -> Content:
-    """Where and when it ran."""
-    where = " on ".join(filter(None, (run.device, run.host)))
-    when = datetime.fromtimestamp(run.created).strftime("%Y-%m-%d %H:%M")
-    return styled(
-        *_join_spans((run.preset or "", ""), (where, ""), (f"{when}, {format_age(max(now - run.created, 0))}", ""))
-    )
+def format_origin(run: RunRow, now: float) -> Content:
+    """Format preset, device, host and time of creation."""
+    device = " on ".join(filter(None, (run.device, run.host)))
+    created = f"{format_time(run.created)}, {format_age(max(now - run.created, 0))}"
+    texts = [styled((text, "muted")) for text in (run.preset, device, created) if text]
+    return styled((" · ", "faint")).join(texts)
 
 
 def format_annotations(run: RunRow) -> list[Content]:
-    """What a person wrote, and what went wrong."""
+    """Format tags, note and error, one line each."""
     lines = []
     if run.tags:
         lines.append(styled((" ".join(f"#{tag}" for tag in run.tags), "tag")))
@@ -103,13 +93,3 @@ def format_annotations(run: RunRow) -> list[Content]:
     if run.error:
         lines.append(styled((run.error, "bad")))
     return lines
-
-
-def _join_spans(*parts: Span) -> list[Span]:
-    """The parts that say something, with dots between them."""
-    spoken: list[Span] = []
-    for text, role in parts:
-        if text:
-            spoken += [(" · ", "faint")] if spoken else []
-            spoken.append((text, role or "muted"))
-    return spoken

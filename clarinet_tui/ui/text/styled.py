@@ -1,4 +1,4 @@
-"""Text with roles: a role names what a text is about, and has its colour in every theme."""
+"""Text with roles. A role names the purpose of a text; themes give it a colour."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import printable
 
 Span = tuple[str, str]
-"""A text and its role; an empty role has the usual colour."""
+"""A text and its role; without a role it has the default colour."""
 Spans = tuple[Span, ...]
 GAP: Span = ("  ", "")
 
@@ -25,12 +25,14 @@ ROLES = {
     "strong": "bold",
     "chosen": "bold reverse",
 }
-"""What a piece of text is about, and its colour in the theme."""
+"""The style of each role, in terms of the theme's variables."""
 
 
 @dataclass(frozen=True)
 class StateStyle:
-    sign: str
+    """A glyph that is readable without colour, and the role of its colour."""
+
+    glyph: str
     role: str
 
 
@@ -50,6 +52,6 @@ def state_style(state: RunState) -> StateStyle:
     return STATE_STYLES[state]
 
 
-def styled(*parts: Span) -> Content:
-    """Pieces of text and their roles on one line."""
-    return Content.assemble(*((printable(text), ROLES.get(role, role)) for text, role in parts))
+def styled(*spans: Span) -> Content:
+    """Join spans to one line of content. Text is literal, never markup; a style may stand for a role."""
+    return Content.assemble(*((printable(text), ROLES.get(role, role)) for text, role in spans))

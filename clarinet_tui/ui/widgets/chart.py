@@ -23,33 +23,22 @@ from clarinet_tui.chart.series import Line, VerticalMark, extent_of
 from clarinet_tui.chart.spec import ChartSpec
 from clarinet_tui.chart.viewport import Extent, Viewport
 from clarinet_tui.text import printable
-from clarinet_tui.ui.error_guard import GuardedHandlers, guard_render_line
-from clarinet_tui.ui.widgets.chart_styles import COMPONENTS, Styles, make_styles
+from clarinet_tui.ui.error_guard import guard_render_line
+from clarinet_tui.ui.textual_private import GuardedHandlers
+from clarinet_tui.ui.widgets.chart_styles import COMPONENTS, ChartStyles, make_styles
 
 SMOOTHINGS = (0.0, 0.01, 0.03, 0.1)
-"""How far smoothing reaches back, as shares of the width."""
+"""Reach of the smoothing, as shares of the width."""
 
 RENDERED_REACTIVES = (
-    *(
-        "title",
-        "lines",
-        "references",
-        "neighbour_series",
-        "marks",
-        "view",
-        "scale",
-        "smoothing",
-        "crosshair",
-        "x_range",
-        "y_range",
-    ),
-    *("x_name", "x_is_time", "x_labels", "min_header_rows", "empty_text", "remark"),
+    *("title", "lines", "references", "scale_only", "marks", "view", "scale", "smoothing", "crosshair"),
+    *("x_range", "y_range", "x_name", "x_is_time", "x_labels", "min_header_rows", "empty_text", "remark"),
 )
-"""The reactives that decide the picture."""
+"""The reactives that the rendered chart depends on."""
 
 
 class Chart(GuardedHandlers, Widget, can_focus=True):
-    """A chart of lines. Set `lines`, and whatever else of its reactives should change; see the package for the rest."""
+    """A line chart. Set `lines` and the other reactives; `clarinet_tui.chart` renders them."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = COMPONENTS
@@ -60,7 +49,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
     Chart > .chart--axis { color: $foreground 38%; }
     Chart > .chart--label { color: $foreground-muted; }
     Chart > .chart--grid { color: $foreground 14%; }
-    Chart > .chart--ghost { color: $foreground 45%; }
+    Chart > .chart--reference { color: $foreground 45%; }
     Chart > .chart--zero { color: $foreground 42%; }
     Chart > .chart--mark { color: $foreground-muted; }
     Chart > .chart--crosshair { color: $foreground-muted; }
@@ -74,7 +63,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
         Binding("0", "reset", "Show everything", id="chart.reset", show=False),
         Binding("f", "follow", "Follow", id="chart.follow", tooltip="Keep the newest values in view"),
         Binding("L", "scale", "Scale", id="chart.scale", tooltip="Linear, log or symlog values"),
-        Binding("m", "smooth", "Smooth", id="chart.smooth", tooltip="Smooth the lines; raw values stay behind them"),
+        Binding("m", "smooth", "Smooth", id="chart.smooth", tooltip="Smooth the lines; raw values stay visible"),
         Binding("left", "move_crosshair(-1)", "Crosshair left", id="chart.cross_left", show=False),
         Binding("right", "move_crosshair(1)", "Crosshair right", id="chart.cross_right", show=False),
         Binding("shift+left", "move_crosshair(-10)", "Crosshair far left", id="chart.cross_far_left", show=False),
@@ -84,7 +73,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
 
     @dataclass
     class ViewChanged(Message):
-        """The user has zoomed, panned or followed. `window` is what is now shown of x."""
+        """The user zoomed, panned or followed; `window` is the visible range of x."""
 
         chart: "Chart"
         view: Viewport
@@ -96,7 +85,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
 
     @dataclass
     class CrosshairMoved(Message):
-        """The user has moved the crosshair to x, or hidden it."""
+        """The user moved the crosshair to x, or hid it."""
 
         chart: "Chart"
         x: float | None
@@ -107,7 +96,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
 
     @dataclass
     class Resized(Message):
-        """The chart has another size: it can show more detail, or less."""
+        """The chart's size changed, and with it the detail that it can show."""
 
         chart: "Chart"
 
@@ -118,7 +107,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
     title: reactive[str] = reactive("")
     lines: reactive[tuple[Line, ...]] = reactive(())
     references: reactive[tuple[Reference, ...]] = reactive[tuple[Reference, ...]](())
-    neighbour_series: reactive[tuple[Reference, ...]] = reactive[tuple[Reference, ...]](())
+    scale_only: reactive[tuple[Reference, ...]] = reactive[tuple[Reference, ...]](())
     marks: reactive[tuple[VerticalMark, ...]] = reactive(())
     view: reactive[Viewport] = reactive(Viewport())
     scale: reactive[ScaleName] = reactive[ScaleName]("linear")
@@ -131,7 +120,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
     x_labels: reactive[bool] = reactive(True)
     min_header_rows: reactive[int] = reactive(0)
     remark: reactive[str] = reactive("")
-    empty_text: reactive[str] = reactive("nothing to draw yet")
+    empty_text: reactive[str] = reactive("no data yet")
 
     def __init__(
         self,
@@ -149,21 +138,19 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
         self._strips: list[Strip] = []
         self._rendered_state: tuple[object, ...] | None = None
         self.axes: Axes | None = None
-        """Of the last picture."""
+        """The axes of the last rendering."""
         self._header_rows = 1
         self._drag: tuple[int, Viewport] | None = None
         self._hovering = False
 
     @property
     def extent(self) -> Extent:
-        """All of x that there is: as told, or as the lines here and beside have it."""
-        return self.x_range or extent_of(
-            (*self.lines, *(thing for thing in self.neighbour_series if isinstance(thing, Line)))
-        )
+        """The full range of x: `x_range`, or the range of all lines that share the scale."""
+        return self.x_range or extent_of((*self.lines, *(line for line in self.scale_only if isinstance(line, Line))))
 
     @property
     def window(self) -> Extent:
-        """What is shown of x."""
+        """The visible range of x."""
         return self.view.window(self.extent)
 
     @guard_render_line
@@ -172,27 +159,27 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
     def _redraw(self) -> None:
-        """Draws again if anything that decides the picture has changed since the last time."""
+        """Render the chart if anything that it depends on has changed."""
         shown = tuple(getattr(self, name) for name in RENDERED_REACTIVES)
         state = (self.size, *shown, self.has_focus, self.glyphs, self.rich_style, self.app.theme)
         if state == self._rendered_state:
             return
         if self._rendered_state is None or self._rendered_state[0] != self.size:
-            # Said here, because a widget that is new on the screen does not always get a Resize event.
+            # Posted here, because a new widget does not always get a Resize event.
             self.post_message(self.Resized(self))
         self._rendered_state = state
         width, height = self.size
         rows = self._header()
         rows += [[(" " * width, PLAIN)]] * (min(self.min_header_rows, self._max_header_rows(self.size)) - len(rows))
         self._header_rows = len(rows)
-        picture = render_chart(self._chart_spec(width, height - len(rows)))
-        self.axes = picture.axes
+        chart = render_chart(self._chart_spec(width, height - len(rows)))
+        self.axes = chart.axes
         if not any(line.x.size for line in self.lines):
-            text = self.empty_text[: picture.axes.width]
-            column = picture.axes.left + (picture.axes.width - len(text)) // 2
-            picture.grid.write(picture.axes.height // 2, column, text, LABEL)
+            text = self.empty_text[: chart.axes.width]
+            column = chart.axes.left + (chart.axes.width - len(text)) // 2
+            chart.grid.write(chart.axes.height // 2, column, text, LABEL)
         styles = make_styles(self, self.lines, self.references)
-        self._strips = [_strip(row, styles, width) for row in (*rows, *picture.grid.spans())]
+        self._strips = [_strip(row, styles, width) for row in (*rows, *chart.grid.spans())]
 
     def _chart_spec(self, width: int, height: int) -> ChartSpec:
         return ChartSpec(
@@ -200,7 +187,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
             height=height,
             lines=self.lines,
             references=self.references,
-            scale_only=self.neighbour_series,
+            scale_only=self.scale_only,
             marks=self.marks,
             x_range=self.window,
             scale=self.scale,
@@ -216,7 +203,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
 
     @property
     def header_rows(self) -> int:
-        """How many rows title and legend need."""
+        """The rows that title and legend need."""
         return len(self._header())
 
     def _header(self) -> list[list[Piece]]:
@@ -224,7 +211,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
         return chart_header(self.title, listed, self._badges(), self.size.width, self._max_header_rows(self.size))
 
     def _max_header_rows(self, size: Size) -> int:
-        """How many rows title and legend may take."""
+        """The rows that title and legend may take."""
         return 0 if size.height < 4 else (1 if size.height < 9 else max(1, size.height // 6))
 
     def _badges(self) -> str:
@@ -264,7 +251,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
         self.smoothing = wider[0] if wider else SMOOTHINGS[0]
 
     def action_move_crosshair(self, cells: int) -> None:
-        """Moves the crosshair by cells; at the edge of a zoomed window, the window moves along."""
+        """Move the crosshair by cells; at the edge of a zoomed window, pan the window as well."""
         start, stop = self.window
         step = (stop - start) / max((self.axes.width if self.axes else 100) - 1, 1)
         low, high = self.extent
@@ -282,7 +269,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
         return self.crosshair is not None if action == "hide_crosshair" else True
 
     def _x_at(self, event: events.MouseEvent) -> float | None:
-        """The x under the mouse, if it is over the plot."""
+        """The x at the mouse, if it is over the plot."""
         if self.axes is None:
             return None
         column = event.x - self.axes.left
@@ -319,5 +306,5 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
             self._set_crosshair(None)
 
 
-def _strip(pieces: list[tuple[str, int]], styles: Styles, width: int) -> Strip:
+def _strip(pieces: list[tuple[str, int]], styles: ChartStyles, width: int) -> Strip:
     return Strip([Segment(text, styles[style]) for text, style in pieces], width)

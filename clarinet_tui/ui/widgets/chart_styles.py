@@ -1,4 +1,4 @@
-"""The numbers of a picture's styles as colours of the terminal, from the widget's component classes and the palette."""
+"""Map the chart engine's style numbers to terminal styles, from component classes and the palette."""
 
 from rich.style import Style
 from textual.color import Color, ColorParseError
@@ -30,7 +30,7 @@ COMPONENT_OF = {
     AXIS: "chart--axis",
     LABEL: "chart--label",
     GRID: "chart--grid",
-    REFERENCE: "chart--ghost",
+    REFERENCE: "chart--reference",
     ZERO: "chart--zero",
     MARK: "chart--mark",
     CROSSHAIR: "chart--crosshair",
@@ -38,46 +38,50 @@ COMPONENT_OF = {
 }
 COMPONENTS = set(COMPONENT_OF.values())
 FAINT = 0.62
-"""How far raw values behind a smoothed line fade into the background."""
+"""How far raw values behind a smoothed line are blended with the background."""
 SHADED = 0.45
-"""How far the dots of a band do."""
+"""How far the dots of a band are blended with the background."""
 TINTED = 0.14
-"""How much of its colour a band gives to the ground."""
+"""How far the background of a band is blended with its colour."""
 
 
-class Styles(dict[int, Style]):
-    """Styles by their numbers; those on a tinted ground are made when they are first asked for."""
+class ChartStyles(dict[int, Style]):
+    """Styles by number; those with a tinted background are made on first use."""
 
     backgrounds: dict[int, Style]
 
     def __missing__(self, number: int) -> Style:
         tint, style = divmod(number, TINT)
-        self[number] = made = self[style] + self.backgrounds[tint - 1]
-        return made
+        self[number] = tinted = self[style] + self.backgrounds[tint - 1]
+        return tinted
 
 
-def make_styles(widget: Widget, lines: tuple[Line, ...], behind: tuple[Reference, ...] = ()) -> Styles:
-    """A style for each number that the picture of these lines, and of what is behind them, can use."""
-    styles = Styles({number: widget.get_component_rich_style(name) for number, name in COMPONENT_OF.items()})
+def make_styles(widget: Widget, lines: tuple[Line, ...], references: tuple[Reference, ...] = ()) -> ChartStyles:
+    """Return a style for each number that a chart of these lines and references can use."""
+    styles = ChartStyles({number: widget.get_component_rich_style(name) for number, name in COMPONENT_OF.items()})
     styles[PLAIN] = widget.rich_style
     styles.backgrounds = {}
     background = widget.background_colors[1]
     colours = theme_palette(widget.app.current_theme)
-    given = {place if line.colour_index is None else line.colour_index: line.colour for place, line in enumerate(lines)}
-    slots = {
-        thing.colour_index for thing in behind if isinstance(thing, Line | Band) and thing.colour_index is not None
+    own_colours = {
+        index if line.colour_index is None else line.colour_index: line.colour for index, line in enumerate(lines)
     }
-    for slot in sorted(slots | given.keys()):
-        colour = _parse(given.get(slot)) or Color.parse(palette.colour(slot, colours))
-        styles[line_style(slot)] = _style(colour, background)
-        styles[faint_style(slot)] = _style(colour.blend(background, FAINT), background)
-        styles.backgrounds[slot] = Style(bgcolor=background.blend(colour, TINTED).rich_color)
-        styles[band_style(slot)] = _style(colour.blend(background, SHADED), background)
+    indices = {
+        reference.colour_index
+        for reference in references
+        if isinstance(reference, Line | Band) and reference.colour_index is not None
+    }
+    for index in sorted(indices | own_colours.keys()):
+        colour = _parse(own_colours.get(index)) or Color.parse(palette.colour(index, colours))
+        styles[line_style(index)] = _style(colour, background)
+        styles[faint_style(index)] = _style(colour.blend(background, FAINT), background)
+        styles.backgrounds[index] = Style(bgcolor=background.blend(colour, TINTED).rich_color)
+        styles[band_style(index)] = _style(colour.blend(background, SHADED), background)
     return styles
 
 
 def theme_palette(theme: Theme) -> str:
-    """The name of the palette that fits the theme."""
+    """The name of the theme's palette."""
     return theme.variables.get("chart-palette") or ("dark" if theme.dark else "light")
 
 

@@ -1,4 +1,4 @@
-"""A few choices in rows, of which one or several are picked."""
+"""A form field with a few choices in rows, of which one or several are selected."""
 
 from __future__ import annotations
 
@@ -23,25 +23,23 @@ GAP = 3
 
 
 class Choices(Widget, can_focus=True):
-    """Arrows go from choice to choice, space picks. Beyond the first and last row they leave for the next field."""
+    """Arrows move between choices and, beyond the first and last row, to the next field; space selects."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
     Choices { height: auto; width: 1fr; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "space,enter", "select", "Select", key_display="space", id="form.pick", tooltip="Pick this one, or not"
-        ),
+        Binding("space,enter", "select", "Select", key_display="space", id="form.pick", tooltip="Select or deselect"),
         Binding("right,l", "move(1)", "Next choice", id="form.right", show=False),
-        Binding("left,h", "move(-1)", "Choice before", id="form.left", show=False),
+        Binding("left,h", "move(-1)", "Previous choice", id="form.left", show=False),
         Binding("down,j", "move_row(1)", "Down", id="form.down", show=False),
         Binding("up,k", "move_row(-1)", "Up", id="form.up", show=False),
     ]
 
     @dataclass
     class SelectionChanged(Message):
-        """Other choices are picked."""
+        """The user changed the selection."""
 
         choices: Choices
         values: tuple[str, ...]
@@ -52,7 +50,7 @@ class Choices(Widget, can_focus=True):
 
     @dataclass
     class ChoiceHighlighted(Message):
-        """The cursor is on another choice."""
+        """The cursor moved to another choice."""
 
         choice: Choice | None
 
@@ -68,22 +66,22 @@ class Choices(Widget, can_focus=True):
     def highlighted(self) -> Choice | None:
         return self.choices[self.cursor] if self.cursor < len(self.choices) else None
 
-    def show(self, choices: Iterable[Choice], picked: Sequence[str]) -> None:
-        """Other choices, or the same with news."""
-        given = tuple(choices)
-        if given != self.choices:
+    def show(self, choices: Iterable[Choice], selected: Sequence[str]) -> None:
+        """Show these choices with these values selected."""
+        new = tuple(choices)
+        if new != self.choices:
             labels = [choice.label for choice in self.choices]
-            self.choices = given
-            self.refresh(layout=labels != [choice.label for choice in given])
-        self.selected = tuple(picked)
-        self.cursor = min(self.cursor, max(len(given) - 1, 0))
+            self.choices = new
+            self.refresh(layout=labels != [choice.label for choice in new])
+        self.selected = tuple(selected)
+        self.cursor = min(self.cursor, max(len(new) - 1, 0))
 
     def _label(self, choice: Choice) -> str:
         on, off = ("■", "□") if self.multiple else ("●", "○")
         return f"{on if choice.value in self.selected else off} {choice.label}"
 
     def _columns(self, width: int) -> list[int]:
-        """The widths of as many columns as fit, as `ls` has them."""
+        """The widths of as many columns as fit, as in `ls`."""
         sizes = [cell_len(choice.label) + 2 for choice in self.choices]
         for count in range(1 if self.one_per_line else len(sizes), 1, -1):
             widths = [max(sizes[column::count]) for column in range(count)]
@@ -99,15 +97,15 @@ class Choices(Widget, can_focus=True):
         rows = []
         for start in range(0, len(self.choices), len(widths)):
             row = zip(self.choices[start : start + len(widths)], widths, strict=False)
-            cells = [self._cell(start + place, choice, width) for place, (choice, width) in enumerate(row)]
+            cells = [self._render_cell(start + index, choice, width) for index, (choice, width) in enumerate(row)]
             rows.append(Content(" " * GAP).join(cells).truncate(self.size.width, ellipsis=True))
         return Content("\n").join(rows)
 
-    def _cell(self, place: int, choice: Choice, width: int) -> Content:
-        picked = choice.value in self.selected
-        role = "chosen" if place == self.cursor and self.has_focus else "strong" if picked else choice.role
+    def _render_cell(self, index: int, choice: Choice, width: int) -> Content:
+        is_selected = choice.value in self.selected
+        role = "chosen" if index == self.cursor and self.has_focus else "strong" if is_selected else choice.role
         label = self._label(choice)
-        cell = styled((label[:2], "live" if picked and role != "chosen" else role), (label[2:], role))
+        cell = styled((label[:2], "live" if is_selected and role != "chosen" else role), (label[2:], role))
         return (
             (cell + " " * (width - cell_len(label) + GAP) + styled(*choice.suffix))
             if self.one_per_line
@@ -118,10 +116,10 @@ class Choices(Widget, can_focus=True):
         self.post_message(self.ChoiceHighlighted(self.highlighted))
 
     def on_focus(self) -> None:
-        """Where only one is picked, one begins there."""
-        picked = [place for place, choice in enumerate(self.choices) if choice.value in self.selected]
-        if picked and not self.multiple:
-            self.cursor = picked[0]
+        """Move the cursor to the selected choice, if there can be only one."""
+        selected = [index for index, choice in enumerate(self.choices) if choice.value in self.selected]
+        if selected and not self.multiple:
+            self.cursor = selected[0]
         self.post_message(self.ChoiceHighlighted(self.highlighted))
         self.refresh()
 
@@ -132,10 +130,10 @@ class Choices(Widget, can_focus=True):
         self.cursor = min(max(self.cursor + step, 0), max(len(self.choices) - 1, 0))
 
     def action_move_row(self, step: int) -> None:
-        across, last = len(self._columns(self.size.width)), len(self.choices) - 1
-        place = self.cursor + step * across
-        if 0 <= place <= last or (step > 0 and self.cursor // across < last // across):
-            self.cursor = min(place, last)
+        columns, last = len(self._columns(self.size.width)), len(self.choices) - 1
+        index = self.cursor + step * columns
+        if 0 <= index <= last or (step > 0 and self.cursor // columns < last // columns):
+            self.cursor = min(index, last)
         elif step > 0:
             self.screen.focus_next()
         else:
@@ -160,9 +158,9 @@ class Choices(Widget, can_focus=True):
         while event.x >= edge and column < len(widths) - 1:
             column += 1
             edge += widths[column] + GAP
-        place = event.y * len(widths) + column
-        if place < len(self.choices):
-            self.cursor = place
+        index = event.y * len(widths) + column
+        if index < len(self.choices):
+            self.cursor = index
             self.action_select()
 
 

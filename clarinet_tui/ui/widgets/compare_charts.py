@@ -1,8 +1,9 @@
-"""The charts of a comparison: one-step left and two-step right on the same axes, or everything in one chart."""
+"""The charts of a comparison: both families side by side on the same axes, or overlaid in one chart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,21 +11,45 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from clarinet_tui.chart.glyphs import GlyphSet
-from clarinet_tui.chart.series import extent_of
+from clarinet_tui.chart.references import Band, Reference
+from clarinet_tui.chart.series import Line, extent_of
 from clarinet_tui.chart.viewport import Viewport
-from clarinet_tui.ui.error_guard import GuardedHandlers
+from clarinet_tui.evidence.comparison_rows import side_labels
 from clarinet_tui.ui.snapshot.comparison import BANDS, MEASURES, BandName
-from clarinet_tui.ui.text.side_curves import SideSeries, side_colours, side_names, side_series
+from clarinet_tui.ui.text.difference_table import side_colours
+from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart
+from core.metrics import METRICS
 
 if TYPE_CHECKING:
+    from clarinet_tui.evidence.side_curves import SideCurves
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
-Shown = tuple[object, BandName, bool, bool, tuple[object, ...]]
+ChartState = tuple[object, BandName, bool, bool, tuple[object, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class SideSeries:
+    """A side's mean, with its band and its single runs as references."""
+
+    mean: Line
+    references: tuple[Reference, ...] = ()
+
+
+def make_side_series(
+    curves: SideCurves, name: str, colour_index: int, band: BandName, *, with_seeds: bool
+) -> SideSeries:
+    bands = curves.mean
+    references: list[Reference] = []
+    if band != "none" and (bands.n > 1).any():
+        references.append(Band.between(bands.x, *bands.edges(band), colour_index=colour_index))
+    if with_seeds:
+        references += [Line.through("", x, y, colour_index=colour_index) for x, y in curves.members]
+    return SideSeries(Line.through(name, bands.x, bands.mean, colour_index=colour_index), tuple(references))
 
 
 class CompareCharts(GuardedHandlers, Horizontal):
-    """Set `band`, `members` and `overlaid`, then `show` a comparison."""
+    """Set `band`, `show_seeds` and `overlaid`, then call `show`."""
 
     def __init__(self, glyphs: GlyphSet, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -34,12 +59,12 @@ class CompareCharts(GuardedHandlers, Horizontal):
         self.band: BandName = "std"
         self.show_seeds = True
         self.overlaid = False
-        self._rendered: Shown | None = None
+        self._rendered: ChartState | None = None
         self._axes_key: tuple[object, ...] = ()
 
     @property
     def columns(self) -> int:
-        """How many a curve may have: some more than there are dots, so that not every change of size asks again."""
+        """Points of a curve: the charts' dots, rounded up so that small resizes need no new curves."""
         dots = 2 * max(self.left.size.width, self.right.size.width)
         return max(200, -(-dots // 100) * 100)
 
@@ -48,66 +73,66 @@ class CompareCharts(GuardedHandlers, Horizontal):
         yield self.right
 
     def on_mount(self) -> None:
-        for one, other in ((self.left, self.right), (self.right, self.left)):
+        for chart, other in ((self.left, self.right), (self.right, self.left)):
             for name in ("scale", "smoothing"):
-                self.watch(one, name, partial(setattr, other, name), init=False)
+                self.watch(chart, name, partial(setattr, other, name), init=False)
 
-    def show(self, compared: ComparisonSnapshot, front: tuple[int, ...] = ()) -> None:
-        """Draws the part that was read; the sides in front lie on top."""
-        shown: Shown = (compared, self.band, self.show_seeds, self.overlaid, front)
-        part = compared.part
-        if shown == self._rendered or part is None or compared.curves is None:
+    def show(self, snapshot: ComparisonSnapshot, front: tuple[int, ...] = ()) -> None:
+        """Draw the curves of the snapshot; the sides in `front` are on top."""
+        state: ChartState = (snapshot, self.band, self.show_seeds, self.overlaid, front)
+        part, request = snapshot.part, snapshot.request
+        if state == self._rendered or part is None or snapshot.curves is None:
             return
-        self._rendered = shown
-        along = (part.place, compared.request.metric, compared.request.axis)
-        if along != self._axes_key:
-            if along[1:2] != self._axes_key[1:2]:
-                self.left.scale = "symlog" if compared.request.metric.endswith("loss") else "linear"
-            self._axes_key = along
+        self._rendered = state
+        axes_key = (part.place, request.metric, request.axis)
+        if axes_key != self._axes_key:
+            if axes_key[1:2] != self._axes_key[1:2]:
+                self.left.scale = "symlog" if METRICS[request.metric].kind == "loss" else "linear"
+            self._axes_key = axes_key
             self.left.view = self.right.view = Viewport()
             self.left.crosshair = self.right.crosshair = None
-        self._draw(compared, part, front)
+        self._draw(snapshot, part, front)
 
-    def _draw(self, compared: ComparisonSnapshot, part: TaskComparison, front: tuple[int, ...]) -> None:
-        names, slots = side_names(part.sides), side_colours(part.sides)
-        drawn = [
-            side_series(curves, names[number], slots[number], self.band, members=self.show_seeds)
-            for number, curves in (compared.curves or {}).items()
+    def _draw(self, snapshot: ComparisonSnapshot, part: TaskComparison, front: tuple[int, ...]) -> None:
+        names, colours = side_labels(part.sides), side_colours(part.sides)
+        series = [
+            make_side_series(curves, names[index], colours[index], self.band, with_seeds=self.show_seeds)
+            for index, curves in (snapshot.curves or {}).items()
         ]
-        order = sorted(range(len(drawn)), key=lambda number: number not in front)
-        lefts = [number for number in order if number < len(part.lefts)]
-        rights = [number for number in order if number >= len(part.lefts)]
-        together = self.overlaid or not lefts or not rights
-        self.right.display = not together
-        self._set_series(self.left, [drawn[number] for number in (order if together else lefts)])
-        self._set_series(self.right, [drawn[number] for number in rights])
-        self._set_titles(compared, part, together)
-        self._share_axes(together)
+        order = sorted(range(len(series)), key=lambda index: index not in front)
+        lefts = [index for index in order if index < len(part.lefts)]
+        rights = [index for index in order if index >= len(part.lefts)]
+        in_one = self.overlaid or not lefts or not rights
+        self.right.display = not in_one
+        self._set_series(self.left, [series[index] for index in (order if in_one else lefts)])
+        self._set_series(self.right, [series[index] for index in rights])
+        self._set_titles(snapshot, part, in_one)
+        self._share_axes(in_one)
 
     def _set_series(self, chart: Chart, sides: Sequence[SideSeries]) -> None:
         chart.lines = tuple(side.mean for side in sides)
-        chart.references = tuple(thing for side in sides for thing in side.behind)
+        chart.references = tuple(reference for side in sides for reference in side.references)
 
-    def _set_titles(self, compared: ComparisonSnapshot, part: TaskComparison, together: bool) -> None:
-        measure, axis = MEASURES[compared.request.metric], compared.request.axis
-        families = {run.id: run.family for run in compared.comparison.runs} if compared.comparison else {}
+    def _set_titles(self, snapshot: ComparisonSnapshot, part: TaskComparison, in_one: bool) -> None:
+        title, axis = MEASURES[snapshot.request.metric], snapshot.request.axis
+        family_of = {run.id: run.family for run in snapshot.comparison.runs} if snapshot.comparison else {}
+        has_bands = any(len(side.runs) > 1 for side in part.sides) and self.band != "none"
         for chart, sides in ((self.left, part.lefts), (self.right, part.rights)):
-            known = {families.get(fact.run, "") for side in sides for fact in side.runs}
-            chart.title = measure if together or len(known) != 1 else f"{known.pop().capitalize()}: {_lower(measure)}"
-            several = any(len(side.runs) > 1 for side in part.sides)
-            chart.remark = f"band: {BANDS[self.band]}" if several and self.band != "none" else ""
+            families = {family_of.get(run.run, "") for side in sides for run in side.runs}
+            with_family = not in_one and len(families) == 1
+            chart.title = f"{families.pop().capitalize()}: {_lower_first(title)}" if with_family else title
+            chart.remark = f"band: {BANDS[self.band]}" if has_bands else ""
             chart.x_name, chart.x_is_time = axis, axis == "device time"
-            chart.empty_text = f"nothing to draw along {axis}"
+            chart.empty_text = f"no values along {axis}"
 
-    def _share_axes(self, together: bool) -> None:
-        """Both have the same axes and headers of the same height."""
+    def _share_axes(self, in_one: bool) -> None:
+        """Give both charts the same ranges and headers of the same height."""
         left, right = self.left, self.right
-        both = () if together else (*right.lines, *right.references)
-        left.neighbour_series, right.neighbour_series = both, (*left.lines, *left.references)
-        extent = extent_of((*left.lines, *(() if together else right.lines)))
-        left.x_range = right.x_range = extent
+        left.scale_only = () if in_one else (*right.lines, *right.references)
+        right.scale_only = (*left.lines, *left.references)
+        left.x_range = right.x_range = extent_of((*left.lines, *(() if in_one else right.lines)))
         self._align_headers()
-        # Once more when they have their sizes: how many rows a legend needs depends on them.
+        # Again after layout: the rows of a legend depend on the chart's width.
         self.call_after_refresh(self._align_headers)
 
     def _align_headers(self) -> None:
@@ -115,5 +140,5 @@ class CompareCharts(GuardedHandlers, Horizontal):
         self.left.min_header_rows = self.right.min_header_rows = rows
 
 
-def _lower(measure: str) -> str:
-    return measure[0].lower() + measure[1:] if not measure.isupper() else measure
+def _lower_first(title: str) -> str:
+    return title if title.isupper() else title[0].lower() + title[1:]

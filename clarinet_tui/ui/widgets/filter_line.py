@@ -1,4 +1,4 @@
-"""The filter line: a query, applied and completed while it is typed, with what is wrong under its place."""
+"""The filter line: a query that is applied and completed while it is typed, with errors marked below it."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
-from clarinet_tui.ui.error_guard import GuardedHandlers
 from clarinet_tui.ui.text.styled import Span, styled
+from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from clarinet_tui.ui.snapshot.snapshot import QueryProblem
+    from clarinet_tui.ui.snapshot.listing import QueryProblem
 
 DEBOUNCE = 0.15
-"""Seconds without a key after which the query is tried."""
+"""Seconds after the last key until the query is applied."""
 PROMPT = " / "
 
 
 class FilterLine(GuardedHandlers, Vertical):
-    """Hidden until it is needed; tab completes, enter keeps the filter, esc takes it away."""
+    """Hidden until it is opened. Tab completes, enter keeps the filter, escape clears it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "complete(1)", "Complete", id="filter.complete", tooltip="The next that fits here"),
+        Binding("tab", "complete(1)", "Complete", id="filter.complete", tooltip="Insert the next completion"),
         Binding("shift+tab", "complete(-1)", "Complete backwards", id="filter.complete_back", show=False),
         Binding("escape", "clear", "Clear filter", id="filter.clear"),
         Binding("down", "done", "To the runs", id="filter.done", show=False),
@@ -41,14 +41,14 @@ class FilterLine(GuardedHandlers, Vertical):
 
     @dataclass
     class FilterChanged(Message):
-        """Another query is to be shown."""
+        """The query changed."""
 
         line: FilterLine
         query: str
 
     @dataclass
     class FilterClosed(Message):
-        """The user is done with typing, and has kept the query or taken it away."""
+        """The user stopped typing and kept or cleared the query."""
 
         line: FilterLine
         kept: bool
@@ -60,14 +60,14 @@ class FilterLine(GuardedHandlers, Vertical):
         self._applied = ""
         self._field_values: Mapping[str, tuple[str, ...]] = {}
         self._start, self._candidates = 0, tuple[str, ...]()
-        """What can stand in the place of the text from here to the caret."""
+        """Completions of the text from here to the caret."""
         self._chosen: int | None = None
-        """The candidate that stands in the line, once tab was pressed."""
+        """The index of the inserted candidate."""
         self._problem: QueryProblem | None = None
         self.display = False
 
     def compose(self) -> ComposeResult:
-        """Nothing yet: the first paint comes sooner without it."""
+        """Mount nothing yet, so that the first paint is faster."""
         yield from ()
 
     async def _mount_input(self) -> None:
@@ -85,7 +85,7 @@ class FilterLine(GuardedHandlers, Vertical):
 
     @property
     def _input(self) -> Input | None:
-        """Where the query is typed, once the line was opened."""
+        """The input; None until the line is opened."""
         from textual.widgets import Input
 
         return next(iter(self.query(Input)), None)
@@ -95,7 +95,7 @@ class FilterLine(GuardedHandlers, Vertical):
         return self.display and self._input is not None and self._input.has_focus
 
     async def open(self, query: str | None = None) -> None:
-        """For typing; with a query in it, if one is given, which is as if it were applied."""
+        """Open the line for typing; a given query is set as if it were applied."""
         if self._input is None:
             await self._mount_input()
         assert self._input is not None
@@ -106,7 +106,7 @@ class FilterLine(GuardedHandlers, Vertical):
         self._update_candidates()
 
     async def apply(self, query: str) -> None:
-        """Filters with a query that nobody has typed here."""
+        """Filter with a query that was not typed here."""
         if self._input is None:
             await self._mount_input()
         assert self._input is not None
@@ -115,21 +115,21 @@ class FilterLine(GuardedHandlers, Vertical):
         self._apply()
 
     def set_query(self, query: str) -> None:
-        """A query that is in use already: nothing is announced."""
+        """Set a query that is already applied, without a message."""
         self._applied = query
         if self._input:
             self._input.value = query
             self._input.cursor_position = len(query)
 
-    def show(self, total: int, problem: QueryProblem | None, known: Mapping[str, tuple[str, ...]]) -> None:
-        """How many runs match, or what is wrong and where."""
+    def show(self, total: int, problem: QueryProblem | None, field_values: Mapping[str, tuple[str, ...]]) -> None:
+        """Show how many runs match, or the problem at its position."""
         if self._input is None:
             return
         matches = "" if problem else f" {total} {'match' if total != 1 else 'matches'} "
         self.query_one(".matches", StyledText).set_content(styled((matches, "muted")))
         self._problem = problem
-        if known and known != self._field_values:
-            self._field_values = known
+        if field_values and field_values != self._field_values:
+            self._field_values = field_values
             self._update_candidates()
         self._update_hints(self._input)
 
@@ -150,12 +150,12 @@ class FilterLine(GuardedHandlers, Vertical):
 
         line = self._input
         if line:
-            found = complete(line.value, line.cursor_position, self._field_values)
-            self._start, self._candidates, self._chosen = found.start, found.candidates, None
+            completion = complete(line.value, line.cursor_position, self._field_values)
+            self._start, self._candidates, self._chosen = completion.start, completion.candidates, None
             self._update_hints(line)
 
     def action_complete(self, step: int) -> None:
-        """Puts the next candidate in; what was the only one opens what comes after it."""
+        """Insert the next candidate; after a single one, complete what follows it."""
         line, candidates = self._input, self._candidates
         if not candidates or line is None:
             return
@@ -167,23 +167,23 @@ class FilterLine(GuardedHandlers, Vertical):
         self._update_hints(line)
 
     def _insert(self, line: Input, candidate: str) -> tuple[str, int]:
-        """The line with the candidate in its place, and where the caret then is."""
+        """Return the text with the candidate inserted, and the caret's new position."""
         rest = line.value[line.cursor_position :]
         return f"{line.value[: self._start]}{candidate}{rest}", self._start + len(candidate)
 
     def _update_hints(self, line: Input) -> None:
-        """The candidates; what is wrong is said only where the user has gone on from."""
-        offered = self.query_one(".candidates", StyledText)
-        offered.display = bool(self._candidates) and self.is_typing
-        offered.set_content(format_candidates(self._candidates, self._chosen, max(self.size.width - 4, 20)))
+        """Show the candidates, and the problem unless it is in the text that is being completed."""
+        hints = self.query_one(".candidates", StyledText)
+        hints.display = bool(self._candidates) and self.is_typing
+        hints.set_content(format_candidates(self._candidates, self._chosen, max(self.size.width - 4, 20)))
         problem = self._problem
-        unfinished = offered.display and problem is not None and problem.position >= self._start
-        trouble = self.query_one(".problem", StyledText)
-        trouble.display = problem is not None and not unfinished
+        is_unfinished = hints.display and problem is not None and problem.position >= self._start
+        error = self.query_one(".problem", StyledText)
+        error.display = problem is not None and not is_unfinished
         if problem:
-            place = cell_len(line.value[: problem.position]) - round(line.scroll_offset.x)
-            trouble.set_content(
-                styled((" " * (len(self._prompt) + max(place, 0)) + "^ ", "bad"), (problem.message, "bad"))
+            column = cell_len(line.value[: problem.position]) - round(line.scroll_offset.x)
+            error.set_content(
+                styled((" " * (len(self._prompt) + max(column, 0)) + "^ ", "bad"), (problem.message, "bad"))
             )
 
     def on_descendant_blur(self) -> None:
@@ -210,14 +210,18 @@ class FilterLine(GuardedHandlers, Vertical):
 
 
 def format_candidates(candidates: tuple[str, ...], chosen: int | None, width: int) -> Content:
-    """As many candidates as fit on the line, the chosen one among them."""
+    """Format as many candidates as fit on the line, including the inserted one."""
     first = 0
-    while chosen is not None and first < chosen and sum(len(one) + 2 for one in candidates[first : chosen + 1]) > width:
+    while (
+        chosen is not None
+        and first < chosen
+        and sum(len(candidate) + 2 for candidate in candidates[first : chosen + 1]) > width
+    ):
         first += 1
-    parts: list[Span] = [("   ", "")]
-    for place, candidate in enumerate(candidates[first:], first):
-        if sum(len(text) for text, _ in parts) + len(candidate) > width:
-            parts.append(("…", "faint"))
+    spans: list[Span] = [("   ", "")]
+    for index, candidate in enumerate(candidates[first:], first):
+        if sum(len(text) for text, _ in spans) + len(candidate) > width:
+            spans.append(("…", "faint"))
             break
-        parts += [(candidate, "chosen" if place == chosen else "muted"), ("  ", "")]
-    return styled(*parts)
+        spans += [(candidate, "chosen" if index == chosen else "muted"), ("  ", "")]
+    return styled(*spans)

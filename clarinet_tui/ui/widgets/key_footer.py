@@ -1,4 +1,4 @@
-"""The last row: the keys of the view, as many as there is room for."""
+"""The last row: as many key bindings of the view as fit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from clarinet_tui.ui.error_guard import GuardedHandlers, guard_render_line
+from clarinet_tui.ui.error_guard import guard_render_line
+from clarinet_tui.ui.textual_private import GuardedHandlers
 
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding
     from textual.screen import Screen
 
 KEPT_ACTION = "help"
-"""Help lists every key, so that none is lost."""
+"""The help lists every key, so its own key is always shown."""
 DROPPED_FIRST = (
     "leave",
     "copy_command",
@@ -34,15 +35,15 @@ DROPPED_FIRST = (
     "resume",
     "app.view('history')",
 )
-"""Actions whose keys go first where there is too little room."""
+"""Actions whose keys are dropped first if there is too little room."""
 PADDING = 3
-"""Columns around a key and its word."""
+"""Columns around a key and its description."""
 EDGE = "▏"
 
 
 @dataclass(frozen=True)
 class FooterKey:
-    """A key that the view offers: how it is called, shown and explained, and whether it does something now."""
+    """A key binding of the view."""
 
     key: str
     display: str
@@ -57,19 +58,21 @@ class FooterKey:
 
 
 class KeyFooter(GuardedHandlers, Widget):
-    """Leaves out what does not fit, instead of cutting it off; a click presses the key.
+    """Drops keys that do not fit instead of cutting them off; a click presses the key.
 
-    Textual's own has a widget for each key: to style and lay them out was much of the first paint.
+    Textual's footer has a widget for each key, whose styling and layout slows the first paint.
     """
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"footer--key", "footer--word", "footer--edge"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"footer--key", "footer--description", "footer--edge"}
     DEFAULT_CSS = """
     KeyFooter { dock: bottom; height: 1; color: $footer-foreground; background: $footer-background; }
     KeyFooter > .footer--key {
         color: $footer-key-foreground; background: $footer-key-background; text-style: bold;
     }
-    KeyFooter > .footer--word { color: $footer-description-foreground; background: $footer-description-background; }
+    KeyFooter > .footer--description {
+        color: $footer-description-foreground; background: $footer-description-background;
+    }
     KeyFooter > .footer--edge { color: $foreground 20%; }
     """
     keys: reactive[tuple[FooterKey, ...]] = reactive(())
@@ -86,44 +89,49 @@ class KeyFooter(GuardedHandlers, Widget):
             self.call_after_refresh(self._update_keys)
 
     def _update_keys(self) -> None:
-        """Takes the keys of the view as they are now; the same keys are not painted again."""
+        """Read the active bindings; unchanged keys are not repainted."""
         bound, palette = self.screen.active_bindings, self.app.COMMAND_PALETTE_BINDING
         keys: dict[str, FooterKey] = {}
-        for one in bound.values():
-            if one.binding.show:
-                keys.setdefault(one.binding.action, self._key(one))
+        for active in bound.values():
+            if active.binding.show:
+                keys.setdefault(active.binding.action, self._make_key(active))
         self.keys = tuple(keys.values())
-        self.palette = self._key(bound[palette]) if palette in bound else None
+        self.palette = self._make_key(bound[palette]) if palette in bound else None
 
-    def _key(self, one: ActiveBinding) -> FooterKey:
-        shown, word = self.app.get_key_display(one.binding), one.binding.description
-        return FooterKey(one.binding.key, shown, word, one.binding.action, one.enabled, one.tooltip)
+    def _make_key(self, active: ActiveBinding) -> FooterKey:
+        binding, display = active.binding, self.app.get_key_display(active.binding)
+        return FooterKey(binding.key, display, binding.description, binding.action, active.enabled, active.tooltip)
 
     @guard_render_line
     def render_line(self, y: int) -> Strip:
-        key, word, edge = (self.get_component_rich_style(f"footer--{part}") for part in ("key", "word", "edge"))
+        names = ("key", "description", "edge")
+        key_style, text_style, edge_style = (self.get_component_rich_style(f"footer--{name}") for name in names)
         blank = self.rich_style.background_style
         segments = []
-        for one in self._visible_keys():
-            dim = Style(dim=not one.enabled or None)
-            segments += [Segment(f" {one.display} ", key + dim), Segment(f"{one.description} ", word + dim)]
+        for key in self._visible_keys():
+            dim = Style(dim=not key.enabled or None)
+            segments += [Segment(f" {key.display} ", key_style + dim), Segment(f"{key.description} ", text_style + dim)]
         strip = Strip(segments)
         if not self.palette:
             return strip.adjust_cell_length(self.size.width, blank)
-        last = [Segment(EDGE, edge), Segment(self.palette.display, key), Segment(f" {self.palette.description}", word)]
+        last = [
+            Segment(EDGE, edge_style),
+            Segment(self.palette.display, key_style),
+            Segment(f" {self.palette.description}", text_style),
+        ]
         strip = strip.adjust_cell_length(self._keys_width, blank)
         return Strip([*strip, *last, Segment(" ", blank)])
 
     @property
     def _keys_width(self) -> int:
-        """Columns for keys; the palette's is at the other end."""
+        """The columns left of the palette's key."""
         return self.size.width - (self.palette.width if self.palette else 0)
 
     def _visible_keys(self) -> Sequence[FooterKey]:
         return fit_keys(self.keys, self._keys_width)
 
     def _key_at(self, x: int) -> FooterKey | None:
-        """The key at a column."""
+        """The key at a column, if there is one."""
         if x >= self._keys_width:
             return self.palette
         end = 0
@@ -146,14 +154,14 @@ class KeyFooter(GuardedHandlers, Widget):
 
 
 def fit_keys(keys: Sequence[FooterKey], width: int) -> Sequence[FooterKey]:
-    """The keys that fit; those that are seldom needed go first, then the last ones."""
+    """The keys that fit: first `DROPPED_FIRST` are dropped, then the last ones."""
     leaving = [key for action in DROPPED_FIRST for key in keys if key.action == action]
     leaving += [key for key in reversed(keys) if key not in leaving and key.action != KEPT_ACTION]
     room = width - sum(key.width for key in keys)
-    gone = []
+    dropped = []
     for key in leaving:
         if room >= 0:
             break
-        gone.append(key)
+        dropped.append(key)
         room += key.width
-    return [key for key in keys if key not in gone]
+    return [key for key in keys if key not in dropped]

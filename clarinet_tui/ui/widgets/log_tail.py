@@ -1,4 +1,4 @@
-"""The last lines of a run, and a search in them."""
+"""The last lines of a run's log, with a search."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widgets import Input, Log, Static
+from textual.widgets import Input, Static
 
-from clarinet_tui.ui.error_guard import GuardedHandlers
 from clarinet_tui.ui.snapshot.run_detail import MAX_LOG_LINES
 from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.textual_private import GuardedHandlers, StyledLog
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.run_detail import LogExcerpt
 
 
-class LogLines(Log):
+class LogLines(StyledLog):
     """Lines, with what is searched for in another colour."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"log--match", "log--found"}
@@ -41,10 +41,10 @@ class LogLines(Log):
 
     search_text: reactive[str] = reactive("")
     match_line: reactive[int | None] = reactive[int | None](None)
-    """The line that the search stands at."""
+    """The line of the current match."""
 
     is_following = True
-    """Whether the newest line is to be in view: until one goes back, and again at the end."""
+    """Whether the newest line stays visible: until the user scrolls back, and again at the end."""
 
     def on_resize(self) -> None:
         self.scroll_to_newest()
@@ -62,15 +62,15 @@ class LogLines(Log):
         return [number for number, line in enumerate(self.lines) if pattern and pattern.search(line)]
 
     def _pattern(self) -> re.Pattern[str] | None:
-        """Capitals count only if there are any."""
+        """The search ignores case unless it contains a capital letter."""
         flags = re.IGNORECASE if self.search_text.islower() else 0
         return re.compile(re.escape(self.search_text), flags) if self.search_text else None
 
-    def _render_line_strip(self, y: int, rich_style: Style) -> Strip:
+    def style_line(self, y: int, style: Style) -> Strip | None:
         pattern = self._pattern()
         if pattern is None or not pattern.search(self.lines[y]):
-            return super()._render_line_strip(y, rich_style)
-        text = Text(self._process_line(self.lines[y]), style=rich_style, no_wrap=True)
+            return None
+        text = Text(self.expanded_line(y), style=style, no_wrap=True)
         name = "log--found" if y == self.match_line else "log--match"
         text.highlight_regex(pattern, self.get_component_rich_style(name))
         return Strip(text.render(self.app.console), text.cell_len)
@@ -85,7 +85,7 @@ class LogLines(Log):
 
 
 class LogTail(GuardedHandlers, Vertical):
-    """Follows the newest line unless one has scrolled away from it."""
+    """Follows the newest line unless the user has scrolled away from it."""
 
     DEFAULT_CSS = """
     LogTail .search { height: 1; display: none; background: $surface; }
@@ -97,8 +97,8 @@ class LogTail(GuardedHandlers, Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "search", "Search", key_display="/", id="log.search", tooltip="Search in the log"),
-        Binding("up", "find(-1)", "Match before", id="log.before", show=False),
-        Binding("down", "find(1)", "Match after", id="log.after", show=False),
+        Binding("up", "find(-1)", "Previous match", id="log.before", show=False),
+        Binding("down", "find(1)", "Next match", id="log.after", show=False),
         Binding("escape", "close", "Close", id="log.close", tooltip="Close the search"),
     ]
 
@@ -111,7 +111,7 @@ class LogTail(GuardedHandlers, Vertical):
         yield LogLines(max_lines=MAX_LOG_LINES)
         with Horizontal(classes="search"):
             yield Static(" / ", classes="prompt", markup=False)
-            yield Input(placeholder="search; enter and arrows go from match to match", compact=True)
+            yield Input(placeholder="search; enter and arrows move between matches", compact=True)
             yield StyledText(classes="count")
 
     def on_mount(self) -> None:
@@ -126,7 +126,7 @@ class LogTail(GuardedHandlers, Vertical):
         return self.query_one(".search").has_class("-open")
 
     def show(self, run: str, lines: LogExcerpt) -> None:
-        """Writes what is new of the run, or everything of another one."""
+        """Append the new lines of the same run, or show all lines of another one."""
         end = lines.first + len(lines.text)
         if run != self._run or end < self._end:
             self.lines.clear()
@@ -146,7 +146,7 @@ class LogTail(GuardedHandlers, Vertical):
         return self.is_searching if action in ("find", "close") else True
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """From the newest match on."""
+        """Search backwards from the newest line."""
         event.stop()
         self.lines.search_text, self.lines.match_line = event.value, None
         self.action_find(-1)
@@ -156,26 +156,23 @@ class LogTail(GuardedHandlers, Vertical):
         self.action_find(-1)
 
     def action_find(self, step: int) -> None:
-        """To the match before or after; at the end it begins at the other one."""
-        places = self.lines.matching_lines()
-        at = self.lines.match_line
-        if not places:
+        """Go to the previous or next match; wrap around at the ends."""
+        matches = self.lines.matching_lines()
+        current = self.lines.match_line
+        if not matches:
             self.lines.match_line = None
-        elif at is None:
-            self.lines.match_line = places[-1]
+        elif current is None:
+            self.lines.match_line = matches[-1]
         else:
-            beyond = [place for place in places if (place > at if step > 0 else place < at)]
-            self.lines.match_line = (beyond or places)[0 if step > 0 else -1]
-        self.query_one(".count", StyledText).set_content(styled((self._count(places), "muted")))
+            beyond = [line for line in matches if (line > current if step > 0 else line < current)]
+            self.lines.match_line = (beyond or matches)[0 if step > 0 else -1]
+        self.query_one(".count", StyledText).set_content(styled((self._format_count(matches), "muted")))
 
-    def _count(self, places: list[int]) -> str:
+    def _format_count(self, matches: list[int]) -> str:
         if not self.lines.search_text:
             return ""
-        return (
-            f" {places.index(self.lines.match_line) + 1} of {len(places)} "
-            if self.lines.match_line in places
-            else " none "
-        )
+        current = self.lines.match_line
+        return f" {matches.index(current) + 1} of {len(matches)} " if current in matches else " none "
 
     def action_close(self) -> None:
         self.query_one(".search").remove_class("-open")

@@ -1,4 +1,4 @@
-"""Lines of which one has the cursor; it stays with its line when others come and go."""
+"""A list whose cursor stays on its line when other lines are added or removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.widgets.option_list import Option
 
 
 class PickList(OptionList):
-    """Say `show` with names and lines; the keys are those of the table of runs."""
+    """Call `show` with ids and lines. The keys are those of the table of runs."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
@@ -40,27 +40,26 @@ class PickList(OptionList):
 
     @property
     def highlighted_id(self) -> str | None:
-        """The name of the line under the cursor."""
+        """The id of the line at the cursor."""
         option = self.highlighted_option
         return option.id if option else None
 
     def show(self, lines: Sequence[tuple[str, Content]]) -> None:
-        """Paints what has changed; other lines than before are all painted."""
-        given = dict(lines)
-        if list(given) != list(self._shown):
-            place, name = self.highlighted, self.highlighted_id
-            self._shown = given
+        """Show these lines; if the ids are unchanged, repaint only changed lines."""
+        new = dict(lines)
+        if list(new) != list(self._shown):
+            index, highlighted_id = self.highlighted, self.highlighted_id
+            self._shown = new
             self.set_options([Option(line, id=key) for key, line in lines])
-            names = list(given)
-            self.highlighted = (
-                names.index(name) if name in given else min(place or 0, len(names) - 1) if names else None
-            )
+            if highlighted_id in new:
+                index = list(new).index(highlighted_id)
+            self.highlighted = min(index or 0, len(new) - 1) if new else None
             return
         for key, line in lines:
             if not line.is_same(self._shown[key]):
                 self.replace_option_prompt(key, line)
-        self._shown = given
+        self._shown = new
 
-    def highlight(self, name: str) -> None:
-        if name in self._shown:
-            self.highlighted = list(self._shown).index(name)
+    def highlight(self, key: str) -> None:
+        if key in self._shown:
+            self.highlighted = list(self._shown).index(key)

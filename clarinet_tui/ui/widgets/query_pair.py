@@ -1,4 +1,4 @@
-"""Two query lines, one for each family: what is typed in either is announced with what the other holds."""
+"""Two query lines, one for each compared family."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
-from clarinet_tui.ui.error_guard import GuardedHandlers
+from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.snapshot import QueryProblem
+    from clarinet_tui.ui.snapshot.listing import QueryProblem
 
 Queries = tuple[str, str]
 
 
 class QueryPair(GuardedHandlers, Vertical):
-    """Hidden until it is opened; enter goes from the first to the second line and then keeps both, esc takes both."""
+    """Hidden until it is opened. Enter moves to the second line, then keeps both queries; escape clears both."""
 
     @dataclass
     class QueriesChanged(Message):
-        """Other runs are asked for."""
+        """One of the queries changed."""
 
         queries: Queries
 
     @dataclass
     class QueriesClosed(Message):
-        """The user is done with typing, and has kept the queries or taken them away."""
+        """The user stopped typing and kept or cleared the queries."""
 
         kept: bool
 
@@ -48,22 +48,25 @@ class QueryPair(GuardedHandlers, Vertical):
         return self.first.is_typing or self.second.is_typing
 
     async def open(self, queries: Queries) -> None:
-        """With the queries that are in use."""
+        """Open both lines with the queries that are applied."""
         self._queries = queries
         await self.second.open(queries[1])
         await self.first.open(queries[0])
 
     def show(
-        self, matches: tuple[int, ...], problems: tuple[QueryProblem | None, ...], words: Mapping[str, tuple[str, ...]]
+        self,
+        matches: tuple[int, ...],
+        problems: tuple[QueryProblem | None, ...],
+        field_values: Mapping[str, tuple[str, ...]],
     ) -> None:
-        """How many runs each finds, or what is wrong with it."""
+        """Show for each query how many runs match, or its problem."""
         for line, count, problem in zip((self.first, self.second), matches, problems, strict=False):
-            line.show(count, problem, words)
+            line.show(count, problem, field_values)
 
     def on_filter_line_filter_changed(self, event: FilterLine.FilterChanged) -> None:
         event.stop()
-        one, two = self._queries
-        self._queries = (event.query, two) if event.line is self.first else (one, event.query)
+        first, second = self._queries
+        self._queries = (event.query, second) if event.line is self.first else (first, event.query)
         self.post_message(self.QueriesChanged(self._queries))
 
     def on_filter_line_filter_closed(self, event: FilterLine.FilterClosed) -> None:

@@ -1,4 +1,4 @@
-"""The two charts of a run, losses and accuracies, on the same x axis; of several runs, one measure of each."""
+"""A run's charts of losses and accuracies on the same x axis; of several runs, one loss and one accuracy."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from clarinet_tui.chart.glyphs import GlyphSet
 from clarinet_tui.chart.references import Reference
 from clarinet_tui.chart.series import Line, extent_of
 from clarinet_tui.chart.viewport import Viewport
-from clarinet_tui.ui.error_guard import GuardedHandlers
 from clarinet_tui.ui.snapshot.curves import ACCURACIES, LOSSES, make_lines, make_stage_marks, overlay_lines
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, RunCurves
 from clarinet_tui.ui.snapshot.x_axes import AXES, AxisName
+from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart
 from core.metrics import Metric
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 METRICS = (*LOSSES, *ACCURACIES)
 TITLES = {"loss": "Loss", "accuracy": "Accuracy %"}
 WIDE, LOW = 100, 26
-"""Columns from which on, and rows up to which, two charts are better side by side."""
+"""Width from which, and height below which, the charts are side by side."""
 
 
 class RunCharts(GuardedHandlers, Vertical):
-    """Shows the curves of one run or of several; other runs start with everything in view."""
+    """Shows the curves of one run or of several; a new selection of runs resets the zoom."""
 
     DEFAULT_CSS = """
     RunCharts.-beside { layout: horizontal; }
@@ -47,16 +47,16 @@ class RunCharts(GuardedHandlers, Vertical):
         self.runs: tuple[RunCurves, ...] = ()
         self._front_run = ""
         self._width = 100
-        """Columns of curves: while the charts are hidden, as many as before."""
-        self._ghost: References | None = None
-        self.ghosts = "none"
-        """Which of its ghosts stand behind the accuracy of a single run."""
+        """Points of the curves; hidden charts keep the last number."""
+        self._available_references: References | None = None
+        self.shown_references = "none"
+        """Which references the accuracy chart of a single run shows."""
         self._metric_index = 0
-        """Which of the measures that the runs have is drawn, if there are several runs."""
+        """Index of the metric that is shown of several runs."""
 
     @property
     def curves(self) -> RunCurves | None:
-        """Of the run in front."""
+        """The curves of the front run."""
         return next((one for one in self.runs if one.run.id == self._front_run), self.runs[0] if self.runs else None)
 
     def compose(self) -> ComposeResult:
@@ -70,13 +70,13 @@ class RunCharts(GuardedHandlers, Vertical):
         self._update_layout()
 
     def _update_layout(self) -> None:
-        """Where it is wide and low the charts stand side by side; above each other they may share their labels."""
+        """Put the charts side by side, or stack them; low stacked charts share their x labels."""
         beside = self.size.width >= WIDE and self.size.height < LOW
         self.set_class(beside, "-beside")
         self.loss.x_labels = beside or self.size.height >= 30 or not self.accuracy.display
 
     def curves_wanted(self, run: str, *more: str) -> CurvesRequest:
-        """What these charts need to know of a run; zoomed, the window in detail."""
+        """The request for a run's curves; a zoomed chart requests its window in detail."""
         window = None
         shown = next((one for one in self.runs if one.run.id == run), None)
         if shown and not self.loss.view.shows_all:
@@ -88,42 +88,47 @@ class RunCharts(GuardedHandlers, Vertical):
         return CurvesRequest(run, (*METRICS, *more), self._width, window)
 
     def show(self, *runs: RunCurves, front: str = "") -> None:
-        """Draws these runs; the one in front lies on top and has its stages marked."""
+        """Show these runs; the front run is on top and has its stages marked."""
         front = front or (runs[0].run.id if runs else "")
-        same = len(runs) == len(self.runs) and all(new is old for new, old in zip(runs, self.runs, strict=True))
-        if runs and same and front == self._front_run:
+        is_same = len(runs) == len(self.runs) and all(new is old for new, old in zip(runs, self.runs, strict=True))
+        if runs and is_same and front == self._front_run:
             return
-        others = {one.run.id for one in runs} != {one.run.id for one in self.runs}
+        has_other_runs = {one.run.id for one in runs} != {one.run.id for one in self.runs}
         self.runs, self._front_run = runs, front
-        if others:
+        if has_other_runs:
             self._reset_views()
         self._draw()
 
-    def show_references(self, ghost: References | None, ghosts: str) -> None:
-        """Puts these behind the accuracy."""
-        if ghost is not self._ghost or ghosts != self.ghosts:
-            self._ghost, self.ghosts = ghost, ghosts
+    def show_references(self, references: References | None, shown: str) -> None:
+        """Set the references of the accuracy chart."""
+        if references is not self._available_references or shown != self.shown_references:
+            self._available_references, self.shown_references = references, shown
             self.accuracy.references = self._references()
 
     def _references(self) -> tuple[Reference, ...]:
         run = self.curves
-        if run is None or len(self.runs) > 1 or self._ghost is None or self._ghost.request.run != run.run.id:
+        if (
+            run is None
+            or len(self.runs) > 1
+            or self._available_references is None
+            or self._available_references.request.run != run.run.id
+        ):
             return ()
-        return self._ghost.for_chart(self.ghosts, run.axis_map, self.usable_axis)
+        return self._available_references.for_chart(self.shown_references, run.axis_map, self.usable_axis)
 
     def next_axis(self) -> AxisName:
-        """The next x axis that the runs have."""
+        """Switch to the next x axis that the runs have."""
         usable = [axis for axis in AXES if axis == "iteration" or self._has_axis(axis)]
         self.use_axis(usable[(usable.index(self.usable_axis) + 1) % len(usable)])
         return self.axis
 
     @property
     def usable_axis(self) -> AxisName:
-        """The chosen axis; iterations while the runs have no place on it."""
+        """The chosen axis, or iterations if the runs do not have it yet."""
         return self.axis if self._has_axis(self.axis) else "iteration"
 
     def set_initial_axis(self, axis: str) -> None:
-        """The axis that was used last; before there are runs."""
+        """Set the last used axis before there are runs."""
         self.axis = next((known for known in AXES if known == axis), "iteration")
 
     def use_axis(self, axis: AxisName) -> None:
@@ -132,7 +137,7 @@ class RunCharts(GuardedHandlers, Vertical):
         self._draw()
 
     def next_metric(self) -> None:
-        """Of several runs: the next loss and the next accuracy that any of them has."""
+        """Switch to the next loss and accuracy that any of several runs has."""
         self._metric_index += 1
         self._draw()
 
@@ -154,7 +159,7 @@ class RunCharts(GuardedHandlers, Vertical):
         self.accuracy.references = self._references()
 
     def _lines(self, metrics: dict[str, Metric], chart: str, axis: AxisName) -> tuple[Line, ...]:
-        """Every measure of one run; one measure of several, whose name is then in the title."""
+        """All metrics of one run, or one metric of several runs, named in the title."""
         known = [metric for metric in metrics if any(len(one.series[metric].x) for one in self._curves_with(metric))]
         title = TITLES[chart]
         if len(self.runs) > 1 and known:

@@ -1,4 +1,4 @@
-"""The columns of the history's table: what they say, and which of them there is room for."""
+"""The columns of the table of runs: their cells, and which of them fit."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
 
 CellRenderer = Callable[["RunRow", int, "RenderContext"], list[Span]]
-"""A cell's pieces for a run, a width and what is known now."""
+"""Renders a cell of a run with a given width."""
 
 MIN_BAR = 3
-"""Cells of a progress bar beside which there is room for the time that is left."""
+"""Least length of a progress bar beside the time left."""
 
 
 @dataclass(frozen=True)
 class RenderContext:
-    """The time now, and how running runs have done so far."""
+    """The current time, and the accuracies so far of running runs."""
 
     now: float
     trends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -40,58 +40,57 @@ class RenderContext:
 
 @dataclass(frozen=True)
 class Column:
-    """`need` is the least width, `grows` how eagerly it takes more, `rank` when it has to go (the highest first)."""
-
     title: str
     render: CellRenderer
     min_width: int
     drop_order: int
+    """Columns with the highest number are dropped first."""
     growth: int = 0
+    """The column's share of spare width, relative to others."""
     align_right: bool = False
     applies_to: Callable[[RunRow], bool] | None = None
-    """Of which runs the column says anything; if of none, it is left out."""
+    """Whether a run has a value in this column; the column is hidden if no run has one."""
 
 
-def _progress(run: RunRow, width: int, at: RenderContext) -> list[Span]:
-    """A bar with the time left while it runs, else what became of it."""
+def _progress(run: RunRow, width: int, context: RenderContext) -> list[Span]:
+    """A bar with the time left of a live run, else the final state."""
     share = run.progress
     if run.state.is_live and share is not None:
         left = run.seconds_left
-        words = f" {share:>3.0%}"
-        if left is not None and width - len(timed := f"{words} {format_duration(left)}") >= MIN_BAR:
-            words = timed
-        done, rest = progress_bar(share, max(width - len(words), 1))
-        return [(done, "live"), (rest, "faint"), (words, "")]
+        text = f" {share:>3.0%}"
+        if left is not None and width - len(timed := f"{text} {format_duration(left)}") >= MIN_BAR:
+            text = timed
+        done, rest = progress_bar(share, max(width - len(text), 1))
+        return [(done, "live"), (rest, "faint"), (text, "")]
     if run.state is RunState.FINISHED:
         return [(f"{run.epoch or 0} epochs" if run.epoch else "finished", "muted")]
     stopped_at = f" {share:.0%}" if share is not None else ""
     return [(f"{run.state}{stopped_at}", state_style(run.state).role)]
 
 
-def _state(run: RunRow, width: int, at: RenderContext) -> list[Span]:
-    seen = state_style(run.state)
-    return [(seen.sign, seen.role)]
+def _state(run: RunRow, width: int, context: RenderContext) -> list[Span]:
+    style = state_style(run.state)
+    return [(style.glyph, style.role)]
 
 
-def _created(run: RunRow, width: int, at: RenderContext) -> list[Span]:
-    return [(format_age(max(at.now - run.created, 0.0)), "muted")]
+def _created(run: RunRow, width: int, context: RenderContext) -> list[Span]:
+    return [(format_age(max(context.now - run.created, 0.0)), "muted")]
 
 
-def _name_and_tags(run: RunRow, width: int, at: RenderContext) -> list[Span]:
-    """Name and tags."""
+def _name_and_tags(run: RunRow, width: int, context: RenderContext) -> list[Span]:
     tags = " ".join(f"#{tag}" for tag in run.tags)
     return [(f"{run.name} " if run.name else "", ""), (tags, "tag")]
 
 
-def _pseudo(run: RunRow, width: int, at: RenderContext) -> list[Span]:
+def _pseudo(run: RunRow, width: int, context: RenderContext) -> list[Span]:
     return [(format_percent(run.pseudo_label_accuracy), "")]
 
 
-def _trend(run: RunRow, width: int, at: RenderContext) -> list[Span]:
-    return [(sparkline(at.trends.get(run.id, ()), width), "live")]
+def _trend(run: RunRow, width: int, context: RenderContext) -> list[Span]:
+    return [(sparkline(context.trends.get(run.id, ()), width), "live")]
 
 
-def _took(run: RunRow, width: int, at: RenderContext) -> list[Span]:
+def _took(run: RunRow, width: int, context: RenderContext) -> list[Span]:
     return [(format_duration(run.seconds) if run.seconds else "–", "")]
 
 
@@ -117,36 +116,38 @@ COLUMNS = (
 
 
 def applicable_columns(runs: Iterable[RunRow]) -> tuple[Column, ...]:
-    """The columns that have something to say of these runs."""
-    listed = tuple(runs)
-    return tuple(column for column in COLUMNS if column.applies_to is None or any(map(column.applies_to, listed)))
+    """The columns in which any of these runs has a value."""
+    rows = tuple(runs)
+    return tuple(column for column in COLUMNS if column.applies_to is None or any(map(column.applies_to, rows)))
 
 
 def fit_columns(columns: Iterable[Column], width: int) -> list[tuple[Column, int]]:
-    """Those columns that fit, with their widths; what is left over goes to those that grow."""
+    """The columns that fit, with their widths; spare width is shared by those with growth."""
     kept = list(columns)
     while kept and sum(column.min_width + 1 for column in kept) > width:
         kept.remove(max(kept, key=lambda column: column.drop_order))
     spare = width - sum(column.min_width + 1 for column in kept)
-    eager = sum(column.growth for column in kept)
+    total_growth = sum(column.growth for column in kept)
     widths = [
-        column.min_width + min(spare * column.growth // eager, 2 * column.min_width) if eager else column.min_width
+        column.min_width + min(spare * column.growth // total_growth, 2 * column.min_width)
+        if total_growth
+        else column.min_width
         for column in kept
     ]
     return list(zip(kept, widths, strict=True))
 
 
-def render_cell(column: Column, run: RunRow, width: int, at: RenderContext) -> list[Span]:
-    """The cell's pieces, exactly `width` cells long, and safe for the terminal."""
-    pieces = [(printable(text), style) for text, style in column.render(run, width, at)]
-    length = sum(cell_len(text) for text, _ in pieces)
+def render_cell(column: Column, run: RunRow, width: int, context: RenderContext) -> list[Span]:
+    """Render a printable cell of exactly `width` columns."""
+    spans = [(printable(text), role) for text, role in column.render(run, width, context)]
+    length = sum(cell_len(text) for text, _ in spans)
     if length < width:
         blank = (" " * (width - length), "")
-        return [blank, *pieces] if column.align_right else [*pieces, blank]
+        return [blank, *spans] if column.align_right else [*spans, blank]
     cut, left = [], width
-    for text, style in pieces:
+    for text, role in spans:
         size = min(cell_len(text), left)
         short = set_cell_size(text, size)
-        cut.append((f"{set_cell_size(text, size - 1)}…" if size < cell_len(text) and size > 1 else short, style))
+        cut.append((f"{set_cell_size(text, size - 1)}…" if size < cell_len(text) and size > 1 else short, role))
         left -= size
     return cut

@@ -1,4 +1,4 @@
-"""What is to be known of the run under the cursor, in panes: charts, papers, confusion."""
+"""The run at the cursor: a summary, and a pane with charts, text or log."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 
-from clarinet_tui.ui.error_guard import GuardedHandlers
 from clarinet_tui.ui.snapshot.run_detail import DetailPart, DetailRequest
-from clarinet_tui.ui.text import run_summary as facts
+from clarinet_tui.ui.text.run_summary import (
+    format_accuracies,
+    format_annotations,
+    format_run_progress,
+    format_title,
+)
 from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
@@ -30,17 +35,17 @@ if TYPE_CHECKING:
 PANES = {"charts": "Charts", "about": "About", "settings": "Settings", "confusion": "Confusion", "log": "Log"}
 """The panes and their titles, in order."""
 DETAIL_PARTS: dict[str, DetailPart] = {"about": "about", "settings": "settings", "confusion": "confusion", "log": "log"}
-"""What of a run's papers the panes need."""
+"""The part of a run's details that each pane needs."""
 
 
 class PaneTabs(StyledText):
-    """Give it panes and their titles, and set `active`."""
+    """A row of pane titles; a click selects one."""
 
     DEFAULT_CSS = "PaneTabs { height: 1; }"
 
     @dataclass
     class PaneSelected(Message):
-        """Another pane was clicked."""
+        """The user clicked on a pane's title."""
 
         pane: str
 
@@ -52,9 +57,11 @@ class PaneTabs(StyledText):
         self.active = active
 
     def watch_active(self, active: str) -> None:
-        role = {True: "bold underline $text-accent", False: "muted"}
-        parts = [[(" ", ""), (title, role[pane == active]), (" ", "")] for pane, title in self._panes.items()]
-        self.set_content(styled(*(piece for part in parts for piece in part)))
+        titles = [
+            styled((title, "bold underline $text-accent" if pane == active else "muted"))
+            for pane, title in self._panes.items()
+        ]
+        self.set_content(Content.assemble(" ", Content("  ").join(titles), " "))
 
     def on_click(self, event: events.Click) -> None:
         end = 0
@@ -66,7 +73,7 @@ class PaneTabs(StyledText):
 
 
 class RunDetail(GuardedHandlers, Vertical):
-    """A few lines of facts, and below them one pane."""
+    """A summary of the run, and below it one pane."""
 
     pane: reactive[str] = reactive("charts")
 
@@ -83,13 +90,13 @@ class RunDetail(GuardedHandlers, Vertical):
         self._detail: RunDetails | None = None
         self.charts: RunCharts | None = None
         self.log_tail: LogTail | None = None
-        """Charts and log come after the first paint: what they need takes a while to import."""
+        """Charts and log are mounted after the first paint, because their imports are slow."""
 
     def compose(self) -> ComposeResult:
-        yield StyledText("Reading the history…", id="facts")
+        yield StyledText("Reading the history…", id="run-summary")
         yield PaneTabs(PANES, self.pane)
-        with VerticalScroll(id="papers"):
-            yield StyledText(id="paper")
+        with VerticalScroll(id="pane-scroll"):
+            yield StyledText(id="pane-text")
 
     def on_mount(self) -> None:
         self.query_one(PaneTabs).display = False
@@ -103,7 +110,7 @@ class RunDetail(GuardedHandlers, Vertical):
         return DetailRequest(run, frozenset({part})) if part else None
 
     def mount_charts_and_log(self) -> None:
-        """Makes what the first paint had no time for."""
+        """Mount charts and log after the first paint."""
         from clarinet_tui.ui.widgets.log_tail import LogTail
         from clarinet_tui.ui.widgets.run_charts import RunCharts
 
@@ -112,18 +119,18 @@ class RunDetail(GuardedHandlers, Vertical):
         self.mount(self.charts, self.log_tail)
 
     def show(self, run: RunRow | None, snapshot: Snapshot) -> None:
-        other = (run.id if run else None) != (self._run.id if self._run else None)
+        is_other_run = (run.id if run else None) != (self._run.id if self._run else None)
         self._run = run
         self._detail = snapshot.detail if run and snapshot.detail and snapshot.detail.request.run == run.id else None
         self.query_one(PaneTabs).display = run is not None
-        self.query_one("#facts", StyledText).set_content(self._summary(snapshot.problem))
+        self.query_one("#run-summary", StyledText).set_content(self._summary(snapshot.problem))
         curves = snapshot.curves.get(run.id) if run else None
         if self.charts and (curves or run is None or self.charts.curves is None):
             self.charts.show(*filter(None, [curves]))
-        self._update_text(other)
+        self._update_text(is_other_run)
 
     def next_pane(self, step: int) -> str:
-        """The pane after this one, or before it."""
+        """Switch to the next or previous pane."""
         names = list(PANES)
         self.pane = names[(names.index(self.pane) + step) % len(names)]
         return self.pane
@@ -135,7 +142,7 @@ class RunDetail(GuardedHandlers, Vertical):
             self._update_text(True)
 
     def _show_pane(self) -> None:
-        self.query_one("#papers").display = self.pane not in ("charts", "log")
+        self.query_one("#pane-scroll").display = self.pane not in ("charts", "log")
         if self.charts and self.log_tail:
             self.charts.display = self.pane == "charts"
             self.log_tail.display = self.pane == "log"
@@ -145,37 +152,37 @@ class RunDetail(GuardedHandlers, Vertical):
         if run is None:
             return styled((problem, "bad"))
         lines = [
-            facts.format_title(run),
-            facts.format_accuracies(run),
-            facts.format_run_progress(run, self._text_width),
+            format_title(run),
+            format_accuracies(run),
+            format_run_progress(run, self._text_width),
         ]
-        return Content("\n").join([*lines, *facts.format_annotations(run)])
+        return Content("\n").join([*lines, *format_annotations(run)])
 
     @property
     def _text_width(self) -> int:
         return max(20, self.size.width - 3)
 
-    def _update_text(self, from_the_top: bool) -> None:
-        """The pane of text; empty until its paper is read."""
+    def _update_text(self, scroll_home: bool) -> None:
+        """Update the text or log pane; it is empty until the details are read."""
         if self._run is None or self.pane == "charts":
             return
         if self.pane == "log":
             if self._detail and self.log_tail and self.log_tail.is_mounted:
                 self.log_tail.show(self._run.id, self._detail.log)
             return
-        self.query_one("#paper", StyledText).set_content(self._pane_text(self._run))
-        if from_the_top:
-            self.query_one("#papers", VerticalScroll).scroll_home(animate=False)
+        self.query_one("#pane-text", StyledText).set_content(self._pane_text(self._run))
+        if scroll_home:
+            self.query_one("#pane-scroll", VerticalScroll).scroll_home(animate=False)
 
     def _pane_text(self, run: RunRow) -> Content:
-        from clarinet_tui.ui.text import run_panes as sheets
+        from clarinet_tui.ui.text.run_panes import format_about, format_settings
 
         if self.pane == "settings":
-            return sheets.format_settings(run, self._detail, self._text_width)
+            return format_settings(run, self._detail, self._text_width)
         if self.pane == "about":
-            return sheets.format_about(run, self._detail, self._now(), self._text_width)
+            return format_about(run, self._detail, self._now(), self._text_width)
         if self._detail is None or self._detail.confusion is None:
-            unknown = "No confusion yet: it is measured at the end of an epoch, on target images with known classes."
+            unknown = "No confusion matrix yet: it is measured after each epoch on labelled target images."
             return styled((unknown if self._detail else "", "muted"))
         from clarinet_tui.ui.text.confusion import format_confusion
 
@@ -183,7 +190,7 @@ class RunDetail(GuardedHandlers, Vertical):
 
     def scroll_pane(self, lines: int) -> None:
         log = self.log_tail.lines if self.log_tail and self.pane == "log" else None
-        (log or self.query_one("#papers", VerticalScroll)).scroll_relative(y=lines, animate=False)
+        (log or self.query_one("#pane-scroll", VerticalScroll)).scroll_relative(y=lines, animate=False)
 
     def on_resize(self) -> None:
         self._update_text(False)

@@ -1,4 +1,4 @@
-"""The history's table: it holds one page of runs and draws what is visible, however many there are."""
+"""The table of runs, which holds one page of rows, and the welcome text that replaces an empty history."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Static
 
-from clarinet_tui.ui.error_guard import GuardedHandlers, guard_render_line
-from clarinet_tui.ui.snapshot.snapshot import PAGE_ROWS, Listing
+from clarinet_tui.ui.error_guard import guard_render_line
+from clarinet_tui.ui.snapshot.listing import PAGE_ROWS, Listing
 from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.run_columns import RenderContext, applicable_columns, fit_columns, render_cell
 from clarinet_tui.ui.widgets.styled_text import RoleStyles, role_classes, role_css
 
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
 
 AGE_REFRESH = 30.0
-"""Seconds after which "now" may have become a minute ago."""
-NO_MATCH, NO_MATCH_ROW = "   No run matches: esc clears the filter.", 2
-"""What an empty table says, and on which of its lines."""
+"""Seconds between updates of the ages."""
+NO_MATCH, NO_MATCH_ROW = "   No run matches. Escape clears the filter.", 2
+"""The text of an empty table, and its row."""
 
 
 class RunTable(GuardedHandlers, ScrollView, can_focus=True):
-    """Runs as rows. The cursor stays on its run when others come in above it."""
+    """A table of runs. The cursor stays on its run when others are added above it."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -63,25 +64,25 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
 
     @dataclass
     class RunHighlighted(Message):
-        """The cursor is on another run, or the run under it has news."""
+        """The cursor moved to another run, or its run changed."""
 
         run: RunRow | None
 
     @dataclass
     class RunSelected(Message):
-        """A run was opened."""
+        """The user opened a run."""
 
         run: RunRow
 
     @dataclass
     class SelectionChanged(Message):
-        """Other runs are selected; in the order in which they were."""
+        """The selection changed; `runs` is in the order of selection."""
 
         runs: tuple[str, ...]
 
     @dataclass
     class PageRequested(Message):
-        """Rows are visible that the table does not hold."""
+        """Visible rows are not in the page that the table holds."""
 
         offset: int
 
@@ -104,18 +105,18 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         return tuple(self._selected)
 
     def _run_at(self, index: int) -> RunRow | None:
-        place = index - self._listing.offset
-        return self._listing.rows[place] if 0 <= place < len(self._listing.rows) else None
+        row = index - self._listing.offset
+        return self._listing.rows[row] if 0 <= row < len(self._listing.rows) else None
 
     def show(self, listing: Listing) -> None:
-        """Another page, or the same with news. The cursor follows its run."""
+        """Show a page of runs; the cursor follows its run."""
         held, cursor = self._listing, self._cursor
         before, same_query = self.cursor_run, listing.query == self._listing.query
         self._listing, self._columns = listing, applicable_columns(listing.rows)
         self._cursor = min(self._cursor, max(listing.total - 1, 0)) if same_query else 0
         if before and same_query:
-            places = [place for place, run in enumerate(listing.rows) if run.id == before.id]
-            shift = listing.offset + places[0] - self._cursor if places and self._cursor else 0
+            rows = [row for row, run in enumerate(listing.rows) if run.id == before.id]
+            shift = listing.offset + rows[0] - self._cursor if rows and self._cursor else 0
             self._cursor += shift
             if shift:
                 self.scroll_to(y=self.scroll_offset.y + shift, animate=False)
@@ -125,14 +126,14 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         self._request_page()
 
     def _refresh_rows(self, held: Listing, cursor: int) -> None:
-        """Only rows with news are painted again, if everything else has stayed where it was."""
+        """Repaint only changed rows if rows, columns and cursor are where they were."""
         listing = self._listing
         shape = listing.offset, listing.total, len(listing.rows), self._columns, self._cursor
         if shape != (held.offset, held.total, len(held.rows), applicable_columns(held.rows), cursor):
             self.refresh()
             return
-        for place, (old, new) in enumerate(zip(held.rows, listing.rows, strict=True)):
-            line = listing.offset + place - self.scroll_offset.y + 1
+        for row, (old, new) in enumerate(zip(held.rows, listing.rows, strict=True)):
+            line = listing.offset + row - self.scroll_offset.y + 1
             if old != new and 1 <= line < self.size.height:
                 self.refresh(Region(0, line, self.size.width, 1))
 
@@ -144,14 +145,14 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         self._scroll_to_cursor()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The ground is looked up once for all rows: Textual mixes it from every widget below."""
+        """Look up the background once for all rows: Textual blends it from all parents."""
         self._background = self.rich_style
         return super().render_lines(crop)
 
     @guard_render_line
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        base = self._background
+        background = self._background
         if y == 0:
             style = self.get_component_rich_style("runs--head")
             titles = [
@@ -162,11 +163,13 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         index = self.scroll_offset.y + y - 1
         if index >= self._listing.total:
             if y != NO_MATCH_ROW or self._listing.total or not self._listing.query:
-                return Strip.blank(width, base)
-            return Strip([Segment(NO_MATCH, self._roles.apply(base, "muted"))]).adjust_cell_length(width, base)
+                return Strip.blank(width, background)
+            return Strip([Segment(NO_MATCH, self._roles.apply(background, "muted"))]).adjust_cell_length(
+                width, background
+            )
         run = self._run_at(index)
-        here = "runs--cursor" if index == self._cursor else "runs--row"
-        row_style = base + self.get_component_rich_style(here)
+        component = "runs--cursor" if index == self._cursor else "runs--row"
+        row_style = background + self.get_component_rich_style(component)
         if run is None:
             return Strip([Segment("  …", row_style)]).adjust_cell_length(width, row_style)
         return self._row(run, width, row_style)
@@ -174,9 +177,9 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
     def _row(self, run: RunRow, width: int, style: Style) -> Strip:
         mark = self.get_component_rich_style("runs--selected", partial=True)
         segments = [Segment("┃", style + mark) if run.id in self._selected else Segment(" ", style)]
-        moment = RenderContext(self._now(), self._listing.trends)
+        context = RenderContext(self._now(), self._listing.trends)
         for column, size in fit_columns(self._columns, width - 1):
-            for text, role in render_cell(column, run, size, moment):
+            for text, role in render_cell(column, run, size, context):
                 segments.append(Segment(text, self._roles.apply(style, role)))
             segments.append(Segment(" ", style))
         return Strip(segments).simplify().adjust_cell_length(width, style)
@@ -195,7 +198,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
             self.post_message(self.RunSelected(self.cursor_run))
 
     def action_select(self) -> None:
-        """Selects the run or not, and goes on to the next, as file managers do."""
+        """Select or deselect the run and move to the next, as file managers do."""
         run = self.cursor_run
         if run is None:
             return
@@ -240,7 +243,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         self._request_page()
 
     def _request_page(self, top: int | None = None) -> None:
-        """Asks for another page when rows in sight are not in this one."""
+        """Request another page if visible rows are not in this one."""
         first = self.scroll_offset.y if top is None else top
         last = min(first + self._visible_rows, self._listing.total)
         held = self._listing.offset, self._listing.offset + len(self._listing.rows)
@@ -249,13 +252,13 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
 
 
 FIRST_STEPS = (
-    ("make demo", "a few small runs of the paper's methods, in a minute or two on a CPU"),
-    ("clarinet run --headless --preset smoke", "one run, in seconds, nothing to download"),
+    ("clarinet demo", "a few small runs of the paper's methods, about two minutes on a CPU"),
+    ("clarinet run --headless --preset smoke", "one run in seconds, without any download"),
 )
 
 
 class Welcome(Middle):
-    """Friendly, short, and gone as soon as a run is there."""
+    """Shown instead of the table until there is a run."""
 
     def __init__(self, place: str) -> None:
         super().__init__()
@@ -264,8 +267,8 @@ class Welcome(Middle):
     def compose(self) -> ComposeResult:
         lines = [styled(("No runs yet", "strong")), styled((f"in {self._place}", "muted")), styled()]
         lines.append(styled(("Press ", ""), ("n", "live"), (" to start one here.", "")))
-        lines.append(styled(("Or start one in another terminal, and it appears here by itself:", "")))
-        for command, meaning in FIRST_STEPS:
-            lines += [styled(), styled((command, "live")), styled((meaning, "muted"))]
+        lines.append(styled(("Or start one in another terminal; it appears here:", "")))
+        for command, description in FIRST_STEPS:
+            lines += [styled(), styled((command, "live")), styled((description, "muted"))]
         with Center():
             yield Static(Content("\n").join(lines))

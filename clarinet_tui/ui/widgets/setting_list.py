@@ -1,4 +1,4 @@
-"""Every setting with its sentence, to be looked for and changed."""
+"""A searchable list of all settings, which can be edited."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 
 from clarinet_tui.ui.launch_form import allowed_values, list_settings
-from clarinet_tui.ui.text import settings as setting_lines
+from clarinet_tui.ui.text.launch import format_expected, format_setting, matching_settings
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.pick_list import PickList
 from clarinet_tui.ui.widgets.styled_text import StyledText
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SettingList(Vertical):
-    """Enter edits the setting under the cursor: it counts while it is typed, esc takes it back."""
+    """Enter edits the setting at the cursor. The text applies while it is typed; escape reverts it."""
 
     DEFAULT_CSS = """
     SettingList .line { height: 1; }
@@ -36,14 +36,14 @@ class SettingList(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "find", "Find", key_display="/", id="settings.find", tooltip="Find a setting"),
         Binding("right,l", "cycle(1)", "Next value", id="settings.next", show=False),
-        Binding("left,h", "cycle(-1)", "Value before", id="settings.before", show=False),
-        Binding("backspace,delete", "reset", "Forget", id="settings.forget", tooltip="As the preset has it"),
-        Binding("escape", "close", "Leave", id="settings.leave", show=False),
+        Binding("left,h", "cycle(-1)", "Previous value", id="settings.before", show=False),
+        Binding("backspace,delete", "reset", "Reset", id="settings.forget", tooltip="Reset to the preset's value"),
+        Binding("escape", "close", "Close", id="settings.leave", show=False),
     ]
 
     @dataclass
     class SettingChanged(Message):
-        """A setting has another text; an empty one leaves it to the preset."""
+        """A setting's text changed; an empty text means the preset's value."""
 
         name: str
         text: str
@@ -54,13 +54,13 @@ class SettingList(Vertical):
         self._checked: CheckedForm | None = None
         self._find = ""
         self._edited: tuple[str, str] | None = None
-        """The setting that is being edited, and its text before that."""
+        """The name of the setting that is being edited, and its text before."""
 
     def compose(self) -> ComposeResult:
         yield StyledText(id="settings-title", classes="line")
         with Horizontal(id="finding", classes="line"):
             yield Static(" / ", classes="prompt", markup=False)
-            yield Input(placeholder="a word of its name or sentence", compact=True, id="find")
+            yield Input(placeholder="words of its name or description", compact=True, id="find")
         with Horizontal(id="editing", classes="line"):
             yield StyledText(id="edited-name", classes="prompt")
             yield Input(compact=True, id="edit")
@@ -87,17 +87,17 @@ class SettingList(Vertical):
         if checked is None:
             return
         changed = len(checked.form.settings)
-        words = f"{changed} changed" if changed else "enter changes one, / finds one"
+        hint = f"{changed} changed" if changed else "enter edits, / finds"
         self.query_one("#settings-title", StyledText).set_content(
-            styled(("Settings", "strong"), (f"  {words}", "muted"))
+            styled(("Settings", "strong"), (f"  {hint}", "muted"))
         )
         width = max(20, self.size.width - 2)
-        found = setting_lines.matching_settings(self._settings, self._find)
-        self._list.show([(one.name, setting_lines.format_setting(one, checked, width)) for one in found])
+        matches = matching_settings(self._settings, self._find)
+        self._list.show([(setting.name, format_setting(setting, checked, width)) for setting in matches])
         if self._edited:
-            edited = next(one for one in self._settings if one.name == self._edited[0])
+            edited = next(setting for setting in self._settings if setting.name == self._edited[0])
             problem = checked.problems.get(edited.name)
-            expected = styled((problem, "bad")) if problem else setting_lines.format_expected(edited, checked)
+            expected = styled((problem, "bad")) if problem else format_expected(edited, checked)
             self.query_one("#expected", StyledText).set_content(expected)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -136,7 +136,7 @@ class SettingList(Vertical):
         self._list.focus()
 
     def on_descendant_blur(self, event: object) -> None:
-        """Whoever goes elsewhere is done with editing."""
+        """Moving the focus elsewhere ends editing."""
         self.call_after_refresh(self._close_unfocused)
 
     def _close_unfocused(self) -> None:
@@ -154,7 +154,7 @@ class SettingList(Vertical):
         self.query_one("#find").focus()
 
     def action_close(self) -> None:
-        """Takes back what is being typed; then what was looked for."""
+        """Revert the edited setting, or clear the search."""
         if self._edited:
             self.post_message(self.SettingChanged(*self._edited))
             self._end_edit()
@@ -164,22 +164,22 @@ class SettingList(Vertical):
         self._list.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of the list are letters while one types; esc is for whoever comes after, once nothing is left here."""
-        typing = isinstance(self.screen.focused, Input)
+        """While an input has the focus, keys are letters; escape is passed on if there is nothing to close."""
+        is_typing = isinstance(self.screen.focused, Input)
         if action == "close":
-            return typing or bool(self._find)
-        return not typing
+            return is_typing or bool(self._find)
+        return not is_typing
 
     def action_cycle(self, step: int) -> None:
-        """The next of a few values."""
+        """Change to the next or previous value of a setting with few values."""
         name = self._list.highlighted_id
-        setting = next((one for one in self._settings if one.name == name), None)
-        if setting is None or self._checked is None or not (words := allowed_values(setting)):
+        setting = next((setting for setting in self._settings if setting.name == name), None)
+        if setting is None or self._checked is None or not (values := allowed_values(setting)):
             return
-        now = self._checked.form.settings.get(setting.name) or self._checked.defaults.get(setting.name, "")
-        place = (words.index(now) + step) % len(words) if now in words else 0
-        usual = words[place] == self._checked.defaults.get(setting.name)
-        self.post_message(self.SettingChanged(setting.name, "" if usual else words[place]))
+        default = self._checked.defaults.get(setting.name, "")
+        current = self._checked.form.settings.get(setting.name) or default
+        value = values[(values.index(current) + step) % len(values) if current in values else 0]
+        self.post_message(self.SettingChanged(setting.name, "" if value == default else value))
 
     def action_reset(self) -> None:
         if self._list.highlighted_id:

@@ -1,4 +1,4 @@
-"""Text that is sent to the terminal only when it has changed: over a slow line every repeated word costs."""
+"""Text with roles in widgets: a static text that is repainted only if it changes, and styles for drawn lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class StyledText(Static):
-    """Say the same twice, and it is painted once."""
+    """A static text; setting the same content again sends nothing to the terminal."""
 
     def __init__(self, content: Content | str = "", *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(content, markup=False, id=id, classes=classes)
@@ -29,7 +29,7 @@ class StyledText(Static):
             self.update(content, layout=not self._keeps_height(content))
 
     def _keeps_height(self, content: Content) -> bool:
-        """Whether it takes as many rows as before: then nothing around it has to be laid out again."""
+        """Whether the content needs as many rows as before, so that the layout stays valid."""
         styles, (width, height) = self.styles, self.content_size
         if not styles.auto_dimensions:
             return True
@@ -39,25 +39,25 @@ class StyledText(Static):
 
 
 def role_classes(prefix: str) -> set[str]:
-    """The component classes that such a widget has."""
+    """The component classes of a widget that draws text with roles."""
     return {f"{prefix}--{role}" for role in ROLES}
 
 
 def role_css(widget: str, prefix: str) -> str:
-    """Their colours, as CSS."""
+    """The CSS of these component classes."""
     coloured = {role: colour for role, colour in ROLES.items() if colour.startswith("$")}
     return "".join(f"{widget} > .{prefix}--{role} {{ color: {colour}; }}\n" for role, colour in coloured.items())
 
 
 class RoleStyles:
-    """The style of a line in the colour of a role; remembered, because a line has many pieces."""
+    """Applies roles to the style of a line, with a cache."""
 
     def __init__(self, widget: Widget, prefix: str) -> None:
         self._widget, self._prefix = widget, prefix
         self._cache: dict[tuple[str, str, str], Style] = {}
 
     def apply(self, style: Style, role: str) -> Style:
-        """Colours that shine through are mixed with the line's background."""
+        """Return the style in the role's colour, blended with the background if the colour is translucent."""
         if not role:
             return style
         if role == "strong":
@@ -65,6 +65,6 @@ class RoleStyles:
         key = (self._widget.app.theme, str(style.bgcolor), role)
         if key not in self._cache:
             colour = self._widget.get_component_styles(f"{self._prefix}--{role}").color
-            ground = Color.from_rich_color(style.bgcolor)
-            self._cache[key] = Style(color=ground.blend(colour.with_alpha(1.0), colour.a).rich_color)
+            background = Color.from_rich_color(style.bgcolor)
+            self._cache[key] = Style(color=background.blend(colour.with_alpha(1.0), colour.a).rich_color)
         return style + self._cache[key]

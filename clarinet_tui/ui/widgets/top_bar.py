@@ -1,4 +1,4 @@
-"""The first row of every view: where one is, where one can go, and how many runs there are."""
+"""The first row of every view: the views, the number of runs and the runs directory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
+from clarinet_tui.text import format_count
 from clarinet_tui.ui.text.styled import Span, styled
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
@@ -22,17 +23,17 @@ VIEWS = {
     "board": "Board",
     "devices": "Devices",
 }
-"""The views in their order."""
+"""The views, in order."""
 VIEW_KEYS = {"history": 1, "launch": 2, "live": 3, "compare": 4, "board": 5, "devices": 6}
-"""The number keys: a view keeps its own, whichever others there are."""
+"""The number key of each view."""
 FULL_LABELS = 20
-"""Columns beside the views from which on there are words to the signs."""
+"""Columns right of the views from which counts have their full labels."""
 MAX_PATH = 24
-"""How much of the runs directory's path is shown."""
+"""Characters of the runs directory's path that are shown."""
 
 
 class ViewTab(Static):
-    """A view's name; a click goes there."""
+    """A view's name; a click switches to the view."""
 
     def __init__(self, view: str, *, active: bool) -> None:
         super().__init__(styled((f" {VIEW_KEYS[view]} ", "muted"), (f"{VIEWS[view]} ", "strong" if active else "")))
@@ -44,7 +45,7 @@ class ViewTab(Static):
 
 
 class TopBar(Horizontal):
-    """Name, views, and the state of the history."""
+    """Shows the views, and the counts of the newest snapshot."""
 
     def __init__(self, active: str, place: str) -> None:
         super().__init__()
@@ -64,22 +65,21 @@ class TopBar(Horizontal):
     def show(self, snapshot: Snapshot) -> None:
         self._shown = snapshot
         listing = snapshot.listing
-        runs = "1 run" if listing.all_runs == 1 else f"{listing.all_runs} runs"
-        words = self.query_one(".counts", StyledText)
-        room = self.size.width - words.region.x
-        counts = [(runs, "muted"), (self._place, "muted")]
+        text = self.query_one(".counts", StyledText)
+        width = self.size.width - text.region.x
+        counts = [(format_count(listing.all_runs, "run"), "muted"), (self._place, "muted")]
         if listing.running:
-            counts.insert(0, (f"▸ {listing.running}" + (" running" if room >= FULL_LABELS else ""), "live"))
+            counts.insert(0, (f"▸ {listing.running}" + (" running" if width >= FULL_LABELS else ""), "live"))
         if snapshot.problem:
-            counts = [("! trouble: see ?" if room >= FULL_LABELS else "! see ?", "bad")]
-        words.set_content(styled(*fit_counts(counts, room)))
+            counts = [("! problem: press ?" if width >= FULL_LABELS else "! press ?", "bad")]
+        text.set_content(styled(*fit_counts(counts, width)))
 
 
 def fit_counts(counts: list[Span], width: int) -> list[Span]:
-    """As many of the counts as there is room for, with dots between them."""
-    parts: list[Span] = []
+    """Join as many counts as fit."""
+    spans: list[Span] = []
     for text, role in counts:
-        if sum(len(part) for part, _ in parts) + len(text) + 4 > width and parts:
+        if spans and sum(len(before) for before, _ in spans) + len(text) + 4 > width:
             break
-        parts += [*([(" · ", "faint")] if parts else []), (text, role)]
-    return [*parts, (" ", "")]
+        spans += [*([(" · ", "faint")] if spans else []), (text, role)]
+    return [*spans, (" ", "")]
