@@ -1,9 +1,9 @@
-"""How long until the app is on the screen, with a history of a thousand runs, beside the smallest Textual app there is.
+"""Time until the app shows its first frame with a history of 1000 runs, compared with a Textual hello-world.
 
 python -m benchmarks.first_paint [--runs N] [--rounds N]
-They are started in turns in a pseudo-terminal and read until their first complete frame; for ours also until the
-newest runs are listed, which are read from the database after the first frame. CPU time is that of all threads. Each
-ratio is taken within a round, so that other load falls on both.
+Both programs start in turn in a pseudo-terminal, which is read until the first complete frame, and for the app also
+until the newest runs are listed: they are read from the database after the first frame. CPU time includes all
+threads. Ratios are taken within a round, so that other load affects both programs.
 """
 
 import argparse
@@ -13,12 +13,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.histories import many_runs
+from benchmarks.histories import make_many_runs
 from benchmarks.terminal import Moment, Terminal
 
 GOAL = 1.5
 FRAME = ("clarinet", "History", "Help", "Quit", "Palette")
-"""What the first and the last row of our first frame say: everything between them is drawn, too."""
+"""Texts in the first and the last row of the app's first frame."""
 HELLO = """
 from textual.app import App
 from textual.widgets import Static
@@ -40,50 +40,50 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=15)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        many_runs(folder / "runs", asked.runs)
-        rounds = [measure(folder, asked.runs) for _ in range(asked.rounds + 1)]
-    report(asked.runs, rounds[1:])  # in the first one Python compiles
+        make_many_runs(folder / "runs", arguments.runs)
+        rounds = [measure(folder, arguments.runs) for _ in range(arguments.rounds + 1)]
+    report(arguments.runs, rounds[1:])  # Python writes its bytecode in the first round
 
 
 def measure(folder: Path, runs: int) -> Round:
     with Terminal([sys.executable, "-c", HELLO], folder) as terminal:
-        hello = terminal.until(lambda screen: "Hello, world" in screen, "the greeting")
-    words = [sys.executable, "-m", "clarinet_tui.ui.main", "--runs-dir", str(folder / "runs")]
-    newest = [f"run{runs - 1 - back:05}" for back in range(5)]
-    with Terminal(words, folder) as terminal:
-        frame = terminal.until(lambda screen: all(word in screen for word in FRAME), "the first frame")
-        listed = terminal.until(lambda screen: all(run in screen for run in newest), "the runs")
-        if terminal.maps("torch"):
-            raise SystemExit("torch was imported for the first paint")
+        hello = terminal.wait_for(lambda screen: "Hello, world" in screen, "the hello-world")
+    command = [sys.executable, "-m", "clarinet_tui.ui.main", "--runs-dir", str(folder / "runs")]
+    newest = [f"run{runs - 1 - index:05}" for index in range(5)]
+    with Terminal(command, folder) as terminal:
+        frame = terminal.wait_for(lambda screen: all(text in screen for text in FRAME), "the first frame")
+        listed = terminal.wait_for(lambda screen: all(run in screen for run in newest), "the list of runs")
+        if terminal.has_loaded("torch"):
+            raise SystemExit("the app has imported torch")
     return Round(hello, frame, listed)
 
 
 def report(runs: int, rounds: list[Round]) -> None:
-    print(f"First paint with {runs} runs, beside a Textual hello-world; medians of {len(rounds)} rounds, in ms")
+    print(f"First paint with {runs} runs, compared with a Textual hello-world; medians of {len(rounds)} rounds, in ms")
     print(f"{'':<26}{'CPU':>8}{'ratio':>8}{'wall':>8}{'ratio':>8}")
-    for name, what in (("hello-world", "hello"), ("first frame", "frame"), ("the runs are listed", "runs")):
+    for label, name in (("hello-world", "hello"), ("first frame", "frame"), ("list of runs", "runs")):
         cells = "".join(
-            f"{figure(rounds, what, kind):>8.0f}{ratio(rounds, what, kind):>8.2f}" for kind in ("cpu", "wall")
+            f"{milliseconds(rounds, name, clock):>8.0f}{ratio(rounds, name, clock):>8.2f}" for clock in ("cpu", "wall")
         )
-        print(f"  {name:<24}{cells}")
-    found = ratio(rounds, "frame", "cpu")
-    print(f"  goal: first frame at most {GOAL:g} times the CPU: {'kept' if found <= GOAL else 'MISSED'}")
-    print("  torch was loaded in none of them")
+        print(f"  {label:<24}{cells}")
+    verdict = "met" if ratio(rounds, "frame", "cpu") <= GOAL else "MISSED"
+    print(f"  goal: first frame with at most {GOAL:g} times the CPU of hello-world: {verdict}")
+    print("  torch was not loaded")
 
 
-def figure(rounds: list[Round], what: str, kind: str) -> float:
-    return statistics.median(seconds(one, what, kind) for one in rounds) * 1e3
+def milliseconds(rounds: list[Round], name: str, clock: str) -> float:
+    return statistics.median(seconds(one, name, clock) for one in rounds) * 1e3
 
 
-def ratio(rounds: list[Round], what: str, kind: str) -> float:
-    return statistics.median(seconds(one, what, kind) / seconds(one, "hello", kind) for one in rounds)
+def ratio(rounds: list[Round], name: str, clock: str) -> float:
+    return statistics.median(seconds(one, name, clock) / seconds(one, "hello", clock) for one in rounds)
 
 
-def seconds(one: Round, what: str, kind: str) -> float:
-    return float(getattr(getattr(one, what), kind))
+def seconds(one: Round, name: str, clock: str) -> float:
+    return float(getattr(getattr(one, name), clock))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""CPU time to draw a chart of 4 lines × 5 000 points at 160×48 again, after its lines, its window or its scale changed.
+"""CPU time to redraw a chart of 4 lines × 5000 points at 160×48 after its values, its range or its scale change.
 
 python -m benchmarks.redraw [--rounds N] [--points N]
 """
@@ -14,16 +14,14 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 
 from clarinet_tui.chart.series import Line
-from clarinet_tui.chart.viewport import View
+from clarinet_tui.chart.viewport import Viewport
 from clarinet_tui.ui.widgets.chart import Chart
 
 GOAL = 20.0
 COLUMNS, ROWS, LINES = 160, 48, 4
 
 
-class Drawing(App[None]):
-    """Nothing but a chart."""
-
+class ChartApp(App[None]):
     def compose(self) -> ComposeResult:
         yield Chart("Loss")
 
@@ -32,55 +30,59 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=40)
-    asked = parser.parse_args()
-    found = asyncio.run(measure(asked.points, asked.rounds))
-    print(f"CPU to draw {LINES} lines × {asked.points} points again at {COLUMNS}×{ROWS}; medians of {asked.rounds}")
-    for what, spent in found.items():
-        usual = statistics.median(spent)
-        print(f"  {what:<24} {usual:6.1f} ms   goal ≤ {GOAL:g} ms: {'kept' if usual <= GOAL else 'MISSED'}")
+    arguments = parser.parse_args()
+    points, rounds = arguments.points, arguments.rounds
+    times = asyncio.run(measure(points, rounds))
+    print(f"CPU time to redraw {LINES} lines × {points} points at {COLUMNS}×{ROWS}; medians of {rounds} redraws")
+    for name, values in times.items():
+        median = statistics.median(values)
+        print(f"  {name:<24} {median:6.1f} ms   goal ≤ {GOAL:g} ms: {'met' if median <= GOAL else 'MISSED'}")
 
 
 async def measure(points: int, rounds: int) -> dict[str, list[float]]:
-    chance = np.random.default_rng(1)
-    app = Drawing()
+    rng = np.random.default_rng(1)
+    app = ChartApp()
     async with app.run_test(size=(COLUMNS, ROWS)) as pilot:
         chart = app.query_one(Chart)
         await pilot.pause()
-        variants = [noisy(chance, points) for _ in range(3)]
+        variants = [noisy_lines(rng, points) for _ in range(3)]
 
-        def lines(turn: int) -> None:
-            chart.lines = variants[turn % 3]
+        def set_values(number: int) -> None:
+            chart.lines = variants[number % 3]
 
-        def smooth(turn: int) -> None:
-            chart.smoothing, chart.lines = 0.03, variants[turn % 3]
+        def smooth(number: int) -> None:
+            chart.smoothing, chart.lines = 0.03, variants[number % 3]
 
-        def zoom(turn: int) -> None:
-            chart.view = View(turn, points / 2 + turn)
+        def zoom(number: int) -> None:
+            chart.view = Viewport(number, points / 2 + number)
 
-        def symlog(turn: int) -> None:
-            chart.scale, chart.lines = "symlog", variants[turn % 3]
+        def use_symlog(number: int) -> None:
+            chart.scale, chart.lines = "symlog", variants[number % 3]
 
-        changes: dict[str, Callable[[int], None]] = {"other values": lines, "smoothed": smooth, "another window": zoom}
-        changes["symlog and smoothed"] = symlog
-        return {what: [spent(chart, change, turn) for turn in range(rounds)] for what, change in changes.items()}
+        changes: dict[str, Callable[[int], None]] = {"other values": set_values, "smoothed": smooth}
+        changes |= {"another range": zoom, "symlog and smoothed": use_symlog}
+        return {
+            name: [time_redraw(chart, change, number) for number in range(rounds)] for name, change in changes.items()
+        }
 
 
-def noisy(chance: np.random.Generator, points: int) -> tuple[Line, ...]:
+def noisy_lines(rng: np.random.Generator, points: int) -> tuple[Line, ...]:
     x = np.arange(points)
     return tuple(
-        Line.of(f"line {place}", x, 2 * np.exp(-3 * x / points) + place / 4 + chance.normal(0, 0.2, points))
-        for place in range(LINES)
+        Line.through(f"line {number}", x, 2 * np.exp(-3 * x / points) + number / 4 + rng.normal(0, 0.2, points))
+        for number in range(LINES)
     )
 
 
-def spent(chart: Chart, change: Callable[[int], None], turn: int) -> float:
-    change(turn)
-    before, drawn = time.thread_time(), chart.axes
+def time_redraw(chart: Chart, change: Callable[[int], None], number: int) -> float:
+    """Return the milliseconds of CPU time to render the chart after a change."""
+    change(number)
+    start, axes = time.thread_time(), chart.axes
     chart.render_lines(Region(0, 0, COLUMNS, ROWS))
-    took = (time.thread_time() - before) * 1e3
-    if chart.axes is drawn:
-        raise SystemExit("the chart was not drawn again")
-    return took
+    milliseconds = (time.thread_time() - start) * 1e3
+    if chart.axes is axes:
+        raise SystemExit("the chart was not redrawn")
+    return milliseconds
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The measured part of docs/results.md: dates and commits, commands, a line a run, and what the pairs say."""
+"""The generated part of docs/results.md: origin, commands, a table of all runs, and paired differences."""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -6,9 +6,9 @@ from pathlib import Path
 
 from clarinet_tui.evidence.board_rows import short_name
 from clarinet_tui.evidence.comparison import compare_queries, compare_runs
-from clarinet_tui.evidence.difference_text import INTERIM, differences_in_words, names_of
-from clarinet_tui.evidence.published import ABLATIONS, METHODS
-from clarinet_tui.evidence.run_records import Archive, Record
+from clarinet_tui.evidence.comparison_rows import INTERIM, format_difference, side_names
+from clarinet_tui.evidence.published import ABLATIONS, MAIN_METHODS
+from clarinet_tui.evidence.run_records import RunRecord, RunRecords
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from core.errors import InputError
@@ -19,65 +19,66 @@ BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 COLUMNS = ("run", "task", "method", "seed", "target %", "source %", "pseudo-labels %", "minutes", "threads", "commit")
 
 
-def fill(page: Path, runs_dir: Path, query: str, commands: list[str]) -> None:
-    """Between the markers; the words around them are written by hand."""
+def fill_page(page: Path, runs_dir: Path, query: str, commands: list[str]) -> None:
+    """Replace the text between the markers; the text around them is written by hand."""
     text = page.read_text(encoding="utf-8")
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     with Database.open(runs_dir) as database:
         ingest_all(database, runs_dir)
-        archive = Archive(database, runs_dir)
-        records = sorted(archive.search(query), key=_place)
+        archive = RunRecords(database, runs_dir)
+        records = sorted(archive.search(query), key=_sort_key)
         parts = [_origin(records), _commands(records, commands), _table(records), _pairs(archive, query)]
-    written = "\n\n".join("\n".join(part) for part in parts)
-    page.write_text(f"{before}{BEGIN}\n{written}\n{END}{after}", encoding="utf-8")
+    generated = "\n\n".join("\n".join(part) for part in parts)
+    page.write_text(f"{before}{BEGIN}\n{generated}\n{END}{after}", encoding="utf-8")
 
 
-def _place(record: Record) -> tuple[int, int, int]:
-    tasks, methods = (*PAPER_TASKS, record.row.task), (*METHODS, *ABLATIONS, record.row.method)
+def _sort_key(record: RunRecord) -> tuple[int, int, int]:
+    tasks, methods = (*PAPER_TASKS, record.row.task), (*MAIN_METHODS, *ABLATIONS, record.row.method)
     return tasks.index(record.row.task), methods.index(record.row.method), record.row.seed or 0
 
 
-def _origin(records: list[Record]) -> list[str]:
-    done = [record for record in records if record.finished]
+def _origin(records: list[RunRecord]) -> list[str]:
+    done = [record for record in records if record.is_finished]
     days = sorted({_day(record.row.ended) for record in done})
     commits = sorted({record.code.commit for record in done if record.code.commit})
-    made = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "never"
-    told = f"{len(done)} of {len(records)} runs are finished, made {made} at commit {', '.join(commits) or 'unknown'}."
-    states = Counter(record.row.state for record in records if not record.finished)
+    period = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "never"
+    commit = ", ".join(commits) or "unknown"
+    text = f"{len(done)} of {len(records)} runs are finished: {period}, commit {commit}."
+    states = Counter(record.row.state for record in records if not record.is_finished)
     if states:
-        told += f" The others count nowhere: {', '.join(f'{count} {state}' for state, count in states.items())}."
-    return ["## Where they come from", "", told]
+        text += f" The others are not counted: {', '.join(f'{count} {state}' for state, count in states.items())}."
+    return ["## Origin", "", text]
 
 
-def _commands(records: list[Record], commands: list[str]) -> list[str]:
-    """Sweeps that queue the finished runs, with what is not the preset's, and what was written from them."""
+def _commands(records: list[RunRecord], commands: list[str]) -> list[str]:
+    """List the sweeps that repeat the finished runs, with their changes to the preset, and the given commands."""
     seeds: dict[tuple[str, str, str], set[int]] = {}
     for record in records:
-        if record.finished and record.config:
+        if record.is_finished and record.config:
             row, changed = record.row, changed_settings(record.config)
-            counts = {*(record.settings or changed), "device"}  # stage 1 has settings in every run, and a say in some
-            said = {name: value for name, (_, value) in changed.items() if name in counts}
-            said["threads"] = record.config.threads  # the machine's choice, but it decides the numbers
-            others = "".join(f" --set {name}={value}" for name, value in said.items())
-            key = (row.task or "?", f"--preset {row.preset}{others}", row.method or "?")
+            relevant = {*(record.settings or changed), "device"}  # settings of stage 1 count in two-step runs only
+            settings = {name: value for name, (_, value) in changed.items() if name in relevant}
+            settings["threads"] = record.config.threads  # depends on the machine, but changes the numbers
+            options = "".join(f" --set {name}={value}" for name, value in settings.items())
+            key = (row.task or "?", f"--preset {row.preset}{options}", row.method or "?")
             seeds.setdefault(key, set()).add(row.seed or 0)
-    together: dict[tuple[str, str, str], list[str]] = {}
-    for (task, settings, method), found in seeds.items():
-        together.setdefault((task, settings, ",".join(map(str, sorted(found)))), []).append(method)
+    grouped: dict[tuple[str, str, str], list[str]] = {}
+    for (task, preset, method), numbers in seeds.items():
+        grouped.setdefault((task, preset, ",".join(map(str, sorted(numbers)))), []).append(method)
     sweeps = [
-        f'clarinet sweep --methods {",".join(methods)} --tasks "{task}" --seeds {those} {settings} --runs-dir RUNS'
-        for (task, settings, those), methods in together.items()
+        f'clarinet sweep --methods {",".join(methods)} --tasks "{task}" --seeds {numbers} {preset} --runs-dir RUNS'
+        for (task, preset, numbers), methods in grouped.items()
     ]
-    told = "All but the sweeps in one go: `python -m benchmarks.results RUNS`."
-    return ["```sh", *sweeps, "", *commands, "```", "", told]
+    text = "`python -m benchmarks.results RUNS` runs all commands after the sweeps."
+    return ["```sh", *sweeps, "", *commands, "```", "", text]
 
 
-def _table(records: list[Record]) -> list[str]:
+def _table(records: list[RunRecord]) -> list[str]:
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
-    return ["## Every run", "", *lines, *(_line(record) for record in records if record.finished)]
+    return ["## All runs", "", *lines, *(_row(record) for record in records if record.is_finished)]
 
 
-def _line(record: Record) -> str:
+def _row(record: RunRecord) -> str:
     row = record.row
     accuracies = (row.target_accuracy, row.source_accuracy, row.pseudo_label_accuracy)
     numbers = ["" if value is None else f"{value:.2f}" for value in accuracies]
@@ -87,25 +88,25 @@ def _line(record: Record) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def _pairs(archive: Archive, query: str) -> list[str]:
-    """The comparisons in a line each: with GAC, which adapts nothing, then with the two-step methods."""
-    one, two = (f"{query} {which}".strip() for which in ("method:clarinet", "method:gac+*"))
+def _pairs(archive: RunRecords, query: str) -> list[str]:
+    """List the paired differences of CLARINET: from GAC, which does not adapt, then from the two-step methods."""
+    one, two = (f"{query} {side}".strip() for side in ("method:clarinet", "method:gac+*"))
     unadapted = archive.search(f"{query} method:gac".strip())
-    both = [*sorted(archive.search(one), key=_place), *sorted(unadapted, key=_place)]
+    both = [*sorted(archive.search(one), key=_sort_key), *sorted(unadapted, key=_sort_key)]
     try:
         with_gac = compare_runs(archive, [record.row.id for record in both])
-        found = [*with_gac.contrasts, *compare_queries(archive, one, two).contrasts]
+        differences = [*with_gac.differences, *compare_queries(archive, one, two).differences]
     except InputError as error:
-        return ["## What the pairs say", "", str(error)]
+        return ["## Paired differences", "", str(error)]
     lines = []
-    for contrast in found:
-        if not contrast.left.accuracy.n or not contrast.right.accuracy.n:
+    for difference in differences:
+        if not difference.left.accuracy.n or not difference.right.accuracy.n:
             continue
-        left, right = names_of(contrast)
-        interim = f" ({INTERIM})" if contrast.interim else ""
-        told = "; ".join(differences_in_words(contrast))
-        lines.append(f"- {short_name(contrast.left.task)}, {left} minus {right}{interim}: {told}.")
-    return ["## What the pairs say", "", *lines]
+        left, right = side_names(difference)
+        interim = f" ({INTERIM})" if difference.is_interim else ""
+        text = "; ".join(format_difference(difference))
+        lines.append(f"- {short_name(difference.left.task)}, {left} minus {right}{interim}: {text}.")
+    return ["## Paired differences", "", *lines]
 
 
 def _day(when: float | None) -> str:

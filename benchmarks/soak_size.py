@@ -1,4 +1,4 @@
-"""Many long runs in one database: how large it is, and how long listings and curves take then."""
+"""Many long runs in one database: its size, and the time that listings and curves take."""
 
 import random
 import time
@@ -6,30 +6,30 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.soak_load import CHART_COLUMNS, METRICS, Watch, evaluated, started, stepped
-from clarinet_tui.history.database import NAME, Database
+from benchmarks.histories import EVALUATIONS, LOAD_METRICS, random_step, started, steady_evaluation
+from benchmarks.soak_load import CHART_COLUMNS, Timings
+from clarinet_tui.history.database import DATABASE_NAME, Database
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.queries import list_runs, series
+from clarinet_tui.history.queries import list_runs, read_series
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Finished
 from core.resolve import resolve
 
-LOOKS, PART = 40, 6000
-EVALUATIONS = 100
+READS, RANGE = 40, 6000
 
 
 @dataclass(frozen=True)
-class Sizes:
+class SizeResult:
     rows: int
     database: int
     journals: int
     seconds: float
-    watches: dict[str, Watch]
+    timings: dict[str, Timings]
 
 
-def read_many(runs_dir: Path, runs: int, iterations: int) -> Sizes:
-    """One journal is written, and every run has its copy: only reading is measured."""
+def ingest_many(runs_dir: Path, runs: int, iterations: int) -> SizeResult:
+    """Write one journal, copy it for every run, and measure only ingesting and reading."""
     journal = b""
     seconds = 0.0
     with Database.open(runs_dir) as db:
@@ -38,39 +38,41 @@ def read_many(runs_dir: Path, runs: int, iterations: int) -> Sizes:
             run = RunDirectory.create(
                 runs_dir, resolve(preset="smoke", task="U->M", method=method, seed=number), id=f"run{number:05}"
             )
-            journal = journal or written(run, iterations)
+            journal = journal or write_journal(run, iterations)
             run.journal.write_bytes(journal)
-            began = time.perf_counter()
+            start = time.perf_counter()
             ingest_run(db, run)
-            seconds += time.perf_counter() - began
+            seconds += time.perf_counter() - start
         db.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     with Database.open_read_only(runs_dir) as db:
         rows = db.tuples("SELECT count(*) FROM iterations")[0][0]
-        return Sizes(rows, (runs_dir / NAME).stat().st_size, len(journal) * runs, seconds, looked(db, runs, iterations))
+        size = (runs_dir / DATABASE_NAME).stat().st_size
+        return SizeResult(rows, size, len(journal) * runs, seconds, time_reads(db, runs, iterations))
 
 
-def written(run: RunDirectory, iterations: int) -> bytes:
-    chance = random.Random(1)
+def write_journal(run: RunDirectory, iterations: int) -> bytes:
+    rng = random.Random(1)
     with JournalWriter(run.journal) as writer:
         writer.append(started(iterations))
-        for at in range(1, iterations + 1):
-            writer.append(stepped(at, chance))
-            if at % max(1, iterations // EVALUATIONS) == 0:
-                writer.append(evaluated(at))
+        for iteration in range(1, iterations + 1):
+            writer.append(random_step(iteration, rng))
+            if iteration % max(1, iterations // EVALUATIONS) == 0:
+                writer.append(steady_evaluation(iteration))
         writer.append(Finished(iteration=iterations, epoch=1, target_accuracy=50.0, source_accuracy=None))
     return run.journal.read_bytes()
 
 
-def looked(db: Database, runs: int, iterations: int) -> dict[str, Watch]:
-    chance = random.Random(2)
-    watches = {name: Watch() for name in ("list of all", "list of a query", "chart of a whole run", "chart of a part")}
-    everything, query, whole, part = watches.values()
-    series(db, "run00000", METRICS[0])  # numpy is loaded once
-    for _ in range(LOOKS):
-        name, metric = f"run{chance.randrange(runs):05}", chance.choice(METRICS)
-        first = chance.randint(1, max(1, iterations // 2))
+def time_reads(db: Database, runs: int, iterations: int) -> dict[str, Timings]:
+    rng = random.Random(2)
+    names = ("list all runs", "list by a query", "chart of a whole run", "chart of a range")
+    timings = {name: Timings() for name in names}
+    everything, query, whole, part = timings.values()
+    read_series(db, "run00000", LOAD_METRICS[0])  # imports numpy
+    for _ in range(READS):
+        name, metric = f"run{rng.randrange(runs):05}", rng.choice(LOAD_METRICS)
+        first = rng.randint(1, max(1, iterations // 2))
         everything.time(partial(list_runs, db, limit=runs))
         query.time(partial(list_runs, db, "method:clarinet acc>20 state:finished", sort="target_accuracy", limit=50))
-        whole.time(partial(series, db, name, metric, width=CHART_COLUMNS))
-        part.time(partial(series, db, name, metric, start=first, stop=first + PART, width=CHART_COLUMNS))
-    return watches
+        whole.time(partial(read_series, db, name, metric, width=CHART_COLUMNS))
+        part.time(partial(read_series, db, name, metric, start=first, stop=first + RANGE, width=CHART_COLUMNS))
+    return timings

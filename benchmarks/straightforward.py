@@ -1,7 +1,7 @@
-"""CLARINET as one writes it the first time, to compare with: the preset `paper` with nothing done for speed.
+"""A straightforward CLARINET with the preset `paper`, not optimized for speed, for comparison in `benchmarks.loop`.
 
-A DataLoader that transforms image by image, a Python loop over the classes, numbers fetched in every iteration, two
-backward passes over the whole graph, torch's own dropout and optimizers as they come.
+It has a DataLoader that transforms image by image, a Python loop over the classes, `.item()` in every iteration, two
+backward passes over the whole graph, and torch's own dropout and optimizers.
 """
 
 import math
@@ -23,8 +23,8 @@ from core.data.torchvision_import import torchvision
 Item = tuple[Tensor, int]
 
 
-class Pictures(Dataset[Item]):
-    """Images with a complementary label each, as torchvision's datasets give them."""
+class LabelledImages(Dataset[Item]):
+    """Images with one complementary label each, transformed as with torchvision's datasets."""
 
     def __init__(self, images: ImageSet) -> None:
         self.images = images
@@ -36,8 +36,8 @@ class Pictures(Dataset[Item]):
         return len(self.labels)
 
     def __getitem__(self, index: int) -> Item:
-        picture: NDArray[np.uint8] = self.images.x[index].squeeze()
-        return self.transform(Image.fromarray(picture)), self.labels[index]
+        image: NDArray[np.uint8] = self.images.x[index].squeeze()
+        return self.transform(Image.fromarray(image)), self.labels[index]
 
 
 class Features(nn.Module):
@@ -54,14 +54,14 @@ class Features(nn.Module):
             nn.MaxPool2d(2),
             nn.ReLU(),
         )
-        self.last = nn.Sequential(nn.Linear(800, 500), nn.ReLU(), nn.Dropout(0.5))
+        self.linear = nn.Sequential(nn.Linear(800, 500), nn.ReLU(), nn.Dropout(0.5))
 
     def forward(self, x: Tensor) -> Tensor:
-        features: Tensor = self.last(self.convolutions(x).view(len(x), 800))
+        features: Tensor = self.linear(self.convolutions(x).view(len(x), 800))
         return features
 
 
-class Reverse(torch.autograd.Function):
+class ReverseGradient(torch.autograd.Function):
     @staticmethod
     def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, strength: float) -> Tensor:
         ctx.strength = strength  # type: ignore[attr-defined]
@@ -76,8 +76,8 @@ class Straightforward:
     def __init__(self, config: RunConfig, data: TaskData, workers: int) -> None:
         self.config = config
         self.classes = len(data.classes)
-        self.source = endless(data.source_train, config.batch_size, workers)
-        self.target = endless(data.target_train, config.batch_size, workers)
+        self.source = repeat_batches(data.source_train, config.batch_size, workers)
+        self.target = repeat_batches(data.target_train, config.batch_size, workers)
         assert data.source_train.ybar is not None
         self.priors = torch.from_numpy(data.source_train.ybar.mean(axis=0)).float()
         self.features, self.head = Features(), nn.Linear(500, self.classes)
@@ -107,17 +107,17 @@ class Straightforward:
         (source, ybar), (target, _) = next(self.source), next(self.target)
         features = self.features(torch.cat((source, target)))
         logits = self.head(features)
-        loss, least = self.complementary_loss(logits[: len(source)], ybar)
+        loss, least_class_loss = self.complementary_loss(logits[: len(source)], ybar)
         adversarial, entropy = self.adversarial_loss(features, logits, len(source))
 
-        first = self.gradients(loss)
-        second = self.gradients(adversarial)
+        complementary_gradients = self.gradients(loss)
+        adversarial_gradients = self.gradients(adversarial)
         self.discriminator_step.step()
-        for gradients in (first, second):
+        for gradients in (complementary_gradients, adversarial_gradients):
             for weight, gradient in zip(self.weights, gradients, strict=True):
                 weight.grad = gradient
             self.classifier_step.step()
-        self.history.append((loss.item(), least, adversarial.item(), entropy.item()))
+        self.history.append((loss.item(), least_class_loss, adversarial.item(), entropy.item()))
 
     def gradients(self, loss: Tensor) -> list[Tensor]:
         self.classifier_step.zero_grad()
@@ -126,7 +126,7 @@ class Straightforward:
         return [weight.grad.clone() for weight in self.weights if weight.grad is not None]
 
     def complementary_loss(self, logits: Tensor, ybar: Tensor) -> tuple[Tensor, float]:
-        """Eq. 5 class by class, and the ascent where a class is negative."""
+        """Eq. 5 class by class, with gradient ascent where the loss of a class is negative."""
         losses = -functional.log_softmax(logits, dim=1)
         values, scaled = [], []
         for k in range(self.classes):
@@ -149,17 +149,17 @@ class Straightforward:
         strength = 2 / (1 + math.exp(-10 * (len(self.history) + 1) / self.config.lambda_horizon)) - 1
         scattered = functional.softmax(logits / self.config.scatter, dim=1)
         entropy = -(scattered * torch.log(scattered + self.config.entropy_epsilon)).sum(dim=1)
-        weights = 1 + torch.exp(-Reverse.apply(entropy, strength))  # type: ignore[no-untyped-call]
+        weights = 1 + torch.exp(-ReverseGradient.apply(entropy, strength))  # type: ignore[no-untyped-call]
         pair = torch.bmm(scattered.detach().unsqueeze(2), features.unsqueeze(1)).view(len(features), -1)
-        guess = torch.sigmoid(self.discriminator(Reverse.apply(pair, strength))).squeeze(1)  # type: ignore[no-untyped-call]
+        probability = torch.sigmoid(self.discriminator(ReverseGradient.apply(pair, strength))).squeeze(1)  # type: ignore[no-untyped-call]
         domain = torch.cat((torch.ones(split), torch.zeros(len(features) - split)))
         source, target = weights[:split], weights[split:]
         shares = torch.cat((source / source.sum().detach(), target / target.sum().detach()))
-        wrong = functional.binary_cross_entropy(guess, domain, reduction="none")
-        return (shares * wrong).sum() / 2, entropy.mean()
+        losses = functional.binary_cross_entropy(probability, domain, reduction="none")
+        return (shares * losses).sum() / 2, entropy.mean()
 
 
-def endless(images: ImageSet, batch_size: int, workers: int) -> Iterator[list[Tensor]]:
-    loader = DataLoader(Pictures(images), batch_size, shuffle=True, drop_last=True, num_workers=workers)
+def repeat_batches(images: ImageSet, batch_size: int, workers: int) -> Iterator[list[Tensor]]:
+    loader = DataLoader(LabelledImages(images), batch_size, shuffle=True, drop_last=True, num_workers=workers)
     while True:
         yield from loader
