@@ -1,4 +1,4 @@
-"""What a run says, in words for people."""
+"""Describe events as text."""
 
 from clarinet_tui.text import printable
 from core.events import (
@@ -19,17 +19,17 @@ from core.metrics import shown_in
 
 
 def describe_event(event: Event, iterations_total: int, run_id: str) -> str | None:
-    """An event in words, which may quote anything and steer no terminal."""
-    said = _said(event, iterations_total, run_id)
-    return None if said is None else "\n".join(printable(line) for line in said.split("\n"))
+    """Return an event as printable lines of text; None for events that are not shown."""
+    text = _describe(event, iterations_total, run_id)
+    return None if text is None else "\n".join(printable(line) for line in text.split("\n"))
 
 
-def _said(event: Event, iterations_total: int, run_id: str) -> str | None:
+def _describe(event: Event, iterations_total: int, run_id: str) -> str | None:
     match event:
         case Started():
-            made = "".join(f"\n  note: {note}" for note in event.notes)
-            sizes = f"{event.source_size} source and {event.target_size} target images, {event.test_size} to test on"
-            return f"run {run_id}: {event.method} on {event.task}, seed {event.seed}, {event.device}, {sizes}{made}"
+            notes = "".join(f"\n  note: {note}" for note in event.notes)
+            sizes = f"{event.source_size} source, {event.target_size} target and {event.test_size} test images"
+            return f"run {run_id}: {event.method} on {event.task}, seed {event.seed}, {event.device}, {sizes}{notes}"
         case Resumed():
             return f"run {run_id}: resumed from iteration {event.from_iteration}"
         case StageStarted():
@@ -54,7 +54,7 @@ def _said(event: Event, iterations_total: int, run_id: str) -> str | None:
         case Alarmed():
             return f"alarm {event.kind}: {event.message}; {event.advice}"
         case Stopped():
-            return f"stopped at iteration {event.iteration}; go on with: clarinet resume {run_id}"
+            return f"stopped at iteration {event.iteration}; resume with: clarinet resume {run_id}"
         case Failed():
             return f"failed: {event.message}" + "".join(f"\n  at {frame}" for frame in event.frames)
         case Finished():
@@ -64,5 +64,7 @@ def _said(event: Event, iterations_total: int, run_id: str) -> str | None:
 
 
 def format_accuracies(target: float | None, source: float | None) -> str:
-    known = [f"{name} {value:.2f} %" for name, value in (("target", target), ("source", source)) if value is not None]
-    return ", ".join(known) or "no labels to measure with"
+    measured = [
+        f"{name} {value:.2f} %" for name, value in (("target", target), ("source", source)) if value is not None
+    ]
+    return ", ".join(measured) or "no labels to evaluate with"

@@ -1,190 +1,194 @@
-"""What a run said and what its worker printed, as one stream of lines that people read."""
+"""The log of a run: the events of its journal and the output of its worker, merged by time."""
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+import heapq
+import os
+from collections.abc import Callable, Iterator
 from functools import reduce
 from itertools import chain, islice
-from operator import or_
+from operator import itemgetter, or_
 from typing import Any, Self
 
 import msgspec
 
-from clarinet_tui.logs.event_text import sentence
+from clarinet_tui.logs.event_text import describe_event
 from clarinet_tui.queue.queue_file import read_queue
-from clarinet_tui.queue.supervisor_process import supervisor
-from clarinet_tui.runs.atomic_files import modified
+from clarinet_tui.queue.supervisor_process import find_supervisor
+from clarinet_tui.runs.atomic_files import modified_time
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import parse
-from clarinet_tui.runs.lock import read_holder
-from clarinet_tui.runs.process import alive
-from clarinet_tui.runs.tail import Growing
+from clarinet_tui.runs.journal_reader import parse_line
+from clarinet_tui.runs.lock import read_lock_owner
+from clarinet_tui.runs.process import is_alive
+from clarinet_tui.runs.state import FINAL_EVENTS
+from clarinet_tui.runs.tail import FileTail
+from clarinet_tui.runs.worker_log import TIMESTAMP, split_timestamp
 from clarinet_tui.text import printable
 from core.errors import InputError
 from core.events import Event
 
 ANY_EVENT: Any = reduce(or_, Event.__subclasses__())
-FINAL = frozenset({"finished", "failed", "stopped"})
-LONGEST = 2000
-"""Characters of a line."""
-LONGEST_BYTES, LONGEST_EVENT = 4 * LONGEST, 4 << 20
-MOST_BYTES, A_LINE = 64 << 20, 64
-"""What the last lines may take in memory, and what each takes beside its characters."""
-ECHOES = 1000
-"""How far journal and log may be apart when they say the same."""
+MAX_CHARACTERS = 2000
+MAX_LINE_BYTES, MAX_EVENT_BYTES = 4 * MAX_CHARACTERS, 4 << 20
+MAX_MEMORY, LINE_OVERHEAD = 64 << 20, 64
+"""Bytes that the last lines may use in memory, and what each uses beside its characters."""
+MAX_UNTIMED = 1000
+"""Lines without a time that are kept in memory until the time of an earlier line is known."""
+HEAD = 1 << 16
+
+TimedLine = tuple[float, str]
+"""A line of the log and its Unix time."""
 
 
-class Story:
-    """The worker prints most of what the run says, so that each sentence is in both files: it is told once."""
+class RunLog:
+    """The lines for which `accept` returns True, by time; a line without one has the time of the line before it."""
 
-    def __init__(self, run: RunDirectory, wanted: Callable[[str], bool] = lambda line: True) -> None:
-        self._run, self._wanted = run, wanted
-        self._journal = Growing(run.journal, LONGEST_EVENT)
-        self._log = Growing(run.log, LONGEST_BYTES)
-        self._only_said: deque[str] = deque(maxlen=ECHOES)
-        self._only_printed: deque[str] = deque(maxlen=ECHOES)
-        self.said_last_word = False
+    def __init__(self, run: RunDirectory, accept: Callable[[str], bool] = lambda line: True) -> None:
+        self._run, self._accept = run, accept
+        self._journal = FileTail(run.journal, MAX_EVENT_BYTES)
+        self._output = FileTail(run.log, MAX_LINE_BYTES)
+        self._output_time = 0.0
+        self._printed_until = _printed_until(run)
+        self.has_final_event = False
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *trouble: object) -> None:
-        self._journal.__exit__(*trouble)
-        self._log.__exit__(*trouble)
+    def __exit__(self, *error: object) -> None:
+        self._journal.__exit__(*error)
+        self._output.__exit__(*error)
 
-    def last(self, count: int) -> list[str]:
-        """The last lines of what is there now; `new` goes on after them."""
-        printed = _most(self._chosen(map(cleaned, self._log.before())), count + ECHOES)
-        said = _most(self._said_before(), count + ECHOES)
-        pairs = [*_pairs(printed, said), (len(printed), len(said))]
-        self._only_printed.extend(reversed(printed[: pairs[0][0]]))
-        self._only_said.extend(reversed(said[: pairs[0][1]]))
-        log_is_older = modified(self._run.log) <= modified(self._run.journal)
-        return _together(printed, said, pairs, log_is_older)[:count][::-1]
+    def read_last(self, count: int) -> list[str]:
+        """Return the last `count` lines that are there now; `read_new` continues after them."""
+        lines = heapq.merge(self._last_output(count), self._last_events(count), key=itemgetter(0))
+        return [text for _, text in lines][-count:] if count else []
 
-    def new(self) -> Iterator[str]:
-        """What came since. The log first: it has more, and everything in its order."""
-        for line in self._chosen(map(cleaned, self._log.new())):
-            if not _echo(line, self._only_said, self._only_printed):
-                yield line
-        for said in self._journal.new():
-            self.said_last_word = _is_final(said)
-            for line in self._chosen(sentences(said, self._run.id)):
-                if not _echo(line, self._only_printed, self._only_said):
-                    yield line
+    def read_new(self) -> Iterator[str]:
+        """Yield the lines since the last call."""
+        for _, text in heapq.merge(self._new_output(), self._new_events(), key=itemgetter(0)):
+            if self._accept(text):
+                yield text
 
-    def torn(self) -> Iterator[str]:
-        """What the worker printed last, without an end; for when nothing more is to come."""
-        yield from self._chosen(map(cleaned, self._log.torn()))
+    def read_partial(self) -> Iterator[str]:
+        """Yield the last line of the worker's output if it has no line end; for runs that are over."""
+        yield from filter(self._accept, (clean_line(split_timestamp(line)[1]) for line in self._output.read_partial()))
 
-    def over(self) -> bool:
-        """Whether nothing more is to come. A run that has not begun is not over, one that is gone is."""
+    def is_over(self) -> bool:
+        """Return whether no more lines will come; a run that has not started is not over, a removed one is."""
         if not self._run.config.exists():
             return True
         if self._is_queued():
             return False
-        holder = read_holder(self._run.lock)
-        if holder is None or (lives := alive(holder)) is None:
-            return self.said_last_word
-        began = self._run.journal.exists() or holder.released is None
-        return began and not lives
+        owner = read_lock_owner(self._run.lock)
+        if owner is None or (alive := is_alive(owner)) is None:
+            return self.has_final_event
+        has_started = self._run.journal.exists() or owner.released is None
+        return has_started and not alive
 
     def _is_queued(self) -> bool:
-        """Whether it is to start, or to be tried again: the supervisor takes out what has ended."""
+        """Return whether it will start or be retried: the supervisor removes ended runs from the queue."""
         try:
             queue = read_queue(self._run.runs_dir)
         except InputError:
             return False
-        return self._run.id in queue and (queue[self._run.id].waits or supervisor(self._run.runs_dir) is not None)
+        if self._run.id not in queue:
+            return False
+        return queue[self._run.id].is_waiting or find_supervisor(self._run.runs_dir) is not None
 
-    def _said_before(self) -> Iterator[str]:
-        """Sentences of the journal, last first."""
-        lines = self._journal.before()
+    def _last_output(self, count: int) -> list[TimedLine]:
+        lines = _timed_backwards(self._output.read_backwards())
+        last = list(islice(lines, 1))
+        self._output_time = last[0][0] if last else 0.0
+        return self._take(chain(last, lines), count)
+
+    def _last_events(self, count: int) -> list[TimedLine]:
+        lines = self._journal.read_backwards()
         last = next(lines, b"")
-        self.said_last_word = _is_final(last)
-        said = (reversed(sentences(line, self._run.id)) for line in chain([last], lines))
-        return self._chosen(chain.from_iterable(said))
+        self.has_final_event = _is_final(last)
+        return self._take(chain.from_iterable(reversed(self._describe(line)) for line in chain([last], lines)), count)
 
-    def _chosen(self, lines: Iterable[str]) -> Iterator[str]:
-        return filter(self._wanted, lines)
+    def _take(self, lines: Iterator[TimedLine], count: int) -> list[TimedLine]:
+        """Return the first `count` accepted lines in reverse order, or fewer if they use too much memory."""
+        taken: list[TimedLine] = []
+        memory = MAX_MEMORY
+        for line in islice((line for line in lines if self._accept(line[1])), count):
+            memory -= len(line[1]) + LINE_OVERHEAD
+            if memory < 0:
+                break
+            taken.append(line)
+        return taken[::-1]
+
+    def _new_output(self) -> Iterator[TimedLine]:
+        for line in self._output.read_new():
+            time, text = split_timestamp(line)
+            self._output_time = self._output_time if time is None else time
+            yield self._output_time, clean_line(text)
+
+    def _new_events(self) -> Iterator[TimedLine]:
+        for line in self._journal.read_new():
+            self.has_final_event = _is_final(line)
+            yield from self._describe(line)
+
+    def _describe(self, line: bytes) -> list[TimedLine]:
+        fields = _parse_event(line)
+        time = fields.get("time") if fields else None
+        time = time if isinstance(time, float | int) else 0.0
+        if fields is None or 0.0 < time <= self._printed_until:
+            return []
+        return [(time, text) for text in describe_fields(fields, self._run.id)]
 
 
-def sentences(line: bytes, run_id: str) -> list[str]:
-    """A line of a journal in words; iterations, and what cannot be read, say nothing."""
-    fields = parse(line, None) if line.startswith(b"{") else None
-    if fields is None:
-        return []
+def describe_fields(fields: dict[str, Any], run_id: str) -> list[str]:
+    """Return the lines of text that describe an event of a journal."""
     try:
-        # The journal leaves labels out, and has not-a-number as text.
+        # The journal does not store the labels, and stores NaN as text.
         event: Event = msgspec.convert({"labels": [], **fields}, ANY_EVENT, strict=False)
     except msgspec.ValidationError:
         message = fields.get("message")
-        return [shortened(printable(message))] if isinstance(message, str) else []
-    said = sentence(event, 0, run_id)
-    return [shortened(part) for part in said.split("\n")] if said else []
+        return [shorten(printable(message))] if isinstance(message, str) else []
+    text = describe_event(event, 0, run_id)
+    return [shorten(part) for part in text.split("\n")] if text else []
 
 
-def cleaned(line: bytes) -> str:
-    """Foreign bytes as harmless text."""
-    return shortened(printable(line.decode(errors="replace")))
+def clean_line(line: bytes) -> str:
+    """Return foreign bytes as printable text."""
+    return shorten(printable(line.decode(errors="replace")))
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     text = text.rstrip()
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 1] + "…"
+
+
+def _parse_event(line: bytes) -> dict[str, Any] | None:
+    """Return None for iterations and unreadable lines."""
+    return parse_line(line, None) if line.startswith(b"{") else None
 
 
 def _is_final(line: bytes) -> bool:
-    fields = parse(line, None) if line.startswith(b"{") else None
-    return fields is not None and fields["event"] in FINAL
+    fields = _parse_event(line)
+    return fields is not None and fields["event"] in FINAL_EVENTS
 
 
-def _most(lines: Iterator[str], count: int) -> list[str]:
-    """At most `count`, and no more than memory should hold."""
-    taken: list[str] = []
-    room = MOST_BYTES
-    for line in islice(lines, count):
-        room -= len(line) + A_LINE
-        if room < 0:
-            break
-        taken.append(line)
-    return taken
+def _timed_backwards(lines: Iterator[bytes]) -> Iterator[TimedLine]:
+    """Yield lines from the last to the first, with the time of the closest earlier line if they have none."""
+    untimed: list[str] = []
+    for line in lines:
+        time, text = split_timestamp(line)
+        untimed.append(clean_line(text))
+        if time is not None or len(untimed) == MAX_UNTIMED:
+            yield from ((time or 0.0, text) for text in untimed)
+            untimed = []
+    yield from ((0.0, text) for text in untimed)
 
 
-def _pairs(printed: list[str], said: list[str]) -> Iterator[tuple[int, int]]:
-    """Where both say the same; both are in the same order."""
-    places: dict[str, deque[int]] = {}
-    for place, line in enumerate(said):
-        places.setdefault(line, deque()).append(place)
-    at = 0
-    for number, line in enumerate(printed):
-        same = places.get(line, deque())
-        while same and same[0] < at:
-            same.popleft()
-        if same:
-            at = same[0] + 1
-            yield number, same[0]
-
-
-def _together(printed: list[str], said: list[str], pairs: list[tuple[int, int]], log_is_older: bool) -> list[str]:
-    """Both, last first, as one. What only one of them has stays between what both have.
-
-    Beyond the last of that, the file that was written last has the last word.
-    """
-    told: list[str] = []
-    a = b = 0
-    for number, place in pairs:
-        between = [printed[a:number], said[b:place]]
-        for lines in reversed(between) if log_is_older and not told else between:
-            told += lines
-        told += printed[number : number + 1]
-        a, b = number + 1, place + 1
-    return told
-
-
-def _echo(line: str, expected: deque[str], heard: deque[str]) -> bool:
-    """Whether the other file has said this; if not, it may yet."""
-    if line in expected:
-        expected.remove(line)
-        return True
-    heard.append(line)
-    return False
+def _printed_until(run: RunDirectory) -> float:
+    """Return the time until which the worker has printed its events as well, as it did before lines had a time."""
+    try:
+        with run.log.open("rb") as file:
+            head = file.read(HEAD)
+            file.seek(max(0, file.seek(0, os.SEEK_END) - HEAD))
+            tail = file.read(HEAD)
+    except OSError:
+        return 0.0
+    has_times = TIMESTAMP.search(head) or TIMESTAMP.search(tail)
+    is_old = not has_times and b"\nrun %s: " % run.id.encode() in b"\n" + head
+    return modified_time(run.log) if is_old else 0.0

@@ -9,13 +9,13 @@ from clarinet_tui.runs.journal_reader import read_last_event
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.runs.state import FINAL_EVENTS, RunState
+from clarinet_tui.runs.worker_log import read_last_line
 from clarinet_tui.text import printable
 from core.events import Failed, FailureKind
 
 STOP_EXIT_CODES = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 PERMANENT_FAILURES = frozenset({FailureKind.WRONG_INPUT, FailureKind.NOT_FINITE})
 """Failures that a retry would repeat."""
-LOG_TAIL = 4096
 CLOSE_TIMEOUT = 2.0
 """Seconds to wait for room on a full disk: other runs wait meanwhile."""
 
@@ -57,14 +57,5 @@ def record_failure(run: RunDirectory, message: str) -> None:
 
 def describe_exit(run: RunDirectory, exit_code: int | None) -> str:
     cause = "" if exit_code is None else f" by signal {-exit_code}" if exit_code < 0 else f" with exit code {exit_code}"
-    return f"the worker ended{cause} before it wrote to its journal{_last_log_line(run)}"
-
-
-def _last_log_line(run: RunDirectory) -> str:
-    try:
-        with run.log.open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - LOG_TAIL))
-            lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
-    except OSError:
-        return ""
-    return f": {printable(lines[-1])[:500]}" if lines else ""
+    last_line = printable(read_last_line(run))[:500]
+    return f"the worker ended{cause} before it wrote to its journal{': ' if last_line else ''}{last_line}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from core.events import Event, Stepped, plain
+from core.events import Event, Stepped, flatten_event
 
 FIXED_COLUMNS = ("iteration", "epoch", "adaptation_epoch", "stage", "seconds")
 """The first columns of every iteration; the metrics follow."""
@@ -15,7 +15,7 @@ FIXED_COLUMNS = ("iteration", "epoch", "adaptation_epoch", "stage", "seconds")
 
 def format_event(event: Event, now: float) -> bytes:
     """Return one JSON object, with the Unix time added."""
-    fields = plain(event)
+    fields = flatten_event(event)
     fields["time"] = round(now, 3)
     return msgspec.json.encode(encode_non_finite(fields)) + b"\n"
 

@@ -21,7 +21,7 @@ decode = msgspec.json.Decoder().decode
 
 @dataclass(frozen=True, slots=True)
 class JournalEvent:
-    """An event as `core.events.plain` returns it, at the bytes from `start` to `end`."""
+    """An event as `core.events.flatten_event` returns it, at the bytes from `start` to `end`."""
 
     fields: dict[str, Any]
     start: int

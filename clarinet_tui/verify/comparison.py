@@ -1,4 +1,4 @@
-"""A recorded run and its repetition, number by number: do they agree, and if not, what else is different?"""
+"""Compare a recorded run with its replay, value by value, and the environments of both."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -12,102 +12,105 @@ from core.metrics import is_reproducible
 
 PLACE = frozenset({"run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds"})
 PACKAGES = ("clarinet-tui", "torch", "torchvision", "numpy", "scikit-learn", "pillow")
-"""Those that can change the numbers."""
+"""Packages that can change the results."""
 
 
 class Replay(msgspec.Struct, kw_only=True):
-    """What was measured the second time, and with what."""
+    """The metrics and the environment of a replay."""
 
     label_hash: str
     pseudo_label_hash: str
     iterations: dict[int, Mapping[str, float | str]]
-    """Metrics by iteration; not-a-number and the infinities may be text."""
+    """Metrics by iteration; NaN and the infinities may be text."""
     environment: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One number that is not the same; None is one that is not there."""
+    """A value that differs; None is a missing one."""
 
     iteration: int
     metric: str
     recorded: float | None
-    now: float | None
+    replayed: float | None
 
     @property
     def size(self) -> float:
-        """Relative to the larger of both; of numbers below 1, absolute."""
-        if self.recorded is None or self.now is None:
+        """The difference relative to the larger value; absolute for values below 1."""
+        if self.recorded is None or self.replayed is None:
             return math.inf
-        apart = abs(self.recorded - self.now) / max(1.0, abs(self.recorded), abs(self.now))
-        return math.inf if math.isnan(apart) else apart
+        size = abs(self.recorded - self.replayed) / max(1.0, abs(self.recorded), abs(self.replayed))
+        return math.inf if math.isnan(size) else size
 
 
 @dataclass(frozen=True)
 class Comparison:
-    first: int
-    last: int
-    numbers: int
+    first_iteration: int
+    last_iteration: int
+    value_count: int
     differences: tuple[Difference, ...]
 
     @property
     def largest(self) -> Difference | None:
-        return max(self.differences, key=lambda one: one.size, default=None)
+        return max(self.differences, key=lambda difference: difference.size, default=None)
 
-    def within(self, tolerance: float) -> bool:
-        return all(one.size <= tolerance for one in self.differences)
+    def is_within(self, tolerance: float) -> bool:
+        return all(difference.size <= tolerance for difference in self.differences)
 
 
-def compare_iterations(recorded: Iterable[Mapping[str, Any]], again: Mapping[int, Mapping[str, float | str]]) -> Comparison:
-    """Every metric of every recorded iteration with the same one of the repetition."""
+def compare_iterations(
+    recorded: Iterable[Mapping[str, Any]], replayed: Mapping[int, Mapping[str, float | str]]
+) -> Comparison:
+    """Compare every metric of every recorded iteration with the replay."""
     iterations: list[int] = []
     differences: list[Difference] = []
-    numbers = 0
+    count = 0
     for row in recorded:
         iteration: int = row["iteration"]
         iterations.append(iteration)
-        before = {name: value for name, value in row.items() if name not in PLACE and is_reproducible(name)}
-        now = {
-            name: _as_recorded(value) for name, value in again.get(iteration, {}).items() if is_reproducible(name)
+        expected = {name: value for name, value in row.items() if name not in PLACE and is_reproducible(name)}
+        actual = {
+            name: _round_as_recorded(value)
+            for name, value in replayed.get(iteration, {}).items()
+            if is_reproducible(name)
         }
-        for name in before.keys() | now.keys():
-            numbers += 1
-            one = Difference(iteration, name, before.get(name), now.get(name))
-            if not _same(one.recorded, one.now):
-                differences.append(one)
-    differences.sort(key=lambda one: (one.iteration, one.metric))
-    return Comparison(min(iterations, default=0), max(iterations, default=0), numbers, tuple(differences))
+        for name in expected.keys() | actual.keys():
+            count += 1
+            difference = Difference(iteration, name, expected.get(name), actual.get(name))
+            if not _is_equal(difference.recorded, difference.replayed):
+                differences.append(difference)
+    differences.sort(key=lambda difference: (difference.iteration, difference.metric))
+    return Comparison(min(iterations, default=0), max(iterations, default=0), count, tuple(differences))
 
 
-def _as_recorded(value: float | str) -> float:
-    """The journal has nine digits, which are enough for every float32."""
-    known = float(parse_number(value))
-    return float(f"{known:.9g}")
+def _round_as_recorded(value: float | str) -> float:
+    """Round to the nine digits of the journal, which represent every float32."""
+    return float(f"{float(parse_number(value)):.9g}")
 
 
-def _same(recorded: float | None, now: float | None) -> bool:
-    if recorded is None or now is None:
-        return recorded is now
-    return recorded == now or (math.isnan(recorded) and math.isnan(now))
+def _is_equal(recorded: float | None, replayed: float | None) -> bool:
+    if recorded is None or replayed is None:
+        return recorded is replayed
+    return recorded == replayed or (math.isnan(recorded) and math.isnan(replayed))
 
 
 def environment_differences(
-    environment: Mapping[str, Any], threads: int, now: Mapping[str, str]
+    environment: Mapping[str, Any], threads: int, replayed: Mapping[str, str]
 ) -> dict[str, tuple[str, str]]:
-    """What is not as it was: by name, as recorded and as it is here. What was not recorded is left out."""
+    """Return what differs, by name: the recorded value and the one of the replay. Unrecorded values are skipped."""
     versions = environment.get("versions")
-    before = {name: environment.get(name) for name in ("host", "python", "device")}
-    before |= {name: versions.get(name) for name in PACKAGES} if isinstance(versions, dict) else {}
-    before |= _first_sitting(environment) | {"threads": str(threads) if threads else None}
+    recorded = {name: environment.get(name) for name in ("host", "python", "device")}
+    recorded |= {name: versions.get(name) for name in PACKAGES} if isinstance(versions, dict) else {}
+    recorded |= _first_attempt(environment) | {"threads": str(threads) if threads else None}
     return {
-        name: (value, now[name])
-        for name, value in before.items()
-        if isinstance(value, str) and name in now and value != now[name]
+        name: (value, replayed[name])
+        for name, value in recorded.items()
+        if isinstance(value, str) and name in replayed and value != replayed[name]
     }
 
 
-def _first_sitting(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """A resumed run began elsewhere: of that sitting, host and device are known."""
-    sittings = environment.get("sittings")
-    first = sittings[0] if isinstance(sittings, list) and sittings else None
+def _first_attempt(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """Return host and device of the first attempt of a resumed run."""
+    earlier = environment.get("sittings")
+    first = earlier[0] if isinstance(earlier, list) and earlier else None
     return {name: first.get(name) for name in ("host", "device")} if isinstance(first, dict) else {}

@@ -1,4 +1,4 @@
-"""Trains the first iterations of a recorded run once more, and prints what they measured. Started by name."""
+"""Train the first iterations of a recorded run again and print their metrics; started with python -m."""
 
 import argparse
 import os
@@ -12,11 +12,11 @@ import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import versions
+from clarinet_tui.runs.journal_format import encode_non_finite
 from clarinet_tui.runs.process import host_name
-from clarinet_tui.verify.comparison import Repetition
-from clarinet_tui.worker.display import jsonable
-from clarinet_tui.worker.failure import failure
-from clarinet_tui.worker.main import first_iterations, set_up
+from clarinet_tui.verify.comparison import Replay
+from clarinet_tui.worker.failure import make_failed
+from clarinet_tui.worker.main import configure_torch, train_first_iterations
 from core.errors import InputError
 from core.events import Event, PseudoLabelled, Started, Stepped
 
@@ -26,61 +26,61 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    arguments = parse(sys.argv[1:])
+    arguments = parse_arguments(sys.argv[1:])
     try:
-        found = repeat(arguments)
+        result = replay(arguments)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
-    except Exception as error:  # noqa: BLE001 - whatever it is, it cannot be trained here: that is the answer
-        print(failure(error, None).message, file=sys.stderr)
+    except Exception as error:  # noqa: BLE001 - any error means that the run cannot be trained here
+        print(make_failed(error, None).message, file=sys.stderr)
         return 2
-    print(msgspec.json.encode(jsonable(msgspec.to_builtins(found))).decode())
+    print(msgspec.json.encode(encode_non_finite(msgspec.to_builtins(result))).decode())
     return 0
 
 
-def parse(words: list[str]) -> argparse.Namespace:
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="clarinet-verify", description=__doc__)
     parser.add_argument("id")
     parser.add_argument("--runs-dir", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--device", required=True)
     parser.add_argument("--iterations", type=int, required=True)
-    parser.add_argument("--labels", action="store_true", help="take the run's own pseudo-labels for stage 1")
-    return parser.parse_args(words)
+    parser.add_argument("--labels", action="store_true", help="use the run's stored pseudo-labels instead of stage 1")
+    return parser.parse_args(arguments)
 
 
-def repeat(arguments: argparse.Namespace) -> Repetition:
-    set_up()
+def replay(arguments: argparse.Namespace) -> Replay:
+    configure_torch()
     run = RunDirectory(arguments.runs_dir, arguments.id)
     config = msgspec.structs.replace(run.read_config(), device=arguments.device)
-    labels = own_labels(run).tolist() if arguments.labels else None
-    return told(first_iterations(config, arguments.data_dir, labels, arguments.iterations))
+    labels = read_pseudo_labels(run).tolist() if arguments.labels else None
+    return collect_replay(train_first_iterations(config, arguments.data_dir, labels, arguments.iterations))
 
 
-def told(events: Iterable[Event]) -> Repetition:
-    """What there is to compare with the record."""
+def collect_replay(events: Iterable[Event]) -> Replay:
+    """Collect what is compared with the recorded run."""
     import torch
 
-    surroundings = {"host": host_name(), "python": platform.python_version(), **versions()}
+    environment = {"host": host_name(), "python": platform.python_version(), **versions()}
     label_hash = pseudo_label_hash = ""
     iterations: dict[int, Mapping[str, float | str]] = {}
     for event in events:
         match event:
             case Started():
                 label_hash = event.label_hash
-                surroundings |= {"device": event.device, "threads": str(torch.get_num_threads())}
+                environment |= {"device": event.device, "threads": str(torch.get_num_threads())}
             case PseudoLabelled():
                 pseudo_label_hash = event.label_hash
             case Stepped():
                 iterations[event.iteration] = event.measured
-    return Repetition(
-        label_hash=label_hash, pseudo_label_hash=pseudo_label_hash, iterations=iterations, surroundings=surroundings
+    return Replay(
+        label_hash=label_hash, pseudo_label_hash=pseudo_label_hash, iterations=iterations, environment=environment
     )
 
 
-def own_labels(run: RunDirectory) -> "NDArray[np.int64]":
-    """The file may be of anybody: it is read as numbers, and nothing else."""
+def read_pseudo_labels(run: RunDirectory) -> "NDArray[np.int64]":
+    """Read the stored pseudo-labels without unpickling: the file may come from another machine."""
     import numpy as np
 
     try:
@@ -89,10 +89,10 @@ def own_labels(run: RunDirectory) -> "NDArray[np.int64]":
             labels: NDArray[np.int64] = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(
-            f"{run.pseudo_labels}: its stage 1 was made elsewhere, and its labels are gone: {error}"
+            f"{run.pseudo_labels}: cannot be read, but another run made this run's stage 1: {error}"
         ) from None
     if labels.dtype != np.int64 or labels.ndim != 1:
-        raise InputError(f"{run.pseudo_labels}: is no list of labels")
+        raise InputError(f"{run.pseudo_labels}: is not a list of labels")
     return labels
 
 

@@ -1,4 +1,4 @@
-"""`--on-alarm`: a command of the user's own for each alarm that is raised. It never keeps the training waiting."""
+"""`--on-alarm`: run a user's command for each alarm, without delaying training."""
 
 import os
 import shlex
@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,81 +14,83 @@ from queue import Empty, SimpleQueue
 
 from clarinet_tui.runs.atomic_files import open_append
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.worker_log import format_timestamp
 from clarinet_tui.text import printable
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Alarmed
 
 SECONDS = 30.0
-"""What a command may take before it is killed."""
-LEAVING = 10.0
-"""What those of the last alarms get when the run is over."""
+"""Time limit of a command."""
+END_SECONDS = 10.0
+"""Time limit of the remaining commands when the run is over."""
 
 
-def command_words(text: str, folder: Path | None = None) -> tuple[str, ...]:
-    """The command as words: no shell reads it. What cannot be started is told now, and not in the night."""
+def parse_hook_command(text: str, folder: Path | None = None) -> tuple[str, ...]:
+    """Split a command into arguments, without a shell; refuse one that cannot be started before training begins."""
     try:
-        words = tuple(shlex.split(text))
+        arguments = tuple(shlex.split(text))
     except ValueError as error:
         raise InputError(f"--on-alarm: {error}: {text!a}") from None
-    if not words:
+    if not arguments:
         raise InputError("--on-alarm: expected a command, such as ./notify.sh")
-    place = str((folder or Path.cwd()) / words[0]) if "/" in words[0] else words[0]
-    if shutil.which(place) is None:
-        raise InputError(f"--on-alarm: there is no program {words[0]!a}: pipes and the like need a script of your own")
-    return words
+    program = str((folder or Path.cwd()) / arguments[0]) if "/" in arguments[0] else arguments[0]
+    if shutil.which(program) is None:
+        raise InputError(f"--on-alarm: there is no program {arguments[0]!a}: put pipes and the like into a script")
+    return arguments
 
 
-class Herald:
-    """A thread of its own starts the command, for one alarm after the other; trouble with it is said once."""
+class AlarmHook:
+    """Run the command in a background thread for one alarm after the other; its first failure is reported."""
 
     def __init__(
         self,
         run: RunDirectory,
         config: RunConfig,
-        words: Sequence[str],
-        say: Callable[[str], None],
+        command: Sequence[str],
+        notify: Callable[[str], None],
         seconds: float = SECONDS,
     ) -> None:
-        self._run, self._config, self._words, self._say = run, config, list(words), say
+        self._run, self._config, self._command, self._notify = run, config, list(command), notify
         self._seconds = seconds
         self._alarms: SimpleQueue[Alarmed | None] = SimpleQueue()
-        self._troubled = False
-        self._leave = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="on-alarm", daemon=True)
-        if self._words:
+        self._has_failed = False
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._process_alarms, name="on-alarm", daemon=True)
+        if self._command:
             self._thread.start()
 
-    def announce(self, alarm: Alarmed) -> None:
-        if self._words:
+    def submit(self, alarm: Alarmed) -> None:
+        if self._command:
             self._alarms.put(alarm)
 
-    def close(self, patience: float = LEAVING) -> None:
-        """Wait for the last ones; what takes longer is killed."""
+    def close(self, timeout: float = END_SECONDS) -> None:
+        """Wait for the remaining commands, and kill what exceeds the timeout."""
         self._alarms.put(None)
-        if self._words:
-            self._thread.join(patience)
-            self._leave.set()
+        if self._command:
+            self._thread.join(timeout)
+            self._ending.set()
             self._thread.join()
 
-    def _work(self) -> None:
-        while (alarm := self._next()) is not None:
+    def _process_alarms(self) -> None:
+        while (alarm := self._next_alarm()) is not None:
             try:
-                self._call(alarm)
+                self._run_command(alarm)
             except (OSError, InputError) as error:
-                self._tell(str(error))
+                self._report(str(error))
 
-    def _next(self) -> Alarmed | None:
+    def _next_alarm(self) -> Alarmed | None:
         with suppress(Empty):
-            return self._alarms.get(block=not self._leave.is_set())
+            return self._alarms.get(block=not self._ending.is_set())
         return None
 
-    def _call(self, alarm: Alarmed) -> None:
+    def _run_command(self, alarm: Alarmed) -> None:
         log = open_append(self._run.log, 0o600)
         try:
+            os.write(log, f"{format_timestamp(time.time())} --on-alarm for {alarm.kind}\n".encode())
             process = subprocess.Popen(
-                self._words,
-                env={**os.environ, **self._told(alarm)},
+                self._command,
+                env={**os.environ, **self._variables(alarm)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -95,27 +98,27 @@ class Herald:
             )
         finally:
             os.close(log)
-        if not self._ends(process):
+        if not self._has_ended(process):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            self._tell(f"took longer than {self._seconds:g} s, and was killed")
+            self._report(f"took longer than {self._seconds:g} s and was killed")
         elif process.returncode:
-            self._tell(f"ended with exit code {process.returncode}; what it printed is in worker.log")
+            self._report(f"ended with exit code {process.returncode}; its output is in worker.log")
 
-    def _ends(self, process: "subprocess.Popen[bytes]") -> bool:
-        """Whether it ends by itself within its time, and before we have to leave."""
+    def _has_ended(self, process: "subprocess.Popen[bytes]") -> bool:
+        """Wait until the process ends, within its time limit and until `close` gives up; return whether it did."""
         left = self._seconds
-        while left > 0 and not self._leave.is_set():
+        while left > 0 and not self._ending.is_set():
             with suppress(subprocess.TimeoutExpired):
                 process.wait(min(left, 0.5))
                 return True
             left -= 0.5
         return process.poll() is not None
 
-    def _told(self, alarm: Alarmed) -> dict[str, str]:
-        """What the command finds in its environment."""
-        said = {
+    def _variables(self, alarm: Alarmed) -> dict[str, str]:
+        """Return the environment variables for the command."""
+        variables = {
             "CLARINET_RUN": self._run.id,
             "CLARINET_ALARM": alarm.kind,
             "CLARINET_MESSAGE": alarm.message,
@@ -125,10 +128,10 @@ class Herald:
             "CLARINET_TASK": self._config.task,
             "CLARINET_SEED": str(self._config.seed),
         }
-        told = {name: printable(value) for name, value in said.items()}
-        return told | {"CLARINET_RUNS": str(self._run.runs_dir.absolute())}
+        printables = {name: printable(value) for name, value in variables.items()}
+        return printables | {"CLARINET_RUNS": str(self._run.runs_dir.absolute())}
 
-    def _tell(self, trouble: str) -> None:
-        if not self._troubled:
-            self._troubled = True
-            self._say(f"--on-alarm {shlex.join(self._words)}: {trouble}")
+    def _report(self, problem: str) -> None:
+        if not self._has_failed:
+            self._has_failed = True
+            self._notify(f"--on-alarm {shlex.join(self._command)}: {problem}")

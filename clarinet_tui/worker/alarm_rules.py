@@ -1,7 +1,7 @@
-"""What counts as trouble: rules on a window of iterations, and on the evaluations of a stage.
+"""The rules of alarms, on a window of iterations and on the evaluations of a stage.
 
-A rule gives a sentence where there is trouble, an empty one where all is well, and None where it cannot tell: between
-its two limits, or without enough to judge by. So an alarm neither flickers nor comes from a run's first steps.
+A rule returns a message to raise its alarm, an empty text to end it, and None to leave it as it is: between its two
+limits, or without enough data. So an alarm does not flicker, and the first iterations of a run raise none.
 """
 
 import math
@@ -11,26 +11,27 @@ from dataclasses import dataclass, field
 from core.events import Evaluated
 
 WINDOW = 200
-"""Iterations that are judged together."""
+"""Iterations that a rule looks at together."""
 FIRST = 20
-"""Iterations that tell where the loss began."""
+"""Iterations that the initial loss is averaged over."""
 EARLY, PATIENCE, SHARE = 200, 500, 0.1
-"""Iterations of a stage before evaluations are judged; and what a slow beginning may take: at least, and of a run."""
+"""Iterations of a stage before its evaluations count; and before a slow start counts: a minimum, a share of the run."""
 FULL_STRENGTH = 0.9
-"""λ from which on the adaptation should show."""
+"""λ from which the adaptation should have an effect."""
 
-Judgement = str | None
+RuleResult = str | None
+"""A message (raise the alarm), an empty text (end it) or None (no change)."""
 
 
 class Window:
-    """Sums over a stretch of iterations: what is not measured in most of them is not judged."""
+    """Sums over successive iterations; a metric that most of them lack is ignored."""
 
-    __slots__ = ("ascended", "ascents", "count", "discriminated", "guessed", "least_lambda", "loss", "losses", "off")
+    __slots__ = ("ascended", "ascents", "count", "discriminated", "guessed", "loss", "losses", "min_lambda", "off")
 
     def __init__(self) -> None:
         self.count = self.losses = self.ascents = self.discriminated = 0
         self.loss = self.ascended = self.guessed = self.off = 0.0
-        self.least_lambda = 1.0
+        self.min_lambda = 1.0
 
     def add(self, measured: dict[str, float]) -> None:
         self.count += 1
@@ -50,8 +51,8 @@ class Window:
             self.off += abs(guessed - 50.0)
             self.discriminated += 1
             strength = measured.get("lambda", 1.0)
-            if strength < self.least_lambda:
-                self.least_lambda = strength
+            if strength < self.min_lambda:
+                self.min_lambda = strength
 
     def mean_loss(self) -> float | None:
         return self.loss / self.losses if self.losses else None
@@ -59,25 +60,25 @@ class Window:
 
 @dataclass
 class Stage:
-    """What is remembered of the stage under way."""
+    """The state of the current stage."""
 
-    began: int = 0
-    """The iteration before its first; of a resumed run, where it goes on."""
+    start: int = 0
+    """The iteration before its first one, or the one that the run was resumed from."""
     patience: int = PATIENCE
     first_loss: float | None = None
-    """None until it is known, and for ever in a stage whose beginning was in another sitting."""
+    """None until it is known, and in a stage that started in an earlier attempt."""
     widest: float = 0.0
-    """The greatest share of classes that its predictions have had."""
+    """The largest share of classes that its predictions have had."""
     narrow: int = 0
-    """Evaluations in a row with few of them."""
+    """Successive evaluations with a small share."""
     best: Evaluated | None = field(default=None, repr=False)
     """The one with the highest source accuracy."""
     doubtful: int = 0
-    """Evaluations in a row that are surer and worse than that one."""
+    """Successive evaluations that are more confident and less accurate than `best`."""
 
 
-def ascent(window: Window) -> Judgement:
-    """Every step is a gradient ascent: some L_k is always below zero, and the loss is never descended."""
+def ascent(window: Window) -> RuleResult:
+    """Nearly every step is a gradient ascent: some L_k is always negative, and the loss is never descended."""
     if 2 * window.ascents < WINDOW:
         return None
     share = window.ascended / window.ascents
@@ -86,11 +87,11 @@ def ascent(window: Window) -> Judgement:
     return "" if share < 0.8 else None
 
 
-def blind(window: Window) -> Judgement:
-    """D says the same of every image.
+def blind(window: Window) -> RuleResult:
+    """D gives the same output for every image.
 
-    One that is honestly confused errs about 50 % by chance, by more than 1 % in batches of up to 1500 images; one that
-    says always the same is right on exactly half of them.
+    The accuracy of a confused D varies around 50 % by chance, by more than 1 % in batches of up to 1500 images; that of
+    a constant output is exactly 50 %.
     """
     if 2 * window.discriminated < WINDOW:
         return None
@@ -100,45 +101,45 @@ def blind(window: Window) -> Judgement:
     return "" if off > 2.0 else None
 
 
-def unbeaten(window: Window) -> Judgement:
-    """D is always right although the adaptation has nearly its full strength."""
+def unbeaten(window: Window) -> RuleResult:
+    """D is always right although λ is close to its maximum."""
     if 2 * window.discriminated < WINDOW:
         return None
     right = window.guessed / window.discriminated
-    if right > 99.0 and window.least_lambda >= FULL_STRENGTH:
+    if right > 99.0 and window.min_lambda >= FULL_STRENGTH:
         return f"over {window.discriminated} iterations the discriminator was right on {right:.1f} % of the images"
     return "" if right < 97.0 else None
 
 
-def no_progress(window: Window, stage: Stage, iteration: int) -> Judgement:
-    """The loss stands where it began."""
+def no_progress(window: Window, stage: Stage, iteration: int) -> RuleResult:
+    """The loss is as high as at the start of the stage."""
     loss = window.mean_loss()
-    if stage.first_loss is None or loss is None or iteration - stage.began < stage.patience:
+    if stage.first_loss is None or loss is None or iteration - stage.start < stage.patience:
         return None
     if loss > 0.99 * stage.first_loss:
-        done = iteration - stage.began
-        return f"after {done} iterations the loss is {loss:.3g}; it began at {stage.first_loss:.3g}"
+        done = iteration - stage.start
+        return f"after {done} iterations the loss is {loss:.3g}; at the start it was {stage.first_loss:.3g}"
     return "" if loss < 0.95 * stage.first_loss else None
 
 
-def collapse(event: Evaluated, stage: Stage) -> Judgement:
-    """Nearly all target images are taken for a few classes: suddenly, or still after a patient while."""
+def collapse(event: Evaluated, stage: Stage) -> RuleResult:
+    """Nearly all target images are predicted as a few classes, suddenly or since the start of the stage."""
     share = _share_of_classes(event.confusion or [])
-    if share is None or event.iteration - stage.began < EARLY:
+    if share is None or event.iteration - stage.start < EARLY:
         return None
     stage.widest = max(stage.widest, share)
     stage.narrow = stage.narrow + 1 if share < 0.2 else 0
     fell = stage.narrow >= 2 and stage.widest >= 0.4
-    never = stage.narrow >= 3 and event.iteration - stage.began >= stage.patience
+    never = stage.narrow >= 3 and event.iteration - stage.start >= stage.patience
     if fell or never:
-        return _most(event.confusion or [])
+        return _describe_collapse(event.confusion or [])
     return "" if share > 0.3 else None
 
 
-def overconfident(event: Evaluated, stage: Stage) -> Judgement:
-    """The target's entropy collapses while the source is forgotten."""
+def overconfident(event: Evaluated, stage: Stage) -> RuleResult:
+    """The target's entropy collapses while the source accuracy falls."""
     accuracy, entropy, best = event.source_accuracy, event.target_entropy, stage.best
-    if accuracy is None or entropy is None or event.iteration - stage.began < EARLY:
+    if accuracy is None or entropy is None or event.iteration - stage.start < EARLY:
         return None
     if best is None or best.source_accuracy is None or best.target_entropy is None or accuracy > best.source_accuracy:
         stage.best, stage.doubtful = event, 0
@@ -152,8 +153,8 @@ def overconfident(event: Evaluated, stage: Stage) -> Judgement:
 
 
 def not_finite(measured: dict[str, float]) -> str:
-    named = (f"{name} is {value}" for name, value in measured.items() if not math.isfinite(value))
-    return ", ".join(named)
+    values = (f"{name} is {value}" for name, value in measured.items() if not math.isfinite(value))
+    return ", ".join(values)
 
 
 def _epoch(event: Evaluated) -> str:
@@ -161,24 +162,24 @@ def _epoch(event: Evaluated) -> str:
 
 
 def _share_of_classes(confusion: list[list[int]]) -> float | None:
-    """0 where one class is predicted for all, 1 where predictions are as manifold as the truth."""
-    true = _classes_in_effect(map(sum, confusion))
-    predicted = _classes_in_effect(map(sum, zip(*confusion, strict=True)))
+    """Return 0 if all predictions are one class, 1 if they are as diverse as the true labels."""
+    true = _effective_classes(map(sum, confusion))
+    predicted = _effective_classes(map(sum, zip(*confusion, strict=True)))
     return None if true < 1.1 else (predicted - 1) / (true - 1)
 
 
-def _classes_in_effect(counts: Iterable[int]) -> float:
-    """The number of equally frequent classes with the same entropy."""
-    known = [count for count in counts if count > 0]
-    total = sum(known)
-    return math.exp(-sum(count / total * math.log(count / total) for count in known)) if known else 1.0
+def _effective_classes(counts: Iterable[int]) -> float:
+    """Return the number of equally frequent classes with the same entropy."""
+    present = [count for count in counts if count > 0]
+    total = sum(present)
+    return math.exp(-sum(count / total * math.log(count / total) for count in present)) if present else 1.0
 
 
-def _most(confusion: list[list[int]]) -> str:
-    """How many classes get nine predictions of ten."""
+def _describe_collapse(confusion: list[list[int]]) -> str:
+    """Count the classes that get 90 % of the predictions."""
     columns = sorted((sum(column) for column in zip(*confusion, strict=True)), reverse=True)
     total, taken, classes = sum(columns), 0, 0
     while taken < 0.9 * total:
         taken += columns[classes]
         classes += 1
-    return f"{100 * taken / total:.0f} % of the target images are taken for {classes} of {len(columns)} classes"
+    return f"{100 * taken / total:.0f} % of the target images are predicted as {classes} of {len(columns)} classes"

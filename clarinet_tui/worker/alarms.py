@@ -1,4 +1,4 @@
-"""Alarms: the worker tells what its run says, and hears what to warn of. Nothing here waits, reads or writes."""
+"""Watch the events of a run and raise alarms, without any input or output."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,126 +8,126 @@ from core.events import Alarmed, Evaluated, Event, Resumed, StageStarted, Starte
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What a kind of trouble means, and what to try."""
+class AlarmKind:
+    """What an alarm means, and what to try."""
 
     meaning: str
     advice: str
 
 
-KINDS = {
-    "not-finite": Kind(
-        "the weights are of no use from here on",
-        "lower classifier_rate and discriminator_rate (in stage 1 stage1.rate), and begin again",
+ALARM_KINDS = {
+    "not-finite": AlarmKind(
+        "the weights cannot be used any more",
+        "lower classifier_rate and discriminator_rate (in stage 1 stage1.rate), and start again",
     ),
-    "collapse": Kind(
-        "the classes of the target are no longer told apart",
+    "collapse": AlarmKind(
+        "the classes of the target are no longer distinguished",
         "lower classifier_rate, lengthen warmup_epochs or lambda_horizon, or give more labels (ybars_per_sample)",
     ),
-    "overconfident": Kind(
-        "the classifier grows sure of the target while it forgets the source",
-        "raise lambda_horizon or lower discriminator_rate, so that the adaptation pulls less",
+    "overconfident": AlarmKind(
+        "the classifier becomes confident on the target while it forgets the source",
+        "raise lambda_horizon or lower discriminator_rate, which weakens the adaptation",
     ),
-    "discriminator-blind": Kind(
-        "it says the same of every image, so that nothing adapts",
-        "raise discriminator_rate, or lower classifier_rate if the features have died",
+    "discriminator-blind": AlarmKind(
+        "its output is the same for every image, so that nothing adapts",
+        "raise discriminator_rate, or lower classifier_rate if the features are constant",
     ),
-    "discriminator-unbeaten": Kind(
-        "it tells the domains apart without fail, so that its gradient vanishes and nothing adapts",
+    "discriminator-unbeaten": AlarmKind(
+        "it separates the domains perfectly, so that its gradient vanishes and nothing adapts",
         "lower discriminator_rate, raise classifier_rate, or shorten lambda_horizon",
     ),
-    "ascent": Kind(
-        "some class loss is always below zero, so that the batch undoes what it should teach",
+    "ascent": AlarmKind(
+        "some class loss is always negative, so that each step undoes learning",
         "enlarge batch_size or ybars_per_sample, lower classifier_rate, or try complementary_loss=non-negative",
     ),
-    "no-progress": Kind(
+    "no-progress": AlarmKind(
         "nothing is learned",
-        "change classifier_rate (in stage 1 stage1.rate) by a factor of ten, and look at the data and its labels",
+        "change classifier_rate (in stage 1 stage1.rate) by a factor of ten, and check the data and its labels",
     ),
 }
-NOTHING: Sequence[Alarmed] = ()
+NONE: Sequence[Alarmed] = ()
 
 
-class Watch:
-    """Hears every event of one sitting. A new stage has new networks: what was wrong with the old ones is over."""
+class AlarmMonitor:
+    """Observe every event of one attempt. A new stage has new networks, so it ends all open alarms."""
 
     def __init__(self, iterations_total: int = 0) -> None:
         self._total = iterations_total
-        """Of the whole run, as far as it is known: a longer one begins more slowly."""
+        """Iterations of the whole run, if known: a longer run may start more slowly."""
         self._stage = rules.Stage(patience=self._patience())
         self._window = rules.Window()
         self._first: rules.Window | None = None
-        """The first iterations of a stage whose beginning we have seen."""
+        """The first iterations of a stage that started in this attempt."""
         self._open: set[str] = set()
 
-    def hear(self, event: Event) -> Sequence[Alarmed]:
-        """What is to be said about it; nearly always nothing."""
+    def observe(self, event: Event) -> Sequence[Alarmed]:
+        """Return the alarms that start or end with this event."""
         match event:
             case Stepped():
                 return self._step(event)
             case Evaluated():
                 collapsed, overconfident = rules.collapse(event, self._stage), rules.overconfident(event, self._stage)
-                return self._judged(event, {"collapse": collapsed, "overconfident": overconfident})
+                return self._update(event, {"collapse": collapsed, "overconfident": overconfident})
             case Started():
                 self._total = event.iterations_total
             case StageStarted():
                 return self._new_stage(event)
             case Resumed():
-                self._stage.began = event.from_iteration
-        return NOTHING
+                self._stage.start = event.from_iteration
+        return NONE
 
     def _step(self, event: Stepped) -> Sequence[Alarmed]:
         measured, window = event.measured, self._window
         if self._first is not None:
-            self._begin(self._first, measured)
+            self._average_first(self._first, measured)
         total = sum(measured.values())
         if total - total != 0.0:  # one of them is not finite
             self._window = rules.Window()
-            return self._judged(event, {"not-finite": rules.not_finite(measured) or None})
+            return self._update(event, {"not-finite": rules.not_finite(measured) or None})
         window.add(measured)
         if window.count < rules.WINDOW:
-            return NOTHING
+            return NONE
         self._window = rules.Window()
-        judgements = {
+        results = {
             "not-finite": "",
             "ascent": rules.ascent(window),
             "discriminator-blind": rules.blind(window),
             "discriminator-unbeaten": rules.unbeaten(window),
             "no-progress": rules.no_progress(window, self._stage, event.iteration),
         }
-        return self._judged(event, judgements)
+        return self._update(event, results)
 
-    def _begin(self, first: rules.Window, measured: dict[str, float]) -> None:
+    def _average_first(self, first: rules.Window, measured: dict[str, float]) -> None:
         first.add(measured)
         if first.count == rules.FIRST:
             self._stage.first_loss, self._first = first.mean_loss(), None
 
     def _new_stage(self, event: StageStarted) -> Sequence[Alarmed]:
-        self._stage = rules.Stage(began=event.iteration, patience=self._patience())
+        self._stage = rules.Stage(start=event.iteration, patience=self._patience())
         self._window, self._first = rules.Window(), rules.Window()
-        return self._judged(event, dict.fromkeys(KINDS, ""))
+        return self._update(event, dict.fromkeys(ALARM_KINDS, ""))
 
     def _patience(self) -> int:
         return max(rules.PATIENCE, int(rules.SHARE * self._total))
 
-    def _judged(
-        self, event: Stepped | Evaluated | StageStarted, judgements: dict[str, rules.Judgement]
+    def _update(
+        self, event: Stepped | Evaluated | StageStarted, results: dict[str, rules.RuleResult]
     ) -> Sequence[Alarmed]:
-        """Those that begin or end with this event."""
-        said = []
-        for name, judgement in judgements.items():
-            if judgement is None or bool(judgement) == (name in self._open):
+        """Return the alarms whose state the results change."""
+        alarms = []
+        for name, result in results.items():
+            if result is None or bool(result) == (name in self._open):
                 continue
             self._open ^= {name}
-            over = not judgement
-            said.append(
+            over = not result
+            alarms.append(
                 Alarmed(
                     kind=name,
-                    message="is over" if over else f"{judgement}: {KINDS[name].meaning}",
-                    advice="" if over else KINDS[name].advice,
+                    message="is over" if over else f"{result}: {ALARM_KINDS[name].meaning}",
+                    advice="" if over else ALARM_KINDS[name].advice,
                     iteration=event.iteration,
                     over=over,
                     seconds=event.seconds,
                 )
             )
-        return said
+        return alarms

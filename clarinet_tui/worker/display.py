@@ -1,4 +1,4 @@
-"""What a run looks like where it was started: a progress bar, JSON lines, or plain lines."""
+"""Show the events of a run where it was started: as a progress bar, JSON lines or plain lines."""
 
 import contextlib
 import json
@@ -6,38 +6,43 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from clarinet_tui.logs.event_text import sentence
-from core.events import Event, Started, Stepped, plain
+from clarinet_tui.logs.event_text import describe_event, format_accuracies
+from clarinet_tui.runs.journal_format import encode_non_finite
+from core.events import Evaluated, Event, Resumed, StageStarted, Started, Stepped, flatten_event
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class Display(Protocol):
-    def preparing(self, what: str, done: int, total: int) -> None:
-        """Data is being read or made."""
+    def show_preparation(self, name: str, done: int, total: int) -> None:
+        """Show how far data is read or generated."""
 
     def show(self, event: Event) -> None: ...
 
-    def notice(self, sentence: str) -> None: ...
+    def notice(self, message: str) -> None:
+        """Show a message that is not an event."""
 
     def close(self) -> None: ...
 
 
-def choose_display(run_id: str, *, json: bool, out: TextIO = sys.stdout) -> Display:
+def choose_display(run_id: str, *, json: bool, queued: bool = False, out: TextIO | None = None) -> Display:
+    out = out or sys.stdout
+    if queued:
+        return LogDisplay(out)
     if json:
         return JsonLines(out, run_id)
-    if out.isatty():
-        from clarinet_tui.worker.progress import ProgressBar
-
-        return ProgressBar(run_id)
-    return PlainLines(out, run_id)
+    return ProgressBar(run_id) if out.isatty() else PlainLines(out, run_id)
 
 
-class Lines:
-    """Lines to a file or a pipe. When nobody reads any more, the run goes on without them."""
+class LogDisplay:
+    """Write to a file or pipe what is not an event; if it is closed, the run continues without output."""
 
     def __init__(self, out: TextIO) -> None:
         self._out: TextIO | None = out
+        self._prepared = ""
 
     def write(self, line: str) -> None:
         if self._out is None:
@@ -46,62 +51,55 @@ class Lines:
             self._out.write(line + "\n")
             self._out.flush()
         except OSError:
-            with contextlib.suppress(OSError):  # so that the interpreter's last flush finds somewhere to go
+            with contextlib.suppress(OSError):  # so that the flush at the interpreter's exit does not fail
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())
             self._out = None
 
+    def show_preparation(self, name: str, done: int, total: int) -> None:
+        if done >= total and name != self._prepared:
+            self._prepared = name
+            self.write(name)
+
+    def show(self, event: Event) -> None:
+        """Show nothing: events are in the journal, which `clarinet logs` merges with this output."""
+
+    def notice(self, message: str) -> None:
+        self.write(message)
+
     def close(self) -> None:
-        """Nothing to tidy up."""
+        """Keep the stream open: it belongs to the process."""
 
 
-class JsonLines(Lines):
-    """One event a line; the first one says which run. Numbers that JSON does not have are given as text."""
+class JsonLines(LogDisplay):
+    """One event per line, the first with the run's id. NaN and the infinities are text."""
 
     def __init__(self, out: TextIO, run_id: str) -> None:
         super().__init__(out)
         self._first: dict[str, Any] = {"id": run_id}
 
     def show(self, event: Event) -> None:
-        said = jsonable({**plain(event), **self._first})
+        fields = encode_non_finite({**flatten_event(event), **self._first})
         self._first = {}
-        self.write(json.dumps(said, separators=(",", ":")))
+        self.write(json.dumps(fields, separators=(",", ":")))
 
-    def preparing(self, what: str, done: int, total: int) -> None:
-        """Events only."""
+    def show_preparation(self, name: str, done: int, total: int) -> None:
+        """Show nothing: the output consists of events."""
 
-    def notice(self, sentence: str) -> None:
-        self.write(json.dumps({"event": "notice", "message": sentence}))
-
-
-def jsonable(value: object) -> object:
-    """NaN and the infinities as "nan", "inf" and "-inf", as the journal has them."""
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return str(value)
-    if isinstance(value, dict):
-        return {key: jsonable(inner) for key, inner in value.items()}
-    return value
+    def notice(self, message: str) -> None:
+        self.write(json.dumps({"event": "notice", "message": message}))
 
 
-class PlainLines(Lines):
-    """For a log file: a line at each turn of the run, and at most one every ten seconds between."""
+class PlainLines(LogDisplay):
+    """A line for each event, but for iterations at most one every `interval` seconds."""
 
     def __init__(
-        self, out: TextIO, run_id: str, clock: Callable[[], float] = time.monotonic, every: float = 10.0
+        self, out: TextIO, run_id: str, clock: Callable[[], float] = time.monotonic, interval: float = 10.0
     ) -> None:
         super().__init__(out)
         self._run_id = run_id
-        self._clock, self._every = clock, every
+        self._clock, self._interval = clock, interval
         self._next = 0.0
         self._total = 0
-        self._prepared = ""
-
-    def preparing(self, what: str, done: int, total: int) -> None:
-        if done >= total and what != self._prepared:
-            self._prepared = what
-            self.write(what)
-
-    def notice(self, sentence: str) -> None:
-        self.write(sentence)
 
     def show(self, event: Event) -> None:
         if isinstance(event, Started):
@@ -109,6 +107,61 @@ class PlainLines(Lines):
         if isinstance(event, Stepped):
             if self._clock() < self._next:
                 return
-            self._next = self._clock() + self._every
-        if line := sentence(event, self._total, self._run_id):
-            self.write(line)
+            self._next = self._clock() + self._interval
+        if text := describe_event(event, self._total, self._run_id):
+            self.write(text)
+
+
+class ProgressBar:
+    """A Rich progress bar under the text of the events."""
+
+    def __init__(self, run_id: str, console: "Console | None" = None) -> None:
+        from rich import progress
+        from rich.console import Console
+
+        self._run_id = run_id
+        self._console = console or Console(highlight=False)
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(bar_width=None),
+            progress.MofNCompleteColumn(),
+            progress.TimeElapsedColumn(),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("{task.fields[result]}", markup=False),
+            console=self._console,
+            refresh_per_second=8,
+        )
+        self._preparing = self._bar.add_task("preparing", total=None, result="", visible=False)
+        self._training = self._bar.add_task("training", total=None, result="", visible=False)
+        self._total = 0
+        self._bar.start()
+
+    def show_preparation(self, name: str, done: int, total: int) -> None:
+        self._bar.update(self._preparing, description=name, completed=done, total=total, visible=done < total)
+
+    def notice(self, message: str) -> None:
+        self._console.print(message, markup=False, emoji=False, highlight=False)
+
+    def show(self, event: Event) -> None:
+        match event:
+            case Stepped():
+                self._bar.update(self._training, completed=event.iteration)
+            case Evaluated():
+                result = format_accuracies(event.target_accuracy, event.source_accuracy)
+                self._bar.update(self._training, result=result)
+            case _:
+                self._show_text(event)
+
+    def _show_text(self, event: Event) -> None:
+        if isinstance(event, Started):
+            self._total = event.iterations_total
+            self._bar.update(self._training, total=event.iterations_total, description=event.method, visible=True)
+        if isinstance(event, StageStarted):
+            self._bar.update(self._training, description=event.stage)
+        if isinstance(event, Resumed):
+            self._bar.update(self._training, completed=event.from_iteration, visible=True)
+        if text := describe_event(event, self._total, self._run_id):
+            self.notice(text)
+
+    def close(self) -> None:
+        self._bar.stop()

@@ -1,4 +1,4 @@
-"""The worker: one run, in its own process. Started by name, imported by `verify` alone, the only one with torch."""
+"""The worker process that trains one run; started with python -m, and imported only by verify/replay."""
 
 import argparse
 import itertools
@@ -10,83 +10,89 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import TextIO, cast
 
 import msgspec
 
 from clarinet_tui.queue.requests import ensure_supervisor_if_needed
-from clarinet_tui.runs.atomic_files import size_of
+from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import Record, read
+from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.worker_log import TimestampedStream
 from clarinet_tui.text import printable
-from clarinet_tui.worker.alarm_hook import Herald
-from clarinet_tui.worker.alarms import Watch
+from clarinet_tui.worker.alarm_hook import AlarmHook
+from clarinet_tui.worker.alarms import AlarmMonitor
 from clarinet_tui.worker.display import Display, choose_display
-from clarinet_tui.worker.failure import failure
+from clarinet_tui.worker.failure import make_failed
 from clarinet_tui.worker.recorder import Recorder
-from clarinet_tui.worker.shared_stage1 import Sharing
+from clarinet_tui.worker.shared_stage1 import SharedStage1
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Event, Failed, Finished, Noticed, Stopped
 
 
-class Signals:
-    """The first signal asks the run to stop and save; a second one of the same kind ends the process."""
+class StopSignals:
+    """The first signal requests a stop with a checkpoint; a second one of the same kind ends the process."""
 
     def __init__(self) -> None:
         self.received = 0
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
                 signal.signal(number, self._receive)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         self.received = number
         signal.signal(number, signal.SIG_DFL)
 
-    def asked_to_stop(self) -> bool:
+    def is_stop_requested(self) -> bool:
         return self.received != 0
 
 
 def main() -> int:
-    arguments = parse(sys.argv[1:])
-    signals = Signals()
-    display = choose_display(arguments.id, json=arguments.json)
+    arguments = parse_arguments(sys.argv[1:])
+    signals = StopSignals()
+    if arguments.queued:  # the output goes to worker.log
+        sys.stdout = sys.stderr = cast(TextIO, TimestampedStream(sys.stdout))
+    display = choose_display(arguments.id, json=arguments.json, queued=arguments.queued)
     try:
         run = RunDirectory(arguments.runs_dir, arguments.id)
-        with run.hold(), discarded_if_refused(run, arguments.fresh), refusal_recorded(run, arguments.queued):
-            return work(run, arguments, signals, display)
+        with run.hold_lock(), remove_on_input_error(run, arguments.fresh), record_input_error(run, arguments.queued):
+            return run_attempt(run, arguments, signals, display)
     except InputError as error:
         display.close()
         print(f"clarinet: {printable(str(error))}", file=sys.stderr)
         return 2
     finally:
         if arguments.queued:
-            call_for_the_next(arguments.runs_dir)
+            restart_supervisor_if_needed(arguments.runs_dir)
 
 
-def call_for_the_next(runs_dir: Path) -> None:
-    """A supervisor that was killed meanwhile is replaced by the first of its runs that ends."""
-    with suppress(InputError, OSError):  # the run is over: whoever opens the queue next does the same
+def restart_supervisor_if_needed(runs_dir: Path) -> None:
+    """Start a new supervisor if the old one was killed while this run was training."""
+    with suppress(InputError, OSError):  # the next command that uses the queue starts it as well
         ensure_supervisor_if_needed(runs_dir)
 
 
-def parse(words: list[str]) -> argparse.Namespace:
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="clarinet-worker", description=__doc__)
     parser.add_argument("id")
     parser.add_argument("--runs-dir", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--device", help="compute here, whatever the run's settings say")
+    parser.add_argument("--device", help="overrides the run's setting")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--resume", action="store_true")
-    parser.add_argument("--fresh", action="store_true", help="the run was made for this worker: wrong input removes it")
-    parser.add_argument("--queued", action="store_true", help="nobody watches: wrong input is the run's failure")
-    parser.add_argument("--on-alarm", action="append", default=[], metavar="WORD", help="a word of the command")
-    return parser.parse_args(words)
+    parser.add_argument("--fresh", action="store_true", help="remove the run's directory on wrong input")
+    parser.add_argument(
+        "--queued", action="store_true", help="write to worker.log, and record wrong input as the run's failure"
+    )
+    parser.add_argument("--on-alarm", action="append", default=[], metavar="WORD", help="an argument of the command")
+    return parser.parse_args(arguments)
 
 
 @contextmanager
-def discarded_if_refused(run: RunDirectory, fresh: bool) -> Iterator[None]:
-    """Wrong input changes nothing: a run that never said a word leaves no directory behind."""
+def remove_on_input_error(run: RunDirectory, fresh: bool) -> Iterator[None]:
+    """Remove the directory of a new run that is refused before its first event."""
     try:
         yield
     except InputError:
@@ -96,58 +102,58 @@ def discarded_if_refused(run: RunDirectory, fresh: bool) -> Iterator[None]:
 
 
 @contextmanager
-def refusal_recorded(run: RunDirectory, queued: bool) -> Iterator[None]:
-    """Wrong input is told to whoever gave it; a run that has begun to speak, or that nobody watches, keeps it too."""
-    spoken = size_of(run.journal)
+def record_input_error(run: RunDirectory, queued: bool) -> Iterator[None]:
+    """Record wrong input as a failure if the run is queued or has recorded events in this attempt."""
+    size = file_size(run.journal)
     try:
         yield
     except InputError as error:
-        if queued or size_of(run.journal) > spoken:
+        if queued or file_size(run.journal) > size:
             with JournalWriter(run.journal) as journal:
-                journal.append(failure(error, None))
+                journal.append(make_failed(error, None))
         raise
 
 
-def work(run: RunDirectory, arguments: argparse.Namespace, signals: Signals, display: Display) -> int:
-    set_up()
+def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopSignals, display: Display) -> int:
+    configure_torch()
     config = run.read_config()
     if arguments.device:
         config = msgspec.structs.replace(config, device=arguments.device)
-    recorder = Recorder(run, config, display.notice, signals.asked_to_stop)
-    herald = Herald(run, config, arguments.on_alarm, display.notice)
-    sitting = Sitting(run, config, recorder, display, signals, herald)
+    recorder = Recorder(run, config, display.notice, signals.is_stop_requested)
+    hook = AlarmHook(run, config, arguments.on_alarm, display.notice)
+    attempt = Attempt(run, config, recorder, display, signals, hook)
     try:
-        sitting.train(arguments.data_dir, arguments.resume)
+        attempt.train(arguments.data_dir, arguments.resume)
     except InputError:
         raise
-    except Exception as error:  # noqa: BLE001 - failure is data: it is kept with the run, and told
-        sitting.tell(failure(error, sitting.last))
+    except Exception as error:  # noqa: BLE001 - any failure is recorded as an event
+        attempt.emit(make_failed(error, attempt.last))
     finally:
         recorder.close()
-        herald.close()
+        hook.close()
         display.close()
-    return exit_code(sitting.last, recorder.lost, signals)
+    return exit_code(attempt.last, recorder.lost_bytes, signals)
 
 
-def set_up() -> None:
-    """For torch, before it is loaded."""
+def configure_torch() -> None:
+    """Set environment variables that torch reads when it is imported."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on GPUs
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads starve each other on a shared machine
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads slow each other down on a shared machine
 
 
-def first_iterations(
+def train_first_iterations(
     config: RunConfig, data_dir: Path, pseudo_labels: Sequence[int] | None, count: int
 ) -> Iterator[Event]:
-    """The beginning of a run once more, kept nowhere and shared with nobody."""
+    """Train the first `count` iterations of a run without recording them or sharing stage 1."""
     from core.training.train import prepare, train
 
     _, data = prepare(config, data_dir)
-    asked = itertools.count()  # before each iteration
-    yield from train(config, data=data, pseudo_labels=pseudo_labels, should_stop=lambda: next(asked) >= count)
+    calls = itertools.count()  # should_stop is called before each iteration
+    yield from train(config, data=data, pseudo_labels=pseudo_labels, should_stop=lambda: next(calls) >= count)
 
 
-class Sitting:
-    """From where the run stands to its end, or to the next stop; every word is recorded and shown."""
+class Attempt:
+    """One process's work on a run, from start or resume to its end; every event is recorded and shown."""
 
     def __init__(
         self,
@@ -155,32 +161,31 @@ class Sitting:
         config: RunConfig,
         recorder: Recorder,
         display: Display,
-        signals: Signals,
-        herald: Herald,
+        signals: StopSignals,
+        hook: AlarmHook,
     ) -> None:
         self.last: Event | None = None
         self._run, self._config = run, config
-        self._recorder, self._display, self._signals, self._herald = recorder, display, signals, herald
-        self._watch = Watch(iterations_planned(run))
+        self._recorder, self._display, self._signals, self._hook = recorder, display, signals, hook
+        self._monitor = AlarmMonitor(planned_iterations(run))
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         self.last = event
         self._recorder.record(event)
         self._display.show(event)
-        for alarm in self._watch.hear(event):
-            self.tell(alarm)
+        for alarm in self._monitor.observe(event):
+            self.emit(alarm)
             if not alarm.over:
-                self._herald.announce(alarm)
+                self._hook.submit(alarm)
 
     def train(self, data_dir: Path, resume: bool) -> None:
         from core.training.train import prepare, train
 
-        asked_to_stop = self._signals.asked_to_stop
-        device, data = prepare(self._config, data_dir, self._display.preparing)
+        device, data = prepare(self._config, data_dir, self._display.show_preparation)
         self._recorder.device = device
-        with Sharing(self._run, self._config, data, device, self._notice) as stage1:
-            if not resume and not stage1.settle(asked_to_stop):
-                self.tell(Stopped(iteration=0))
+        with SharedStage1(self._run, self._config, data, device, self._notice) as stage1:
+            if not resume and not stage1.prepare(self._signals.is_stop_requested):
+                self.emit(Stopped(iteration=0))
                 return
             for event in train(
                 self._config,
@@ -188,28 +193,28 @@ class Sitting:
                 checkpoint_dir=self._run.path,
                 resume=resume,
                 pseudo_labels=stage1.labels,
-                should_stop=asked_to_stop,
+                should_stop=self._signals.is_stop_requested,
                 before_checkpoint=self._recorder.sync,
             ):
-                self.tell(stage1.pass_on(event))
+                self.emit(stage1.process_event(event))
 
-    def _notice(self, sentence: str) -> None:
+    def _notice(self, message: str) -> None:
         last = self.last
-        self.tell(
-            Noticed(iteration=getattr(last, "iteration", 0), message=sentence, seconds=last.seconds if last else 0.0)
+        self.emit(
+            Noticed(iteration=getattr(last, "iteration", 0), message=message, seconds=last.seconds if last else 0.0)
         )
 
 
-def iterations_planned(run: RunDirectory) -> int:
-    """As a sitting before said it, in the journal's first line; a new run says it itself."""
-    first = next(read(run.journal), None)
-    planned = first.fields.get("iterations_total") if isinstance(first, Record) else None
+def planned_iterations(run: RunDirectory) -> int:
+    """Return the number of iterations in the journal's first event; 0 for a new run."""
+    first = next(read_journal(run.journal), None)
+    planned = first.fields.get("iterations_total") if isinstance(first, JournalEvent) else None
     return planned if isinstance(planned, int) else 0
 
 
-def exit_code(last: Event | None, lost: int, signals: Signals) -> int:
-    """`lost` are bytes that the journal could not take: then the run was not recorded as it ended."""
-    if lost or isinstance(last, Failed):
+def exit_code(last: Event | None, lost_bytes: int, signals: StopSignals) -> int:
+    """Return 1 if the run failed or its journal is incomplete."""
+    if lost_bytes or isinstance(last, Failed):
         return 1
     if isinstance(last, Finished):
         return 0

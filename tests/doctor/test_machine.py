@@ -1,4 +1,4 @@
-"""What the doctor says of a machine, good and bad."""
+"""Checks of the machine, with good and bad results."""
 
 import sys
 from pathlib import Path
@@ -7,14 +7,14 @@ import pytest
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.doctor.machine import (
-    Check,
+    CheckResult,
     check_data,
     check_devices,
     check_python,
     check_terminal,
     check_torch,
     check_torch_works,
-    torch_folder,
+    find_torch,
 )
 from tests.support.cli import imported_modules
 
@@ -25,14 +25,14 @@ UTF8 = {"TERM": "xterm-256color", "LANG": "en_US.UTF-8"}
 
 def test_python() -> None:
     assert check_python().verdict == "good"
-    assert check_python((3, 10, 2)) == Check("Python", "bad", "3.10.2 is too old", "use Python 3.11 or newer")
+    assert check_python((3, 10, 2)) == CheckResult("Python", "bad", "3.10.2 is too old", "use Python 3.11 or newer")
 
 
 def test_torch_is_found_without_importing_it() -> None:
-    found = check_torch(torch_folder(), gpus=0)
-    assert (found.verdict, found.sentence[:2]) == ("good", "2.")
-    checks = "from clarinet_tui.doctor.machine import check_torch, torch_folder"
-    assert "torch" not in imported_modules(f"{checks}\ncheck_torch(torch_folder(), 0)")
+    result = check_torch(find_torch(), gpus=0)
+    assert (result.verdict, result.message[:2]) == ("good", "2.")
+    checks = "from clarinet_tui.doctor.machine import check_torch, find_torch"
+    assert "torch" not in imported_modules(f"{checks}\ncheck_torch(find_torch(), 0)")
 
 
 @pytest.mark.parametrize(
@@ -41,18 +41,18 @@ def test_torch_is_found_without_importing_it() -> None:
         ("__version__ = '2.13.0+cu128'\ncuda: Optional[str] = '12.8'\nhip: str = None", 1, "good", "CUDA 12.8"),
         ("__version__ = '2.13.0'\ncuda: Optional[str] = None\nhip: Optional[str] = '6.4'", 0, "good", "ROCm 6.4"),
         ("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None", 0, "good", "the CPU only"),
-        ("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None", 2, "warning", "2 GPUs would stay idle"),
+        ("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None", 2, "warning", "2 GPUs cannot be used"),
         ("__version__ = None", 0, "bad", "not installed"),
     ],
 )
 def test_builds_of_torch(tmp_path: Path, text: str, gpus: int, verdict: str, part: str) -> None:
     (tmp_path / "version.py").write_text(text)
-    found = check_torch(tmp_path, gpus)
-    assert found.verdict == verdict
-    assert part in found.sentence
+    result = check_torch(tmp_path, gpus)
+    assert result.verdict == verdict
+    assert part in result.message
 
 
-def test_no_torch_at_all(tmp_path: Path) -> None:
+def test_missing_torch(tmp_path: Path) -> None:
     assert check_torch(None, 0).verdict == check_torch(tmp_path, 0).verdict == "bad"
 
 
@@ -64,19 +64,19 @@ def test_no_torch_at_all(tmp_path: Path) -> None:
         ("import os; os.kill(os.getpid(), 9)", "bad", "exit code -9"),
     ],
 )
-def test_torch_at_work_in_a_process_of_its_own(code: str, verdict: str, part: str) -> None:
-    found = check_torch_works([sys.executable, "-c", code])
-    assert found.verdict == verdict
-    assert part in found.sentence
+def test_torch_in_a_process(code: str, verdict: str, part: str) -> None:
+    result = check_torch_works([sys.executable, "-c", code])
+    assert result.verdict == verdict
+    assert part in result.message
 
 
-def test_torch_that_hangs_is_not_waited_for() -> None:
-    found = check_torch_works([sys.executable, "-c", "import time; time.sleep(60)"], seconds=0.2)
-    assert (found.verdict, found.sentence) == ("bad", "has not answered within 0.2 s")
+def test_hanging_torch_times_out() -> None:
+    result = check_torch_works([sys.executable, "-c", "import time; time.sleep(60)"], seconds=0.2)
+    assert (result.verdict, result.message) == ("bad", "no answer within 0.2 s")
 
 
 @pytest.mark.parametrize(
-    ("devices", "verdict", "sentence"),
+    ("devices", "verdict", "message"),
     [
         ([CPU], "good", "none: runs compute on the CPU"),
         ([GPU, CPU], "good", "1 GPU: cuda:0 A100 (40 GiB)"),
@@ -84,24 +84,24 @@ def test_torch_that_hangs_is_not_waited_for() -> None:
         ([Device(key="G", label="cuda:0", name="?", problem="is lost"), CPU], "warning", "cuda:0: is lost"),
     ],
 )
-def test_devices(devices: list[Device], verdict: str, sentence: str) -> None:
-    found = check_devices(devices)
-    assert (found.verdict, found.sentence) == (verdict, sentence)
+def test_devices(devices: list[Device], verdict: str, message: str) -> None:
+    result = check_devices(devices)
+    assert (result.verdict, result.message) == (verdict, message)
 
 
 def test_data(tmp_path: Path) -> None:
-    found = check_data(tmp_path)
-    assert found.verdict == "good"
-    assert "UCI digits; not MNIST" in found.sentence
-    assert "clarinet data list" in found.advice
-    (tmp_path / "usps").write_text("no folder")
+    result = check_data(tmp_path)
+    assert result.verdict == "good"
+    assert "UCI digits; missing: MNIST" in result.message
+    assert "clarinet data list" in result.advice
+    (tmp_path / "usps").write_text("not a folder")
     assert check_data(tmp_path).verdict == "good"
 
 
 @pytest.mark.parametrize(
     ("environ", "size", "verdict", "part"),
     [
-        (UTF8, None, "good", "none here"),
+        (UTF8, None, "good", "none: "),
         (UTF8, (120, 40), "good", "xterm-256color, 256 colours, 120×40, UTF-8"),
         (UTF8 | {"COLORTERM": "truecolor"}, (0, 0), "good", "16 million"),
         (UTF8 | {"NO_COLOR": "1"}, (80, 24), "good", "no colours"),
@@ -109,10 +109,10 @@ def test_data(tmp_path: Path) -> None:
         (UTF8, (79, 24), "warning", "79×24"),
         (UTF8 | {"TERM": "dumb"}, (80, 24), "warning", "TERM is dumb"),
         ({"LANG": "C.utf8"}, (80, 24), "warning", "TERM is not set"),
-        (UTF8 | {"LC_ALL": "C"}, (80, 24), "warning", "the locale is C,"),
+        (UTF8 | {"LC_ALL": "C"}, (80, 24), "warning", "the locale is C:"),
     ],
 )
 def test_terminals(environ: dict[str, str], size: tuple[int, int] | None, verdict: str, part: str) -> None:
-    found = check_terminal(environ, size)
-    assert found.verdict == verdict
-    assert part in found.sentence
+    result = check_terminal(environ, size)
+    assert result.verdict == verdict
+    assert part in result.message

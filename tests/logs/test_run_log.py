@@ -1,22 +1,21 @@
-"""Journal and log as one stream: each sentence once, in order, harmless and bounded."""
+"""The log of a run: events of the journal and output of the worker merged by time, printable and bounded."""
 
 import math
-import os
-import time
 from pathlib import Path
 
 import pytest
 
-from clarinet_tui.logs import run_log as story
+from clarinet_tui.logs import run_log
 from clarinet_tui.logs.run_log import MAX_CHARACTERS, RunLog
-from clarinet_tui.queue.queue_file import Entry, change_queue
+from clarinet_tui.queue.queue_file import QueueEntry, update_queue
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import hold_lock
-from clarinet_tui.worker.display import PlainLines
+from clarinet_tui.runs.worker_log import format_timestamp
 from core.events import Event, Failed, Finished, Noticed, PseudoLabelled, StageStarted, Stopped
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import make_run, say, write_lock
+from tests.support.histories import make_run, write_events, write_lock
 
 FINISHED = Finished(iteration=300, epoch=3, target_accuracy=50.0, source_accuracy=None, seconds=9.0)
 
@@ -25,11 +24,9 @@ def stage(index: int = 1) -> StageStarted:
     return StageStarted(stage="clarinet", index=index, iteration=0, epoch=0)
 
 
-def print_as_worker(run: RunDirectory, events: list[Event]) -> None:
-    with run.log.open("a") as out:
-        display = PlainLines(out, run.id, every=0.0)
-        for event in events:
-            display.show(event)
+def write_event(run: RunDirectory, time: float, event: Event) -> None:
+    with JournalWriter(run.journal, now=lambda: time) as journal:
+        journal.append(event)
 
 
 def append(path: Path, content: bytes) -> None:
@@ -37,152 +34,193 @@ def append(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def print_line(run: RunDirectory, time: float, text: str) -> None:
+    append(run.log, f"{format_timestamp(time)} {text}\n".encode())
+
+
 def last(run: RunDirectory, count: int = 100) -> list[str]:
-    with RunLog(run) as told:
-        return told.read_last(count)
+    with RunLog(run) as log:
+        return log.read_last(count)
 
 
-def test_what_is_in_both_files_is_told_once_and_the_rest_in_its_place(tmp_path: Path) -> None:
+def test_events_and_output_are_merged_by_time(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    append(run.log, b"Making synth\n")
-    events: list[Event] = [started(notes=["made data"]), stage(), step(1), step(100), evaluation(100, 40.0)]
-    print_as_worker(run, events)
-    append(run.log, b"UserWarning: something\n")
-    print_as_worker(run, [evaluation(200, math.nan), FINISHED])
-    say(run, [*events, evaluation(200, math.nan), FINISHED])
-    assert last(run) == run.log.read_text().splitlines()
-    assert last(run)[-1] == "finished after 9 s: target 50.00 %"
-    assert last(run, 4)[0] == "epoch 1: target 40.00 %"
-    assert last(run, 0) == []
+    print_line(run, 1, "Reading MNIST")
+    write_event(run, 2, started(notes=["made data"]))
+    write_event(run, 3, step(1))
+    write_event(run, 4, evaluation(100, 40.0))
+    print_line(run, 5, "UserWarning: something")
+    append(run.log, b"  of a library\n\n")
+    write_event(run, 6, evaluation(200, math.nan))
+    write_event(run, 7, FINISHED)
+    lines = last(run)
+    assert lines[0] == "Reading MNIST"
+    assert lines[1].startswith(f"run {run.id}: clarinet on U->M")
+    assert lines[2:] == [
+        "  note: made data",
+        "epoch 1: target 40.00 %",
+        "UserWarning: something",
+        "  of a library",
+        "",
+        "epoch 2: target nan %",
+        "finished after 9 s: target 50.00 %",
+    ]
+    for count in range(len(lines) + 2):
+        assert last(run, count) == lines[-count:] * bool(count)
 
 
-def test_without_a_log_the_journal_alone_and_without_a_journal_the_log_alone(tmp_path: Path) -> None:
+def test_equal_lines_are_all_shown(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    slow = Noticed(iteration=1, message="slow")
+    write_event(run, 1, slow)
+    print_line(run, 2, "slow")
+    write_event(run, 3, slow)
+    assert last(run) == ["slow"] * 3
+    with RunLog(run) as log:
+        assert log.read_last(1) == ["slow"]
+        write_event(run, 4, slow)
+        print_line(run, 5, "slow")
+        assert list(log.read_new()) == ["slow"] * 2
+
+
+def test_log_of_an_old_worker_that_printed_its_events(tmp_path: Path) -> None:
+    """Before worker.log had times, workers printed their events to it as well."""
+    run = make_run(tmp_path)
+    write_event(run, 1000, started())
+    write_event(run, 1001, evaluation(100))
+    append(run.log, f"Reading MNIST\nrun {run.id}: clarinet\nepoch 1: target 50.00 %\nTerminated\n".encode())
+    write_event(run, 4e9, resumed(100))
+    old = ["Reading MNIST", f"run {run.id}: clarinet", "epoch 1: target 50.00 %", "Terminated"]
+    assert last(run) == [*old, f"run {run.id}: resumed from iteration 100"]
+
+
+def test_journal_without_output_and_output_without_journal(tmp_path: Path) -> None:
     headless, refused = make_run(tmp_path), make_run(tmp_path)
     given = PseudoLabelled(iteration=0, label_hash="f00", accuracy=81.0, given=False, labels=[1, 2])
-    say(headless, [started(), stage(), given, step(1), Noticed(iteration=1, message="slow"), Stopped(iteration=1)])
+    write_events(
+        headless, [started(), stage(), given, step(1), Noticed(iteration=1, message="slow"), Stopped(iteration=1)]
+    )
     assert [line.split(" ")[0] for line in last(headless)] == ["run", "stage", "pseudo-labels", "slow", "stopped"]
     append(refused.log, b"clarinet: data: missing\nno end")
-    with RunLog(refused) as told:
-        assert told.read_last(100) == ["clarinet: data: missing"]
-        assert list(told.read_partial()) == ["no end"]
+    with RunLog(refused) as log:
+        assert log.read_last(100) == ["clarinet: data: missing"]
+        assert list(log.read_partial()) == ["no end"]
     assert last(make_run(tmp_path)) == []
 
 
-def test_a_sitting_without_a_log_comes_after_an_older_one_with_a_log(tmp_path: Path) -> None:
+def test_attempt_without_output_follows_an_older_one_with_output(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    first: list[Event] = [started(), evaluation(100)]
-    print_as_worker(run, first)
-    append(run.log, b"Terminated\n")
-    say(run, first)
-    os.utime(run.log, (time.time(), time.time() - 3600))
-    say(run, [resumed(100), evaluation(200, 60.0)])
+    write_event(run, 1, started())
+    write_event(run, 2, evaluation(100))
+    print_line(run, 3, "Terminated")
+    write_event(run, 3600, resumed(100))
+    write_event(run, 3700, evaluation(200, 60.0))
     assert last(run, 3) == ["Terminated", f"run {run.id}: resumed from iteration 100", "epoch 2: target 60.00 %"]
 
 
-def test_hostile_lines_are_harmless_text_of_bounded_length(tmp_path: Path) -> None:
+def test_hostile_lines_are_printable_and_bounded(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     append(run.log, b"\x1b[31mred\x1b]0;title\x07 [bold]markup[/nonsense] \xff\xfe nul\x00nul \xe2\x80\xae\r\n")
     append(run.log, b"x" * 10_000_000 + b"\n" + b"\x9b2J" + b"y" * 10_000_000)
-    say(run, [Failed(iteration=1, message="\x1b[2J" + "z" * 10_000)])
-    with RunLog(run) as told:
-        lines = [*told.read_last(10), *told.read_partial()]
+    write_events(run, [Failed(iteration=1, message="\x1b[2J" + "z" * 10_000)])
+    with RunLog(run) as log:
+        lines = [*log.read_last(10), *log.read_partial()]
     assert lines[0] == "[31mred]0;title [bold]markup[/nonsense] \ufffd\ufffd nulnul"
     assert all(line.isprintable() and len(line) <= MAX_CHARACTERS for line in lines)
     assert [line[:9] for line in lines[1:]] == ["xxxxxxxxx", "failed: [", "\ufffd2Jyyyyyy"]
 
 
-def test_memory_is_bounded_whatever_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(story, "MOST_BYTES", 5 * (10 + story.A_LINE))
+def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_log, "MAX_MEMORY", 5 * (10 + run_log.LINE_OVERHEAD))
     run = make_run(tmp_path)
     append(run.log, b"0123456789\n" * 100)
     assert last(run) == ["0123456789"] * 5
 
 
-def test_only_what_is_wanted_is_counted(tmp_path: Path) -> None:
+def test_only_accepted_lines_are_counted(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [started(), *(evaluation(n * 100) for n in range(50)), FINISHED])
-    with RunLog(run, lambda line: "epoch 1" in line) as told:
-        assert told.read_last(2) == ["epoch 18: target 50.00 %", "epoch 19: target 50.00 %"]
+    write_events(run, [started(), *(evaluation(n * 100) for n in range(50)), FINISHED])
+    with RunLog(run, lambda line: "epoch 1" in line) as log:
+        assert log.read_last(2) == ["epoch 18: target 50.00 %", "epoch 19: target 50.00 %"]
 
 
-def test_new_lines_once_whichever_file_has_them_first(tmp_path: Path) -> None:
+def test_new_lines_of_both_files_by_time(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    with RunLog(run) as told:
-        assert told.read_last(10) == list(told.read_new()) == []
-        print_as_worker(run, [stage()])
-        assert list(told.read_new()) == ["stage 1: clarinet"]
-        say(run, [stage(), stage(2)])
-        assert list(told.read_new()) == ["stage 2: clarinet"]
-        print_as_worker(run, [stage(2), step(1), stage(2)])
-        assert list(told.read_new()) == ["iteration 1 of ?, epoch 0: complementary loss 0.250", "stage 2: clarinet"]
-        say(run, [step(1), stage(2)])
-        assert list(told.read_new()) == []
+    with RunLog(run) as log:
+        assert log.read_last(10) == list(log.read_new()) == []
+        print_line(run, 1, "Reading MNIST")
+        assert list(log.read_new()) == ["Reading MNIST"]
+        append(run.log, b"a warning\n")
+        write_event(run, 2, stage())
+        print_line(run, 3, "history: locked")
+        write_event(run, 4, stage(2))
+        assert list(log.read_new()) == ["a warning", "stage 1: clarinet", "history: locked", "stage 2: clarinet"]
+        assert list(log.read_new()) == []
 
 
-def test_what_was_behind_at_first_is_not_told_again(tmp_path: Path) -> None:
+def test_output_without_times_keeps_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_log, "MAX_UNTIMED", 3)
     run = make_run(tmp_path)
-    print_as_worker(run, [stage(), stage(2)])
-    say(run, [stage()])
-    with RunLog(run) as told:
-        assert told.read_last(10) == ["stage 1: clarinet", "stage 2: clarinet"]
-        say(run, [stage(2)])
-        assert list(told.read_new()) == []
+    print_line(run, 1, "first")
+    append(run.log, b"".join(b"%d\n" % number for number in range(8)))
+    assert last(run) == ["first", *map(str, range(8))]
+    assert last(run, 4) == ["4", "5", "6", "7"]
 
 
-def test_damage_and_events_of_a_newer_version_do_not_hurt(tmp_path: Path) -> None:
+def test_damage_and_unknown_events_are_skipped(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     append(run.journal, b'{"event":"notice","message":"no iteration"}\n{"event":"comet"}\n{"event":3}\n{torn\n[1,2]\n')
     append(run.journal, b'{"event":"started","method":3}\n' + b"\xff" * 10 + b"\n")
     assert last(run) == ["no iteration"]
 
 
-def test_when_a_run_is_over(tmp_path: Path) -> None:
+def test_is_over(tmp_path: Path) -> None:
     run = make_run(tmp_path)
 
-    def over() -> bool:
-        with RunLog(run) as told:
-            told.read_last(0)
-            return told.is_over()
+    def is_over() -> bool:
+        with RunLog(run) as log:
+            log.read_last(0)
+            return log.is_over()
 
-    assert not over()
+    assert not is_over()
     write_lock(run, released=1.0)
-    assert not over(), "it was refused, and waits"
+    assert not is_over(), "it was refused, and is queued"
     write_lock(run, start=-1.0)
-    assert over(), "lost before its first word"
+    assert is_over(), "lost before its first event"
     write_lock(run)
-    assert not over()
-    say(run, [started()])
-    assert not over()
+    assert not is_over()
+    write_events(run, [started()])
+    assert not is_over()
     write_lock(run, host="elsewhere")
-    assert not over()
-    say(run, [FINISHED])
-    assert over()
+    assert not is_over()
+    write_events(run, [FINISHED])
+    assert is_over()
     write_lock(run)
-    assert not over(), "its worker still lives"
+    assert not is_over(), "its worker is alive"
     write_lock(run, released=1.0)
-    assert over()
+    assert is_over()
 
 
-def test_a_run_that_is_to_begin_again_is_not_over(tmp_path: Path) -> None:
+def test_queued_run_is_not_over(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [started(), Stopped(iteration=1)])
+    write_events(run, [started(), Stopped(iteration=1)])
     write_lock(run, released=1.0)
-    entry = Entry(id=run.id, folder=".", data_dir="data")
-    with RunLog(run) as told:
-        told.read_last(0)
-        assert told.is_over()
-        change_queue(tmp_path, lambda queue: queue.with_entries([entry]))
-        assert not told.is_over()
-        change_queue(tmp_path, lambda queue: queue.change([run.id], on="cpu"))
-        assert told.is_over(), "nobody is there to begin it again"
+    entry = QueueEntry(id=run.id, working_directory=".", data_dir="data")
+    with RunLog(run) as log:
+        log.read_last(0)
+        assert log.is_over()
+        update_queue(tmp_path, lambda queue: queue.with_entries([entry]))
+        assert not log.is_over()
+        update_queue(tmp_path, lambda queue: queue.with_changes([run.id], device_key="cpu"))
+        assert log.is_over(), "no supervisor will start it again"
         with hold_lock(tmp_path / SUPERVISOR_LOCK, "the supervisor"):
-            assert not told.is_over()
+            assert not log.is_over()
         (tmp_path / "queue.json").write_text("garbage")
-        assert told.is_over()
+        assert log.is_over()
 
 
-def test_a_run_that_was_removed_is_over(tmp_path: Path) -> None:
+def test_removed_run_is_over(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    with RunLog(run) as told:
+    with RunLog(run) as log:
         run.config.unlink()
-        assert told.is_over()
+        assert log.is_over()

@@ -18,14 +18,14 @@ from clarinet_tui.runs.environment import read_environment
 from core.errors import InputError
 from core.events import Noticed
 from tests.support.events import started, step
-from tests.support.histories import make_run, say
+from tests.support.histories import make_run, write_events
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
     """A run with every file that a run can have."""
     run = make_run(tmp_path / "runs", id="abc123")
-    say(run, [started(), *(step(n) for n in range(1, 50))])
+    write_events(run, [started(), *(step(n) for n in range(1, 50))])
     run.environment.write_bytes(b'{"host": "there", "git": {"commit": "f00", "patch": "+secret", "patch_cut": false}}')
     run.environment.chmod(0o600)
     run.log.write_bytes(b"first line\n\xff\xfe foreign bytes\n")
@@ -108,7 +108,7 @@ def test_events_appended_while_packing_do_not_damage_the_archive(run: RunDirecto
 
     def append() -> None:
         while not over.is_set():
-            say(run, [Noticed(iteration=1, message="x" * 1000)] * 20)
+            write_events(run, [Noticed(iteration=1, message="x" * 1000)] * 20)
 
     worker = threading.Thread(target=append)
     worker.start()

@@ -15,7 +15,7 @@ from clarinet_tui.runs.archive_import import import_archive
 from clarinet_tui.runs.archive_members import BLOCK, Limits
 from core.errors import InputError
 from tests.support.events import started, step
-from tests.support.histories import make_run, say
+from tests.support.histories import make_run, write_events
 from tests.support.hostile_archives import CONFIG, archive, edited, link, manifest, plain, write
 
 
@@ -230,7 +230,7 @@ def test_flipped_byte_is_an_input_error_or_makes_no_difference(tmp_path: Path, p
     source = tmp_path / "source.tar.gz"
     if not source.exists():
         run = make_run(tmp_path / "made", id="abc")
-        say(run, [started(), step(1)])
+        write_events(run, [started(), step(1)])
         write_archive([run], source)
     content = bytearray(gzip.decompress(source.read_bytes()))
     content[int(place * (len(content) - 1))] ^= flipped

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from clarinet_tui.runs import journal_reader as reader
 from clarinet_tui.runs.journal_reader import DamagedLine, JournalEvent, read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
-from core.events import Event, Noticed, Stepped, plain
+from core.events import Event, Noticed, Stepped, flatten_event
 from tests.support.events import evaluation, resumed, started, step
 
 FLOAT32 = st.floats(width=32, allow_nan=True, allow_infinity=True)
@@ -58,7 +58,7 @@ def test_round_trip(events: list[Event]) -> None:
     assert len(found) == len(events)
     for event, record in zip(events, found, strict=True):
         assert isinstance(record, JournalEvent)
-        expected = plain(event) | ({} if isinstance(event, Stepped) else {"time": 7.0})
+        expected = flatten_event(event) | ({} if isinstance(event, Stepped) else {"time": 7.0})
         assert record.fields.keys() == expected.keys()
         assert all(same(expected[name], record.fields[name]) for name in expected)
 

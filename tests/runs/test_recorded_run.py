@@ -17,7 +17,7 @@ from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
 from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.runs.process import is_alive
 from tests.support.cli import invoke
-from tests.support.histories import history
+from tests.support.histories import open_history
 
 DATA = Path(__file__).with_name("data")
 
@@ -69,7 +69,7 @@ def test_log(run: RunDirectory) -> None:
 
 
 def test_history(run: RunDirectory) -> None:
-    database = history(run.runs_dir)
+    database = open_history(run.runs_dir)
     ingest_all(database, run.runs_dir)
     columns = "state, target_accuracy, iteration, label_hash, pseudo_label_accuracy"
     assert database.tuples(f"SELECT {columns} FROM runs") == [("finished", 4.6875, 40, "0ba760caf42b", 8.125)]

@@ -43,7 +43,7 @@ class Worker:
         self._process.kill()
 
 
-def born(run: RunDirectory, *words: str, log: Path | None = None) -> Worker:
+def start_worker(run: RunDirectory, *words: str, log: Path | None = None) -> Worker:
     """A worker of the run; it goes on from a checkpoint where there is one. What it prints goes to its log."""
     data_dir = run.runs_dir / "data"
     words = (run.id, *words, "--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir))
@@ -55,9 +55,9 @@ def born(run: RunDirectory, *words: str, log: Path | None = None) -> Worker:
     return Worker(process)
 
 
-def lived(run: RunDirectory, *words: str, log: Path | None = None) -> int | None:
+def run_worker(run: RunDirectory, *words: str, log: Path | None = None) -> int | None:
     """The exit code of such a worker."""
-    return born(run, *words, log=log).wait()
+    return start_worker(run, *words, log=log).wait()
 
 
 def _work(words: list[str], log: str, folder: str, environment: dict[str, str]) -> None:

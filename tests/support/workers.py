@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import Record, read
+from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
 from core.resolve import resolve
 from tests.support.tiny import UNREPEATABLE, tiny_images
 
@@ -44,7 +44,7 @@ def tiny_run(runs_dir: Path, task: str, name: str, method: str = "gac+dann", **s
     return RunDirectory.create(runs_dir, config, id=name)
 
 
-def start(run: RunDirectory, *words: str, **more: Any) -> "subprocess.Popen[str]":
+def start_worker_process(run: RunDirectory, *words: str, **more: Any) -> "subprocess.Popen[str]":
     """The worker of a run; what it prints goes to its log. Where it stands there is no git to ask."""
     command = [sys.executable, "-P", "-m", "clarinet_tui.worker.main", run.id, *words]
     command += ["--runs-dir", str(run.runs_dir), "--data-dir", str(run.runs_dir / "data")]
@@ -54,22 +54,33 @@ def start(run: RunDirectory, *words: str, **more: Any) -> "subprocess.Popen[str]
         return subprocess.Popen(command, text=True, cwd=run.runs_dir, env=environment, **streams)
 
 
-def records(run: RunDirectory) -> list[dict[str, Any]]:
+def read_events(run: RunDirectory) -> list[dict[str, Any]]:
     """What the journal holds now."""
     if not run.journal.exists():
         return []
-    return [said.fields for said in read(run.journal) if isinstance(said, Record)]
+    return [said.fields for said in read_journal(run.journal) if isinstance(said, JournalEvent)]
 
 
-def said(run: RunDirectory, event: str) -> list[dict[str, Any]]:
-    return [fields for fields in records(run) if fields["event"] == event]
+def events_named(run: RunDirectory, event: str) -> list[dict[str, Any]]:
+    return [fields for fields in read_events(run) if fields["event"] == event]
+
+
+def valid_iterations(run: RunDirectory) -> list[int]:
+    """Return the iterations in the journal's order, without those that a resume superseded."""
+    iterations: list[int] = []
+    for fields in read_events(run):
+        if fields["event"] in ("started", "resumed"):
+            iterations = [iteration for iteration in iterations if iteration <= fields.get("from_iteration", 0)]
+        elif fields["event"] == "step":
+            iterations.append(fields["iteration"])
+    return iterations
 
 
 def repeatable(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in (*UNREPEATABLE, "time")}
 
 
-def until(process: Alive, run: RunDirectory, found: Callable[[], object]) -> None:
+def wait_until(process: Alive, run: RunDirectory, found: Callable[[], object]) -> None:
     """Wait for what a living worker is about to do."""
     limit = time.monotonic() + PATIENCE
     while not found():

@@ -1,10 +1,11 @@
-"""What a run looks like where it was started."""
+"""The output of a worker: JSON lines, plain lines and the log of a queued one."""
 
 import io
 import json
 
-from clarinet_tui.logs.event_text import sentence
-from clarinet_tui.worker.display import JsonLines, PlainLines
+from clarinet_tui.logs.event_text import describe_event
+from clarinet_tui.runs.worker_log import TimestampedStream
+from clarinet_tui.worker.display import JsonLines, LogDisplay, PlainLines, choose_display
 from core.events import Evaluated, Failed, Finished, Noticed, Stepped, Stopped
 
 
@@ -14,7 +15,7 @@ def stepped(iteration: int, loss: float = 0.5) -> Stepped:
     )
 
 
-def test_json_lines_hold_what_json_does_not_have_as_text() -> None:
+def test_json_lines_have_non_finite_numbers_as_text() -> None:
     out = io.StringIO()
     display = JsonLines(out, "abc")
     display.show(stepped(1, float("nan")))
@@ -25,34 +26,36 @@ def test_json_lines_hold_what_json_does_not_have_as_text() -> None:
     assert "id" not in second
 
 
-def test_plain_lines_are_few_between_evaluations() -> None:
+def test_plain_lines_are_limited() -> None:
     out, now = io.StringIO(), [0.0]
-    display = PlainLines(out, "abc", clock=lambda: now[0], every=10.0)
+    display = PlainLines(out, "abc", clock=lambda: now[0], interval=10.0)
     for iteration in range(1, 101):
         now[0] += 0.5
         display.show(stepped(iteration))
     assert len(out.getvalue().splitlines()) == 5
 
 
-def test_what_is_quoted_steers_no_terminal() -> None:
+def test_quoted_text_is_escaped() -> None:
     for text in ("\x1b[31mred\x07", "\x9b2J", "a\rb", "\u202egnp.exe"):
         for event in (Noticed(iteration=1, message=text), Failed(iteration=1, message=text)):
-            said = sentence(event, 0, "abc")
-            assert said is not None
-            assert said.isprintable()
+            line = describe_event(event, 0, "abc")
+            assert line is not None
+            assert line.isprintable()
 
 
-def test_accuracies_that_cannot_be_known_are_left_out() -> None:
+def test_unknown_accuracies_are_omitted() -> None:
     finished = Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None, seconds=3)
-    assert sentence(finished, 1, "abc") == "finished after 3 s: no labels to measure with"
+    assert describe_event(finished, 1, "abc") == "finished after 3 s: no labels to evaluate with"
     evaluated = Evaluated(
         iteration=1, epoch=2, adaptation_epoch=1, stage="gac", target_accuracy=81.234, source_accuracy=None
     )
-    assert sentence(evaluated, 1, "abc") == "epoch 2: target 81.23 %"
-    assert sentence(Stopped(iteration=7), 9, "abc") == ("stopped at iteration 7; go on with: clarinet resume abc")
+    assert describe_event(evaluated, 1, "abc") == "epoch 2: target 81.23 %"
+    assert describe_event(Stopped(iteration=7), 9, "abc") == (
+        "stopped at iteration 7; resume with: clarinet resume abc"
+    )
 
 
-def test_a_closed_pipe_is_no_reason_to_end() -> None:
+def test_closed_pipe_does_not_end_the_run() -> None:
     class Closed(io.StringIO):
         def write(self, _: str) -> int:
             raise BrokenPipeError
@@ -60,3 +63,24 @@ def test_a_closed_pipe_is_no_reason_to_end() -> None:
     display = PlainLines(Closed(), "abc")
     display.show(Stopped(iteration=1))
     display.show(Stopped(iteration=2))
+
+
+def test_log_of_a_queued_worker_has_no_events() -> None:
+    out = io.StringIO()
+    display = choose_display("abc", json=False, queued=True, out=out)
+    assert type(display) is LogDisplay
+    for done in range(3):
+        display.show_preparation("Reading MNIST", done, 2)
+    display.show(Stopped(iteration=1))
+    display.notice("history: locked")
+    assert out.getvalue() == "Reading MNIST\nhistory: locked\n"
+
+
+def test_timestamped_stream() -> None:
+    out = io.StringIO()
+    stream = TimestampedStream(out, now=lambda: 1.5)
+    print("two\nlines", file=stream)
+    stream.write("no end")
+    stream.write(" yet\n")
+    time = "1970-01-01T00:00:01.500Z"
+    assert out.getvalue() == f"{time} two\n{time} lines\n{time} no end yet\n"

@@ -1,4 +1,4 @@
-"""The worker as a process: where it computes, how it is refused, and how it ends when nothing can be written."""
+"""The worker process: its device, wrong input, its log, and a full disk."""
 
 import os
 import resource
@@ -9,13 +9,15 @@ import pytest
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
+from clarinet_tui.logs.run_log import RunLog, describe_fields
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.worker_log import split_timestamp
 from core.events import Noticed
 from core.training.checkpoint import PREVIOUS
-from tests.support.child_processes import lived
-from tests.support.workers import make_task, records, said, start, tiny_run
+from tests.support.child_processes import run_worker
+from tests.support.workers import events_named, make_task, read_events, start_worker_process, tiny_run
 
 
 @pytest.fixture(scope="module")
@@ -23,27 +25,27 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> str:
     return make_task(tmp_path_factory.mktemp("task"))
 
 
-def test_a_device_given_to_the_worker_counts_and_each_sitting_is_kept(task: str, tmp_path: Path) -> None:
+def test_device_argument_overrides_the_setting_and_attempts_are_recorded(task: str, tmp_path: Path) -> None:
     run = tiny_run(tmp_path, task, "moved", "clarinet", device="cuda:7")
-    assert lived(run, "--device", "cpu") == 0, run.log.read_text()
+    assert run_worker(run, "--device", "cpu") == 0, run.log.read_text()
     assert run.read_config().device == "cuda:7"
-    before = read_environment(run)
-    assert (before["device"], before.get("sittings")) == ("cpu", None)
-    assert lived(run, "--device", "cpu") == 0, run.log.read_text()
-    now = read_environment(run)
-    assert now["pid"] != before["pid"]
-    assert now["sittings"] == [{"time": before["time"], "host": before["host"], "device": "cpu", "commit": None}]
-    assert [event["event"] for event in records(run) if event["event"] in ("started", "resumed")] == [
+    first = read_environment(run)
+    assert (first["device"], first.get("sittings")) == ("cpu", None)
+    assert run_worker(run, "--device", "cpu") == 0, run.log.read_text()
+    second = read_environment(run)
+    assert second["pid"] != first["pid"]
+    assert second["sittings"] == [{"time": first["time"], "host": first["host"], "device": "cpu", "commit": None}]
+    assert [event["event"] for event in read_events(run) if event["event"] in ("started", "resumed")] == [
         "started",
         "resumed",
     ]
 
 
-def test_wrong_input_of_a_queued_run_is_its_failure(task: str, tmp_path: Path) -> None:
+def test_wrong_input_of_a_queued_run_is_a_failure(task: str, tmp_path: Path) -> None:
     run = tiny_run(tmp_path, task, "refused", device="cuda:7")
-    assert lived(run, "--queued") == 2
+    assert run_worker(run, "--queued") == 2
     assert "clarinet: device: there is no cuda:7 here" in run.log.read_text()
-    (failed,) = records(run)
+    (failed,) = read_events(run)
     assert (failed["event"], failed["kind"]) == ("failed", "wrong input")
     with Database.open(tmp_path) as history:
         ingest_run(history, run)
@@ -51,47 +53,64 @@ def test_wrong_input_of_a_queued_run_is_its_failure(task: str, tmp_path: Path) -
     assert (row["state"], row["error"]) == ("failed", failed["message"])
 
 
-def test_wrong_input_is_told_before_stage_1_is_asked_for(task: str, tmp_path: Path) -> None:
+def test_log_of_a_queued_worker_has_no_events(task: str, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path, task, "quiet", "clarinet")
+    assert run_worker(run, "--queued") == 0, run.log.read_text()
+    with RunLog(run) as log:
+        lines = log.read_last(100)
+    assert lines[-1].startswith("finished after ")
+    events = [text for event in read_events(run) for text in describe_fields(event, run.id)]
+    assert len(events) > 5
+    assert not {split_timestamp(line)[1].decode() for line in run.log.read_bytes().splitlines()} & set(events)
+    assert len(lines) == len(events) + len(run.log.read_text().splitlines())
+
+
+def test_wrong_input_is_refused_before_stage_1_is_shared(task: str, tmp_path: Path) -> None:
     run = tiny_run(tmp_path, task, "refused", batch_size=64)
-    assert lived(run, "--fresh", log=Path(os.devnull)) == 2
+    assert run_worker(run, "--fresh", log=Path(os.devnull)) == 2
     assert list(tmp_path.iterdir()) == []
 
 
-def small_files() -> None:
-    """As on a full disk: no file grows beyond this."""
+def limit_file_size() -> None:
+    """Limit the size of files, as a full disk does."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
 
 
-def test_a_run_asked_to_stop_on_a_full_disk_ends_with_a_sentence(task: str, tmp_path: Path) -> None:
+def test_stop_on_a_full_disk_ends_with_a_message(task: str, tmp_path: Path) -> None:
     run = tiny_run(tmp_path, task, "full", "clarinet", epochs=100_000, checkpoint_minutes=1000)
-    worker = start(run, preexec_fn=small_files, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    worker = start_worker_process(run, preexec_fn=limit_file_size, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert worker.stdout is not None
-    heard = ""
+    output = ""
     for line in worker.stdout:
-        heard += line
-        if "kept in memory and tried again" in line:
+        output += line
+        if "kept in memory and written later" in line:
             worker.terminate()
-    assert worker.wait(timeout=60) == 1, heard
-    assert "there was no room for a checkpoint" in heard
-    assert "bytes of what the run said are lost; make room and resume it" in heard
-    assert "Traceback" not in heard
+    assert worker.wait(timeout=60) == 1, output
+    assert "there was no room for a checkpoint" in output
+    assert "bytes of events are lost; free some space and resume the run" in output
+    assert "Traceback" not in output
     assert run.journal.stat().st_size == 4000
-    assert said(run, "started")
+    assert events_named(run, "started")
 
 
-def test_an_append_that_waits_for_room_ends_when_asked_to_stop(tmp_path: Path) -> None:
+def test_append_waits_no_longer_when_a_stop_is_requested(tmp_path: Path) -> None:
     def full(file: int, content: memoryview) -> int:
         raise OSError(28, os.strerror(28))
 
-    asked: list[str] = []
+    messages: list[str] = []
     journal = JournalWriter(
-        tmp_path / "journal", write=full, kept=10, interval=0.001, patient=lambda: not asked, say=asked.append
+        tmp_path / "journal",
+        write=full,
+        max_pending=10,
+        interval=0.001,
+        can_wait=lambda: not messages,
+        notify=messages.append,
     )
-    journal.append(Noticed(iteration=0, message="more than there is room for"))  # ends, because `say` was heard
-    assert journal.behind > 10
+    journal.append(Noticed(iteration=0, message="more than max_pending"))  # returns after the first message
+    assert journal.pending_bytes > 10
     with pytest.raises(OSError, match="No space left"):
         journal.close(patience=0.0)
 
 
-def test_the_checkpoint_before_the_last_is_found_under_its_name(tmp_path: Path) -> None:
+def test_name_of_the_previous_checkpoint(tmp_path: Path) -> None:
     assert RunDirectory(tmp_path, "abc").checkpoint_previous.name == PREVIOUS

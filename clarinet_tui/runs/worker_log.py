@@ -1,0 +1,65 @@
+"""worker.log: the output of a queued worker, line by line with its time, and of commands that the worker starts."""
+
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from clarinet_tui.runs.directory import RunDirectory
+
+TIMESTAMP = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ")
+TAIL = 4096
+
+
+class TimestampedStream:
+    """A text stream that starts each line with the time in UTC; it takes the place of sys.stdout and sys.stderr."""
+
+    def __init__(self, stream: TextIO, now: Callable[[], float] = time.time) -> None:
+        self._stream, self._now = stream, now
+        self._at_line_start = True
+
+    def write(self, text: str) -> int:
+        for line in text.splitlines(keepends=True):
+            if self._at_line_start:
+                self._stream.write(f"{format_timestamp(self._now())} ")
+            self._stream.write(line)
+            self._at_line_start = line.endswith("\n")
+        self._stream.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return False
+
+
+def format_timestamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def split_timestamp(line: bytes) -> tuple[float | None, bytes]:
+    """Return a line's time and text; the time is None for the output of libraries and commands."""
+    match = TIMESTAMP.match(line)
+    if match is None:
+        return None, line
+    try:
+        return datetime.fromisoformat(match[1].decode()).timestamp(), line[match.end() :]
+    except ValueError:
+        return None, line
+
+
+def read_last_line(run: "RunDirectory") -> str:
+    """Return the text of the last line that is not empty; empty if there is none."""
+    try:
+        with run.log.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - TAIL))
+            lines = [line for line in file.read().splitlines() if line.strip()]
+    except OSError:
+        return ""
+    return split_timestamp(lines[-1])[1].decode(errors="replace") if lines else ""
