@@ -17,7 +17,7 @@ from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.history.queries import count_runs, list_metrics, list_runs, read_series
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
-from tests.support.events import EIGHT, evaluation, started, step
+from tests.support.events import EIGHT_METRICS, evaluation, started, step
 from tests.support.histories import make_run, write_events
 
 APPEND_GOAL, INGEST_GOAL = 10.0, 25.0
@@ -46,7 +46,7 @@ def measure_append(run: RunDirectory, iterations: int) -> None:
     with JournalWriter(run.journal) as writer:
         writer.append(started(iterations_total=iterations))
         for first in range(1, iterations + 1, BLOCK):
-            metrics = ({name: rng.random() for name in EIGHT} for _ in range(BLOCK))
+            metrics = ({name: rng.random() for name in EIGHT_METRICS} for _ in range(BLOCK))
             events = [step(first + offset, values) for offset, values in enumerate(metrics)]
             wall, cpu = time.perf_counter(), time.thread_time()
             for event in events:
@@ -85,7 +85,7 @@ def measure_curves(run: RunDirectory, iterations: int) -> None:
 
                 def read_curve(span: int = span, width: int = width) -> object:
                     first = rng.randint(1, iterations - span + 1)
-                    return read_series(db, run.id, rng.choice(EIGHT), start=first, stop=first + span, width=width)
+                    return read_series(db, run.id, rng.choice(EIGHT_METRICS), start=first, stop=first + span, width=width)
 
                 report(f"curve of {span} iterations in {width} columns", read_curve)
 

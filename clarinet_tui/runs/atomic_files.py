@@ -10,7 +10,7 @@ from core.errors import InputError
 
 
 class StorageError(InputError):
-    """The system refuses to write a file; `errno` says why."""
+    """The system refuses to write a file; see `errno`."""
 
     def __init__(self, path: Path, error: OSError) -> None:
         super().__init__(f"{path}: cannot be written: {error.strerror or error}")

@@ -15,7 +15,7 @@ from clarinet_tui.runs.journal_reader import DamagedLine, JournalEvent, read_jou
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.errors import InputError
 from core.events import Checkpointed, Event, Finished
-from tests.support.events import EIGHT, evaluation, resumed, started, step
+from tests.support.events import EIGHT_METRICS, evaluation, resumed, started, step
 
 
 def records(path: Path) -> list[JournalEvent]:
@@ -176,7 +176,7 @@ def test_cut_at_every_byte_of_the_last_line_and_resumed(tmp_path: Path) -> None:
     with JournalWriter(path) as writer:
         writer.append(started())
         for iteration in (1, 2, 3):
-            writer.append(step(iteration, dict.fromkeys(EIGHT, 0.1)))
+            writer.append(step(iteration, dict.fromkeys(EIGHT_METRICS, 0.1)))
     whole = path.read_bytes()
     last = whole[:-1].rindex(b"\n") + 1
     for size in range(last, len(whole)):

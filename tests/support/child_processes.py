@@ -1,6 +1,6 @@
-"""Real workers from a process that has loaded torch already: they are there in a blink, to be killed in the next.
+"""Real workers, forked from a process that has imported torch: they start at once.
 
-Loading torch and its compiler, which its optimizers ask for, takes ten times longer than a run of tests computes.
+Importing torch and its compiler, which its optimizers need, takes ten times longer than a test's run.
 """
 
 import multiprocessing
@@ -11,15 +11,15 @@ from pathlib import Path
 
 from clarinet_tui.runs.directory import RunDirectory
 
-PATIENCE = 120.0
-_nursery = multiprocessing.get_context("forkserver")
-_nursery.set_forkserver_preload(
+TIMEOUT = 120.0
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(
     ["core.training.train", "core.data.load", "torch._inductor", "clarinet_tui.worker.main"]
 )
 
 
 class Worker:
-    """A process, spoken to as `subprocess.Popen` is."""
+    """A process with the interface of `subprocess.Popen`."""
 
     def __init__(self, process: BaseProcess) -> None:
         assert process.pid is not None
@@ -28,8 +28,8 @@ class Worker:
     def poll(self) -> int | None:
         return self._process.exitcode
 
-    def wait(self, timeout: float = PATIENCE) -> int | None:
-        """Its exit code, or none if it still lives."""
+    def wait(self, timeout: float = TIMEOUT) -> int | None:
+        """Return the exit code, or None if the process is alive."""
         self._process.join(timeout)
         return self._process.exitcode
 
@@ -43,24 +43,24 @@ class Worker:
         self._process.kill()
 
 
-def start_worker(run: RunDirectory, *words: str, log: Path | None = None) -> Worker:
-    """A worker of the run; it goes on from a checkpoint where there is one. What it prints goes to its log."""
+def start_worker(run: RunDirectory, *arguments: str, log: Path | None = None) -> Worker:
+    """Start a worker of the run, which resumes from a checkpoint if there is one; its output goes to its log."""
     data_dir = run.runs_dir / "data"
-    words = (run.id, *words, "--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir))
-    words += ("--resume",) if run.has_checkpoint else ()
+    arguments = (run.id, *arguments, "--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir))
+    arguments += ("--resume",) if run.has_checkpoint else ()
     environment = {**os.environ, "NO_COLOR": "1"}
-    arguments = (list(words), str(log or run.log), str(run.runs_dir), environment)
-    process = _nursery.Process(target=_work, args=arguments, daemon=True)
+    process_arguments = (list(arguments), str(log or run.log), str(run.runs_dir), environment)
+    process = _context.Process(target=_work, args=process_arguments, daemon=True)
     process.start()
     return Worker(process)
 
 
-def run_worker(run: RunDirectory, *words: str, log: Path | None = None) -> int | None:
-    """The exit code of such a worker."""
-    return start_worker(run, *words, log=log).wait()
+def run_worker(run: RunDirectory, *arguments: str, log: Path | None = None) -> int | None:
+    """Run a worker to its end and return its exit code."""
+    return start_worker(run, *arguments, log=log).wait()
 
 
-def _work(words: list[str], log: str, folder: str, environment: dict[str, str]) -> None:
+def _work(arguments: list[str], log: str, folder: str, environment: dict[str, str]) -> None:
     from clarinet_tui.worker.main import main
 
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -69,5 +69,5 @@ def _work(words: list[str], log: str, folder: str, environment: dict[str, str]) 
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = ["worker", *words]
+    sys.argv = ["worker", *arguments]
     sys.exit(main())

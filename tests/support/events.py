@@ -1,10 +1,10 @@
-"""Events for tests, each with as little said as possible."""
+"""Events for tests, with defaults for most fields."""
 
 from typing import Any
 
 from core.events import Evaluated, Resumed, Started, Stepped
 
-EIGHT = (
+EIGHT_METRICS = (
     "complementary_loss",
     "least_class_loss",
     "ascended",
@@ -17,7 +17,7 @@ EIGHT = (
 
 
 def started(**fields: Any) -> Started:
-    usual: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "method": "clarinet",
         "task": "U->M",
         "seed": 1,
@@ -35,20 +35,20 @@ def started(**fields: Any) -> Started:
         "iterations_total": 1000,
         "notes": [],
     }
-    return Started(**usual | fields)
+    return Started(**defaults | fields)
 
 
 def step(iteration: int, measured: dict[str, float] | None = None, **fields: Any) -> Stepped:
-    usual: dict[str, Any] = {"epoch": iteration // 100, "adaptation_epoch": None, "stage": "clarinet"}
+    defaults: dict[str, Any] = {"epoch": iteration // 100, "adaptation_epoch": None, "stage": "clarinet"}
     measured = {"complementary_loss": iteration / 4} if measured is None else measured
-    usual |= {"seconds": iteration / 64, "measured": measured}
-    return Stepped(iteration=iteration, **usual | fields)
+    defaults |= {"seconds": iteration / 64, "measured": measured}
+    return Stepped(iteration=iteration, **defaults | fields)
 
 
 def evaluation(iteration: int, accuracy: float | None = 50.0, **fields: Any) -> Evaluated:
-    usual: dict[str, Any] = {"epoch": iteration // 100, "adaptation_epoch": None, "stage": "clarinet"}
-    usual |= {"seconds": iteration / 64, "source_accuracy": None}
-    return Evaluated(iteration=iteration, target_accuracy=accuracy, **usual | fields)
+    defaults: dict[str, Any] = {"epoch": iteration // 100, "adaptation_epoch": None, "stage": "clarinet"}
+    defaults |= {"seconds": iteration / 64, "source_accuracy": None}
+    return Evaluated(iteration=iteration, target_accuracy=accuracy, **defaults | fields)
 
 
 def resumed(iteration: int) -> Resumed:

@@ -1,4 +1,4 @@
-"""Archives that nobody should have sent, made member by member."""
+"""Hostile archives, built member by member."""
 
 import gzip
 import hashlib
@@ -26,7 +26,7 @@ def link(name: str, to: str, kind: bytes = tarfile.SYMTYPE) -> Member:
 
 
 def manifest(members: Iterable[Member], **fields: Any) -> Member:
-    """That of these members, so that everything but the members is in order."""
+    """Return a correct manifest of these members."""
     runs: dict[str, dict[str, Any]] = {}
     for header, content in members:
         run_id, _, name = header.name.rpartition("/")
@@ -44,12 +44,12 @@ def write(path: Path, members: Iterable[Member], tar_format: int = tarfile.GNU_F
 
 
 def archive(path: Path, *members: Member, **fields: Any) -> Path:
-    """A run with these members beside its settings, and a manifest that says so."""
-    everything = [plain("abc/config.toml", CONFIG), *members]
-    return write(path, [*everything, manifest(everything, **fields)])
+    """Write an archive of a run with a config, these members and a correct manifest."""
+    all_members = [plain("abc/config.toml", CONFIG), *members]
+    return write(path, [*all_members, manifest(all_members, **fields)])
 
 
 def edited(path: Path, edit: Callable[[bytes], bytes]) -> Path:
-    """The same archive with other bytes inside its compression."""
+    """Change the decompressed content of an archive."""
     path.write_bytes(gzip.compress(edit(gzip.decompress(path.read_bytes())), mtime=0))
     return path

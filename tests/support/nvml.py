@@ -42,7 +42,7 @@ def environment(library: Path, variables: Mapping[str, object] | None = None) ->
     return {**kept, "LD_LIBRARY_PATH": folders, "NO_COLOR": "1", **more}
 
 
-def plug_in(library: Path, patch: pytest.MonkeyPatch) -> None:
+def install_standin(library: Path, patch: pytest.MonkeyPatch) -> None:
     """Make this process see these GPUs until the test ends; `patch.setenv` controls them."""
     patch.setattr(pynvml, "nvmlLib", CDLL(str(library / "libnvidia-ml.so.1")))
     patch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})

@@ -1,4 +1,4 @@
-"""Small runs as real worker processes, on data that is read in a blink."""
+"""Small runs in real worker processes, on tiny data."""
 
 import os
 import subprocess
@@ -15,17 +15,15 @@ from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
 from core.resolve import resolve
 from tests.support.tiny import UNREPEATABLE, tiny_images
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
-class Alive(Protocol):
-    """A process that can be asked whether it has ended."""
-
+class Process(Protocol):
     def poll(self) -> int | None: ...
 
 
 def make_task(folder: Path) -> str:
-    """Two domains as arrays, and the task between them."""
+    """Write two domains as arrays, and return the task between them."""
     for name, seed, shift in (("photos", 1, 0), ("scans", 3, 2)):
         (folder / name).mkdir()
         for split, count in (("train", 40), ("test", 20)):
@@ -44,25 +42,25 @@ def tiny_run(runs_dir: Path, task: str, name: str, method: str = "gac+dann", **s
     return RunDirectory.create(runs_dir, config, id=name)
 
 
-def start_worker_process(run: RunDirectory, *words: str, **more: Any) -> "subprocess.Popen[str]":
-    """The worker of a run; what it prints goes to its log. Where it stands there is no git to ask."""
-    command = [sys.executable, "-P", "-m", "clarinet_tui.worker.main", run.id, *words]
+def start_worker_process(run: RunDirectory, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
+    """Start the worker of a run, with its output in the run's log and outside of any git repository."""
+    command = [sys.executable, "-P", "-m", "clarinet_tui.worker.main", run.id, *arguments]
     command += ["--runs-dir", str(run.runs_dir), "--data-dir", str(run.runs_dir / "data")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
     with run.log.open("ab") as log:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, **more}
+        streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, **options}
         return subprocess.Popen(command, text=True, cwd=run.runs_dir, env=environment, **streams)
 
 
 def read_events(run: RunDirectory) -> list[dict[str, Any]]:
-    """What the journal holds now."""
+    """Return the events in the journal now."""
     if not run.journal.exists():
         return []
-    return [said.fields for said in read_journal(run.journal) if isinstance(said, JournalEvent)]
+    return [event.fields for event in read_journal(run.journal) if isinstance(event, JournalEvent)]
 
 
-def events_named(run: RunDirectory, event: str) -> list[dict[str, Any]]:
-    return [fields for fields in read_events(run) if fields["event"] == event]
+def events_named(run: RunDirectory, name: str) -> list[dict[str, Any]]:
+    return [fields for fields in read_events(run) if fields["event"] == name]
 
 
 def valid_iterations(run: RunDirectory) -> list[int]:
@@ -80,10 +78,10 @@ def repeatable(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in (*UNREPEATABLE, "time")}
 
 
-def wait_until(process: Alive, run: RunDirectory, found: Callable[[], object]) -> None:
-    """Wait for what a living worker is about to do."""
-    limit = time.monotonic() + PATIENCE
-    while not found():
+def wait_until(process: Process, run: RunDirectory, condition: Callable[[], object]) -> None:
+    """Wait until a condition is true; fail if the worker ends before."""
+    deadline = time.monotonic() + TIMEOUT
+    while not condition():
         assert process.poll() is None, run.log.read_text()
-        assert time.monotonic() < limit, run.log.read_text()
+        assert time.monotonic() < deadline, run.log.read_text()
         time.sleep(0.02)
