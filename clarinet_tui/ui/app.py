@@ -1,4 +1,4 @@
-"""The terminal app: its views, over two feeds: one of the history, one of the machine."""
+"""The terminal app: its views, and the two feeds that read the history and the machine for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual._context import active_message_pump
 from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -21,51 +20,52 @@ from textual.screen import Screen
 
 from clarinet_tui.text import printable
 from clarinet_tui.ui.app_state import AppState
-from clarinet_tui.ui.error_guard import GuardedHandlers, ErrorLog, error_log_path
+from clarinet_tui.ui.error_guard import ErrorLog, error_log_path
 from clarinet_tui.ui.feed.history_feed import FPS, HistoryFeed
 from clarinet_tui.ui.feed.machine_feed import MachineFeed
 from clarinet_tui.ui.preferences import PreferenceStore, preferences_path
+from clarinet_tui.ui.screens.action_screen import MachineScreen
 from clarinet_tui.ui.screens.history import HistoryScreen
-from clarinet_tui.ui.screens.machine_screen import MachineScreen
 from clarinet_tui.ui.screens.view_screen import ViewScreen
 from clarinet_tui.ui.snapshot.snapshot import Snapshot
 from clarinet_tui.ui.text.plain_glyphs import PlainGlyphs, needs_plain_glyphs
+from clarinet_tui.ui.textual_private import GuardedApp
 from clarinet_tui.ui.themes import CONTRAST, DARK, THEMES
-from clarinet_tui.ui.widgets.top_bar import NUMBERS, VIEWS
+from clarinet_tui.ui.widgets.top_bar import VIEW_KEYS, VIEWS
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
 IDLE_SECONDS = 1.0
-"""Seconds after which there is time for what the first paint does not need."""
+"""Delay of work that the first paint does not need."""
 
 
-class ClarinetApp(App[None]):
-    """Looks at a runs directory, and asks of its runs what the user asks for. Closing it ends none of them."""
+class ClarinetApp(GuardedApp):
+    """Shows a runs directory and acts on its runs; closing it does not stop them."""
 
     TITLE = "clarinet"
     CSS_PATH = "clarinet.tcss"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
-            Binding(str(NUMBERS[view]), f"view('{view}')", title, id=f"app.{view}", show=False)
+            Binding(str(VIEW_KEYS[view]), f"view('{view}')", title, id=f"app.{view}", show=False)
             for view, title in VIEWS.items()
         ),
         Binding("question_mark", "help", "Help", key_display="?", id="app.help"),
-        Binding("q", "leave", "Quit", id="app.quit", tooltip="Quit; runs go on"),
+        Binding("q", "leave", "Quit", id="app.quit", tooltip="Quit; runs continue"),
         Binding("tab", "app.focus_next", "Next pane", id="app.next_pane", show=False),
-        Binding("ctrl+p", "command_palette", "Palette", id="app.palette", show=False, tooltip="Find any action"),
+        Binding("ctrl+p", "command_palette", "Palette", id="app.palette", show=False, tooltip="Search all commands"),
     ]
 
     @dataclass
     class HistoryRead(Message):
-        """The feed has seen something new."""
+        """The history feed has a new snapshot."""
 
         snapshot: Snapshot
 
     @dataclass
     class MachineRead(Message):
-        """Devices, queue or data are not as they were."""
+        """Devices, queue or data have changed."""
 
         machine: MachineSnapshot
 
@@ -83,29 +83,43 @@ class ClarinetApp(App[None]):
         catches_errors: bool = False,
         on_first_paint: Callable[[], object] = lambda: None,
     ) -> None:
-        """`painted` is called once, after the first paint."""
-        # Textual makes the screen of this mode first: no other one has to be made and left before it.
-        self.DEFAULT_MODE = "live" if runs else "history"  # type: ignore[misc]
+        """`on_first_paint` is called once, after the first paint."""
+        self.DEFAULT_MODE = "live" if runs else "history"  # type: ignore[misc]  # Textual creates this screen first
         super().__init__()
-        self._painted = on_first_paint
+        self._on_first_paint = on_first_paint
         self.catches_errors, self._error_log = catches_errors, ErrorLog(error_log_path())
         if fps < FPS:
             self.animation_level = "none"
         self.preferences = PreferenceStore(preferences or preferences_path(), self._warn)
-        left = self.preferences.preferences
+        saved = self.preferences.values
         for theme in THEMES:
             self.register_theme(theme)
-        # Without its watchers: styles are not there yet, and would be made twice.
-        self.set_reactive(App.theme, left.theme if left.theme in self.available_themes else DARK)
+        # Without watchers, which would compute all styles twice.
+        self.set_reactive(App.theme, saved.theme if saved.theme in self.available_themes else DARK)
         self.stylesheet.set_variables(self.get_css_variables())
-        self._signs = PlainGlyphs(enabled=needs_plain_glyphs(os.environ))
-        self.history_feed = HistoryFeed(runs_dir, self._post_snapshot, database=database, interval=1 / fps)
-        self.state = AppState(runs_dir, self.history_feed.request, now, glyphs, left, data_dir=data_dir, database=database)
-        self.state.save_preferences = self.preferences.save
-        self.machine_feed = MachineFeed(runs_dir, data_dir, self._post_machine, database=database)
-        self.state.poll_machine, self.state.refresh_machine = self.machine_feed.poll, self.machine_feed.refresh
-        self.state.live_run = runs[0] if runs else None
-        self.state.overlaid_runs = runs if len(runs) > 1 else ()
+        self._plain_glyphs = PlainGlyphs(enabled=needs_plain_glyphs(os.environ))
+        log = self._error_log.write
+        self.history_feed = HistoryFeed(runs_dir, self._post_snapshot, log, database=database, interval=1 / fps)
+        self.machine_feed = MachineFeed(runs_dir, data_dir, self._post_machine, log, database=database)
+        self.state = AppState(
+            runs_dir,
+            self.history_feed.request,
+            now,
+            glyphs,
+            saved,
+            self.preferences.save,
+            live_run=runs[0] if runs else None,
+            overlaid_runs=runs if len(runs) > 1 else (),
+            data_dir=data_dir,
+            database=database,
+            poll_machine=self.machine_feed.poll,
+            refresh_machine=self.machine_feed.refresh,
+        )
+        self._families: set[str] = set()
+        """Families of all runs listed so far."""
+        self._add_modes()
+
+    def _add_modes(self) -> None:
         self.add_mode("history", lambda: HistoryScreen(self.state))
         self.add_mode("launch", self._launch)
         self.add_mode("live", self._live)
@@ -114,7 +128,7 @@ class ClarinetApp(App[None]):
         self.add_mode("devices", self._devices)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """For themes of the terminal's own colours, which have no shades."""
+        """Return variables for themes in the terminal's own colours, which have no shades."""
         return {"foreground-disabled": "ansi_default 50%"}
 
     def on_mount(self) -> None:
@@ -122,25 +136,40 @@ class ClarinetApp(App[None]):
         if self.preferences.problem:
             self._warn(self.preferences.problem)
         self.call_after_refresh(self._start_feed)
-        self.set_timer(IDLE_SECONDS, self._look_after_the_queue)
+        self.set_timer(IDLE_SECONDS, lambda: self._start_thread(self._ensure_supervisor))
 
     def _start_feed(self) -> None:
-        """What the first paint did not need."""
-        self._painted()
+        self._on_first_paint()
         self.history_feed.start()
 
-    def _look_after_the_queue(self) -> None:
-        self.run_worker(self._feed_the_queue, thread=True, exit_on_error=False)
+    def _start_thread(self, work: Callable[[], object]) -> None:
+        """Run `work` in a thread; whatever it raises is logged and shown."""
 
-    def _feed_the_queue(self) -> None:
-        """A queue whose supervisor was killed goes on when somebody looks."""
+        def run() -> None:
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001  reported, whatever it is
+                self.call_later(self.report_error, error, work.__name__)
+
+        self.run_worker(run, thread=True, exit_on_error=False)
+
+    def _ensure_supervisor(self) -> None:
+        """Start a supervisor if runs wait and theirs was killed."""
         from clarinet_tui.queue.requests import ensure_supervisor_if_needed
-        from core.errors import InputError, describe_error
+        from core.errors import ClarinetError, describe_error
 
         try:
             ensure_supervisor_if_needed(self.state.runs_dir)
-        except (InputError, OSError) as error:
-            self.call_from_thread(self.notify, describe_error(error), title="Queue", severity="error", markup=False)
+        except (ClarinetError, OSError) as error:
+            self.call_later(self.notify, describe_error(error), title="Queue", severity="error", markup=False)
+
+    def _import_compare(self) -> None:
+        """Import ahead of time what the Compare view needs; scipy is the slowest."""
+        import scipy.special  # noqa: F401
+
+        import clarinet_tui.evidence.comparison
+        import clarinet_tui.evidence.side_curves
+        import clarinet_tui.ui.screens.compare  # noqa: F401
 
     def _launch(self) -> Screen[None]:
         from clarinet_tui.ui.screens.launch import LaunchScreen
@@ -172,12 +201,14 @@ class ClarinetApp(App[None]):
         self.history_feed.stop()
         self.preferences.close()
 
-    def _warn(self, sentence: str) -> None:
-        """Nothing is lost but comfort. May be called by any thread."""
-        self.call_later(self.notify, sentence, title="Layout", severity="warning", timeout=8, markup=False)
+    def _warn(self, message: str, error: Exception | None = None) -> None:
+        """Show a problem with the preferences; called by any thread."""
+        if error:
+            self._error_log.write(error, "preferences")
+        self.call_later(self.notify, message, title="Preferences", severity="warning", timeout=8, markup=False)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), *([self._signs] if self._signs.enabled else [])]
+        return [*super().get_line_filters(), *([self._plain_glyphs] if self._plain_glyphs.enabled else [])]
 
     def watch_theme(self, theme: str) -> None:
         self.set_class(theme == CONTRAST, "-contrast")
@@ -187,7 +218,6 @@ class ClarinetApp(App[None]):
         self.theme = theme
 
     def action_use_glyphs(self, glyphs: str) -> None:
-        """How charts are drawn: for terminals that have no Braille."""
         self.state.glyphs = glyphs
         self.preferences.save(glyphs=glyphs)
         if isinstance(self.screen, ViewScreen):
@@ -211,7 +241,7 @@ class ClarinetApp(App[None]):
         self.post_message(self.HistoryRead(snapshot))
 
     def on_clarinet_app_history_read(self, event: HistoryRead) -> None:
-        if not self.is_running:  # the screens are being taken down
+        if not self.is_running:  # screens are being removed
             return
         previous = self.state.snapshot
         self.state.snapshot = event.snapshot
@@ -221,6 +251,16 @@ class ClarinetApp(App[None]):
             if isinstance(screen, ViewScreen):
                 with self._guard(screen.NAME):
                     screen.receive(event.snapshot)
+        self._prepare_compare(event.snapshot)
+
+    def _prepare_compare(self, snapshot: Snapshot) -> None:
+        """Once runs of both compared families are listed, import the Compare view, so that it opens at once."""
+        from clarinet_tui.ui.snapshot.comparison import COMPARED_FAMILIES  # imports `core`, not for the first paint
+
+        is_prepared = self._families >= set(COMPARED_FAMILIES)
+        self._families |= {run.family for run in snapshot.listing.rows if snapshot.is_ingested}
+        if not is_prepared and self._families >= set(COMPARED_FAMILIES):
+            self.set_timer(IDLE_SECONDS, lambda: self._start_thread(self._import_compare))
 
     @contextmanager
     def _guard(self, where: str) -> Iterator[None]:
@@ -232,10 +272,10 @@ class ClarinetApp(App[None]):
             self.report_error(error, where)
 
     def report_error(self, error: Exception, where: str) -> None:
-        """An exception in a view: the user reads a sentence, and goes on."""
-        sentence = self._error_log.write(error, where)
-        if sentence:
-            self.notify(printable(sentence), title="Trouble", severity="error", timeout=15, markup=False)
+        """Log an unexpected exception and show it."""
+        message = self._error_log.write(error, where)
+        if message:
+            self.notify(printable(message), title="Error", severity="error", timeout=15, markup=False)
 
     async def run_action(
         self,
@@ -247,13 +287,6 @@ class ClarinetApp(App[None]):
             return await super().run_action(action, default_namespace, namespaces)
         return True
 
-    def _handle_exception(self, error: Exception) -> None:
-        """What a guarded view calls later fails outside of its handlers; it goes on after that, too."""
-        if self.catches_errors and isinstance(active_message_pump.get(None), GuardedHandlers):
-            self.report_error(error, "a view")
-        else:
-            super()._handle_exception(error)
-
     def action_view(self, view: str) -> None:
         if view != self.current_mode:
             self.switch_mode(view)
@@ -263,19 +296,20 @@ class ClarinetApp(App[None]):
         from clarinet_tui.ui.screens.help import HelpScreen, list_view_bindings
 
         problem = self.state.snapshot.problem if self.state.snapshot else ""
-        self.push_screen(HelpScreen(list_view_bindings(self.screen.active_bindings.values(), list_bindings(self.screen)), problem))
+        bindings = list_view_bindings(self.screen.active_bindings.values(), list_bindings(self.screen))
+        self.push_screen(HelpScreen(bindings, problem))
 
     async def action_quit(self) -> None:
         self.action_leave()
 
     def action_leave(self) -> None:
-        """Quits without asking: runs live in processes of their own."""
+        """Quit without a question: runs have processes of their own."""
         running = self.state.snapshot.listing.running if self.state.snapshot else 0
-        goes_on = {0: "", 1: "1 run goes on; clarinet-tui shows it again."}
-        self.exit(message=goes_on.get(running, f"{running} runs go on; clarinet-tui shows them again.") or None)
+        message = f"{running} {'run continues' if running == 1 else 'runs continue'} in the background."
+        self.exit(message=f"{message} Open clarinet-tui again to watch." if running else None)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Every action of the view is in the palette."""
+        """Add every action of the view to the palette."""
         from clarinet_tui.ui.palette_commands import list_commands
 
         yield from super().get_system_commands(screen)

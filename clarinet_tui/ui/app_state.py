@@ -1,4 +1,4 @@
-"""What the screens share: the feed's ear, the last snapshot, and what the user has picked."""
+"""The state that all screens share: the last snapshots, the user's selection, and the way to the feeds."""
 
 from __future__ import annotations
 
@@ -9,67 +9,67 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.ui.preferences import Preferences
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, Wanted
+from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 
 if TYPE_CHECKING:
-    from clarinet_tui.chart.glyphs import Glyphs
-    from clarinet_tui.ui.actions import Acts
-    from clarinet_tui.ui.launch_form import Form
-    from clarinet_tui.ui.snapshot.machine import Machine
+    from clarinet_tui.chart.glyphs import GlyphSet
+    from clarinet_tui.ui.actions import RunActions
+    from clarinet_tui.ui.launch_form import LaunchForm
+    from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
-MOST_OVERLAID = 8
-"""Runs over each other: so many colours there are."""
+MAX_OVERLAID = 8
+"""Overlaid runs: the palette has this many colours."""
 
 
 @dataclass
-class Session:
-    """One sitting at the terminal. Screens read and change it; only the app puts snapshots in."""
+class AppState:
+    """Screens read and change it; only the app sets `snapshot` and `machine`."""
 
     runs_dir: Path
-    want: Callable[[Wanted], None]
+    request: Callable[[ViewRequest], None]
+    """Tells the history feed what the current view needs."""
     now: Callable[[], float]
     glyphs: str = ""
-    """The name of the chart's glyphs, or "" to guess from the terminal."""
-    left: Preferences = field(default_factory=Preferences)
-    """How the views were left the last time."""
-    remember: Callable[..., None] = lambda **changes: None
-    """Keeps how they are left now."""
+    """The name of the charts' glyph set, or "" to choose by the terminal."""
+    preferences: Preferences = field(default_factory=Preferences)
+    """The preferences at the start of the app."""
+    save_preferences: Callable[..., None] = lambda **changes: None
     snapshot: Snapshot | None = None
-    watched: str | None = None
+    live_run: str | None = None
     """The run in the Live view; None is the newest."""
-    overlaid: tuple[str, ...] = ()
-    """Runs that the Live view shows over each other; with fewer than two, it shows the watched one."""
-    compared: tuple[str, ...] = field(default_factory=tuple)
-    """The runs in the Compare view, if they were chosen by hand."""
+    overlaid_runs: tuple[str, ...] = ()
+    """Runs that the Live view overlays; with fewer than two it shows `live_run`."""
+    compared_runs: tuple[str, ...] = field(default_factory=tuple)
+    """The runs in the Compare view, if they were selected by id."""
     compared_queries: tuple[str, str] | None = None
-    """What is compared, if it was said in queries; with neither, the view chooses itself."""
+    """The queries of the Compare view; without ids and queries it selects runs itself."""
     data_dir: Path = Path("data")
     database: Path | None = None
-    watch: Callable[[str, bool], None] = lambda view, wanted: None
-    """Whether a view shows the machine."""
-    look_again: Callable[[], None] = lambda: None
-    """Something was changed on the machine."""
-    machine: Machine | None = None
-    removed: list[tuple[str, ...]] = field(default_factory=list)
-    """Runs that were deleted together, in order."""
-    arrived: tuple[str, ...] = ()
-    """Runs that were started in the Launch view and are to be looked at."""
-    sought: str = ""
-    """A query that the History view is to be filtered with."""
-    cloned: Form | None = None
-    """What the Launch view is to be filled with."""
+    poll_machine: Callable[[str, bool], None] = lambda view, is_shown: None
+    """Tells the machine feed whether a view shows devices and queue."""
+    refresh_machine: Callable[[], None] = lambda: None
+    """Tells the machine feed to read at once, after a change."""
+    machine: MachineSnapshot | None = None
+    deletions: list[tuple[str, ...]] = field(default_factory=list)
+    """Runs deleted in this session, one tuple for each deletion, oldest first."""
+    new_runs: tuple[str, ...] = ()
+    """Runs just started in the Launch view, for the History view to show."""
+    history_query: str = ""
+    """A filter that another view sets for the History view."""
+    cloned_form: LaunchForm | None = None
+    """The form of a cloned run, for the Launch view."""
 
     @cached_property
-    def acts(self) -> Acts:
-        """Made when it is needed: what it imports is not for the first paint."""
-        from clarinet_tui.ui.actions import Acts
+    def actions(self) -> RunActions:
+        """Created on first use: its imports take too long for the first paint."""
+        from clarinet_tui.ui.actions import RunActions
 
-        return Acts(self.runs_dir, self.data_dir, self.database)
+        return RunActions(self.runs_dir, self.data_dir, self.database)
 
-    def chart_glyphs(self) -> Glyphs:
+    def chart_glyphs(self) -> GlyphSet:
         import os
 
         from clarinet_tui.chart.glyphs import glyphs_for
 
-        asked = self.glyphs or os.environ.get("CLARINET_GLYPHS") or self.left.glyphs
-        return glyphs_for({**os.environ, "CLARINET_GLYPHS": asked})
+        name = self.glyphs or os.environ.get("CLARINET_GLYPHS") or self.preferences.glyphs
+        return glyphs_for({**os.environ, "CLARINET_GLYPHS": name})

@@ -1,65 +1,53 @@
-"""An exception in a view is kept in a file and told in a sentence; the app stays usable, and the runs never notice."""
+"""Report unexpected exceptions: a traceback in the error log, a sentence on the screen; the app stays usable."""
 
 from __future__ import annotations
 
 import os
+import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
-from textual.message_pump import MessagePump
 from textual.strip import Strip
 
-from core.errors import describe_error
-
 if TYPE_CHECKING:
-    from textual.message import Message
+    from textual.message_pump import MessagePump
     from textual.widget import Widget
 
 MAX_BYTES = 1 << 20
-"""Bytes of the file after which it is begun anew; the one before is kept."""
+"""Size after which the log file is rotated; one older file is kept."""
 REPEAT_SECONDS = 10.0
-"""Seconds for which the same trouble is not told again."""
+"""The same error is not reported again within this time."""
 
 
 class ErrorReporter(Protocol):
-    """An app that goes on: `careful` is off in tests, where an exception is to be seen."""
+    """The app, as seen by widgets; in tests `catches_errors` is off and exceptions propagate."""
 
     catches_errors: bool
 
     def report_error(self, error: Exception, where: str) -> None: ...
 
 
-class GuardedHandlers(MessagePump):
-    """A screen or widget that outlives an exception in its handlers."""
+RenderLine = TypeVar("RenderLine", bound="Callable[..., Strip]")
 
-    async def _dispatch_message(self, message: Message) -> None:
+
+def guard_render_line(render_line: RenderLine) -> RenderLine:
+    """Decorate a widget's `render_line`: a line that cannot be drawn is blank."""
+
+    def guarded(widget: Widget, y: int) -> Strip:
         try:
-            await super()._dispatch_message(message)
-        except Exception as error:  # noqa: BLE001  whatever it is, the user reads it and the app goes on
-            report_error(self, error)
-
-
-Drawing = TypeVar("Drawing", bound="Callable[..., Strip]")
-
-
-def guard_render_line(draw: Drawing) -> Drawing:
-    """For `render_line`: what cannot be drawn is left blank."""
-
-    def drawn(widget: Widget, y: int) -> Strip:
-        try:
-            return draw(widget, y)
-        except Exception as error:  # noqa: BLE001  a hole in the picture is better than no picture
+            return render_line(widget, y)
+        except Exception as error:  # noqa: BLE001  a blank line is better than no picture
             report_error(widget, error)
             return Strip.blank(widget.size.width)
 
-    return cast(Drawing, drawn)
+    return cast(RenderLine, guarded)
 
 
 def report_error(pump: MessagePump, error: Exception) -> None:
-    """Tells the app, if it is careful; else the exception goes on as usual."""
+    """Report the error through the app, or raise it if the app does not catch errors."""
     app = cast("ErrorReporter", pump.app)
     if not getattr(app, "catches_errors", False):
         raise error
@@ -67,30 +55,31 @@ def report_error(pump: MessagePump, error: Exception) -> None:
 
 
 def error_log_path(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where troubles are kept: in the user's state."""
     home = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".local" / "state")
     return Path(home) / "clarinet" / "tui.log"
 
 
 class ErrorLog:
-    """The file of troubles, bounded; and which of them were told lately."""
+    """A bounded file of tracebacks, written by any thread."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.path, self._clock = path, clock
         self._reported: dict[str, float] = {}
+        self._lock = threading.Lock()
 
     def write(self, error: Exception, where: str) -> str | None:
-        """Keeps the trouble; a sentence for the user, or None if the same one was told just now."""
-        what = describe_error(error)
-        now = self._clock()
-        if now - self._reported.get(what, -REPEAT_SECONDS) < REPEAT_SECONDS:
-            return None
-        self._reported[what] = now
-        kept = self._append(
-            f"{time.strftime('%Y-%m-%d %H:%M:%S')} in {where}\n{''.join(traceback.format_exception(error))}\n"
-        )
-        place = f"Details are in {self.path}." if kept else f"Details could not be written to {self.path}."
-        return f"Something went wrong here ({what}). The runs go on. {place}"
+        """Append the traceback; return a sentence for the user, or None if the same error was just reported."""
+        from core.errors import describe_error  # importing `core` takes too long for the first paint
+
+        description, now = describe_error(error), self._clock()
+        with self._lock:
+            if now - self._reported.get(description, -REPEAT_SECONDS) < REPEAT_SECONDS:
+                return None
+            self._reported[description] = now
+            entry = "".join(traceback.format_exception(error))
+            is_written = self._append(f"{time.strftime('%Y-%m-%d %H:%M:%S')} in {where}\n{entry}\n")
+        details = f"Details are in {self.path}." if is_written else f"Details could not be written to {self.path}."
+        return f"Internal error ({description}). Runs are not affected. {details}"
 
     def _append(self, text: str) -> bool:
         try:

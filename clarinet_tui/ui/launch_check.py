@@ -1,4 +1,4 @@
-"""What is wrong with a launch form, field by field, and what it comes to. It reads files: not for the UI thread."""
+"""Checks a launch form field by field, and expands it to runs. Reads files: do not call it in the UI thread."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
-from clarinet_tui.queue.sweep import MOST, Grid, expand, nested, parse_seeds, sweep_command
-from clarinet_tui.ui.launch_form import Form, settings_offered, typed, values_of
-from core.config import Field, RunConfig, merge
+from clarinet_tui.queue.sweep import MAX_RUNS, Grid, expand_grid, nest, parse_seeds, sweep_command
+from clarinet_tui.ui.launch_form import LaunchForm, format_value, list_settings, parse_values
+from core.config import RunConfig, SettingSpec, merge_settings
 from core.errors import InputError
 from core.methods import methods
 from core.methods.registry import MethodSpec
@@ -17,52 +17,52 @@ from core.resolve import resolve
 from core.tasks import OFFLINE_TASK, Task, parse_task
 
 PLACE = "form"
-SHOWN = 3
-"""Different usual values of one setting that are shown."""
+MAX_DEFAULTS = 3
+"""Maximum number of different default values shown for one setting."""
 
 
 @dataclass(frozen=True)
-class Checked:
-    """A form and what came of it. `grid` is None while something is wrong."""
+class CheckedForm:
+    """A form with its problems, or with the grid of its runs."""
 
-    form: Form
+    form: LaunchForm
     grid: Grid | None = None
     problems: Mapping[str, str] = field(default_factory=dict)
-    """A sentence by field: methods, tasks, seeds, runs, or a setting's name."""
+    """Error message by field: methods, tasks, seeds, runs, or the name of a setting."""
     tasks: tuple[Task, ...] = ()
-    usual: Mapping[str, str] = field(default_factory=dict)
-    """What each setting is where nothing else is said."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """Default value of each setting, as text."""
     methods: tuple[MethodSpec, ...] = ()
-    """All that can be picked."""
+    """All available methods."""
 
     @property
     def command(self) -> str:
         return sweep_command(self.grid) if self.grid else ""
 
 
-def check(form: Form) -> Checked:
-    """Everything that can be known without starting anything."""
+def check_form(form: LaunchForm) -> CheckedForm:
+    """Check everything that can be checked without starting a run."""
     try:
         known = tuple(methods().values())
-    except InputError as error:  # a plug-in that cannot be used
-        return Checked(form, problems={"methods": str(error)})
+    except InputError as error:  # a broken plug-in
+        return CheckedForm(form, problems={"methods": str(error)})
     problems: dict[str, str] = {}
-    tasks = _tasks(form, problems)
-    seeds = _seeds(form, problems)
+    tasks = _parse_tasks(form, problems)
+    seeds = _parse_seeds(form, problems)
     if not form.methods:
-        problems["methods"] = "methods: pick at least one"
-    bases = list(_bases(form, tasks))
-    settings, axes = _settings(form, bases, problems)
-    checked = Checked(form, problems=problems, tasks=tuple(tasks), usual=_usual(bases), methods=known)
+        problems["methods"] = "methods: select at least one"
+    bases = list(_base_settings(form, tasks))
+    settings, axes = _parse_settings(form, bases, problems)
+    checked = CheckedForm(form, problems=problems, tasks=tuple(tasks), defaults=_default_values(bases), methods=known)
     if problems:
         return checked
     common = {"preset": form.preset} | ({"device": form.device} if form.device != "auto" else {})
     names = list(dict.fromkeys(task.name for task in tasks))
-    grid = Grid(form.methods, names, seeds, merge(common, settings), axes, PLACE)
+    grid = Grid(form.methods, names, seeds, merge_settings(common, settings), axes, PLACE)
     try:
-        if len(grid) > MOST:
-            raise InputError(f"{len(grid)} runs are more than {MOST}: start fewer at once")
-        expand(replace(grid, seeds=seeds[:1]))
+        if len(grid) > MAX_RUNS:
+            raise InputError(f"{len(grid)} runs are more than {MAX_RUNS}: start fewer at once")
+        expand_grid(replace(grid, seeds=seeds[:1]))
     except InputError as error:
         return replace(checked, problems={"runs": _sentence(error)})
     return replace(checked, grid=grid)
@@ -72,7 +72,7 @@ def _sentence(error: InputError) -> str:
     return str(error).removeprefix(f"{PLACE}: ")
 
 
-def _tasks(form: Form, problems: dict[str, str]) -> list[Task]:
+def _parse_tasks(form: LaunchForm, problems: dict[str, str]) -> list[Task]:
     found = []
     typed_tasks = [text.strip() for text in form.other_tasks.split(",") if text.strip()]
     for text in (*form.tasks, *typed_tasks):
@@ -81,64 +81,64 @@ def _tasks(form: Form, problems: dict[str, str]) -> list[Task]:
         except InputError as error:
             problems["tasks"] = str(error)
     if not found and "tasks" not in problems:
-        problems["tasks"] = "tasks: pick at least one, or type one"
+        problems["tasks"] = "tasks: select at least one, or type one"
     return found
 
 
-def _seeds(form: Form, problems: dict[str, str]) -> list[int]:
+def _parse_seeds(form: LaunchForm, problems: dict[str, str]) -> list[int]:
     try:
         seeds = parse_seeds(form.seeds, "seeds")
         resolve({"seed": max(seeds)}, place=PLACE)
         if len(set(seeds)) < len(seeds):
-            raise InputError("seeds: a seed is there twice")
+            raise InputError("seeds: a seed occurs twice")
     except InputError as error:
         problems["seeds"] = _sentence(error)
         return []
     return seeds
 
 
-def _bases(form: Form, tasks: Iterable[Task]) -> Iterator[dict[str, Any]]:
-    """What is asked for without the settings, once for each method and task."""
+def _base_settings(form: LaunchForm, tasks: Iterable[Task]) -> Iterator[dict[str, Any]]:
+    """Yield preset, method and task for each pair of method and task, without other settings."""
     for method in form.methods or ("clarinet",):
         for task in [task.name for task in tasks] or [OFFLINE_TASK]:
             yield {"preset": form.preset, "method": method, "task": task}
 
 
-def _settings(
-    form: Form, bases: list[dict[str, Any]], problems: dict[str, str]
+def _parse_settings(
+    form: LaunchForm, bases: list[dict[str, Any]], problems: dict[str, str]
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Settings with one value and those with several; each is tried alone, so that its problem is told beside it."""
+    """Return settings with one value and those with several; each is checked alone, to show its error beside it."""
     settings: dict[str, Any] = {}
     axes: dict[str, list[Any]] = {}
-    known = {one.name: one for one in settings_offered()}
+    known = {one.name: one for one in list_settings()}
     for name, text in form.settings.items():
-        values = values_of(known[name], text)
+        values = parse_values(known[name], text)
         try:
             for value in values:
-                _try(bases, name, value)
+                _resolve_setting(bases, name, value)
         except InputError as error:
             problems[name] = _sentence(error)
         if len(values) > 1:
             axes[name] = values
         else:
-            settings = merge(settings, nested(name, values[0]))
+            settings = merge_settings(settings, nest(name, values[0]))
     return settings, axes
 
 
-def _try(bases: list[dict[str, Any]], name: str, value: Any) -> None:
+def _resolve_setting(bases: list[dict[str, Any]], name: str, value: Any) -> None:
     for base in bases:
-        resolve(merge(base, nested(name, value)), place=PLACE)
+        resolve(merge_settings(base, nest(name, value)), place=PLACE)
 
 
-def _usual(bases: list[dict[str, Any]]) -> dict[str, str]:
-    """What the preset, the methods and the tasks make of each setting; several values where they differ."""
+def _default_values(bases: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the default of each setting for these methods and tasks; several values where they differ."""
     try:
         configs = [resolve(base, place=PLACE) for base in bases]
-    except InputError:  # a method that is gone: it is told elsewhere
+    except InputError:  # an unknown method, which is reported elsewhere
         return {}
-    return {one.name: _values(one, configs) for one in settings_offered()}
+    return {one.name: _format_defaults(one, configs) for one in list_settings()}
 
 
-def _values(setting: Field, configs: Iterable[RunConfig]) -> str:
-    found = list(dict.fromkeys(typed(attrgetter(setting.name)(config)) for config in configs))
-    return " or ".join(found[:SHOWN]) + (" …" if len(found) > SHOWN else "")
+def _format_defaults(setting: SettingSpec, configs: Iterable[RunConfig]) -> str:
+    found = list(dict.fromkeys(format_value(attrgetter(setting.name)(config)) for config in configs))
+    return " or ".join(found[:MAX_DEFAULTS]) + (" …" if len(found) > MAX_DEFAULTS else "")

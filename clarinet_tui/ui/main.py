@@ -9,108 +9,111 @@ from pathlib import Path
 
 from clarinet_tui.ui.feed.history_feed import FPS
 
-SLOWEST, FASTEST = 0.2, 10.0
-"""Updates a second, at least and at most."""
-PAINTS = 15
-"""How often the screen may be painted for one update."""
+MIN_FPS, MAX_FPS = 0.2, 10.0
+PAINTS_PER_UPDATE = 15
+"""Maximum number of paints of the screen between two updates, for keys and the mouse."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Opens the app; ends with 2 and a sentence if a run is not there."""
-    asked = _parser().parse_args(arguments)
-    database = Path(asked.db) if asked.db else None
-    sys.exit(show(Path(asked.runs_dir), asked.runs, database, asked.fps, Path(asked.data_dir)))
+    """Open the app; exit with code 2 and a message if a run does not exist."""
+    options = _parser().parse_args(arguments)
+    database = Path(options.db) if options.db else None
+    sys.exit(run_app(Path(options.runs_dir), options.runs, database, options.fps, Path(options.data_dir)))
 
 
-def show(
+def run_app(
     runs_dir: Path,
     runs: Sequence[str] = (),
     database: Path | None = None,
     fps: float = FPS,
     data_dir: Path = Path("data"),
 ) -> int:
-    """The app on a runs directory: on its history, on one run, or on several over each other."""
-    found = _find(runs_dir, runs) if runs else ()
-    if found is None:
+    """Show the history, or the given runs live, until the user quits; return the exit code."""
+    ids = _find_runs(runs_dir, runs) if runs else ()
+    if ids is None:
         return 2
     if not sys.stdout.isatty():
-        print("clarinet-tui: needs a terminal: `clarinet ls` lists the runs without one", file=sys.stderr)
+        print("clarinet-tui: needs a terminal; use `clarinet ls` to list runs without one", file=sys.stderr)
         return 2
-    gc.disable()  # what is made for the first paint stays: looking through it for garbage costs a tenth of the CPU
-    # Textual reads it once, when it is imported: so often keys and mouse may have the screen painted again.
-    os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS * fps)))))
+    gc.disable()  # objects made for the first paint live on: searching them for garbage costs 10 % of the CPU
+    # Textual reads the variable once, when it is imported.
+    os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS_PER_UPDATE * fps)))))
     from clarinet_tui.ui.app import ClarinetApp
 
     app = ClarinetApp(
-        runs_dir, runs=found, database=database, data_dir=data_dir, fps=fps, careful=True, painted=_look_for_garbage
+        runs_dir,
+        runs=ids,
+        database=database,
+        data_dir=data_dir,
+        fps=fps,
+        catches_errors=True,
+        on_first_paint=_enable_garbage_collection,
     )
     app.run()
     return app.return_code or 0
 
 
-def _look_for_garbage() -> None:
-    """From the first paint on, and only among what is made after it."""
+def _enable_garbage_collection() -> None:
     gc.freeze()
     gc.enable()
 
 
-def _find(runs_dir: Path, runs: Sequence[str]) -> tuple[str, ...] | None:
-    """The ids of those runs, each once; or a sentence and None."""
+def _find_runs(runs_dir: Path, runs: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the ids of the runs without duplicates, or None after printing an error."""
     from clarinet_tui.runs.directory import find_run
-    from clarinet_tui.ui.app_state import MOST_OVERLAID
+    from clarinet_tui.ui.app_state import MAX_OVERLAID
     from core.errors import InputError
 
     try:
-        found = tuple(dict.fromkeys(find_run(runs_dir, run).id for run in runs))
-        if len(found) > MOST_OVERLAID:
-            raise InputError(f"expected at most {MOST_OVERLAID} runs to show over each other, got {len(found)}")
+        ids = tuple(dict.fromkeys(find_run(runs_dir, run).id for run in runs))
+        if len(ids) > MAX_OVERLAID:
+            raise InputError(f"expected at most {MAX_OVERLAID} runs to overlay, got {len(ids)}")
     except InputError as error:
         print(f"clarinet-tui: {error}", file=sys.stderr)
         return None
-    return found
+    return ids
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="clarinet-tui",
-        description="Look at runs in the terminal. Closing it never ends a run.",
+        description="Watch, start and compare runs in the terminal. Closing it does not stop any run.",
         epilog="example: clarinet-tui --runs-dir runs 3f7",
     )
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="show this run live, or several over each other")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="show this run live, or overlay several runs")
     parser.add_argument(
         "--runs-dir",
         default=os.environ.get("CLARINET_RUNS") or "runs",
-        help="where the runs are (default: CLARINET_RUNS, or ./runs)",
+        help="directory of the runs (default: CLARINET_RUNS, or ./runs)",
     )
     parser.add_argument(
         "--data-dir",
         default=os.environ.get("CLARINET_DATA") or "data",
-        help="where the data of new runs is (default: CLARINET_DATA, or ./data)",
+        help="directory of the data sets for new runs (default: CLARINET_DATA, or ./data)",
     )
     parser.add_argument(
         "--db",
         default=os.environ.get("CLARINET_DB"),
-        help="the history's database, if it is not in the runs directory (default: CLARINET_DB)",
+        help="database file of the history (default: CLARINET_DB, or a file in the runs directory)",
     )
     parser.add_argument(
         "--fps",
-        type=rate,
+        type=parse_fps,
         default=FPS,
         metavar="N",
-        help=f"updates a second, {SLOWEST:g} to {FASTEST:g}: fewer for a slow line (default: {FPS:g})",
+        help=f"updates per second, {MIN_FPS:g} to {MAX_FPS:g}; use fewer over a slow connection (default: {FPS:g})",
     )
     return parser
 
 
-def rate(text: str) -> float:
-    """Updates a second as they may be asked for."""
+def parse_fps(text: str) -> float:
     try:
-        asked = float(text)
+        fps = float(text)
     except ValueError:
-        asked = 0.0
-    if not SLOWEST <= asked <= FASTEST:
-        raise argparse.ArgumentTypeError(f"expected a number from {SLOWEST:g} to {FASTEST:g}, got {text!a}")
-    return asked
+        fps = 0.0
+    if not MIN_FPS <= fps <= MAX_FPS:
+        raise argparse.ArgumentTypeError(f"expected a number from {MIN_FPS:g} to {MAX_FPS:g}, got {text!a}")
+    return fps
 
 
 if __name__ == "__main__":

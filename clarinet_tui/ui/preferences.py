@@ -1,4 +1,4 @@
-"""What the app remembers from one sitting to the next: its look, and how its views were left."""
+"""Preferences that the app keeps between sessions: its appearance, and the last layout of each view."""
 
 from __future__ import annotations
 
@@ -10,65 +10,65 @@ from typing import Any
 
 import msgspec
 
-LARGEST = 1 << 16
-PATIENCE = 1.0
-"""Seconds that closing waits for what is still to be written."""
+MAX_BYTES = 1 << 16
+CLOSE_TIMEOUT = 1.0
+"""Seconds that closing waits for the writing thread."""
 
 
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
-    """Small things; a value that a view does not know is as if it were not there."""
+    """A view ignores a value that it does not know."""
 
     theme: str = "clarinet-dark"
     glyphs: str = ""
-    """Of charts: braille, quadrants or halves; "" guesses from the terminal."""
+    """Glyph set of charts: braille, quadrants or halves; "" chooses by the terminal."""
     sort: str = "created"
     pane: str = "charts"
     axis: str = "iteration"
     compare_axis: str = "epoch"
     compare_band: str = "std"
     compare_members: str = "shown"
-    """Whether runs are shown behind the mean of their side: shown or hidden."""
+    """Whether single runs are drawn behind the mean of their side: shown or hidden."""
     compare_layout: str = "beside"
-    """Whether the families are beside each other or over each other: beside or over."""
+    """Whether the two sides have a chart each or share one: beside or over."""
     compare_pane: str = "both"
-    """Charts, numbers or both; on a low screen both is charts."""
-    ghosts: str = "both"
-    """What stands behind the live accuracy: both, published, seeds or none."""
+    """Charts, numbers or both; a low screen shows the charts for both."""
+    references: str = msgspec.field(default="both", name="ghosts")
+    """References behind the live accuracy: both, published, seeds or none."""
 
 
-def place(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where they are kept: in the user's configuration."""
+def preferences_path(environ: Mapping[str, str] = os.environ) -> Path:
     home = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".config")
     return Path(home) / "clarinet" / "tui.json"
 
 
-def read(path: Path) -> tuple[Preferences, str]:
-    """What is remembered, and a sentence if there is something that cannot be read. It is never waited for."""
+def read_preferences(path: Path) -> tuple[Preferences, str]:
+    """Return the preferences, and a message if the file cannot be read; never block on it."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            return msgspec.json.decode(file.read(LARGEST), type=Preferences), ""
+            return msgspec.json.decode(file.read(MAX_BYTES), type=Preferences), ""
     except FileNotFoundError:
         return Preferences(), ""
     except (OSError, msgspec.DecodeError) as error:
-        return Preferences(), f"{path}: cannot be read and is left alone ({error}); the app starts as it is made"
+        return Preferences(), f"{path}: cannot be read ({error}); default preferences are used and not saved"
 
 
-class Keeper:
-    """Writes what has changed, in a thread of its own; what another app has changed meanwhile is kept."""
+class PreferenceStore:
+    """Writes changed values in a thread, and keeps what another app has written meanwhile."""
 
-    def __init__(self, path: Path, complain: Callable[[str], object]) -> None:
-        self._path, self._complain = path, complain
-        self.preferences, self.problem = read(path)
+    def __init__(self, path: Path, on_error: Callable[[str, Exception], object]) -> None:
+        """`on_error` is called by the writing thread."""
+        self._path, self._on_error = path, on_error
+        self.values, self.problem = read_preferences(path)
         self._changes: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._writer: threading.Thread | None = None
 
-    def remember(self, **changes: str) -> None:
-        """A damaged file is not overwritten: a person may want to mend it."""
-        changed = {name: value for name, value in changes.items() if getattr(self.preferences, name) != value}
+    def save(self, **changes: str) -> None:
+        """Write the values that differ; a damaged file is not overwritten, so that a user can repair it."""
+        changed = {name: value for name, value in changes.items() if getattr(self.values, name) != value}
         if not changed:
             return
-        self.preferences = msgspec.structs.replace(self.preferences, **changed)
+        self.values = msgspec.structs.replace(self.values, **changed)
         if self.problem:
             return
         with self._lock:
@@ -79,11 +79,9 @@ class Keeper:
 
     def close(self) -> None:
         if self._writer:
-            self._writer.join(PATIENCE)
+            self._writer.join(CLOSE_TIMEOUT)
 
     def _write(self) -> None:
-        from clarinet_tui.runs.atomic_files import replace_file
-
         while True:
             with self._lock:
                 changes, self._changes = self._changes, {}
@@ -91,8 +89,14 @@ class Keeper:
                     self._writer = None
                     return
             try:
-                now = msgspec.structs.replace(read(self._path)[0], **changes)
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                replace_file(self._path, msgspec.json.format(msgspec.json.encode(now)) + b"\n")
-            except OSError as error:
-                self._complain(f"{self._path}: the layout cannot be remembered ({error.strerror})")
+                self._replace_file(changes)
+            except Exception as error:  # noqa: BLE001  the error is shown, and later changes are written again
+                reason = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+                self._on_error(f"{self._path}: preferences could not be saved ({reason})", error)
+
+    def _replace_file(self, changes: dict[str, Any]) -> None:
+        from clarinet_tui.runs.atomic_files import replace_file
+
+        values = msgspec.structs.replace(read_preferences(self._path)[0], **changes)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(self._path, msgspec.json.format(msgspec.json.encode(values)) + b"\n")

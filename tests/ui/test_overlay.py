@@ -7,12 +7,12 @@ import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.detail_reader import DetailReader
-from clarinet_tui.ui.feed.history_reader import Reader
-from clarinet_tui.ui.feed.process_memory import STEP, Memory, held_by
-from clarinet_tui.ui.snapshot.curves import overlaid
-from clarinet_tui.ui.snapshot.run_detail import DetailWanted
-from clarinet_tui.ui.snapshot.snapshot import Curves, CurvesWanted, Wanted
-from clarinet_tui.ui.text.metrics import meter, recent, runs, size
+from clarinet_tui.ui.feed.history_reader import HistoryReader
+from clarinet_tui.ui.feed.process_memory import STEP, ProcessMemory, read_memory
+from clarinet_tui.ui.snapshot.curves import overlay_lines
+from clarinet_tui.ui.snapshot.run_detail import DetailRequest
+from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, RunCurves, ViewRequest
+from clarinet_tui.ui.text.metrics import format_ascent, format_runs, recent_mean
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_charts import RunCharts
@@ -27,7 +27,7 @@ async def test_each_run_has_its_line_and_one_is_in_front(runs_dir: Path, screen:
     async with app.run_test(size=screen) as pilot:
         await wait_until(pilot, lambda: "◆ ccc333" in screen_text(app), "all three")
         loss, accuracy = app.screen.query(Chart)
-        assert [(line.name, line.slot) for line in accuracy.lines] == [
+        assert [(line.name, line.colour_index) for line in accuracy.lines] == [
             ("aaa111 clarinet 1", 0),
             ("bbb222 gac+cdan-e 1", 1),
             ("ccc333 clarinet 2", 2),
@@ -36,7 +36,7 @@ async def test_each_run_has_its_line_and_one_is_in_front(runs_dir: Path, screen:
         await pilot.press("j")
         await wait_until(pilot, lambda: "✗ gac+cdan-e" in screen_text(app).splitlines()[1], "the next run in front")
         assert accuracy.lines[0].name.startswith("bbb222")
-        assert accuracy.lines[0].slot == 1
+        assert accuracy.lines[0].colour_index == 1
         await pilot.press("M")
         assert loss.title == "Adversarial loss"
         assert accuracy.title == "Source accuracy %"
@@ -48,7 +48,7 @@ async def test_selected_runs_are_watched_over_each_other(app: ClarinetApp, runs_
     three_runs(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
-        await wait_until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled)
+        await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested)
         assert "Overlay" not in screen_text(app)
         await pilot.press("v")
         assert app.current_mode == "history"
@@ -56,9 +56,9 @@ async def test_selected_runs_are_watched_over_each_other(app: ClarinetApp, runs_
         await wait_until(pilot, lambda: "v Overlay" in screen_text(app), "the key")
         await pilot.press("v")
         await wait_until(pilot, lambda: "■ bbb222" in screen_text(app), "the overlay")
-        assert app.session.overlaid == ("ccc333", "bbb222")
+        assert app.state.overlaid_runs == ("ccc333", "bbb222")
         await pilot.press("escape", "enter")
-        await wait_until(pilot, lambda: app.current_mode == "live" and not app.session.overlaid)
+        await wait_until(pilot, lambda: app.current_mode == "live" and not app.state.overlaid_runs)
         await wait_until(pilot, lambda: "● target" in screen_text(app), "one run alone")
 
 
@@ -84,26 +84,26 @@ async def test_runs_over_each_other_share_zoom_and_axes(runs_dir: Path) -> None:
         await pilot.press("plus")
         await wait_until(
             pilot,
-            lambda: app.session.snapshot and all(one.wanted.window for one in app.session.snapshot.curves.values()),
+            lambda: app.state.snapshot and all(one.request.window for one in app.state.snapshot.curves.values()),
             "detail of both",
         )
         await pilot.press("x")
         charts = app.screen.query_one(RunCharts)
         assert charts.axis == "epoch"
-        assert charts.loss.view.whole
+        assert charts.loss.view.shows_all
         assert charts.accuracy.lines[0].x[-1] == 8.0
         assert charts.accuracy.lines[1].x[-1] == 3.0
 
 
-def curves_of(runs_dir: Path, *ids: str) -> list[Curves]:
-    from clarinet_tui.ui.feed.history_feed import Ingester
+def curves_of(runs_dir: Path, *ids: str) -> list[RunCurves]:
+    from clarinet_tui.ui.feed.history_feed import HistoryUpdater
 
-    ingester = Ingester(runs_dir, None)
-    ingester.open()
-    ingester.ingest(0.0, [ids[-1]])
-    ingester.close()
-    reader = Reader(runs_dir)
-    snapshot = reader.look(Wanted(curves=tuple(CurvesWanted(run, ("target_accuracy",)) for run in ids)))
+    updater = HistoryUpdater(runs_dir, None)
+    updater.open()
+    updater.update(0.0, [ids[-1]])
+    updater.close()
+    reader = HistoryReader(runs_dir)
+    snapshot = reader.read(ViewRequest(curves=tuple(CurvesRequest(run, ("target_accuracy",)) for run in ids)))
     reader.close()
     assert snapshot is not None
     return [snapshot.curves[run] for run in ids]
@@ -111,15 +111,15 @@ def curves_of(runs_dir: Path, *ids: str) -> list[Curves]:
 
 def test_the_run_in_front_lies_on_top_and_keeps_its_colour(tmp_path: Path) -> None:
     three_runs(tmp_path)
-    lines = overlaid(curves_of(tmp_path, "aaa111", "bbb222"), "target_accuracy", "iteration", "bbb222")
-    assert [line.slot for line in lines] == [1, 0]
-    assert not overlaid(curves_of(tmp_path, "aaa111"), "mmd", "iteration", "")
+    lines = overlay_lines(curves_of(tmp_path, "aaa111", "bbb222"), "target_accuracy", "iteration", "bbb222")
+    assert [line.colour_index for line in lines] == [1, 0]
+    assert not overlay_lines(curves_of(tmp_path, "aaa111"), "mmd", "iteration", "")
 
 
 def test_runs_are_listed_with_their_signs(tmp_path: Path) -> None:
     three_runs(tmp_path)
     shown = curves_of(tmp_path, "bbb222", "ccc333")
-    text = runs(shown, "ccc333", [("●", "#ffffff"), ("■", "#000000")], 50).plain.split("\n")
+    text = format_runs(shown, "ccc333", [("●", "#ffffff"), ("■", "#000000")], 50).plain.split("\n")
     assert text[0].startswith("● gac+cdan-e 1 bbb222")
     assert text[0].endswith("✗  66.6 %")
     assert "62%" in text[1]
@@ -127,31 +127,26 @@ def test_runs_are_listed_with_their_signs(tmp_path: Path) -> None:
 
 
 def test_the_meter_shows_the_share_of_ascent_steps() -> None:
-    assert meter(0.5, 10).plain.split() == ["gradient", "ascent", "━━━━━─────", "50.0", "%"]
-    assert recent([0.0] * 90 + [1.0] * 10) == 1.0
-
-
-def test_sizes_in_words() -> None:
-    assert size(850 << 20) == "850 MB"
-    assert size(5 << 28) == "1.25 GB"
+    assert format_ascent(0.5, 10).plain.split() == ["gradient", "ascent", "━━━━━─────", "50.0", "%"]
+    assert recent_mean([0.0] * 90 + [1.0] * 10) == 1.0
 
 
 def test_memory_is_that_of_the_process_that_holds_the_run(tmp_path: Path) -> None:
     run = write_run(tmp_path, "aaa111")
-    assert held_by(run) is None
+    assert read_memory(run) is None
     now = [0.0]
-    memory = Memory(lambda: now[0])
-    with run.hold() as holder:
+    memory = ProcessMemory(lambda: now[0])
+    with run.hold_lock() as holder:
         assert holder.pid == os.getpid()
-        held = memory.of(run)
+        held = memory.read(run)
         assert held is not None
         assert held % STEP == 0
-    assert memory.of(run) == held
+    assert memory.read(run) == held
     now[0] = 100.0
-    assert memory.of(run) is None
+    assert memory.read(run) is None
 
 
 def test_a_run_whose_id_cannot_be_is_said(tmp_path: Path) -> None:
     reader = DetailReader(tmp_path)
-    assert "run id" in str(reader.glance(DetailWanted("../etc"))[0])
-    assert reader.glance(None) == ()
+    assert "run id" in str(reader.read_files(DetailRequest("../etc"))[0])
+    assert reader.read_files(None) == ()

@@ -8,7 +8,7 @@ import pytest
 
 from clarinet_tui.chart.glyphs import HALVES
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.preferences import Keeper, Preferences, place, read
+from clarinet_tui.ui.preferences import Preferences, PreferenceStore, preferences_path, read_preferences
 from clarinet_tui.ui.themes import CONTRAST, DARK, LIGHT
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.run_charts import RunCharts
@@ -17,26 +17,30 @@ from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
 
+def fail(message: str, error: Exception) -> None:
+    pytest.fail(message)
+
+
 def test_it_is_kept_in_the_users_configuration() -> None:
-    assert place({"XDG_CONFIG_HOME": "/c"}) == Path("/c/clarinet/tui.json")
-    assert place({"HOME": "/home/a"}) == Path("/home/a/.config/clarinet/tui.json")
+    assert preferences_path({"XDG_CONFIG_HOME": "/c"}) == Path("/c/clarinet/tui.json")
+    assert preferences_path({"HOME": "/home/a"}) == Path("/home/a/.config/clarinet/tui.json")
 
 
 def test_what_is_remembered_is_read_again_and_what_others_wrote_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "a" / "tui.json"
-    one, two = Keeper(path, pytest.fail), Keeper(path, pytest.fail)
-    one.remember(theme=LIGHT)
+    one, two = PreferenceStore(path, fail), PreferenceStore(path, fail)
+    one.save(theme=LIGHT)
     one.close()
-    two.remember(sort="method", pane="log")
+    two.save(sort="method", pane="log")
     two.close()
-    assert read(path) == (Preferences(theme=LIGHT, sort="method", pane="log"), "")
+    assert read_preferences(path) == (Preferences(theme=LIGHT, sort="method", pane="log"), "")
     assert not [file for file in path.parent.iterdir() if file != path]
 
 
 def test_without_a_change_nothing_is_written(tmp_path: Path) -> None:
-    keeper = Keeper(tmp_path / "tui.json", pytest.fail)
-    keeper.remember(theme=DARK)
-    keeper.close()
+    store = PreferenceStore(tmp_path / "tui.json", fail)
+    store.save(theme=DARK)
+    store.close()
     assert not (tmp_path / "tui.json").exists()
 
 
@@ -44,36 +48,36 @@ def test_without_a_change_nothing_is_written(tmp_path: Path) -> None:
 def test_a_damaged_file_is_left_alone_with_a_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "tui.json"
     path.write_bytes(content)
-    keeper = Keeper(path, pytest.fail)
-    assert keeper.preferences == Preferences()
-    assert "cannot be read" in keeper.problem
-    keeper.remember(theme=LIGHT)
-    keeper.close()
-    assert keeper.preferences.theme == LIGHT
+    store = PreferenceStore(path, fail)
+    assert store.values == Preferences()
+    assert "cannot be read" in store.problem
+    store.save(theme=LIGHT)
+    store.close()
+    assert store.values.theme == LIGHT
     assert path.read_bytes() == content
 
 
 def test_settings_of_a_newer_program_do_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "tui.json"
     path.write_text('{"pane": "hologram", "new": {"x": 1}}')
-    assert read(path) == (Preferences(pane="hologram"), "")
+    assert read_preferences(path) == (Preferences(pane="hologram"), "")
 
 
 def test_a_pipe_in_its_place_holds_nobody_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "tui.json")
-    assert read(tmp_path / "tui.json")[0] == Preferences()
+    assert read_preferences(tmp_path / "tui.json")[0] == Preferences()
 
 
 def test_what_cannot_be_written_is_said_and_nothing_else_happens(tmp_path: Path) -> None:
     (tmp_path / "clarinet").write_text("a file where a folder should be")
-    said: list[str] = []
-    keeper = Keeper(tmp_path / "clarinet" / "tui.json", said.append)
-    assert keeper.problem
-    keeper = Keeper(tmp_path / "clarinet.json", said.append)
+    errors: list[str] = []
+    store = PreferenceStore(tmp_path / "clarinet" / "tui.json", lambda message, error: errors.append(message))
+    assert store.problem
+    store = PreferenceStore(tmp_path / "clarinet.json", lambda message, error: errors.append(message))
     (tmp_path / "clarinet.json").mkdir()
-    keeper.remember(theme=LIGHT)
-    keeper.close()
-    assert "cannot be remembered" in said[0]
+    store.save(theme=LIGHT)
+    store.close()
+    assert "preferences could not be saved" in errors[0]
     assert threading.current_thread().name == "MainThread"
 
 
@@ -92,8 +96,8 @@ async def test_the_layout_is_as_it_was_left(runs_dir: Path, tmp_path: Path) -> N
     async with again.run_test(size=(160, 48)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(again))
         assert again.screen.query_one(RunDetail).pane == "about"
-        assert again.session.snapshot is not None
-        await wait_until(pilot, lambda: again.feed._wanted.sort == "target_accuracy", "the order")
+        assert again.state.snapshot is not None
+        await wait_until(pilot, lambda: again.history_feed._request.sort == "target_accuracy", "the order")
         await pilot.press("enter")
         await wait_until(pilot, lambda: "● target" in screen_text(again), "the live view")
         charts = again.screen.query_one(RunCharts)

@@ -1,4 +1,4 @@
-"""Reads the board for its view. Belongs to the feed's thread, and never keeps it for long: other views wait there."""
+"""Reads the board in the feed's thread, in short steps: other views use the same thread."""
 
 from __future__ import annotations
 
@@ -9,89 +9,88 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.history.queries import RunRow, list_runs
-from clarinet_tui.ui.snapshot.board import BoardSeen, BoardWanted
-from clarinet_tui.ui.snapshot.state_style import at_rest
+from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.board import Board
-    from clarinet_tui.evidence.run_records import Archive, Record
+    from clarinet_tui.evidence.run_records import RunRecord, RunRecords
     from clarinet_tui.history.database import Database
 
-BUDGET = 0.15
-"""Seconds of one look in which runs are read; the others have their turn in the next look."""
-LEISURE = 4.0
-"""After a look, runs are not listed again for this many times as long as it took."""
-FIRST_PRESET = "quick"
-"""Where there are no runs: the launch form begins with it, too."""
+READ_SECONDS = 0.15
+"""Maximum time for reading runs in one step; the next step reads more."""
+REST_FACTOR = 4.0
+"""After a read, runs are not listed again for this many times as long as it took."""
+DEFAULT_PRESET = "quick"
+"""The preset of a board without runs, and of the launch form."""
 
 
 class BoardReader:
-    """Remembers runs that have said nothing new, and the board that was made of them."""
+    """Keeps the records of unchanged runs, and the board made from them."""
 
     def __init__(self, runs_dir: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._runs_dir, self._clock = runs_dir, clock
-        self._archive: Archive | None = None
-        self._records: list[Record] = []
-        self._last: BoardSeen | None = None
-        self._rests_until = float("-inf")
+        self._run_records: RunRecords | None = None
+        self._records: list[RunRecord] = []
+        self._last: BoardSnapshot | None = None
+        self._rest_until = float("-inf")
         self.pending = False
-        """Whether another look would tell more, even if nothing changes."""
-        self.unread = False
-        """Whether runs are still to be read, so that it should come soon."""
+        """Whether another read may give more, even if the history does not change."""
+        self.is_partial = False
+        """Whether runs are still to be read, so that the next read should come soon."""
 
-    def look(self, db: Database | None, wanted: BoardWanted | None) -> BoardSeen | None:
-        self.pending = self.unread = False
-        if wanted is None:
+    def read(self, db: Database | None, request: BoardRequest | None) -> BoardSnapshot | None:
+        self.pending = self.is_partial = False
+        if request is None:
             return None
-        began, last = self._clock(), self._last
-        if last and last.wanted == wanted and last.whole and began < self._rests_until:
+        started, last = self._clock(), self._last
+        if last and last.request == request and last.is_complete and started < self._rest_until:
             self.pending = True
             return last
-        rows = [at_rest(row) for row in list_runs(db, limit=2**31)] if db else []
-        records = self._read(db, rows) if db else []
-        self._last = self._seen(wanted, rows, records)
-        self._rests_until = self._clock() + LEISURE * (self._clock() - began)
+        rows = [row.without_progress() for row in list_runs(db, limit=2**31)] if db else []
+        records = self._read_records(db, rows) if db else []
+        self._last = self._make_snapshot(request, rows, records)
+        self._rest_until = self._clock() + REST_FACTOR * (self._clock() - started)
         return self._last
 
     def close(self) -> None:
-        self._archive, self._last, self._records = None, None, []
-        self.pending = self.unread = False
+        self._run_records, self._last, self._records = None, None, []
+        self.pending = self.is_partial = False
 
-    def _read(self, db: Database, rows: list[RunRow]) -> list[Record]:
-        """As many as there is time for, one new at least; what was read before takes none."""
-        from clarinet_tui.evidence.run_records import Archive
+    def _read_records(self, db: Database, rows: list[RunRow]) -> list[RunRecord]:
+        """Read records until the time is over, at least one new one; cached records are free."""
+        from clarinet_tui.evidence.run_records import RunRecords
 
-        if self._archive is None or self._archive.db is not db:
-            self._archive = Archive(db, self._runs_dir)
-        records: list[Record] = []
-        limit = None
+        if self._run_records is None or self._run_records.db is not db:
+            self._run_records = RunRecords(db, self._runs_dir)
+        records: list[RunRecord] = []
+        deadline = None
         for row in rows:
-            if not self._archive.knows(row):
-                if limit is not None and self._clock() > limit:
+            if not self._run_records.is_cached(row):
+                if deadline is not None and self._clock() > deadline:
                     break
-                limit = limit or self._clock() + BUDGET
-            records.append(self._archive.record(row))
+                deadline = deadline or self._clock() + READ_SECONDS
+            records.append(self._run_records.record(row))
         return records
 
-    def _seen(self, wanted: BoardWanted, rows: list[RunRow], records: list[Record]) -> BoardSeen:
+    def _make_snapshot(self, request: BoardRequest, rows: list[RunRow], records: list[RunRecord]) -> BoardSnapshot:
         last = self._last
         presets = Counter(row.preset for row in rows if row.preset)
-        self.pending = self.unread = len(records) < len(rows)
-        if self.unread:
-            board = last.board if last else _make(wanted, [])
-        elif last and last.whole and last.wanted == wanted and _same(records, self._records):
+        self.pending = self.is_partial = len(records) < len(rows)
+        if self.is_partial:
+            board = last.board if last else _make_board(request, [])
+        elif last and last.is_complete and last.request == request and _are_same(records, self._records):
             return last
         else:
-            board, self._records = _make(wanted, records), records
-        return BoardSeen(wanted, board, presets, len(records), len(rows))
+            board, self._records = _make_board(request, records), records
+        return BoardSnapshot(request, board, presets, len(records), len(rows))
 
 
-def _same(records: list[Record], before: list[Record]) -> bool:
-    return len(records) == len(before) and all(one is two for one, two in zip(records, before, strict=True))
+def _are_same(records: list[RunRecord], last: list[RunRecord]) -> bool:
+    return len(records) == len(last) and all(one is two for one, two in zip(records, last, strict=True))
 
 
-def _make(wanted: BoardWanted, records: list[Record]) -> Board:
-    from clarinet_tui.evidence.board import board_of, usual_preset
+def _make_board(request: BoardRequest, records: list[RunRecord]) -> Board:
+    from clarinet_tui.evidence.board import board_from_records, most_common_preset
 
-    preset = wanted.preset or usual_preset(records) or FIRST_PRESET
-    return board_of(records, rule=wanted.rule, preset=preset, seeds=wanted.seeds)
+    preset = request.preset or most_common_preset(records) or DEFAULT_PRESET
+    return board_from_records(records, rule=request.rule, preset=preset, seeds=request.seeds)

@@ -1,4 +1,4 @@
-"""Reads a run's papers for the panes: settings, surroundings, confusion, failure. Belongs to the feed's thread."""
+"""Reads the details of one run in the feed's thread: settings, environment, confusion matrix, failure, log."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clarinet_tui.history.queries import evaluations, events
-from clarinet_tui.runs.atomic_files import modified
+from clarinet_tui.history.queries import read_evaluations, read_events
+from clarinet_tui.runs.atomic_files import modified_time
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import number
+from clarinet_tui.runs.journal_reader import parse_number
 from clarinet_tui.ui.feed.log_reader import LogReader
-from clarinet_tui.ui.feed.process_memory import Memory
-from clarinet_tui.ui.feed.run_settings import settings_of, surroundings_of
-from clarinet_tui.ui.snapshot.run_detail import Confusion, Detail, DetailWanted, Failure, Lines
+from clarinet_tui.ui.feed.process_memory import ProcessMemory
+from clarinet_tui.ui.feed.run_settings import format_environment, list_run_settings
+from clarinet_tui.ui.snapshot.run_detail import Confusion, DetailRequest, Failure, LogExcerpt, RunDetails
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 
 
 class DetailReader:
-    """Remembers the last answer: a run that says nothing new is not read again."""
+    """Keeps the last details: an unchanged run is not read again."""
 
     def __init__(self, runs_dir: Path) -> None:
         self._runs_dir = runs_dir
-        self._last: tuple[object, Detail] | None = None
-        self._log, self._memory = LogReader(), Memory()
+        self._last: tuple[object, RunDetails] | None = None
+        self._log, self._memory = LogReader(), ProcessMemory()
 
-    def glance(self, wanted: DetailWanted | None) -> tuple[Any, ...]:
-        """What is wanted of the run's files, without the database; equal to the last glance if nothing came since."""
-        if wanted is None:
+    def read_files(self, request: DetailRequest | None) -> tuple[Any, ...]:
+        """Read what does not come from the database; equal to the last result if nothing has changed."""
+        if request is None:
             return ()
         try:
-            directory = RunDirectory(self._runs_dir, wanted.run)
+            directory = RunDirectory(self._runs_dir, request.run)
         except InputError as error:
             return (str(error),)
-        lines = self._log.read(directory) if "log" in wanted.parts else Lines()
-        memory = self._memory.of(directory) if "memory" in wanted.parts else None
-        return lines, memory, modified(directory.config), modified(directory.environment)
+        lines = self._log.read(directory) if "log" in request.parts else LogExcerpt()
+        memory = self._memory.read(directory) if "memory" in request.parts else None
+        return lines, memory, modified_time(directory.config), modified_time(directory.environment)
 
-    def read(self, db: Database, run: RunRow, wanted: DetailWanted, glance: tuple[Any, ...]) -> Detail:
-        if len(glance) == 1:
-            return Detail(wanted, problem=str(glance[0]))
-        lines, memory, *stamps = glance
-        seen = (wanted, run, stamps)
-        if self._last is None or self._last[0] != seen:
-            self._last = seen, _read(db, RunDirectory(self._runs_dir, run.id), wanted)
+    def read(self, db: Database, run: RunRow, request: DetailRequest, files: tuple[Any, ...]) -> RunDetails:
+        if len(files) == 1:
+            return RunDetails(request, problem=str(files[0]))
+        lines, memory, *stamps = files
+        key = (request, run, stamps)
+        if self._last is None or self._last[0] != key:
+            self._last = key, _read_detail(db, RunDirectory(self._runs_dir, run.id), request)
         return replace(self._last[1], log=lines, memory=memory)
 
     def close(self) -> None:
@@ -55,53 +55,57 @@ class DetailReader:
         self._last = None
 
 
-def _read(db: Database, directory: RunDirectory, wanted: DetailWanted) -> Detail:
-    told = events(db, directory.id) if wanted.parts & {"about", "confusion"} else []
+def _read_detail(db: Database, directory: RunDirectory, request: DetailRequest) -> RunDetails:
+    events = read_events(db, directory.id) if request.parts & {"about", "confusion"} else []
     try:
-        return Detail(
-            wanted,
-            settings=settings_of(directory.read_config()) if "settings" in wanted.parts else (),
-            surroundings=surroundings_of(directory, _last(told, "started")) if "about" in wanted.parts else (),
-            failure=_failure(_last(told, "failed")) if "about" in wanted.parts else None,
-            confusion=_confusion(db, directory.id, _last(told, "started")) if "confusion" in wanted.parts else None,
+        return RunDetails(
+            request,
+            settings=list_run_settings(directory.read_config()) if "settings" in request.parts else (),
+            environment=format_environment(directory, _last_event(events, "started"))
+            if "about" in request.parts
+            else (),
+            failure=_make_failure(_last_event(events, "failed")) if "about" in request.parts else None,
+            confusion=_read_confusion(db, directory.id, _last_event(events, "started"))
+            if "confusion" in request.parts
+            else None,
         )
     except InputError as error:
-        return Detail(wanted, problem=str(error))
+        return RunDetails(request, problem=str(error))
 
 
-def _last(told: list[dict[str, Any]], event: str) -> dict[str, Any]:
-    """The last such event that still counts."""
-    return next((said for said in reversed(told) if said["event"] == event and not said["superseded"]), {})
+def _last_event(events: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    """Return the last event of this kind that is not superseded."""
+    return next((event for event in reversed(events) if event["event"] == name and not event["superseded"]), {})
 
 
-def _failure(failed: dict[str, Any]) -> Failure | None:
+def _make_failure(failed: dict[str, Any]) -> Failure | None:
     if not failed:
         return None
     frames, terms = failed.get("frames"), failed.get("terms")
     return Failure(
         message=str(failed.get("message", "")),
         frames=tuple(map(str, frames)) if isinstance(frames, list) else (),
-        terms=_terms(terms) if isinstance(terms, dict) else (),
+        terms=_loss_terms(terms) if isinstance(terms, dict) else (),
     )
 
 
-def _terms(said: dict[str, Any]) -> tuple[tuple[str, float], ...]:
-    known = ((str(name), number(value)) for name, value in said.items())
-    return tuple((name, float(value)) for name, value in known if isinstance(value, float | int))
+def _loss_terms(terms: dict[str, Any]) -> tuple[tuple[str, float], ...]:
+    numbers = ((str(name), parse_number(value)) for name, value in terms.items())
+    return tuple((name, float(value)) for name, value in numbers if isinstance(value, float | int))
 
 
-def _confusion(db: Database, run_id: str, started: dict[str, Any]) -> Confusion | None:
-    last = next((row for row in reversed(evaluations(db, run_id)) if square(row["confusion"])), None)
+def _read_confusion(db: Database, run_id: str, started: dict[str, Any]) -> Confusion | None:
+    last = next((row for row in reversed(read_evaluations(db, run_id)) if is_square(row["confusion"])), None)
     if last is None:
         return None
     counts = tuple(tuple(row) for row in last["confusion"])
-    named = started.get("classes")
-    names = tuple(map(str, named)) if isinstance(named, list) and len(named) == len(counts) else ()
+    classes = started.get("classes")
+    names = tuple(map(str, classes)) if isinstance(classes, list) and len(classes) == len(counts) else ()
     return Confusion(counts, names or tuple(map(str, range(len(counts)))), last["epoch"] or 0)
 
 
-def square(matrix: Any) -> bool:
-    """Whether this is a matrix of counts: a journal may be hurt."""
+def is_square(matrix: Any) -> bool:
+    """Whether this is a square matrix of counts: a journal may be damaged."""
     if not isinstance(matrix, list) or not matrix:
         return False
     rows = [row for row in matrix if isinstance(row, list) and len(row) == len(matrix)]

@@ -1,4 +1,4 @@
-"""One thread's eyes on the history: reads what is wanted, and says nothing when nothing has changed."""
+"""Reads the history for the current view: a snapshot for each request, and none if nothing has changed."""
 
 from __future__ import annotations
 
@@ -7,173 +7,197 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clarinet_tui.history.database import NAME, Database
-from clarinet_tui.history.queries import RunRow, count_runs, evaluations, events, get_run, list_runs, series
+from clarinet_tui.history.database import DATABASE_NAME, Database
+from clarinet_tui.history.queries import (
+    RunRow,
+    count_runs,
+    get_run,
+    list_runs,
+    read_evaluations,
+    read_events,
+    read_series,
+)
 from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.ui.feed.board_reader import BoardReader
 from clarinet_tui.ui.feed.compare_reader import CompareReader
 from clarinet_tui.ui.feed.detail_reader import DetailReader
-from clarinet_tui.ui.feed.query_values import words_of
-from clarinet_tui.ui.feed.reference_reader import GhostReader
-from clarinet_tui.ui.snapshot.comparison import FAMILIES
-from clarinet_tui.ui.snapshot.snapshot import Curves, CurvesWanted, Listing, QueryProblem, Snapshot, Wanted
-from clarinet_tui.ui.snapshot.state_style import LIVE
+from clarinet_tui.ui.feed.reference_reader import ReferenceReader
+from clarinet_tui.ui.snapshot.listing import Listing, QueryProblem
+from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, RunCurves, Snapshot, ViewRequest
+from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import Series
-    from clarinet_tui.ui.snapshot.run_detail import Detail, DetailWanted
+    from clarinet_tui.ui.snapshot.run_detail import DetailRequest, RunDetails
 
-MOST_TRENDS = 24
-"""Running runs of a page that get a sparkline."""
+MAX_TRENDS = 24
+"""Maximum number of running runs with a sparkline."""
+QUERY_COLUMNS = ("method", "task", "preset", "device", "host", "stage", "name")
+MAX_VALUES = 200
+"""Maximum number of values of one field that completion offers."""
 
 
 @dataclass
-class Reader:
-    """Belongs to one thread. `look` opens the database when it is there, and anew when it was exchanged."""
+class HistoryReader:
+    """Used by one thread. Opens the database when it exists, and again after it was replaced."""
 
     runs_dir: Path
     database: Path | None = None
     _db: Database | None = None
-    _seen: tuple[object, ...] | None = None
-    _curves: dict[CurvesWanted, tuple[RunRow, Curves]] = field(default_factory=dict)
-
-    _families: set[str] = field(default_factory=set)
-    """Those of all runs that were listed."""
+    _last_key: tuple[object, ...] | None = None
+    _curves: dict[CurvesRequest, tuple[RunRow, RunCurves]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._papers = DetailReader(self.runs_dir)
+        self._details = DetailReader(self.runs_dir)
         self._board = BoardReader(self.runs_dir)
-        self._comparer = CompareReader(self.runs_dir)
-        self._ghosts = GhostReader(self.runs_dir)
+        self._comparisons = CompareReader(self.runs_dir)
+        self._references = ReferenceReader(self.runs_dir)
 
-    def look(self, wanted: Wanted, *, settled: bool = True, trouble: str = "") -> Snapshot | None:
-        """A snapshot, or None if it would be the same as the last one."""
+    def read(self, request: ViewRequest, *, is_ingested: bool = True, problem: str = "") -> Snapshot | None:
+        """Return a snapshot, or None if it would equal the last one."""
         db = self._open()
         version = db.rows("PRAGMA data_version")[0][0] if db else None
-        glance = self._papers.glance(wanted.detail) if db else ()
-        seen = (wanted, version, id(db.connection) if db else None, settled, trouble, glance)
-        if seen == self._seen and not (self._board.pending or self._ghosts.pending):
+        files = self._details.read_files(request.detail) if db else ()
+        key = (request, version, id(db.connection) if db else None, is_ingested, problem, files)
+        if key == self._last_key and not (self._board.pending or self._references.pending):
             return None
-        board = self._board.look(db, wanted.board)
-        snapshot = Snapshot(problem=trouble, settled=settled, board=board)
+        board = self._board.read(db, request.board)
+        snapshot = Snapshot(problem=problem, is_ingested=is_ingested, board=board)
         if db:
-            listing = _listing(db, wanted)
-            self._families |= {run.family for run in listing.rows}
             snapshot = Snapshot(
-                listing,
-                self._all_curves(db, wanted),
-                self._detail(db, wanted.detail, glance),
-                self._comparer.read(db, wanted.comparison) if wanted.comparison else None,
-                words_of(db) if wanted.words else {},
-                trouble,
-                settled,
+                _read_listing(db, request),
+                self._read_all_curves(db, request),
+                self._read_detail(db, request.detail, files),
+                self._comparisons.read(db, request.comparison) if request.comparison else None,
+                read_query_values(db) if request.query_values else {},
+                problem,
+                is_ingested,
                 board,
-                ghost=self._ghosts.look(db, wanted.ghost),
+                references=self._references.read(db, request.references),
             )
-        self._seen = seen
+        self._last_key = key
         return snapshot
 
     @property
-    def cut_short(self) -> bool:
-        """Whether the last look has only a part of what is wanted."""
-        return self._board.unread
+    def is_partial(self) -> bool:
+        """Whether the last snapshot holds only a part of what was requested."""
+        return self._board.is_partial
 
     @property
-    def busy(self) -> bool:
-        """Whether the next look should come soon: there is more to read, even if no run says anything."""
-        return self.cut_short or self._ghosts.pending
-
-    def prepare(self) -> None:
-        """Loads what a comparison needs, if the newest runs are something to compare: its view then opens at once."""
-        if self._families >= set(FAMILIES):
-            self._comparer.prepare()
+    def has_more(self) -> bool:
+        """Whether another read gives more, even if no run writes anything."""
+        return self.is_partial or self._references.pending
 
     def close(self) -> None:
         if self._db:
             self._db.close()
-        self._db = self._seen = None
+        self._db = self._last_key = None
         self._curves.clear()
-        self._papers.close()
+        self._details.close()
         self._board.close()
-        self._comparer.close()
-        self._ghosts.close()
+        self._comparisons.close()
+        self._references.close()
 
     def _open(self) -> Database | None:
-        path = self.database or self.runs_dir / NAME
+        path = self.database or self.runs_dir / DATABASE_NAME
         if not path.exists():
             if self._db:
                 self.close()
         elif self._db is None:
             self._db = Database.open_read_only(self.runs_dir, path)
         else:
-            self._db.renew()
+            self._db.reopen_if_replaced()
         return self._db
 
-    def _all_curves(self, db: Database, wanted: Wanted) -> dict[str, Curves]:
-        """Curves of runs that have said nothing new are not read again."""
-        kept: dict[CurvesWanted, tuple[RunRow, Curves]] = {}
-        for one in wanted.curves:
-            run = get_run(db, one.run)
+    def _read_all_curves(self, db: Database, request: ViewRequest) -> dict[str, RunCurves]:
+        """Read the curves of runs that have changed; keep the others."""
+        kept: dict[CurvesRequest, tuple[RunRow, RunCurves]] = {}
+        for wanted in request.curves:
+            run = get_run(db, wanted.run)
             if run is None:
                 continue
-            before = self._curves.get(one)
-            kept[one] = before if before and before[0] == run else (run, _read_curves(db, run, one))
+            last = self._curves.get(wanted)
+            kept[wanted] = last if last and last[0] == run else (run, _read_curves(db, run, wanted))
         self._curves = kept
-        return {one.run: curves for one, (_, curves) in kept.items()}
+        return {wanted.run: curves for wanted, (_, curves) in kept.items()}
 
-    def _detail(self, db: Database, wanted: DetailWanted | None, glance: tuple[Any, ...]) -> Detail | None:
-        run = get_run(db, wanted.run) if wanted else None
-        return self._papers.read(db, run, wanted, glance) if wanted and run else None
+    def _read_detail(self, db: Database, request: DetailRequest | None, files: tuple[Any, ...]) -> RunDetails | None:
+        run = get_run(db, request.run) if request else None
+        return self._details.read(db, run, request, files) if request and run else None
 
 
-def _listing(db: Database, wanted: Wanted) -> Listing:
-    """The page that is wanted; live runs come first."""
-    everything, running = count_runs(db), count_runs(db, "state:running")
+def _read_listing(db: Database, request: ViewRequest) -> Listing:
+    """Read one page of runs; live runs come first."""
+    all_runs, running = count_runs(db), count_runs(db, "state:running")
     try:
         rows = list_runs(
             db,
-            wanted.query,
-            sort=wanted.sort,
-            descending=wanted.descending,
-            limit=wanted.limit,
-            offset=wanted.offset,
+            request.query,
+            sort=request.sort,
+            descending=request.descending,
+            limit=request.limit,
+            offset=request.offset,
         )
-        total = count_runs(db, wanted.query) if wanted.query else everything
+        total = count_runs(db, request.query) if request.query else all_runs
     except QueryError as error:
         problem = QueryProblem(error.message, error.position)
-        return Listing(all_runs=everything, running=running, query=wanted.query, problem=problem)
-    if wanted.offset == 0:
-        rows.sort(key=lambda run: run.state not in LIVE)
-    listing = Listing(tuple(rows), wanted.offset, total, everything, running, wanted.query)
-    return replace(listing, trends=_trends(db, rows)) if wanted.trends else listing
+        return Listing(all_runs=all_runs, running=running, query=request.query, problem=problem)
+    if request.offset == 0:
+        rows.sort(key=lambda run: not run.state.is_live)
+    listing = Listing(tuple(rows), request.offset, total, all_runs, running, request.query)
+    return replace(listing, trends=_read_trends(db, rows)) if request.trends else listing
 
 
-def _trends(db: Database, rows: list[RunRow]) -> dict[str, tuple[float, ...]]:
-    live = [run.id for run in rows if run.state in LIVE][:MOST_TRENDS]
-    return {run: tuple(series(db, run, "target_accuracy").mean.tolist()) for run in live}
+def _read_trends(db: Database, rows: list[RunRow]) -> dict[str, tuple[float, ...]]:
+    live = [run.id for run in rows if run.state.is_live][:MAX_TRENDS]
+    return {run: tuple(read_series(db, run, "target_accuracy").mean.tolist()) for run in live}
 
 
-def _read_curves(db: Database, run: RunRow, wanted: CurvesWanted) -> Curves:
-    from clarinet_tui.ui.snapshot.curves import detailed
-    from clarinet_tui.ui.snapshot.x_axes import pace_of
+def _read_curves(db: Database, run: RunRow, request: CurvesRequest) -> RunCurves:
+    from clarinet_tui.ui.snapshot.curves import insert_window
+    from clarinet_tui.ui.snapshot.x_axes import make_axis_map
 
-    read: dict[str, Series] = {}
-    for metric in wanted.metrics:
-        read[metric] = series(db, run.id, metric, width=wanted.width)
-        if wanted.window and len(read[metric].x):
-            start, stop = int(wanted.window[0]), int(wanted.window[1]) + 2
-            part = series(db, run.id, metric, start=max(start, 0), stop=max(stop, 1), width=wanted.width)
-            read[metric] = detailed(read[metric], part)
-    evaluated = evaluations(db, run.id)
-    return Curves(run, read, pace_of(evaluated, events(db, run.id)), _stages(evaluated), wanted)
+    curves: dict[str, Series] = {}
+    for metric in request.metrics:
+        curves[metric] = read_series(db, run.id, metric, width=request.width)
+        if request.window and len(curves[metric].x):
+            start, stop = int(request.window[0]), int(request.window[1]) + 2
+            part = read_series(db, run.id, metric, start=max(start, 0), stop=max(stop, 1), width=request.width)
+            curves[metric] = insert_window(curves[metric], part)
+    evaluations = read_evaluations(db, run.id)
+    return RunCurves(
+        run, curves, make_axis_map(evaluations, read_events(db, run.id)), _find_stages(evaluations), request
+    )
 
 
-def _stages(evaluated: list[dict[str, Any]]) -> tuple[tuple[int, str], ...]:
-    """Where a later stage, or adaptation after the warm-up, begins: at the last evaluation before it."""
-    found = []
-    for before, after in itertools.pairwise(evaluated):
+def _find_stages(evaluations: list[dict[str, Any]]) -> tuple[tuple[int, str], ...]:
+    """Return where each later stage, or adaptation after a warm-up, begins: at the last evaluation before it."""
+    stages = []
+    for before, after in itertools.pairwise(evaluations):
         if before["stage"] != after["stage"]:
-            found.append((before["iteration"], after["stage"]))
+            stages.append((before["iteration"], after["stage"]))
         elif before["adaptation_epoch"] is None and after["adaptation_epoch"] is not None:
-            found.append((before["iteration"], "adaptation"))
-    return tuple(found)
+            stages.append((before["iteration"], "adaptation"))
+    return tuple(stages)
+
+
+def read_query_values(db: Database) -> dict[str, tuple[str, ...]]:
+    """Return for each field of a query its known values, and those of the runs."""
+    values = dict(_known_values())
+    for column in QUERY_COLUMNS:
+        rows = db.tuples(f"SELECT DISTINCT {column} FROM runs WHERE {column} <> '' ORDER BY 1 LIMIT {MAX_VALUES}")
+        values[column] = tuple(dict.fromkeys([*values.get(column, ()), *(row[0] for row in rows)]))
+    values["tag"] = tuple(row[0] for row in db.tuples(f"SELECT DISTINCT tag FROM tags ORDER BY 1 LIMIT {MAX_VALUES}"))
+    return values
+
+
+def _known_values() -> dict[str, tuple[str, ...]]:
+    from core.methods import methods
+    from core.presets import PRESETS
+    from core.tasks import OFFLINE_TASK, PAPER_TASKS
+
+    try:
+        names = tuple(methods())
+    except InputError:  # a broken plug-in is reported where runs are started
+        names = ()
+    return {"method": names, "task": (*PAPER_TASKS, OFFLINE_TASK), "preset": tuple(PRESETS)}

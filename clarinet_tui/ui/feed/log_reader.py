@@ -1,14 +1,14 @@
-"""The last lines that a run said and its worker printed, read on as they come. Belongs to the feed's thread."""
+"""Follows the last lines of a run's log in the feed's thread."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import TYPE_CHECKING
 
-from clarinet_tui.ui.snapshot.run_detail import KEPT, Lines
+from clarinet_tui.ui.snapshot.run_detail import MAX_LOG_LINES, LogExcerpt
 
 if TYPE_CHECKING:
-    from clarinet_tui.logs.run_log import Story
+    from clarinet_tui.logs.run_log import RunLog
     from clarinet_tui.runs.directory import RunDirectory
 
 
@@ -17,29 +17,29 @@ class LogReader:
 
     def __init__(self) -> None:
         self._run = ""
-        self._story: Story | None = None
-        self._lines: deque[str] = deque(maxlen=KEPT)
+        self._log: RunLog | None = None
+        self._lines: deque[str] = deque(maxlen=MAX_LOG_LINES)
         self._count = 0
-        self._told = Lines()
+        self._last = LogExcerpt()
 
-    def read(self, run: RunDirectory) -> Lines:
-        """The same object as the last time, if nothing came since."""
-        new = self._begin(run) if run.id != self._run else list(self._story.new() if self._story else ())
+    def read(self, run: RunDirectory) -> LogExcerpt:
+        """Return the last lines; the same object as before if there are no new ones."""
+        new = self._open(run) if run.id != self._run else list(self._log.read_new() if self._log else ())
         if new:
             self._count += len(new)
             self._lines.extend(new)
-            self._told = Lines(self._count - len(self._lines), tuple(self._lines))
-        return self._told
+            self._last = LogExcerpt(self._count - len(self._lines), tuple(self._lines))
+        return self._last
 
-    def _begin(self, run: RunDirectory) -> list[str]:
-        from clarinet_tui.logs.run_log import Story
+    def _open(self, run: RunDirectory) -> list[str]:
+        from clarinet_tui.logs.run_log import RunLog
 
         self.close()
-        self._run, self._story = run.id, Story(run)
-        return self._story.last(KEPT)
+        self._run, self._log = run.id, RunLog(run)
+        return self._log.read_last(MAX_LOG_LINES)
 
     def close(self) -> None:
-        if self._story:
-            self._story.__exit__(None, None, None)
-        self._run, self._story, self._count, self._told = "", None, 0, Lines()
+        if self._log:
+            self._log.__exit__(None, None, None)
+        self._run, self._log, self._count, self._last = "", None, 0, LogExcerpt()
         self._lines.clear()

@@ -1,4 +1,4 @@
-"""One thread's eyes on the machine: who computes where, what waits and why, which data is here."""
+"""Reads the machine: devices and their processes, the queue with the reason why each run waits, and the data sets."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.devices.local import list_devices
-from clarinet_tui.history.database import NAME, Database
-from clarinet_tui.history.durations import durations
-from clarinet_tui.queue.queue_file import Entry, Queue, read_queue
-from clarinet_tui.queue.requests import holder_of
-from clarinet_tui.queue.supervisor_process import fed_elsewhere, supervisor
-from clarinet_tui.queue.waiting import Waiting
+from clarinet_tui.history.database import DATABASE_NAME, Database
+from clarinet_tui.history.durations import typical_durations
+from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue
+from clarinet_tui.queue.scheduling import Scheduler
+from clarinet_tui.queue.supervisor_process import find_supervisor, other_supervisor_host
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.process import myself
-from clarinet_tui.ui.snapshot.machine import Machine, Place
-from core.data.catalogue import catalogue
+from clarinet_tui.runs.lock import find_worker
+from clarinet_tui.runs.process import current_process
+from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
+from core.data.catalogue import list_domains
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device
-    from clarinet_tui.history.durations import Duration, Kind
+    from clarinet_tui.history.durations import Duration, RunKind
     from core.config import RunConfig
-    from core.data.catalogue import Entry as DomainEntry
+    from core.data.catalogue import DomainEntry
 
 DATA_SECONDS = 10.0
-"""Data sets come and go seldom, and are many files."""
+"""Interval for data sets, which are many files and change rarely."""
 
 
 class MachineReader:
-    """Belongs to one thread. What changes seldom is remembered."""
+    """Used by one thread. Keeps what changes rarely."""
 
     def __init__(
         self,
@@ -43,28 +43,28 @@ class MachineReader:
     ) -> None:
         self.runs_dir, self.data_dir, self.database = runs_dir, data_dir, database
         self._clock = clock
-        self._waiting = Waiting(runs_dir)
+        self._scheduler = Scheduler(runs_dir)
         self._configs: dict[str, RunConfig | None] = {}
         self._domains: tuple[DomainEntry, ...] = ()
-        self._looked_at_data = float("-inf")
+        self._data_read = float("-inf")
         self._db: Database | None = None
-        self._durations: Mapping[Kind, Duration] = {}
+        self._durations: Mapping[RunKind, Duration] = {}
         self._version = -1
 
-    def look(self) -> Machine:
+    def read(self) -> MachineSnapshot:
         devices = tuple(list_devices())
         queue = read_queue(self.runs_dir)
-        workers = self._workers(queue)
-        return Machine(
+        workers = self._find_workers(queue)
+        return MachineSnapshot(
             devices=devices,
             queue=queue,
-            places=tuple(self._places(queue, devices, workers)),
+            queue_rows=tuple(self._make_rows(queue, devices, workers)),
             workers=workers,
-            supervised=supervisor(self.runs_dir) is not None,
-            fed_on=fed_elsewhere(self.runs_dir),
-            host=myself().host,
-            domains=self._data(),
-            durations=self._known_durations(),
+            has_supervisor=find_supervisor(self.runs_dir) is not None,
+            supervisor_host=other_supervisor_host(self.runs_dir),
+            host=current_process().host,
+            domains=self._read_data(),
+            durations=self._read_durations(),
         )
 
     def close(self) -> None:
@@ -72,22 +72,22 @@ class MachineReader:
             self._db.close()
         self._db = None
 
-    def _workers(self, queue: Queue) -> dict[int, str]:
-        holders = {entry.id: holder_of(RunDirectory(self.runs_dir, entry.id)) for entry in queue.started}
+    def _find_workers(self, queue: Queue) -> dict[int, str]:
+        holders = {entry.id: find_worker(RunDirectory(self.runs_dir, entry.id)) for entry in queue.started}
         return {holder.pid: run for run, holder in holders.items() if holder}
 
-    def _places(self, queue: Queue, devices: tuple[Device, ...], workers: Mapping[int, str]) -> list[Place]:
-        """As the supervisor decides, from what can be seen from here."""
-        decisions = self._waiting.decide(queue, devices, workers)
-        why = {decision.entry.id: decision.why for decision in decisions}
+    def _make_rows(self, queue: Queue, devices: tuple[Device, ...], workers: Mapping[int, str]) -> list[QueueRow]:
+        """Make the queue's rows, with the decisions that a supervisor would make now."""
+        decisions = self._scheduler.schedule(queue, devices, workers)
+        why = {decision.entry.id: decision.reason for decision in decisions}
         numbers = {entry.id: number for number, entry in enumerate(queue.waiting, start=1)}
         listed = (*queue.started, *queue.waiting)
-        self._configs = {entry.id: self._config(entry.id) for entry in listed}
-        places = [_place(entry, self._configs[entry.id]) for entry in listed]
-        return [replace(one, number=numbers.get(one.id, 0), why=why.get(one.id, "")) for one in places]
+        self._configs = {entry.id: self._read_config(entry.id) for entry in listed}
+        rows = [_make_row(entry, self._configs[entry.id]) for entry in listed]
+        return [replace(one, position=numbers.get(one.id, 0), wait_reason=why.get(one.id, "")) for one in rows]
 
-    def _config(self, run: str) -> RunConfig | None:
-        """A run's settings never change once it is queued."""
+    def _read_config(self, run: str) -> RunConfig | None:
+        """Read a run's config once: it does not change while the run is queued."""
         if run not in self._configs:
             try:
                 self._configs[run] = RunDirectory(self.runs_dir, run).read_config()
@@ -95,28 +95,33 @@ class MachineReader:
                 self._configs[run] = None
         return self._configs[run]
 
-    def _data(self) -> tuple[DomainEntry, ...]:
-        if self._clock() - self._looked_at_data > DATA_SECONDS:
-            self._domains = catalogue(self.data_dir)
-            self._looked_at_data = self._clock()
+    def _read_data(self) -> tuple[DomainEntry, ...]:
+        if self._clock() - self._data_read > DATA_SECONDS:
+            self._domains = list_domains(self.data_dir)
+            self._data_read = self._clock()
         return self._domains
 
-    def _known_durations(self) -> Mapping[Kind, Duration]:
-        """Read again only when the history has news; there may be none yet."""
-        path = self.database or self.runs_dir / NAME
+    def _read_durations(self) -> Mapping[RunKind, Duration]:
+        """Read durations from the history, again only after it has changed."""
+        path = self.database or self.runs_dir / DATABASE_NAME
         if not path.exists():
             self.close()
             return {}
         if self._db is None:
             self._db, self._version = Database.open_read_only(self.runs_dir, path), -1
-        self._db.renew()
+        self._db.reopen_if_replaced()
         version = self._db.rows("PRAGMA data_version")[0][0]
         if version != self._version:
-            self._durations, self._version = durations(self._db), version
+            self._durations, self._version = typical_durations(self._db), version
         return self._durations
 
 
-def _place(entry: Entry, config: RunConfig | None) -> Place:
-    known = Place(entry.id) if config is None else Place(entry.id, config.method, config.task, config.seed)
-    stops = entry.stop_within is not None
-    return replace(known, device=entry.device, on=entry.on, paused=entry.paused, stops=stops)
+def _make_row(entry: QueueEntry, config: RunConfig | None) -> QueueRow:
+    row = QueueRow(entry.id) if config is None else QueueRow(entry.id, config.method, config.task, config.seed)
+    return replace(
+        row,
+        device=entry.device,
+        started_on=entry.device_key,
+        is_paused=entry.paused,
+        is_stopping=entry.stop_timeout is not None,
+    )

@@ -1,4 +1,4 @@
-"""How much memory a run's process holds, if it lives on this machine. Belongs to the feed's thread."""
+"""Reads the memory of a run's process on this machine, in the feed's thread."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from clarinet_tui.runs.lock import read_holder
-from clarinet_tui.runs.process import alive
+from clarinet_tui.runs.lock import read_lock_owner
+from clarinet_tui.runs.process import is_alive
 
 if TYPE_CHECKING:
     from clarinet_tui.runs.directory import RunDirectory
 
-EVERY = 2.0
-"""Seconds between two looks."""
+READ_SECONDS = 2.0
+"""Seconds between two reads."""
 STEP = 1 << 24
-"""It is told in steps, so that a few bytes more are no news."""
+"""Memory is rounded to this many bytes, so that small changes do not redraw the screen."""
 
 
-class Memory:
-    """Looks seldom, and remembers."""
+class ProcessMemory:
+    """Reads every `READ_SECONDS` and keeps the value in between."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._run, self._next = "", 0.0
         self._last: int | None = None
 
-    def of(self, run: RunDirectory) -> int | None:
+    def read(self, run: RunDirectory) -> int | None:
         if run.id != self._run or self._clock() >= self._next:
-            self._run, self._next = run.id, self._clock() + EVERY
-            self._last = held_by(run)
+            self._run, self._next = run.id, self._clock() + READ_SECONDS
+            self._last = read_memory(run)
         return self._last
 
 
-def held_by(run: RunDirectory) -> int | None:
-    """Bytes, in whole steps; None for a run that does not train here."""
+def read_memory(run: RunDirectory) -> int | None:
+    """Return the rounded bytes; None for a run that is not training on this machine."""
     import psutil
 
-    holder = read_holder(run.lock)
-    if holder is None or not alive(holder):
+    holder = read_lock_owner(run.lock)
+    if holder is None or not is_alive(holder):
         return None
     try:
         held: int = psutil.Process(holder.pid).memory_info().rss

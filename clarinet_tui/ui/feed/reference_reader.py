@@ -76,7 +76,6 @@ def _finished_runs(db: Database, run: RunRow) -> tuple[RunRow, ...]:
     return tuple(row for row in rows if (row.method, row.task) == (run.method, run.task) and row.id != run.id)
 
 
-
 def _make_seed_band(db: Database, group: RunGroup, run: RunRow) -> SeedBand | None:
     """Make a band of the newest run of each other seed; NaN where fewer than two of several have a value."""
     from clarinet_tui.evidence.bands import make_bands

@@ -1,64 +1,95 @@
-"""A view from which something is asked of runs: in a thread, one after the other, and what came of it is told."""
+"""Views that act on runs: an action runs in a thread, one at a time, and its result is shown."""
 
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from clarinet_tui.ui.action_result import ActionResult
+from clarinet_tui.ui.error_guard import report_error
 from clarinet_tui.ui.screens.view_screen import ViewScreen
-from core.errors import describe_error
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.actions import RunActions
+    from clarinet_tui.ui.actions import ActionResult, RunActions
+    from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
-Then = Callable[[ActionResult], object]
 _action_lock = threading.Lock()
-"""Two keys in quick succession are two acts, not a race."""
+"""Two keys in quick succession start two actions, one after the other."""
 
 
 class ActionScreen(ViewScreen):
-    """`work` does an act; `then` is called with its outcome when it is done, or could not be."""
+    """A view with `start_action`."""
 
     @dataclass
     class ActionDone(Message):
-        """An act is done."""
+        """An action has ended; `error` is an unexpected exception in it."""
 
-        outcome: ActionResult
-        then: Then | None
+        result: ActionResult
+        on_done: Callable[[ActionResult], object] | None
+        error: Exception | None = None
 
     @property
     def actions(self) -> RunActions:
         return self.state.actions
 
-    def start_action(self, act: Callable[[], ActionResult], then: Then | None = None) -> None:
-        def run() -> None:
-            from core.errors import InputError  # not for the first paint: `core` brings all settings with it
+    def start_action(
+        self, action: Callable[[], ActionResult], on_done: Callable[[ActionResult], object] | None = None
+    ) -> None:
+        """Run the action in a thread, show its result, and call `on_done` with it, whether it failed or not."""
+        self.run_worker(lambda: self._run_action(action, on_done), thread=True, group="actions", exit_on_error=False)
 
-            with _action_lock:
-                try:
-                    outcome = act()
-                except (InputError, OSError) as error:
-                    outcome = ActionResult(errors=(describe_error(error),))
-            self.post_message(self.ActionDone(outcome, then))
+    def _run_action(self, action: Callable[[], ActionResult], on_done: Callable[[ActionResult], object] | None) -> None:
+        # Not for the first paint: `core` imports all settings.
+        from clarinet_tui.ui.actions import ActionResult
+        from core.errors import ClarinetError, describe_error
 
-        self.run_worker(run, thread=True, group="acts", exit_on_error=False)
+        unexpected = None
+        with _action_lock:
+            try:
+                result = action()
+            except (ClarinetError, OSError) as error:
+                result = ActionResult(errors=(describe_error(error),))
+            except Exception as error:  # noqa: BLE001  reported by the handler of the message
+                result, unexpected = ActionResult(errors=(describe_error(error),)), error
+        self.post_message(self.ActionDone(result, on_done, unexpected))
 
     def on_action_screen_action_done(self, event: ActionDone) -> None:
-        outcome = event.outcome
-        if outcome.message:
-            self.notify(outcome.message, timeout=6, markup=False)
-        if outcome.errors:
-            self.notify("\n".join(outcome.errors), severity="error", timeout=10, markup=False)
+        result = event.result
+        if result.message:
+            self.notify(result.message, timeout=6, markup=False)
+        if result.errors and not event.error:
+            self.notify("\n".join(result.errors), severity="error", timeout=10, markup=False)
         self.state.refresh_machine()
-        if event.then:
-            event.then(outcome)
+        if event.on_done:
+            event.on_done(result)
+        if event.error:
+            report_error(self, event.error)
 
     def copy(self, command: str) -> None:
-        """Through the terminal, so that it works over SSH; where that is forbidden, the toast can be read."""
+        """Copy through the terminal, which works over SSH; the toast shows the text where that is forbidden."""
         self.app.copy_to_clipboard(command)
         self.notify(command, title="Copied", timeout=6, markup=False)
+
+
+class MachineScreen(ActionScreen):
+    """A view that also shows devices and queue, which are read only while such a view is open."""
+
+    @abstractmethod
+    def show_machine(self, machine: MachineSnapshot) -> None:
+        """Show devices and queue."""
+
+    def receive_machine(self, machine: MachineSnapshot) -> None:
+        if self._is_ready:
+            self.show_machine(machine)
+
+    def on_screen_resume(self) -> None:
+        self.state.poll_machine(self.NAME, True)
+        if self.state.machine:
+            self.call_after_refresh(self.receive_machine, self.state.machine)
+
+    def on_screen_suspend(self) -> None:
+        self.state.poll_machine(self.NAME, False)

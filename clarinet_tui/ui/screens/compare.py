@@ -1,4 +1,4 @@
-"""Compare: one-step left, two-step right, with bands over seeds; below, what may be said of the differences."""
+"""Compare: one-step methods left, two-step methods right, with bands over seeds; below, the paired differences."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from textual.content import Content
 
 from clarinet_tui.text import format_task
 from clarinet_tui.ui.app_state import MAX_OVERLAID
-from clarinet_tui.ui.palette_commands import PaletteCommand
-from clarinet_tui.ui.screens.view_screen import ViewScreen
+from clarinet_tui.ui.screens.view_screen import PaletteCommand, ViewScreen
 from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_FAMILIES, MEASURES, BandName, ComparisonRequest
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text.styled import styled
@@ -24,37 +23,43 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.metrics import level_of
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.training_cost import Axis
+    from clarinet_tui.evidence.choices import Axis
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot
     from clarinet_tui.ui.widgets.compare_charts import CompareCharts
-    from clarinet_tui.ui.widgets.difference_pane import ContrastPane
+    from clarinet_tui.ui.widgets.difference_pane import DifferencePane
 
 AXES: tuple[Axis, ...] = ("epoch", "adaptation epoch", "samples", "device time", "iteration")
 PANES = ("both", "charts", "numbers")
-HINT = "In History, select runs with space and press c, or press / here and say which runs with two queries."
+HINT = "In History, select runs with space and press c, or press / here to select runs with two queries."
 MIN_ROWS_FOR_BOTH = 36
-"""Rows below which there is room for the charts or the numbers, not for both."""
+"""Screen height from which charts and numbers both have room."""
 NEED_NUMBERS = frozenset({"next", "scroll_pane", "watch", "copy"})
 
 
 class CompareScreen(ViewScreen):
-    """What is compared was chosen by hand or by queries, or is what the newest task has of both families."""
+    """Compares runs selected by id or by queries, or those of the newest task with both families."""
 
     NAME = "compare"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "choose", "Choose", key_display="/", id="compare.choose", tooltip="Which runs, by queries"),
+        Binding("slash", "choose", "Select", key_display="/", id="compare.choose", tooltip="Select runs by queries"),
         Binding("p,right_square_bracket", "page(1)", "Pane", id="compare.pane", tooltip="Charts, numbers or both"),
-        Binding("x", "axis", "X axis", id="compare.axis", tooltip="Epochs, adaptation, samples, time or iterations"),
-        Binding("v", "overlay", "Overlay", id="compare.overlay", tooltip="Side by side, or everything in one chart"),
+        Binding(
+            "x",
+            "axis",
+            "X axis",
+            id="compare.axis",
+            tooltip="Epochs, adaptation, samples, time or iterations",
+        ),
+        Binding("v", "overlay", "Overlay", id="compare.overlay", tooltip="Two charts side by side, or one chart"),
         Binding("b", "band", "Band", id="compare.band", tooltip="Band: std, 95 % interval, min–max or none"),
-        Binding("B", "members", "Seeds", id="compare.members", tooltip="Show or hide the runs behind their mean"),
-        Binding("M", "measure", "Measure", id="compare.measure", tooltip="The next accuracy or loss"),
+        Binding("B", "members", "Seeds", id="compare.members", tooltip="Show or hide single runs behind their mean"),
+        Binding("M", "metric", "Metric", id="compare.metric", tooltip="Next metric"),
         Binding("P,left_square_bracket", "page(-1)", "Previous pane", id="compare.previous_pane", show=False),
         Binding("j,down", "next(1)", "Next difference", id="compare.next", show=False),
         Binding("k,up", "next(-1)", "Previous difference", id="compare.previous", show=False),
         Binding("J", "scroll_pane(3)", "Scroll the numbers down", id="compare.down", show=False),
         Binding("K", "scroll_pane(-3)", "Scroll the numbers up", id="compare.up", show=False),
-        Binding("enter", "watch", "Watch", id="compare.watch", tooltip="These runs over each other", show=False),
+        Binding("enter", "watch", "Watch", id="compare.watch", tooltip="Overlay these runs in Live", show=False),
         Binding("y", "copy", "Copy command", id="compare.copy", tooltip="Copy the command line", show=False),
         Binding("w", "swap", "Swap sides", id="compare.swap", show=False),
         Binding("escape", "app.view('history')", "Back", id="compare.back"),
@@ -62,7 +67,7 @@ class CompareScreen(ViewScreen):
 
     def compose(self) -> ComposeResult:
         from clarinet_tui.ui.widgets.compare_charts import CompareCharts
-        from clarinet_tui.ui.widgets.difference_pane import ContrastPane
+        from clarinet_tui.ui.widgets.difference_pane import DifferencePane
 
         yield self.top_bar()
         yield QueryPair(id="queries")
@@ -70,19 +75,19 @@ class CompareScreen(ViewScreen):
         yield StyledText(id="compare-hint")
         with Vertical(id="compared"):
             yield CompareCharts(self.state.chart_glyphs(), id="compare-charts")
-            yield StyledText(id="verdict")
-            yield ContrastPane(id="numbers")
+            yield StyledText(id="difference-summary")
+            yield DifferencePane(id="numbers")
         yield KeyFooter()
 
     def on_mount(self) -> None:
-        left = self.state.preferences
-        self._axis: Axis = next((axis for axis in AXES if axis == left.compare_axis), "epoch")
+        saved = self.state.preferences
+        self._axis: Axis = next((axis for axis in AXES if axis == saved.compare_axis), "epoch")
         self._metric = next(iter(MEASURES))
         self._snapshot: ComparisonSnapshot | None = None
-        self._charts.band = next((band for band in BANDS if band == left.compare_band), "std")
-        self._charts.members = left.compare_members != "hidden"
-        self._charts.overlaid = left.compare_layout == "over"
-        self._pane = left.compare_pane if left.compare_pane in PANES else "both"
+        self._charts.band = next((band for band in BANDS if band == saved.compare_band), "std")
+        self._charts.show_seeds = saved.compare_members != "hidden"
+        self._charts.overlaid = saved.compare_layout == "over"
+        self._pane = saved.compare_pane if saved.compare_pane in PANES else "both"
         self._arrange()
         self._show_panes(True)
         self._focus_pane()
@@ -94,13 +99,13 @@ class CompareScreen(ViewScreen):
         return self.query_one(CompareCharts)
 
     @property
-    def _numbers(self) -> ContrastPane:
-        from clarinet_tui.ui.widgets.difference_pane import ContrastPane
+    def _numbers(self) -> DifferencePane:
+        from clarinet_tui.ui.widgets.difference_pane import DifferencePane
 
-        return self.query_one(ContrastPane)
+        return self.query_one(DifferencePane)
 
     def make_request(self) -> ViewRequest:
-        asked = ComparisonRequest(
+        request = ComparisonRequest(
             runs=() if self.state.compared_queries else self.state.compared_runs,
             queries=self.state.compared_queries,
             metric=self._metric,
@@ -108,7 +113,7 @@ class CompareScreen(ViewScreen):
             width=0 if level_of(self._metric) == "evaluation" else self._charts.columns,
             place=self._numbers.place,
         )
-        return ViewRequest(comparison=asked, query_values=self.query_one(QueryPair).typing)
+        return ViewRequest(comparison=request, query_values=self.query_one(QueryPair).is_typing)
 
     def show(self, snapshot: Snapshot) -> None:
         compared = snapshot.comparison
@@ -149,10 +154,12 @@ class CompareScreen(ViewScreen):
         self.query_one("#compare-hint", StyledText).set_content(said_so)
 
     def _format_selection(self, compared: ComparisonSnapshot) -> Content:
-        """What is compared, and why that."""
+        """Format what is compared, and how it was selected."""
         runs = compared.comparison.runs if compared.comparison else ()
         counts = [sum(run.family == family for run in runs) for family in COMPARED_FAMILIES]
-        words = " + ".join(f"{count} {family}" for count, family in zip(counts, COMPARED_FAMILIES, strict=True) if count)
+        words = " + ".join(
+            f"{count} {family}" for count, family in zip(counts, COMPARED_FAMILIES, strict=True) if count
+        )
         place = compared.part.place if compared.part else ("?", None)
         where = f"{format_task(place[0])} {place[1] or ''}".strip()
         queries = "  ·  ".join(filter(None, dict.fromkeys(self.state.compared_queries or ())))
@@ -167,11 +174,11 @@ class CompareScreen(ViewScreen):
 
     def _redraw(self) -> None:
         if self._snapshot and self._snapshot.parts:
-            self._charts.show(self._snapshot, self._numbers.front)
-            self.query_one("#verdict", StyledText).set_content(self._numbers.verdict)
+            self._charts.show(self._snapshot, self._numbers.highlighted_sides)
+            self.query_one("#difference-summary", StyledText).set_content(self._numbers.summary)
 
     def _arrange(self) -> None:
-        """Which panes are seen; where it is low, both is too much."""
+        """Show the selected pane; a low screen has no room for both."""
         pane = "charts" if self._pane == "both" and self.size.height < MIN_ROWS_FOR_BOTH else self._pane
         self.set_class(pane == "charts", "-charts")
         self.set_class(pane == "numbers", "-numbers")
@@ -192,7 +199,7 @@ class CompareScreen(ViewScreen):
 
     def _focus_pane(self) -> None:
         if self.has_class("-numbers"):
-            self.query_one("#contrast").focus()
+            self.query_one("#difference").focus()
         else:
             self._charts.left.focus()
 
@@ -204,12 +211,12 @@ class CompareScreen(ViewScreen):
         self.state.save_preferences(compare_axis=axis)
         self.send_request()
 
-    def action_measure(self) -> None:
-        """The next that these runs have."""
+    def action_metric(self) -> None:
+        """Show the next metric of these runs."""
         known = (self._snapshot.measures if self._snapshot else ()) or (self._metric,)
-        self._use_measure(known[(known.index(self._metric) + 1) % len(known) if self._metric in known else 0])
+        self._use_metric(known[(known.index(self._metric) + 1) % len(known) if self._metric in known else 0])
 
-    def _use_measure(self, metric: str) -> None:
+    def _use_metric(self, metric: str) -> None:
         self._metric = metric
         self.send_request()
 
@@ -223,8 +230,8 @@ class CompareScreen(ViewScreen):
         self._redraw()
 
     def action_members(self) -> None:
-        self._charts.members = not self._charts.members
-        self.state.save_preferences(compare_members="shown" if self._charts.members else "hidden")
+        self._charts.show_seeds = not self._charts.show_seeds
+        self.state.save_preferences(compare_members="shown" if self._charts.show_seeds else "hidden")
         self._redraw()
 
     def action_overlay(self) -> None:
@@ -234,7 +241,7 @@ class CompareScreen(ViewScreen):
         self._charts.left.focus()
 
     def action_next(self, step: int) -> None:
-        self._numbers.step(step)
+        self._numbers.move_cursor(step)
         self._redraw()
         self.send_request()
 
@@ -242,15 +249,15 @@ class CompareScreen(ViewScreen):
         self._numbers.scroll(lines)
 
     def action_swap(self) -> None:
-        """The left side becomes the last one."""
+        """Reverse the order of the runs."""
         self.state.compared_runs = self.state.compared_runs[::-1]
         self.send_request()
 
     def action_watch(self) -> None:
-        """The runs of the difference under the cursor, in the Live view."""
-        contrast = self._numbers.contrast
+        """Overlay the runs of the difference under the cursor in the Live view."""
+        contrast = self._numbers.highlighted_difference
         if contrast:
-            runs = tuple(fact.run for side in (contrast.left, contrast.right) for fact in side.runs)
+            runs = tuple(member.run for side in (contrast.left, contrast.right) for member in side.runs)
             self.state.overlaid_runs, self.state.live_run = runs[:MAX_OVERLAID], runs[0]
             self.app.switch_mode("live")
 
@@ -260,7 +267,7 @@ class CompareScreen(ViewScreen):
             self.notify(self._snapshot.command, title="Copied", timeout=6, markup=False)
 
     async def action_choose(self) -> None:
-        """Both query lines, with what is compared now."""
+        """Open both query lines with the current queries."""
         await self.query_one(QueryPair).open((self._snapshot.queries if self._snapshot else None) or ("", ""))
         self.send_request()
 
@@ -268,7 +275,7 @@ class CompareScreen(ViewScreen):
         self.state.compared_runs, self.state.compared_queries = (), event.queries
         self.send_request()
 
-    def on_query_pair_queries_left(self, event: QueryPair.QueriesLeft) -> None:
+    def on_query_pair_queries_closed(self, event: QueryPair.QueriesClosed) -> None:
         if not event.kept:
             self.state.compared_queries = None
         self._charts.left.focus()
@@ -280,6 +287,6 @@ class CompareScreen(ViewScreen):
         for band, name in BANDS.items():
             yield PaletteCommand(f"Band: {name}", f"Around each mean: {name}", partial(self._use_band, band))
         for metric, name in MEASURES.items():
-            yield PaletteCommand(f"Measure: {name}", f"Draw {name.lower()}", partial(self._use_measure, metric))
+            yield PaletteCommand(f"Metric: {name}", f"Draw {name.lower()}", partial(self._use_metric, metric))
         for pane in PANES:
             yield PaletteCommand(f"Pane: {pane}", f"Show {pane}", partial(self._use_pane, pane))

@@ -1,4 +1,4 @@
-"""Devices and queue: who computes where, what waits and for what, and in which order."""
+"""Devices: the devices with their runs, and the queue with the reason why each run waits."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import OptionList
 
-from clarinet_tui.ui.action_result import Outcome
-from clarinet_tui.ui.screens.machine_screen import MachineScreen
-from clarinet_tui.ui.snapshot.machine import Machine, Place
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, Wanted
-from clarinet_tui.ui.text import devices as device_lines
-from clarinet_tui.ui.text import queue as queue_lines
-from clarinet_tui.ui.text.run_summary import Part, said
+from clarinet_tui.ui.actions import ActionResult
+from clarinet_tui.ui.screens.action_screen import MachineScreen
+from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
+from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
+from clarinet_tui.ui.text import devices as device_text
+from clarinet_tui.ui.text import queue as queue_text
+from clarinet_tui.ui.text.styled import Span, styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pick_list import PickList
-from clarinet_tui.ui.widgets.text_line import Words
+from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
 
 RUNNING = "state:starting,running"
-EMPTY = "The queue is empty: n fills it."
+EMPTY = "The queue is empty: n starts runs."
 
 
 class DevicesScreen(MachineScreen):
-    """Devices above, the queue below; keys act on the line under the cursor."""
+    """Devices above, the queue below; keys action on the line under the cursor."""
 
     NAME = "devices"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -38,10 +38,10 @@ class DevicesScreen(MachineScreen):
             "K,shift+up", "shift(-1)", "Sooner", key_display="K", id="queue.sooner", tooltip="Start this run sooner"
         ),
         Binding("J,shift+down", "shift(1)", "Later", key_display="J", id="queue.later", tooltip="Start this run later"),
-        Binding("p", "pause", "Hold", id="queue.pause", tooltip="Hold this run back, or let it go"),
-        Binding("P", "pause_all", "Pause all", id="queue.pause_all", tooltip="Pause the whole queue, or continue it"),
-        Binding("d", "cancel", "Cancel", id="queue.cancel", tooltip="Take this run out of the queue"),
-        Binding("s", "stop", "Stop", id="queue.stop", tooltip="Stop this run: it saves itself and can be resumed"),
+        Binding("p", "pause", "Pause", id="queue.pause", tooltip="Pause this waiting run, or release it"),
+        Binding("P", "pause_all", "Pause all", id="queue.pause_all", tooltip="Pause the whole queue, or resume it"),
+        Binding("d", "cancel", "Cancel", id="queue.cancel", tooltip="Remove this run from the queue"),
+        Binding("s", "stop", "Stop", id="queue.stop", tooltip="Stop this run: saves a checkpoint and can be resumed"),
         Binding("plus,equals_sign", "slots(1)", "More slots", key_display="+", id="queue.more_slots", show=False),
         Binding("minus,underscore", "slots(-1)", "Fewer slots", key_display="-", id="queue.fewer_slots", show=False),
         Binding("escape", "app.view('history')", "Back", id="queue.back", show=False),
@@ -49,26 +49,26 @@ class DevicesScreen(MachineScreen):
 
     def compose(self) -> ComposeResult:
         yield self.top_bar()
-        yield Words(id="device-head")
+        yield StyledText(id="device-head")
         yield PickList(id="devices")
-        yield Words(id="queue-title")
-        yield Words(id="queue-head")
+        yield StyledText(id="queue-title")
+        yield StyledText(id="queue-head")
         yield PickList(id="queue")
-        yield Words(id="why")
+        yield StyledText(id="wait-reason")
         yield KeyFooter()
 
     def on_mount(self) -> None:
         self._queue.focus()
 
     def on_screen_resume(self) -> None:
-        """A supervisor that was killed is no reason to wait."""
-        self.work(self._ensure)
+        """Start a supervisor if runs wait and theirs was killed."""
+        self.start_action(self._ensure_supervisor)
 
-    def _ensure(self) -> Outcome:
+    def _ensure_supervisor(self) -> ActionResult:
         from clarinet_tui.queue.requests import ensure_supervisor_if_needed
 
-        ensure_supervisor_if_needed(self.session.runs_dir)
-        return Outcome()
+        ensure_supervisor_if_needed(self.state.runs_dir)
+        return ActionResult()
 
     @property
     def _devices(self) -> PickList:
@@ -79,93 +79,98 @@ class DevicesScreen(MachineScreen):
         return self.query_one("#queue", PickList)
 
     @property
-    def _room(self) -> int:
+    def _columns(self) -> int:
         return max(40, self.size.width - 2)
 
-    def wanted(self) -> Wanted:
-        return Wanted(RUNNING)
+    def make_request(self) -> ViewRequest:
+        return ViewRequest(RUNNING)
 
     def show(self, snapshot: Snapshot) -> None:
-        if self.session.machine:
-            self.see(self.session.machine)
+        if self.state.machine:
+            self.show_machine(self.state.machine)
 
-    def _under_way(self) -> dict[str, RunRow]:
-        """What is known of running runs, once the history was asked for them."""
-        listing = self.session.snapshot.listing if self.session.snapshot else None
+    def _running_runs(self) -> dict[str, RunRow]:
+        """Return the running runs, once the history was read for this view."""
+        listing = self.state.snapshot.listing if self.state.snapshot else None
         return {run.id: run for run in listing.rows} if listing and listing.query == RUNNING else {}
 
-    def see(self, machine: Machine) -> None:
-        running, width = self._under_way(), self._room
-        self.query_one("#device-head", Words).say(device_lines.head(width))
+    def show_machine(self, machine: MachineSnapshot) -> None:
+        running, width = self._running_runs(), self._columns
+        self.query_one("#device-head", StyledText).set_content(device_text.format_device_header(width))
         self._devices.show(
-            [(device.key, device_lines.card(device, machine, running, width)) for device in machine.devices]
+            [(device.key, device_text.format_device(device, machine, running, width)) for device in machine.devices]
         )
         self._queue.show(
-            [(place.id, queue_lines.line(place, machine, running.get(place.id), width)) for place in machine.places]
+            [
+                (row.id, queue_text.format_queued_run(row, machine, running.get(row.id), width))
+                for row in machine.queue_rows
+            ]
         )
-        self.query_one("#queue-head", Words).say(
-            queue_lines.head(width) if machine.places else said((f" {EMPTY}", "muted"))
+        self.query_one("#queue-head", StyledText).set_content(
+            queue_text.format_queue_header(width) if machine.queue_rows else styled((f" {EMPTY}", "muted"))
         )
-        self.query_one("#queue-title", Words).say(said(*_title(machine)))
-        self._tell_why()
+        self.query_one("#queue-title", StyledText).set_content(styled(*_title(machine)))
+        self._show_wait_reason()
 
     def on_resize(self) -> None:
-        if self._ready and self.session.machine:
-            self.see(self.session.machine)
+        if self._is_ready and self.state.machine:
+            self.show_machine(self.state.machine)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        self._tell_why()
+        self._show_wait_reason()
 
-    def _pointed(self) -> Place | None:
-        machine = self.session.machine
-        name = self._queue.pointed
-        return next((place for place in machine.places if place.id == name), None) if machine else None
+    def _cursor_row(self) -> QueueRow | None:
+        machine = self.state.machine
+        name = self._queue.highlighted_id
+        return next((row for row in machine.queue_rows if row.id == name), None) if machine else None
 
-    def _tell_why(self) -> None:
-        """The whole sentence: on its line there may be no room for it."""
-        place = self._pointed()
-        hidden = place is not None and not queue_lines.fits(place, self._room)
-        self.query_one("#why").display = hidden
-        self.query_one("#why", Words).say(said((f"{place.id}: {place.why}" if place and hidden else "", "muted")))
+    def _show_wait_reason(self) -> None:
+        """Show the whole reason below the queue if its row has no room for it."""
+        row = self._cursor_row()
+        hidden = row is not None and not queue_text.reason_fits(row, self._columns)
+        self.query_one("#wait-reason").display = hidden
+        self.query_one("#wait-reason", StyledText).set_content(
+            styled((f"{row.id}: {row.wait_reason}" if row and hidden else "", "muted"))
+        )
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         if event.option_list is self._queue and event.option.id:
-            self.session.watched = event.option.id
+            self.state.live_run = event.option.id
             self.app.switch_mode("live")
 
-    def _with_pointed(self, act: Callable[[str], Outcome]) -> None:
-        place = self._pointed()
-        if place is None:
+    def _act_on_cursor_row(self, action: Callable[[str], ActionResult]) -> None:
+        row = self._cursor_row()
+        if row is None:
             self.notify(EMPTY, timeout=4)
             return
-        self.work(partial(act, place.id))
+        self.start_action(partial(action, row.id))
 
     def action_shift(self, step: int) -> None:
-        self._with_pointed(lambda run: self.acts.shift(run, step))
+        self._act_on_cursor_row(lambda run: self.actions.move(run, step))
 
     def action_pause(self) -> None:
-        self._with_pointed(self.acts.pause)
+        self._act_on_cursor_row(self.actions.toggle_pause)
 
     def action_pause_all(self) -> None:
-        self.work(self.acts.pause_all)
+        self.start_action(self.actions.toggle_queue_pause)
 
     def action_cancel(self) -> None:
-        self._with_pointed(self.acts.cancel)
+        self._act_on_cursor_row(self.actions.cancel)
 
     def action_stop(self) -> None:
-        self._with_pointed(lambda run: self.acts.stop([run]))
+        self._act_on_cursor_row(lambda run: self.actions.stop([run]))
 
     def action_slots(self, step: int) -> None:
-        """Of the device under the cursor."""
-        if key := self._devices.pointed:
-            self.work(partial(self.acts.slots, key, step))
+        """Change the slots of the device under the cursor."""
+        if key := self._devices.highlighted_id:
+            self.start_action(partial(self.actions.change_slots, key, step))
 
 
-def _title(machine: Machine) -> list[Part]:
-    running, waiting = len(machine.places) - len(machine.waiting), len(machine.waiting)
-    parts: list[Part] = [(" Queue", "strong"), (f"  {running} started, {waiting} waiting", "muted")]
+def _title(machine: MachineSnapshot) -> list[Span]:
+    running, waiting = len(machine.queue_rows) - len(machine.waiting), len(machine.waiting)
+    parts: list[Span] = [(" Queue", "strong"), (f"  {running} started, {waiting} waiting", "muted")]
     if machine.queue.paused:
-        parts.append(("   paused: P continues it", "warn"))
+        parts.append(("   paused: P resumes it", "warn"))
     if machine.problem:
         parts.append((f"   {machine.problem}", "bad"))
     return parts

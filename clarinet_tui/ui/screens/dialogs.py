@@ -1,4 +1,4 @@
-"""Small questions above a view: yes or no, or a line of text."""
+"""Dialogs above a view: a yes-no question, or a line of text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
-from clarinet_tui.ui.text.run_summary import said
+from clarinet_tui.ui.text.styled import styled
 
 FRAME = """
 {name} {{ align: center middle; background: $background 60%; }}
@@ -22,14 +22,14 @@ FRAME = """
 """
 
 
-class Ask(ModalScreen[bool]):
-    """A question with two answers. The harmless one has the focus."""
+class ConfirmDialog(ModalScreen[bool]):
+    """A question with the answers yes and no; no has the focus."""
 
     DEFAULT_CSS = (
-        FRAME.format(name="Ask")
+        FRAME.format(name="ConfirmDialog")
         + """
-    Ask Horizontal { height: 1; margin-top: 1; }
-    Ask Button { margin-right: 2; }
+    ConfirmDialog Horizontal { height: 1; margin-top: 1; }
+    ConfirmDialog Button { margin-right: 2; }
     """
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -38,12 +38,12 @@ class Ask(ModalScreen[bool]):
         Binding("left,right,h,l", "app.focus_next", "Other answer", show=False),
     ]
 
-    def __init__(self, question: str, yes: str, more: str = "") -> None:
+    def __init__(self, question: str, yes: str, details: str = "") -> None:
         super().__init__()
-        self._question, self._yes, self._more = question, yes, more
+        self._question, self._yes, self._details = question, yes, details
 
     def compose(self) -> ComposeResult:
-        lines = [said((self._question, "strong")), *([said((self._more, "muted"))] if self._more else [])]
+        lines = [styled((self._question, "strong")), *([styled((self._details, "muted"))] if self._details else [])]
         with Vertical():
             yield Static(Content("\n").join(lines), markup=False)
             with Horizontal():
@@ -60,24 +60,26 @@ class Ask(ModalScreen[bool]):
         self.dismiss(yes)
 
 
-class Prompt(ModalScreen[str | None]):
-    """A line of text; None if one thinks better of it."""
+class TextDialog(ModalScreen[str | None]):
+    """A line of text; None if cancelled."""
 
     DEFAULT_CSS = (
-        FRAME.format(name="Prompt")
+        FRAME.format(name="TextDialog")
         + """
-    Prompt Input { margin-top: 1; background: $background; }
+    TextDialog Input { margin-top: 1; background: $background; }
     """
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel", id="ask.cancel")]
 
-    def __init__(self, title: str, more: str, text: str = "", placeholder: str = "") -> None:
+    def __init__(self, title: str, details: str, text: str = "", placeholder: str = "") -> None:
         super().__init__()
-        self._title, self._more, self._text, self._placeholder = title, more, text, placeholder
+        self._title, self._details, self._text, self._placeholder = title, details, text, placeholder
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(Content("\n").join([said((self._title, "strong")), said((self._more, "muted"))]), markup=False)
+            yield Static(
+                Content("\n").join([styled((self._title, "strong")), styled((self._details, "muted"))]), markup=False
+            )
             yield Input(self._text, placeholder=self._placeholder, compact=True)
 
     def on_mount(self) -> None:

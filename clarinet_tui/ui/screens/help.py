@@ -1,4 +1,4 @@
-"""Help: every key of the view one comes from."""
+"""Help: every key of the view below."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from clarinet_tui.ui.text.run_summary import said
+from clarinet_tui.ui.text.styled import styled
 
 GROUPS = {
     "history": "History",
@@ -31,23 +31,23 @@ GROUPS = {
     "list": "In lists",
     "log": "In the log",
     "chart": "In charts",
-    "focus": "Where the focus is",
+    "focus": "In the focused widget",
     "app": "Everywhere",
 }
-"""The first part of a binding's id, and its heading."""
+"""Heading of each group of keys, by the first part of a binding's id."""
 INHERITED = {
-    "quit": ("app.quit", "Quit; runs go on"),
+    "quit": ("app.quit", "Quit; runs continue"),
     "app.focus_next": ("app.next_pane", "Next pane"),
-    "app.focus_previous": ("app.previous_pane", "Pane before"),
-    "screen.copy_text": ("app.copy_text", "Copy the text that is marked with the mouse"),
+    "app.focus_previous": ("app.previous_pane", "Previous pane"),
+    "screen.copy_text": ("app.copy_text", "Copy the text selected with the mouse"),
 }
-"""What Textual binds without an id, by its action: an id, and a sentence."""
-SIDEWAYS = frozenset({"page_left", "page_right"})
-"""Nothing here is wider than a page."""
+"""Id and description of Textual's own bindings, by action."""
+HIDDEN_ACTIONS = frozenset({"page_left", "page_right"})
+"""Actions without effect: nothing is wider than the screen."""
 
 
 class HelpScreen(ModalScreen[None]):
-    """A list of keys; any of `?`, esc and q closes it."""
+    """A list of keys; `?`, esc and q close it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q", "dismiss", "Close", key_display="esc", id="help.close")
@@ -60,50 +60,51 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help"):
             if self._problem:
-                yield Static(said((self._problem, "bad")), markup=False, id="help-problem")
-            yield Static(keys(self._listed, self.app.get_key_display), markup=False)
+                yield Static(styled((self._problem, "bad")), markup=False, id="help-problem")
+            yield Static(format_keys(self._listed, self.app.get_key_display), markup=False)
 
     def on_click(self) -> None:
         self.dismiss()
 
 
-def keys(bindings: Iterable[Binding], display: Callable[[Binding], str]) -> Content:
-    """The bindings under their headings, keys of one action together."""
-    found: dict[str, dict[str, tuple[list[str], str]]] = {group: {} for group in GROUPS}
+def format_keys(bindings: Iterable[Binding], display: Callable[[Binding], str]) -> Content:
+    """List the bindings under their headings, with all keys of an action in one line."""
+    groups: dict[str, dict[str, tuple[list[str], str]]] = {group: {} for group in GROUPS}
     for binding in bindings:
-        name, sentence = _told(binding)
+        name, description = _id_and_description(binding)
         group = name.partition(".")[0]
-        if group not in found or not sentence or binding.action in SIDEWAYS:
+        if group not in groups or not description or binding.action in HIDDEN_ACTIONS:
             continue
-        names, _ = found[group].setdefault(name, ([], sentence))
-        for key in [binding.key_display] if binding.key_display else _keys(binding, display):
+        names, _ = groups[group].setdefault(name, ([], description))
+        for key in [binding.key_display] if binding.key_display else _key_names(binding, display):
             if key not in names:
                 names.append(key)
     lines = []
-    for group, entries in found.items():
+    for group, entries in groups.items():
         if entries:
-            lines += [said((GROUPS[group], "strong"))]
+            lines += [styled((GROUPS[group], "strong"))]
             lines += [
-                said((f"  {' '.join(names):<16}", "live"), (sentence, "")) for names, sentence in entries.values()
+                styled((f"  {' '.join(names):<16}", "live"), (description, ""))
+                for names, description in entries.values()
             ]
-            lines += [said()]
+            lines += [styled()]
     return Content("\n").join(lines[:-1])
 
 
-def _told(binding: Binding) -> tuple[str, str]:
-    """Its id and its sentence."""
+def _id_and_description(binding: Binding) -> tuple[str, str]:
+    """Return the id and the description of a binding."""
     if binding.id:
         return binding.id, binding.tooltip or binding.description
     return INHERITED.get(binding.action, (f"focus.{binding.action}", binding.description.capitalize()))
 
 
-def _keys(binding: Binding, display: Callable[[Binding], str]) -> list[str]:
-    """Several keys may be written in one binding."""
+def _key_names(binding: Binding, display: Callable[[Binding], str]) -> list[str]:
+    """Return the names of a binding's keys."""
     return [display(replace(binding, key=key.strip())) for key in binding.key.split(",")]
 
 
-def of_view(active: Iterable[ActiveBinding], others: Iterable[Binding]) -> list[Binding]:
-    """What can be pressed now, and then the other keys of what is in the view."""
+def list_view_bindings(active: Iterable[ActiveBinding], others: Iterable[Binding]) -> list[Binding]:
+    """Return the active bindings, then the other bindings of the view's widgets."""
     now = [one.binding for one in active]
     known = {binding.id for binding in now}
     return [*now, *(binding for binding in others if binding.id not in known)]

@@ -1,4 +1,4 @@
-"""Launch: methods × tasks × seeds, and everything about them before anything starts."""
+"""Launch: a form for methods × tasks × seeds, with its errors, duration and command line before anything starts."""
 
 from __future__ import annotations
 
@@ -12,88 +12,91 @@ from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.widgets import Button, Input, OptionList, Static
 
-from clarinet_tui.ui.action_result import Outcome
-from clarinet_tui.ui.launch_check import Checked, check
-from clarinet_tui.ui.launch_form import OFFERED_TASKS, Form, settings_offered
-from clarinet_tui.ui.screens.dialogs import Ask
-from clarinet_tui.ui.screens.machine_screen import MachineScreen
-from clarinet_tui.ui.snapshot.machine import Machine
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, Wanted
-from clarinet_tui.ui.text import launch as launch_lines
-from clarinet_tui.ui.text.choice import Choice
-from clarinet_tui.ui.text.run_summary import said
+from clarinet_tui.ui.actions import ActionResult
+from clarinet_tui.ui.error_guard import report_error
+from clarinet_tui.ui.launch_check import CheckedForm, check_form
+from clarinet_tui.ui.launch_form import LISTED_TASKS, LaunchForm, list_settings
+from clarinet_tui.ui.screens.action_screen import MachineScreen
+from clarinet_tui.ui.screens.dialogs import ConfirmDialog
+from clarinet_tui.ui.snapshot.machine import MachineSnapshot
+from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
+from clarinet_tui.ui.text import launch as launch_text
+from clarinet_tui.ui.text.launch import Choice
+from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.choices import Choices
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.setting_list import SettingList
-from clarinet_tui.ui.widgets.text_line import Words
+from clarinet_tui.ui.widgets.styled_text import StyledText
+from core.errors import describe_error
 from core.presets import PRESETS
 
 HINTS = {
-    "seeds": "Seeds: 1..5 is five of them, 1,2,7 are three.",
+    "seeds": "Seeds: 1..5 means five seeds, 1,2,7 means three.",
     "other-tasks": 'Any other pair of M, U, S, m, Y and D, such as M->D, or two folders: "photos->scans".',
 }
-CHECKED = ("Methods", "Tasks", "Seeds")
-"""Fields under which it is said what is wrong with them; of settings their list says it."""
-PRESET_CHOICES = tuple(Choice(name, name, preset.sentence) for name, preset in PRESETS.items())
+FIELDS_WITH_ERRORS = ("Methods", "Tasks", "Seeds")
+"""Fields with an error line below; the list of settings shows its errors itself."""
+PRESET_CHOICES = tuple(Choice(name, name, preset.description) for name, preset in PRESETS.items())
 
 
 class LaunchScreen(MachineScreen):
-    """A form whose every change is checked at once, in a thread."""
+    """Every change of the form is checked at once, in a thread."""
 
     NAME = "launch"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "start(False)", "Start", id="launch.start", tooltip="Start these runs before all that wait"),
-        Binding("ctrl+l", "start(True)", "Queue paused", id="launch.paused", tooltip="Queue them, and start none yet"),
+        Binding("ctrl+s", "start(False)", "Start", id="launch.start", tooltip="Start these runs before waiting runs"),
+        Binding("ctrl+l", "start(True)", "Queue paused", id="launch.paused", tooltip="Queue these runs, paused"),
         Binding("y,ctrl+y", "copy_command", "Copy", id="launch.copy", tooltip="Copy the command line"),
         Binding("tab", "app.focus_next", "Next", id="launch.tab", tooltip="Next field"),
         Binding("down", "app.focus_next", "Next field", id="launch.next", show=False),
-        Binding("up", "app.focus_previous", "Field before", id="launch.before", show=False),
+        Binding("up", "app.focus_previous", "Previous field", id="launch.before", show=False),
         Binding("escape", "app.view('history')", "Back", id="launch.back"),
     ]
 
     @dataclass
     class FormChecked(Message):
-        """It is known what a form comes to."""
+        """A form was checked; `error` is an unexpected exception in the check."""
 
-        checked: Checked
+        checked: CheckedForm
+        error: Exception | None = None
 
     def compose(self) -> ComposeResult:
         yield self.top_bar()
         with Container(id="form"):
             with VerticalScroll(id="what", can_focus=False):
-                yield from self._field("Methods", Choices(several=True, id="methods"))
+                yield from self._field("Methods", Choices(multiple=True, id="methods"))
                 yield from self._field(
                     "Tasks",
-                    Choices(several=True, id="tasks"),
+                    Choices(multiple=True, id="tasks"),
                     Input(placeholder="others, such as M->D or photos->scans", compact=True, id="other-tasks"),
-                    Words(id="absence"),
+                    StyledText(id="missing-data"),
                 )
                 yield from self._field("Seeds", Input(placeholder="1..5", compact=True, id="seeds"))
                 yield from self._field("Preset", Choices(id="preset"))
-                yield from self._field("Device", Choices(lines=True, id="device"))
+                yield from self._field("Device", Choices(one_per_line=True, id="device"))
             yield SettingList(id="settings")
-        yield Words(id="hint")
-        with Vertical(id="sum"):
-            yield Words(id="count")
-            yield Words(id="command")
+        yield StyledText(id="hint")
+        with Vertical(id="launch-summary"):
+            yield StyledText(id="count")
+            yield StyledText(id="command")
             with Horizontal(id="buttons"):
                 yield Button("Start now", id="start", variant="primary", compact=True)
                 yield Button("Queue paused", id="paused", compact=True)
                 yield Button("Copy command", id="copy", compact=True)
         yield KeyFooter()
 
-    def _field(self, label: str, *parts: Choices | Input | Words) -> ComposeResult:
+    def _field(self, label: str, *parts: Choices | Input | StyledText) -> ComposeResult:
         with Horizontal(classes="field"):
             yield Static(label, classes="label", markup=False)
             with Vertical(classes="body"):
                 yield from parts
-                if label in CHECKED:
-                    yield Words(id=f"{label.lower()}-problem", classes="problem")
+                if label in FIELDS_WITH_ERRORS:
+                    yield StyledText(id=f"{label.lower()}-problem", classes="problem")
 
     def on_mount(self) -> None:
-        self._form = Form()
-        self._checked = Checked(self._form)
-        self._starting = False
+        self._form = LaunchForm()
+        self._checked = CheckedForm(self._form)
+        self._is_starting = False
         for field in self.query(Input):
             field.cursor_blink = self.app.animation_level != "none"
         self.query_one("#form").can_focus = False
@@ -103,36 +106,40 @@ class LaunchScreen(MachineScreen):
         self.call_after_refresh(self._fill)
 
     def _fill(self) -> None:
-        """With what a run was cloned into, if one was."""
-        form = self.session.cloned or self._form
-        self.session.cloned = None
+        """Fill the form with the settings of a cloned run, if there is one."""
+        form = self.state.cloned_form or self._form
+        self.state.cloned_form = None
         with self.prevent(Input.Changed):
             self.query_one("#seeds", Input).value = form.seeds
             self.query_one("#other-tasks", Input).value = form.other_tasks
         self._change(form)
 
-    def wanted(self) -> Wanted:
-        return Wanted()
+    def make_request(self) -> ViewRequest:
+        return ViewRequest()
 
     def show(self, snapshot: Snapshot) -> None:
-        """The history's counts stand in the top bar."""
+        """Nothing: the top bar shows the history's counts."""
 
-    # -- what is typed and picked ----------------------------------------------------------------------------------
-
-    def _change(self, form: Form) -> None:
+    def _change(self, form: LaunchForm) -> None:
         self._form = form
         self._draw_choices()
-        self.run_worker(partial(self._check, form), thread=True, exclusive=True, group="check")
+        self.run_worker(partial(self._check, form), thread=True, exclusive=True, group="check", exit_on_error=False)
 
-    def _check(self, form: Form) -> None:
-        self.post_message(self.FormChecked(check(form)))
+    def _check(self, form: LaunchForm) -> None:
+        try:
+            done = self.FormChecked(check_form(form))
+        except Exception as error:  # noqa: BLE001  reported by the handler of the message
+            done = self.FormChecked(CheckedForm(form, problems={"runs": describe_error(error)}), error)
+        self.post_message(done)
 
     def on_launch_screen_form_checked(self, event: FormChecked) -> None:
         if event.checked.form == self._form:
             self._checked = event.checked
             self._draw()
+        if event.error:
+            report_error(self, event.error)
 
-    def on_choices_picked(self, event: Choices.Picked) -> None:
+    def on_choices_selection_changed(self, event: Choices.SelectionChanged) -> None:
         form, values = self._form, event.values
         match event.choices.id:
             case "methods":
@@ -153,69 +160,71 @@ class LaunchScreen(MachineScreen):
     def on_input_submitted(self) -> None:
         self.focus_next()
 
-    def on_setting_list_setting_typed(self, event: SettingList.SettingTyped) -> None:
+    def on_setting_list_setting_changed(self, event: SettingList.SettingChanged) -> None:
         self._change(self._form.with_setting(event.name, event.text))
 
-    # -- what is shown ---------------------------------------------------------------------------------------------
-
-    def see(self, machine: Machine) -> None:
+    def show_machine(self, machine: MachineSnapshot) -> None:
         self._draw()
 
     def _draw_choices(self) -> None:
-        form, machine = self._form, self.session.machine
-        methods = [Choice(spec.name, spec.name, spec.sentence) for spec in self._checked.methods]
+        form, machine = self._form, self.state.machine
+        methods = [Choice(spec.name, spec.name, spec.description) for spec in self._checked.methods]
         width = self.query_one("#device", Choices).size.width
         self.query_one("#methods", Choices).show(methods, form.methods)
-        self.query_one("#tasks", Choices).show(launch_lines.task_choices(OFFERED_TASKS, machine), form.tasks)
+        self.query_one("#tasks", Choices).show(launch_text.task_choices(LISTED_TASKS, machine), form.tasks)
         self.query_one("#preset", Choices).show(PRESET_CHOICES, (form.preset,))
-        self.query_one("#device", Choices).show(
-            launch_lines.device_choices(form.device, machine, width), (form.device,)
-        )
+        self.query_one("#device", Choices).show(launch_text.device_choices(form.device, machine, width), (form.device,))
 
     def _draw(self) -> None:
-        checked, machine = self._checked, self.session.machine
+        checked, machine = self._checked, self.state.machine
         self._draw_choices()
-        for name in map(str.lower, CHECKED):
-            line = self.query_one(f"#{name}-problem", Words)
-            line.say(said((checked.problems.get(name, ""), "bad")))
+        for name in map(str.lower, FIELDS_WITH_ERRORS):
+            line = self.query_one(f"#{name}-problem", StyledText)
+            line.set_content(styled((checked.problems.get(name, ""), "bad")))
             line.display = name in checked.problems
-        absent = launch_lines.absence(checked, machine)
-        self.query_one("#absence", Words).say(absent)
-        self.query_one("#absence").display = bool(absent)
+        missing = launch_text.format_missing_data(checked, machine)
+        self.query_one("#missing-data", StyledText).set_content(missing)
+        self.query_one("#missing-data").display = bool(missing)
         self.query_one(SettingList).show(checked)
         if isinstance(self.focused, Choices):
-            self.on_choices_pointed(Choices.Pointed(self.focused.pointed))
-        self._draw_sum()
+            self.on_choices_choice_highlighted(Choices.ChoiceHighlighted(self.focused.highlighted))
+        self._draw_summary()
 
-    def _draw_sum(self) -> None:
-        checked, machine = self._checked, self.session.machine
+    def _draw_summary(self) -> None:
+        checked, machine = self._checked, self.state.machine
         if checked.grid is None:
-            count = launch_lines.problem(checked) if checked.problems else said()
+            count = launch_text.format_problem(checked) if checked.problems else styled()
         else:
-            count = launch_lines.count(checked.grid) + "  " + launch_lines.estimate(checked, machine, self.size.width)
-        self.query_one("#count", Words).say(count)
+            count = (
+                launch_text.format_run_count(checked.grid)
+                + "  "
+                + launch_text.format_time_estimate(checked, machine, self.size.width)
+            )
+        self.query_one("#count", StyledText).set_content(count)
         command = self._command()
-        self.query_one("#command", Words).say(said(("$ " if command else "", "faint"), (command, "live")))
+        self.query_one("#command", StyledText).set_content(
+            styled(("$ " if command else "", "faint"), (command, "live"))
+        )
         for button in self.query(Button):
             button.disabled = checked.grid is None
 
     def on_resize(self) -> None:
-        if self._ready:
+        if self._is_ready:
             self.call_after_refresh(self._draw_choices)
 
     def _hint(self, text: str) -> None:
-        self.query_one("#hint", Words).say(said((text, "muted")))
+        self.query_one("#hint", StyledText).set_content(styled((text, "muted")))
 
-    def on_choices_pointed(self, event: Choices.Pointed) -> None:
+    def on_choices_choice_highlighted(self, event: Choices.ChoiceHighlighted) -> None:
         if isinstance(self.focused, Choices) and event.choice:
-            self._hint(f"{event.choice.label}: {event.choice.sentence}")
+            self._hint(f"{event.choice.label}: {event.choice.description}")
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_list.has_focus:
             self._hint_setting(event.option.id)
 
     def _hint_setting(self, name: str | None) -> None:
-        self._hint(next((f"{one.name}: {one.sentence}" for one in settings_offered() if one.name == name), ""))
+        self._hint(next((f"{one.name}: {one.description}" for one in list_settings() if one.name == name), ""))
 
     def on_descendant_focus(self) -> None:
         focused = self.focused
@@ -223,8 +232,6 @@ class LaunchScreen(MachineScreen):
             self._hint(HINTS.get(focused.id or "", ""))
         elif isinstance(focused, OptionList) and focused.highlighted_option:
             self._hint_setting(focused.highlighted_option.id)
-
-    # -- what is done ----------------------------------------------------------------------------------------------
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         if event.button.id == "copy":
@@ -237,33 +244,33 @@ class LaunchScreen(MachineScreen):
             self.copy(command)
 
     def _command(self) -> str:
-        return self.acts.addressed(self._checked.command) if self._checked.command else ""
+        return self.actions.add_directories(self._checked.command) if self._checked.command else ""
 
     def action_start(self, paused: bool) -> None:
-        """Asks first where data is missing: such runs fail as soon as they start."""
-        absent = launch_lines.absence(self._checked, self.session.machine)
-        if not absent or paused:
+        """Start the runs; ask first if data is missing, because such runs fail at once."""
+        missing = launch_text.format_missing_data(self._checked, self.state.machine)
+        if not missing or paused:
             self._start(paused)
             return
-        named = "; ".join(absent.plain.splitlines())
-        question = Ask("Start without this data?", "Start", f"{named}. Runs without it fail.")
+        names = "; ".join(missing.plain.splitlines())
+        question = ConfirmDialog("Start without this data?", "Start", f"{names}. Runs without it fail.")
         self.app.push_screen(question, lambda answer: self._start(paused) if answer else None)
 
     def _start(self, paused: bool) -> None:
-        if self._starting:
+        if self._is_starting:
             return
-        self._starting = True
-        self.work(partial(self._submit, self._form, paused), self._started)
+        self._is_starting = True
+        self.start_action(partial(self._submit, self._form, paused), self._started)
 
-    def _submit(self, form: Form, paused: bool) -> Outcome:
-        """What is started is what stands in the form now, checked or not yet."""
-        checked = check(form)
+    def _submit(self, form: LaunchForm, paused: bool) -> ActionResult:
+        """Check the form again and submit it: the last check may be of an older form."""
+        checked = check_form(form)
         if checked.grid is None:
-            return Outcome(problems=tuple(checked.problems.values()))
-        return self.acts.submit(checked.grid, paused=paused)
+            return ActionResult(errors=tuple(checked.problems.values()))
+        return self.actions.submit(checked.grid, paused=paused)
 
-    def _started(self, outcome: Outcome) -> None:
-        self._starting = False
-        if outcome.runs:
-            self.session.arrived = outcome.runs
+    def _started(self, result: ActionResult) -> None:
+        self._is_starting = False
+        if result.runs:
+            self.state.new_runs = result.runs
             self.app.switch_mode("history")

@@ -1,4 +1,4 @@
-"""Views of runs: what can be done to the run in view or to those that are selected."""
+"""Views of runs: actions on the run under the cursor or on the selected runs."""
 
 from __future__ import annotations
 
@@ -11,153 +11,163 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from clarinet_tui.ui.action_result import Outcome
-from clarinet_tui.ui.screens.action_screen import WorkingScreen
+from clarinet_tui.ui.screens.action_screen import ActionScreen
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.launch_form import Form
+    from clarinet_tui.ui.actions import ActionResult
+    from clarinet_tui.ui.launch_form import LaunchForm
 
-SHOWN = 6
-"""Ids that a question names."""
+MAX_NAMED = 6
+"""Maximum number of run ids in a question."""
 
 
-class ActingScreen(WorkingScreen):
-    """What is easily undone is done at once; what is not, and whatever concerns several runs, is asked first."""
+class RunActionScreen(ActionScreen):
+    """Asks before a deletion and before stopping several runs; everything else is done at once."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "app.view('launch')", "New", id="act.new", tooltip="Start new runs"),
-        Binding("s", "stop", "Stop", id="act.stop", tooltip="Stop: it saves itself and can be resumed"),
-        Binding("r", "resume", "Resume", id="act.resume", tooltip="Go on with a stopped, failed or lost run"),
-        Binding("e", "clone", "Clone", id="act.clone", tooltip="Clone and edit: the launch form with its settings"),
-        Binding("t", "tag", "Tag", id="act.tag", tooltip="Give tags, or take them away with -name"),
+        Binding("s", "stop", "Stop", id="act.stop", tooltip="Stop: saves a checkpoint and can be resumed"),
+        Binding("r", "resume", "Resume", id="act.resume", tooltip="Resume a stopped, failed or lost run"),
+        Binding("e", "clone", "Clone", id="act.clone", tooltip="Clone: open the launch form with its settings"),
+        Binding("t", "tag", "Tag", id="act.tag", tooltip="Add tags, or remove them with -name"),
         Binding("N", "note", "Note", id="act.note", tooltip="Write a note"),
-        Binding("d", "remove", "Delete", id="act.remove", tooltip="Delete; u takes it back"),
-        Binding("u", "restore", "Undo delete", id="act.restore", show=False, tooltip="Take back what was deleted last"),
+        Binding("d", "remove", "Delete", id="act.remove", tooltip="Delete; u restores it"),
+        Binding("u", "restore", "Undo delete", id="act.restore", show=False, tooltip="Restore the runs deleted last"),
         Binding("y", "copy_command", "Copy", id="act.copy", tooltip="Copy the run's command line"),
     ]
 
     @dataclass
     class Cloned(Message):
-        """A run's settings were read, for the launch form."""
+        """The settings of a run to clone were read."""
 
-        form: Form
+        form: LaunchForm
 
     @abstractmethod
-    def runs_meant(self) -> tuple[str, ...]:
-        """The selected runs, or the one in view."""
+    def target_runs(self) -> tuple[str, ...]:
+        """Return the selected runs, or the run under the cursor."""
 
     @abstractmethod
     def note_of(self, run: str) -> str:
-        """The note that a run has."""
+        """Return the note of a run."""
 
     @abstractmethod
     def run_in_view(self) -> str | None:
-        """The run under the cursor, even if others are selected."""
+        """Return the run under the cursor, even if others are selected."""
 
-    def _meant(self) -> tuple[str, ...]:
-        runs = self.runs_meant()
+    def _require_runs(self) -> tuple[str, ...]:
+        runs = self.target_runs()
         if not runs:
-            self.notify("There is no run here yet: n starts one.", timeout=4)
+            self.notify("There is no run yet: n starts one.", timeout=4)
         return runs
 
-    def _ask(self, question: str, yes: str, more: str, act: Callable[[], None]) -> None:
-        from clarinet_tui.ui.screens.dialogs import Ask
+    def _confirm(self, question: str, yes: str, details: str, on_yes: Callable[[], None]) -> None:
+        from clarinet_tui.ui.screens.dialogs import ConfirmDialog
 
-        self.app.push_screen(Ask(question, yes, more), lambda answer: act() if answer else None)
+        self.app.push_screen(ConfirmDialog(question, yes, details), lambda answer: on_yes() if answer else None)
 
-    def _prompt(self, act: Callable[[str | None], None], *words: str) -> None:
-        from clarinet_tui.ui.screens.dialogs import Prompt
+    def _prompt(self, on_text: Callable[[str | None], None], *texts: str) -> None:
+        from clarinet_tui.ui.screens.dialogs import TextDialog
 
-        self.app.push_screen(Prompt(*words), act)
+        self.app.push_screen(TextDialog(*texts), on_text)
 
     def action_stop(self) -> None:
-        runs = self._meant()
-        act = partial(self.work, partial(self.acts.stop, runs))
+        runs = self._require_runs()
+        stop = partial(self.start_action, partial(self.actions.stop, runs))
         if len(runs) > 1:
-            self._ask(f"Stop {len(runs)} runs?", "Stop", f"{named(runs)}. Each saves itself and can be resumed.", act)
+            details = f"{format_ids(runs)}. Each saves a checkpoint and can be resumed."
+            self._confirm(f"Stop {len(runs)} runs?", "Stop", details, stop)
         elif runs:
-            act()
+            stop()
 
     def action_resume(self) -> None:
-        if runs := self._meant():
-            self.work(partial(self.acts.resume, runs))
+        if runs := self._require_runs():
+            self.start_action(partial(self.actions.resume, runs))
 
     def action_remove(self) -> None:
-        runs = self._meant()
-        act = partial(self.work, partial(self.acts.remove, runs), self._remember)
-        what, more = (f"run {runs[0]}", "") if len(runs) == 1 else (f"{len(runs)} runs", f"{named(runs)}. ")
+        runs = self._require_runs()
+        delete = partial(self.start_action, partial(self.actions.delete, runs), self._forget_deleted)
+        name, details = (f"run {runs[0]}", "") if len(runs) == 1 else (f"{len(runs)} runs", f"{format_ids(runs)}. ")
         if runs:
-            self._ask(f"Delete {what}?", "Delete", f"{more}u takes back what was deleted last.", act)
+            self._confirm(f"Delete {name}?", "Delete", f"{details}u restores the runs deleted last.", delete)
 
-    def _remember(self, outcome: Outcome) -> None:
-        if not outcome.runs:
+    def _forget_deleted(self, result: ActionResult) -> None:
+        if not result.runs:
             return
-        self.session.removed.append(outcome.runs)
-        if self.session.watched in outcome.runs:
-            self.session.watched = None
-        self.session.compared = tuple(run for run in self.session.compared if run not in outcome.runs)
-        self.runs_left(outcome.runs)
+        self.state.deletions.append(result.runs)
+        if self.state.live_run in result.runs:
+            self.state.live_run = None
+        self.state.compared_runs = tuple(run for run in self.state.compared_runs if run not in result.runs)
+        self.forget_runs(result.runs)
 
-    def runs_left(self, runs: tuple[str, ...]) -> None:
-        """These runs are gone."""
+    def forget_runs(self, runs: tuple[str, ...]) -> None:
+        """Remove deleted runs from the view."""
 
     def action_restore(self) -> None:
-        if not self.session.removed:
-            self.notify("Nothing was deleted here: clarinet rm --undo takes older runs back.", timeout=4)
+        if not self.state.deletions:
+            self.notify("Nothing was deleted in this session: clarinet rm --undo restores older runs.", timeout=4)
             return
-        self.work(partial(self.acts.restore, self.session.removed.pop()))
+        runs = self.state.deletions.pop()
+
+        def keep_failed(result: ActionResult) -> None:
+            failed = tuple(run for run in runs if run not in result.runs)
+            if failed:
+                self.state.deletions.append(failed)
+
+        self.start_action(partial(self.actions.restore, runs), keep_failed)
 
     def action_tag(self) -> None:
-        runs = self._meant()
+        runs = self._require_runs()
 
-        def tag(words: str | None) -> None:
-            if words:
-                self.work(partial(self.acts.tag, runs, words))
+        def tag(text: str | None) -> None:
+            if text:
+                self.start_action(partial(self.actions.tag, runs, text))
 
         if runs:
-            more = "Words give tags; a word such as -old takes one away."
-            self._prompt(tag, f"Tag {named(runs)}", more, "", "icml -old")
+            details = "Separate tags with spaces; -old removes the tag old."
+            self._prompt(tag, f"Tag {format_ids(runs)}", details, "", "icml -old")
 
     def action_note(self) -> None:
-        runs = self._meant()
+        runs = self._require_runs()
 
         def note(text: str | None) -> None:
             if text is not None:
-                self.work(partial(self.acts.note, runs, text))
+                self.start_action(partial(self.actions.note, runs, text))
 
         if runs:
-            before = self.note_of(runs[0]) if len(runs) == 1 else ""
-            more = "An empty line takes the note away."
-            self._prompt(note, f"Note to {named(runs)}", more, before, "what to remember")
+            current = self.note_of(runs[0]) if len(runs) == 1 else ""
+            details = "An empty line removes the note."
+            self._prompt(note, f"Note to {format_ids(runs)}", details, current, "text of the note")
 
     def action_copy_command(self) -> None:
         run = self.run_in_view()
         if run is None:
-            self._meant()
+            self._require_runs()
         else:
-            self.work(partial(self.acts.command, run), self._copy_text)
+            self.start_action(partial(self.actions.make_command, run), self._copy_text)
 
-    def _copy_text(self, outcome: Outcome) -> None:
-        if outcome.text:
-            self.copy(outcome.text)
+    def _copy_text(self, result: ActionResult) -> None:
+        if result.text:
+            self.copy(result.text)
 
     def action_clone(self) -> None:
         run = self.run_in_view()
         if run is None:
-            self._meant()
+            self._require_runs()
             return
 
-        def read() -> Outcome:
-            self.post_message(self.Cloned(self.acts.form(run)))
-            return Outcome()
+        def read() -> ActionResult:
+            from clarinet_tui.ui.actions import ActionResult
 
-        self.work(read)
+            self.post_message(self.Cloned(self.actions.make_form(run)))
+            return ActionResult()
 
-    def on_acting_screen_cloned(self, event: Cloned) -> None:
-        self.session.cloned = event.form
+        self.start_action(read)
+
+    def on_run_action_screen_cloned(self, event: Cloned) -> None:
+        self.state.cloned_form = event.form
         self.app.switch_mode("launch")
 
 
-def named(runs: tuple[str, ...]) -> str:
-    more = f" and {len(runs) - SHOWN} more" if len(runs) > SHOWN else ""
-    return ", ".join(runs[:SHOWN]) + more
+def format_ids(runs: tuple[str, ...]) -> str:
+    more = f" and {len(runs) - MAX_NAMED} more" if len(runs) > MAX_NAMED else ""
+    return ", ".join(runs[:MAX_NAMED]) + more

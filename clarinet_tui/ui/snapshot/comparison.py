@@ -1,4 +1,4 @@
-"""What the Compare view wants, and what was found: frozen, so that threads can hand it over."""
+"""What the Compare view requests, and what was read for it. Immutable, for use by several threads."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Literal
 from core.metrics import shown_in
 
 if TYPE_CHECKING:
+    from clarinet_tui.evidence.choices import Axis
     from clarinet_tui.evidence.comparison import Comparison, PairedDifference
     from clarinet_tui.evidence.side_curves import SideCurves
     from clarinet_tui.evidence.sides import Side
-    from clarinet_tui.evidence.training_cost import Axis
-    from clarinet_tui.ui.snapshot.snapshot import QueryProblem
+    from clarinet_tui.ui.snapshot.listing import QueryProblem
 
 COMPARED_FAMILIES = ("one-step", "two-step")
 TaskPreset = tuple[str, str | None]
-"""A task and a preset: what lies in one chart."""
+"""Runs of one task and preset share a chart."""
 BandName = Literal["std", "interval", "range", "none"]
 BANDS: dict[BandName, str] = {"std": "± std", "interval": "95 % interval", "range": "min–max", "none": "no band"}
 MEASURES = {name: metric.title_with_unit for name, metric in shown_in("comparison").items()}
@@ -26,7 +26,7 @@ MEASURES = {name: metric.title_with_unit for name, metric in shown_in("compariso
 
 @dataclass(frozen=True)
 class ComparisonRequest:
-    """Runs by their ids, or two queries, or neither: then what is compared is chosen by the reader."""
+    """Runs by id, or two queries; with neither, the reader selects the runs."""
 
     runs: tuple[str, ...] = ()
     queries: tuple[str, str] | None = None
@@ -34,17 +34,17 @@ class ComparisonRequest:
     axis: Axis = "epoch"
     width: int = 200
     place: TaskPreset | None = None
-    """Of what curves are wanted; None is the first."""
+    """The task and preset whose curves are read; None is the first."""
 
 
 @dataclass(frozen=True)
 class TaskComparison:
-    """The sides of one task: those on the left, those on the right, and what is said of each pair of them."""
+    """The left and right sides of one task, and the difference of each pair of them."""
 
     place: TaskPreset
     lefts: tuple[Side, ...]
     rights: tuple[Side, ...]
-    contrasts: tuple[PairedDifference, ...]
+    differences: tuple[PairedDifference, ...]
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -53,37 +53,37 @@ class TaskComparison:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonSnapshot:
-    """One look at a comparison. The same look is the same object."""
+    """One comparison; an unchanged comparison stays the same object."""
 
     request: ComparisonRequest
     sentence: str = ""
-    """How the runs were chosen, or why there are none."""
+    """How the runs were selected, or why there are none."""
     queries: tuple[str, str] | None = None
-    """By which they were chosen, also if nobody asked for them."""
+    """The queries that selected the runs, also if they are the default ones."""
     matches: tuple[int, ...] = ()
     problems: tuple[QueryProblem | None, ...] = ()
-    """How many runs each query finds, or what is wrong with it."""
+    """What is wrong with each query; `matches` counts the runs that each query selects."""
     comparison: Comparison | None = None
     parts: tuple[TaskComparison, ...] = ()
     curves: Mapping[int, SideCurves] | None = None
-    """Of the sides of the part that is shown, by their number in it."""
+    """Curves of the shown task's sides, by the side's index."""
     measures: tuple[str, ...] = ()
-    """Those of `MEASURES` that any side of that part has."""
+    """The metrics of `MEASURES` that any side of the shown task has."""
 
     @property
     def selection(self) -> tuple[object, ...]:
-        """Which runs were asked for."""
+        """The requested runs or queries."""
         return self.request.runs, self.request.queries
 
     @property
     def part(self) -> TaskComparison | None:
-        """The one that curves were read of."""
-        meant = [part for part in self.parts if part.place == self.request.place]
-        return next(iter(meant or self.parts), None)
+        """The task whose curves were read."""
+        requested = [part for part in self.parts if part.place == self.request.place]
+        return next(iter(requested or self.parts), None)
 
     @property
     def command(self) -> str:
-        """What says the same on the command line."""
+        """The command line for the same comparison."""
         if self.queries:
             options = zip(COMPARED_FAMILIES, self.queries, strict=True)
             return shlex.join(
@@ -93,7 +93,7 @@ class ComparisonSnapshot:
 
 
 def split_by_task(comparison: Comparison) -> tuple[TaskComparison, ...]:
-    """By task and preset of the left sides, in order; what has nothing to be compared with comes last."""
+    """Group by task and preset of the left sides; sides without a counterpart come last."""
     found: dict[TaskPreset, list[PairedDifference]] = {}
     for contrast in comparison.differences:
         found.setdefault((contrast.left.task, contrast.left.preset), []).append(contrast)

@@ -1,4 +1,4 @@
-"""From a run's series to the lines of its charts."""
+"""Make the lines and marks of charts from the curves of runs."""
 
 from __future__ import annotations
 
@@ -22,43 +22,49 @@ ACCURACIES = shown_in("accuracy chart")
 
 
 def make_lines(curves: RunCurves, metrics: dict[str, Metric], axis: AxisName = "iteration") -> tuple[Line, ...]:
-    """The lines of those metrics that the run has."""
+    """Return the lines of the metrics that the run has."""
     lines = []
     for slot, metric in enumerate(metrics.values()):
         series = curves.series.get(metric.name)
         if series is None or not len(series.x):
             continue
         x = curves.axis_map.to_axis(axis, np.asarray(series.x, dtype=np.float64))
-        lines.append(Line.envelope(metric.label, x, series.low, series.high, series.mean, series.missing, slot=slot))
+        lines.append(
+            Line.envelope(metric.label, x, series.low, series.high, series.mean, series.missing, colour_index=slot)
+        )
     return tuple(lines)
 
 
 def overlay_lines(runs: Sequence[RunCurves], metric: str, axis: AxisName, front: str) -> tuple[Line, ...]:
-    """One metric of several runs: a colour and a marker for each; the run in front lies on top."""
+    """Return one metric of several runs, a colour and a marker for each; the run `front` is on top."""
     lines = []
     for slot, curves in enumerate(runs):
         series = curves.series.get(metric)
         if series is not None and len(series.x):
             x = curves.axis_map.to_axis(axis, np.asarray(series.x, dtype=np.float64))
-            lines.append((curves.run.id != front, Line.through(run_label(curves.run), x, series.mean, slot=slot)))
+            lines.append(
+                (curves.run.id != front, Line.through(run_label(curves.run), x, series.mean, colour_index=slot))
+            )
     return tuple(line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
 
 def run_label(run: RunRow) -> str:
-    """A run among others: id, method and seed."""
+    """Name a run among others by id, method and seed."""
     return f"{run.id} {run.method or '?'} {'?' if run.seed is None else run.seed}"
 
 
 def make_stage_marks(curves: RunCurves, axis: AxisName = "iteration") -> tuple[VerticalMark, ...]:
-    """Where each later stage of a run of several stages begins."""
+    """Return a mark at the start of each later stage."""
     places = curves.axis_map.to_axis(axis, np.array([float(start) for start, _ in curves.stages]))
     return tuple(
-        VerticalMark(float(place), stage) for place, (_, stage) in zip(places, curves.stages, strict=True) if np.isfinite(place)
+        VerticalMark(float(place), stage)
+        for place, (_, stage) in zip(places, curves.stages, strict=True)
+        if np.isfinite(place)
     )
 
 
 def insert_window(overview: Series, detail: Series) -> Series:
-    """The overview, with more detail where the window is."""
+    """Replace the part of the overview that the window covers."""
     if not len(detail.x):
         return overview
     before, after = overview.x < detail.x[0], overview.x > detail.x[-1]

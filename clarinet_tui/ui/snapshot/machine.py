@@ -1,4 +1,4 @@
-"""What this machine does now: devices, queue, data. Frozen, so that threads can hand it over."""
+"""Devices, queue and data sets of this machine. Immutable, for use by several threads."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ from clarinet_tui.queue.queue_file import Queue
 
 if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device
-    from clarinet_tui.history.durations import Duration, Kind
-    from core.data.catalogue import Entry as DomainEntry
+    from clarinet_tui.history.durations import Duration, RunKind
+    from core.data.catalogue import DomainEntry
 
 
 @dataclass(frozen=True)
-class Place:
-    """One run in the queue: started, or waiting for something."""
+class QueueRow:
+    """One run in the queue, started or waiting."""
 
     id: str
     method: str = "?"
     task: str = "?"
     seed: int | None = None
     device: str = "auto"
-    """What was asked for."""
-    on: str = ""
-    """The key of the device that it was started on."""
-    number: int = 0
-    """Its place among those that wait, from 1; 0 once it was started."""
-    why: str = ""
-    """What it waits for; empty if it starts next."""
-    paused: bool = False
-    stops: bool = False
-    """Whether it was asked to stop."""
+    """The requested device."""
+    started_on: str = ""
+    """The key of the device on which it was started; empty while it waits."""
+    position: int = 0
+    """Position among the waiting runs, from 1; 0 once it was started."""
+    wait_reason: str = ""
+    """Why it waits; empty if it starts next."""
+    is_paused: bool = False
+    is_stopping: bool = False
+    """Whether a stop was requested."""
 
     @property
-    def waits(self) -> bool:
-        return not self.on
+    def is_waiting(self) -> bool:
+        return not self.started_on
 
 
 @dataclass(frozen=True)
-class Machine:
-    """One look at it."""
+class MachineSnapshot:
+    """What was read at one time."""
 
     devices: tuple[Device, ...] = ()
     queue: Queue = field(default_factory=Queue)
-    places: tuple[Place, ...] = ()
-    """Started runs first, then those that wait, in the order of starting."""
+    queue_rows: tuple[QueueRow, ...] = ()
+    """Started runs first, then waiting runs in queue order."""
     workers: Mapping[int, str] = field(default_factory=dict)
-    """Which run a process is of."""
-    supervised: bool = False
-    """Whether somebody feeds the queue."""
-    fed_on: str = ""
-    """The machine that feeds it, if that is another one."""
+    """The run of each worker process."""
+    has_supervisor: bool = False
+    """Whether a supervisor is running."""
+    supervisor_host: str = ""
+    """The machine of the supervisor, if it is another one."""
     host: str = ""
     domains: tuple[DomainEntry, ...] = ()
-    durations: Mapping[Kind, Duration] = field(default_factory=dict)
+    durations: Mapping[RunKind, Duration] = field(default_factory=dict)
     problem: str = ""
-    """A sentence for the user, if something could not be read."""
+    """An error message, if something could not be read."""
 
-    def device(self, key: str) -> Device | None:
+    def find_device(self, key: str) -> Device | None:
         return next((device for device in self.devices if device.key == key), None)
 
     @property
-    def waiting(self) -> tuple[Place, ...]:
-        return tuple(place for place in self.places if place.waits)
+    def waiting(self) -> tuple[QueueRow, ...]:
+        return tuple(place for place in self.queue_rows if place.is_waiting)

@@ -1,4 +1,4 @@
-"""Ghosts: what stands behind the live accuracy, to measure it by: the published number, and other seeds of the same."""
+"""References behind the live accuracy: the published number, and a band of other seeds."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clarinet_tui.chart.references import Behind
-    from clarinet_tui.evidence.groups import LeftOut
-    from clarinet_tui.evidence.published import Published
-    from clarinet_tui.ui.snapshot.x_axes import AxisName, Pace
+    from clarinet_tui.chart.references import Reference
+    from clarinet_tui.evidence.groups import ExcludedRuns
+    from clarinet_tui.evidence.published import PublishedResult
+    from clarinet_tui.ui.snapshot.x_axes import AxisMap, AxisName
 
     Floats = NDArray[np.float64]
 
-KINDS = {
+REFERENCE_KINDS = {
     "both": ("published", "seeds"),
     "published": ("published",),
     "seeds": ("seeds",),
     "none": (),
 }
-"""What is shown, by the name under which it is remembered."""
-NAMES = {
+"""The references shown, by the stored name of the preference."""
+REFERENCE_NAMES = {
     "both": "the published number and other seeds",
     "published": "the published number",
     "seeds": "other seeds",
     "none": "nothing",
 }
-NOTHING = "Nothing."
+NOTHING = "None."
 
 
 @dataclass(frozen=True)
-class GhostWanted:
-    """What stands behind a run: the paper's number costs nothing, other seeds have to be read."""
+class ReferenceRequest:
+    """References of a run; other seeds have to be read, the published number is known."""
 
     run: str
     seeds: bool = True
 
 
 @dataclass(frozen=True, eq=False)
-class Seeds:
-    """Target accuracy of finished runs of other seeds, which may stand in one mean with the run: mean ± std."""
+class SeedBand:
+    """Mean ± std of the target accuracy of finished runs that differ from the run only in their seed."""
 
     seeds: tuple[int | None, ...]
     iteration: Floats
@@ -57,57 +57,57 @@ class Seeds:
 
 
 @dataclass(frozen=True, eq=False)
-class Ghost:
-    """All that may stand behind one run."""
+class References:
+    """The references of one run."""
 
-    wanted: GhostWanted
-    published: Published | None = None
-    seeds: Seeds | None = None
-    left_out: tuple[LeftOut, ...] = field(default=())
-    """Runs of the method and task that differ in more than their seed."""
+    request: ReferenceRequest
+    published: PublishedResult | None = None
+    seeds: SeedBand | None = None
+    left_out: tuple[ExcludedRuns, ...] = field(default=())
+    """Runs of the same method and task that differ in more than their seed."""
 
-    def behind(self, kind: str, pace: Pace, axis: AxisName) -> tuple[Behind, ...]:
-        """For a chart along that axis; other seeds stand where this run is, or will be, at their iterations."""
-        from clarinet_tui.chart.references import Band, Level
+    def for_chart(self, kind: str, axis_map: AxisMap, axis: AxisName) -> tuple[Reference, ...]:
+        """Return the references for a chart; the x values of other seeds are mapped as this run's iterations are."""
+        from clarinet_tui.chart.references import Band, ReferenceLine
         from clarinet_tui.chart.series import Line
 
-        shown = KINDS.get(kind, ())
-        things: list[Behind] = []
+        shown = REFERENCE_KINDS.get(kind, ())
+        references: list[Reference] = []
         if self.published and "published" in shown:
-            things.append(Level(self.published.mean, f"published {self.published.mean:.1f}"))
+            references.append(ReferenceLine(self.published.mean, f"published {self.published.mean:.1f}"))
         if self.seeds and "seeds" in shown:
-            x = pace.along(axis, self.seeds.iteration)
-            known = x == x
-            places, low, high = x[known], self.seeds.low[known], self.seeds.high[known]
+            x = axis_map.to_axis(axis, self.seeds.iteration)
+            known = x == x  # not NaN
+            x, low, high = x[known], self.seeds.low[known], self.seeds.high[known]
             if len(self.seeds.seeds) == 1:
-                things.append(Line.of(self.seeds.name, places, low))
-            things.append(Band.of(places, low, high, name=self.seeds.name))
-        return tuple(things)
+                references.append(Line.through(self.seeds.name, x, low))
+            references.append(Band.between(x, low, high, name=self.seeds.name))
+        return tuple(references)
 
-    def sentence(self, kind: str) -> str:
-        """What is behind the accuracy now, and what is not, and why."""
-        shown = KINDS.get(kind, ())
+    def describe(self, kind: str) -> str:
+        """Describe what is shown, and what is not, and why."""
+        shown = REFERENCE_KINDS.get(kind, ())
         parts = []
         if "published" in shown:
-            parts.append(_published(self.published))
+            parts.append(_format_published(self.published))
         if "seeds" in shown:
-            parts.append(_listed(self.seeds) if self.seeds else "no other seed of this is finished")
-            parts += [f"left out: {_count(one)} ({one.reason})" for one in self.left_out]
+            parts.append(_format_seeds(self.seeds) if self.seeds else "no other seed has finished")
+            parts += [f"excluded: {_count_runs(one)} ({one.reason})" for one in self.left_out]
         text = "; ".join(parts)
         return f"{text[:1].upper()}{text[1:]}." if text else NOTHING
 
 
-def _published(found: Published | None) -> str:
-    if found is None:
-        return "the paper has no number of this"
-    spread = "" if found.std is None else f" ± {found.std:.1f}"
-    return f"published {found.mean:.1f}{spread}, at the last epoch of the paper's protocol"
+def _format_published(result: PublishedResult | None) -> str:
+    if result is None:
+        return "the paper reports no number for this"
+    spread = "" if result.std is None else f" ± {result.std:.1f}"
+    return f"published {result.mean:.1f}{spread}, at the last epoch of the paper's protocol"
 
 
-def _count(apart: LeftOut) -> str:
-    return "1 run" if len(apart.runs) == 1 else f"{len(apart.runs)} runs"
+def _count_runs(excluded: ExcludedRuns) -> str:
+    return "1 run" if len(excluded.runs) == 1 else f"{len(excluded.runs)} runs"
 
 
-def _listed(seeds: Seeds) -> str:
+def _format_seeds(seeds: SeedBand) -> str:
     numbers = ", ".join(map(str, seeds.seeds))
     return f"seed {numbers}" if len(seeds.seeds) == 1 else f"seeds {numbers}, as mean ± std"

@@ -1,36 +1,36 @@
-"""What is known of one run beside its charts: frozen, so that threads can hand it over."""
+"""Details of one run beside its charts. Immutable, for use by several threads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
 
-Part = Literal["about", "settings", "confusion", "log", "memory"]
-"""What of a run's papers is wanted: each costs a look at a file or a table."""
+DetailPart = Literal["about", "settings", "confusion", "log", "memory"]
+"""Parts that can be requested separately: each reads a file or a table."""
 
-KEPT = 500
-"""Lines of a run's log that are shown."""
+MAX_LOG_LINES = 500
+"""Maximum number of shown lines of a run's log."""
 
 
 @dataclass(frozen=True)
-class DetailWanted:
+class DetailRequest:
     run: str
-    parts: frozenset[Part] = frozenset()
+    parts: frozenset[DetailPart] = frozenset()
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of the run; `usual` is what its preset has, where the run has something else."""
+    """One setting of the run; `default` is the preset's value, if the run has another one."""
 
     name: str
     value: str
-    usual: str | None = None
-    sentence: str = ""
+    default: str | None = None
+    description: str = ""
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """Target test images at the last evaluation: a row for each true class, a column for each predicted one."""
+    """Target test images at the last evaluation: a row per true class, a column per predicted class."""
 
     counts: tuple[tuple[int, ...], ...]
     classes: tuple[str, ...]
@@ -39,7 +39,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a run failed: where in the program, and the losses of its last step."""
+    """Why a run failed: the message, the traceback, and the losses of its last iteration."""
 
     message: str
     frames: tuple[str, ...] = ()
@@ -47,25 +47,25 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Lines:
-    """The last lines of a log; `first` is the number of the first one that is kept."""
+class LogExcerpt:
+    """The last lines of a log; `first` is the line number of the first one."""
 
     first: int = 0
     text: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Detail:
-    """The parts that were wanted; the others are empty."""
+class RunDetails:
+    """The requested parts; the others are empty."""
 
-    wanted: DetailWanted
+    request: DetailRequest
     settings: tuple[Setting, ...] = ()
-    surroundings: tuple[tuple[str, str], ...] = ()
-    """Name and text, in the order in which they are read."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Name and text of each line."""
     confusion: Confusion | None = None
     failure: Failure | None = None
-    log: Lines = field(default_factory=Lines)
+    log: LogExcerpt = field(default_factory=LogExcerpt)
     memory: int | None = None
-    """Bytes that the run's process holds, if it lives on this machine."""
+    """Memory of the run's process in bytes, if it is on this machine."""
     problem: str = ""
-    """A sentence, if a paper could not be read."""
+    """An error message, if something could not be read."""

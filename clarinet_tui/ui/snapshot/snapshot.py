@@ -1,4 +1,4 @@
-"""What the screens want to see, and what the feed saw: frozen, so that threads can hand them over."""
+"""What a view requests from the feed, and what the feed has read for it. Immutable, for use by several threads."""
 
 from __future__ import annotations
 
@@ -6,96 +6,100 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from clarinet_tui.history.queries import RunRow, Series
-    from clarinet_tui.ui.snapshot.board import BoardSeen, BoardWanted
-    from clarinet_tui.ui.snapshot.comparison import Compared, ComparisonWanted
-    from clarinet_tui.ui.snapshot.references import Ghost, GhostWanted
-    from clarinet_tui.ui.snapshot.run_detail import Detail, DetailWanted
-    from clarinet_tui.ui.snapshot.x_axes import Pace
+from clarinet_tui.ui.snapshot.listing import PAGE_ROWS, Listing
 
-PAGE = 200
-"""Rows of the history that are read at once."""
+if TYPE_CHECKING:
+    from clarinet_tui.evidence.board import Board
+    from clarinet_tui.evidence.choices import Rule
+    from clarinet_tui.history.queries import RunRow, Series
+    from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
+    from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
+    from clarinet_tui.ui.snapshot.run_detail import DetailRequest, RunDetails
+    from clarinet_tui.ui.snapshot.x_axes import AxisMap
 
 
 @dataclass(frozen=True)
-class CurvesWanted:
-    """Curves of one run: everything in `width` columns, and the window, if there is one, in as many again."""
+class CurvesRequest:
+    """Curves of one run: in `width` columns, and a zoomed window in as many again."""
 
     run: str
     metrics: tuple[str, ...]
     width: int = 400
     window: tuple[float, float] | None = None
-    """Iterations, when zoomed."""
+    """First and last iteration, when zoomed."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the visible screen needs: a page, curves of some runs, papers of one, a comparison, the board of all."""
+class BoardRequest:
+    """The same options as those of `clarinet table`."""
+
+    preset: str | None = None
+    """None is the preset with most finished runs."""
+    rule: Rule = "last"
+    seeds: int = 5
+
+
+@dataclass(frozen=True)
+class ViewRequest:
+    """What the current view needs from the history."""
 
     query: str = ""
     sort: str = "created"
     descending: bool = True
     offset: int = 0
-    limit: int = PAGE
-    curves: tuple[CurvesWanted, ...] = ()
-    detail: DetailWanted | None = None
-    comparison: ComparisonWanted | None = None
+    limit: int = PAGE_ROWS
+    curves: tuple[CurvesRequest, ...] = ()
+    detail: DetailRequest | None = None
+    comparison: ComparisonRequest | None = None
     trends: bool = False
-    """Whether running runs are shown with how their target accuracy went."""
-    words: bool = False
-    """Whether a query is being typed, for which the history's words are offered."""
-    board: BoardWanted | None = None
-    ghost: GhostWanted | None = None
-
-
-@dataclass(frozen=True)
-class QueryProblem:
-    """Why the filter cannot be understood, and where."""
-
-    message: str
-    position: int
-
-
-@dataclass(frozen=True)
-class Listing:
-    """A page of the history. `total` counts what matches the query, `all_runs` everything."""
-
-    rows: tuple[RunRow, ...] = ()
-    offset: int = 0
-    total: int = 0
-    all_runs: int = 0
-    running: int = 0
-    query: str = ""
-    problem: QueryProblem | None = None
-    trends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """Target accuracies of running runs, oldest first."""
+    """Whether running runs have a sparkline of their target accuracy."""
+    query_values: bool = False
+    """Whether a query is being typed, and its completion needs the values of its fields."""
+    board: BoardRequest | None = None
+    references: ReferenceRequest | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
-    """The curves of one run, and how its iterations relate to epochs and time."""
+class BoardSnapshot:
+    """The board. While runs are still being read it is the last one, or that of no runs."""
+
+    request: BoardRequest
+    board: Board
+    presets: Mapping[str, int] = field(default_factory=dict)
+    """Number of runs of each preset in the history."""
+    read: int = 0
+    runs: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every run was read."""
+        return self.read == self.runs
+
+
+@dataclass(frozen=True, eq=False)
+class RunCurves:
+    """The curves of one run."""
 
     run: RunRow
     series: Mapping[str, Series]
-    pace: Pace
+    axis_map: AxisMap
     stages: tuple[tuple[int, str], ...]
-    """Where each later stage begins: iteration and name."""
-    wanted: CurvesWanted
+    """First iteration and name of each later stage."""
+    request: CurvesRequest
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """One look at the history."""
+    """What was read for one request."""
 
     listing: Listing = field(default_factory=Listing)
-    curves: Mapping[str, Curves] = field(default_factory=dict)
-    detail: Detail | None = None
-    comparison: Compared | None = None
-    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    curves: Mapping[str, RunCurves] = field(default_factory=dict)
+    detail: RunDetails | None = None
+    comparison: ComparisonSnapshot | None = None
+    query_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     problem: str = ""
-    """A sentence for the user, if something could not be read."""
-    settled: bool = True
-    """Whether all that runs have written was ingested once: only then is an empty history really empty."""
-    board: BoardSeen | None = None
-    ghost: Ghost | None = None
+    """An error message, if something could not be read."""
+    is_ingested: bool = True
+    """Whether all journals were ingested once: only then is an empty history really empty."""
+    board: BoardSnapshot | None = None
+    references: References | None = None

@@ -1,4 +1,4 @@
-"""How a run's iterations relate to its epochs and its time, and the x axes that follow from it."""
+"""The x axes of a run's charts: its iterations mapped to epochs and training time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from clarinet_tui.evidence.straight import straight
+from clarinet_tui.evidence.bands import interpolate_and_extend
 
 AxisName = Literal["iteration", "epoch", "adaptation epoch", "time"]
 AXES: tuple[AxisName, ...] = get_args(AxisName)
@@ -18,47 +18,44 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Pace:
-    """At the beginning and at the end of each evaluated epoch: iteration, epochs, adaptation epochs, training seconds.
-
-    What there is none of is NaN.
-    """
+class AxisMap:
+    """The values of all axes at the start and at each evaluation of a run; NaN if undefined."""
 
     iteration: Floats
     epoch: Floats
     adaptation_epoch: Floats
     seconds: Floats
 
-    def along(self, axis: AxisName, iterations: Floats) -> Floats:
-        """Iterations as places on another axis; NaN where there is no place."""
+    def to_axis(self, axis: AxisName, iterations: Floats) -> Floats:
+        """Map iterations to another axis; NaN where they have no value on it."""
         if axis == "iteration":
             return iterations
         known = {"epoch": self.epoch, "adaptation epoch": self.adaptation_epoch, "time": self.seconds}[axis]
         usable = np.isfinite(known)
-        return straight(iterations, self.iteration[usable], known[usable])
+        return interpolate_and_extend(iterations, self.iteration[usable], known[usable])
 
-    def back(self, axis: AxisName, place: float) -> float:
-        """The iteration at a place of the axis."""
+    def to_iteration(self, axis: AxisName, value: float) -> float:
+        """Return the iteration at a value of the axis."""
         if axis == "iteration":
-            return place
+            return value
         grid = np.r_[self.iteration, 2 * self.iteration[-1]]
-        places = self.along(axis, grid)
-        usable = np.isfinite(places)
-        return float(np.interp(place, places[usable], grid[usable])) if usable.sum() > 1 else place
+        values = self.to_axis(axis, grid)
+        usable = np.isfinite(values)
+        return float(np.interp(value, values[usable], grid[usable])) if usable.sum() > 1 else value
 
 
-def pace_of(evaluated: Sequence[Row], events: Sequence[Row] = ()) -> Pace:
-    """The pace of a run from its evaluations, in order, and what it said of its stages."""
-    rows = [_beginning(events), *evaluated]
+def make_axis_map(evaluations: Sequence[Row], events: Sequence[Row] = ()) -> AxisMap:
+    """Make the map from a run's evaluations, in order, and its stage events."""
+    rows = [_first_point(events), *evaluations]
 
     def column(name: str) -> Floats:
         return np.array([row[name] for row in rows], dtype=np.float64)
 
-    return Pace(column("iteration"), column("epoch"), column("adaptation_epoch"), column("seconds"))
+    return AxisMap(column("iteration"), column("epoch"), column("adaptation_epoch"), column("seconds"))
 
 
-def _beginning(events: Sequence[Row]) -> Row:
-    """A run that was given its pseudo-labels begins where stage 1 would have ended, any other at nothing."""
-    stages = (said for said in events if said["event"] == "stage" and not said["superseded"])
+def _first_point(events: Sequence[Row]) -> Row:
+    """A run with given pseudo-labels begins where stage 1 would have ended; any other run begins at 0."""
+    stages = (event for event in events if event["event"] == "stage" and not event["superseded"])
     first = next(stages, {"iteration": 0, "epoch": 0})
     return {"iteration": first["iteration"], "epoch": first["epoch"], "adaptation_epoch": None, "seconds": 0.0}
