@@ -30,7 +30,8 @@ def list_(json: Json = False, data_dir: DataDir = DATA) -> None:
 
     entries = list_domains(data_dir)
     if json:
-        print_json([as_object(entry, is_present="there", origin="form") for entry in entries])
+        objects = [as_object(entry, is_present="there", origin="form") for entry in entries]
+        print_json([{key: value for key, value in fields.items() if key != "format"} for fields in objects])
     else:
         _print_table(entries)
 
@@ -72,7 +73,7 @@ def make(
 
     Example: clarinet data make synth --train 50000 --test 10000
     """
-    from core.data.generate import generate_domain
+    from core.data.digit_domains import generate_domain
 
     with _progress() as report:
         record = generate_domain(
@@ -114,13 +115,15 @@ def _print_table(entries: "tuple[DomainEntry, ...]") -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from core.data.formats import FileFormat
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("", "domain", "train", "test", "files"):
         table.add_column(title, justify="right" if title in ("train", "test") else "left", overflow="fold")
     for entry in entries:
         counts = ["" if count is None else str(count) for count in (entry.train, entry.test)]
         state = entry.origin if entry.is_present else f"missing: {entry.advice}"
-        if entry.is_present and entry.train != entry.published[0] and entry.origin == "train.npz, test.npz":
+        if entry.is_present and entry.train != entry.published[0] and entry.format is FileFormat.ARRAYS:
             state += f" (published: {entry.published[0]} + {entry.published[1]})"
         table.add_row(entry.letter, entry.name, *counts, state, style=None if entry.is_present else "dim")
     Console(highlight=False).print(table)

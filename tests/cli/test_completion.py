@@ -11,8 +11,7 @@ import pytest
 
 from clarinet_tui.cli import completion
 from clarinet_tui.cli.settings import parse_pair
-from clarinet_tui.history.database import DATABASE_NAME
-from clarinet_tui.history.glance import read_run_labels
+from clarinet_tui.history.database import DATABASE_NAME, read_run_labels
 from clarinet_tui.history.ingest import ingest_all
 from core.resolve import resolve
 from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task

@@ -40,8 +40,9 @@ def devices(library: Path, *arguments: str, **steering: object) -> str:
 @contextmanager
 def watching(library: Path, *arguments: str, stdout: int = subprocess.PIPE) -> Iterator["subprocess.Popen[str]"]:
     command = [*CLARINET, "devices", "--watch", *arguments]
-    told = environment(library, {"TERM": "xterm"})
-    with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=told) as process:
+    with subprocess.Popen(
+        command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=environment(library, {"TERM": "xterm"})
+    ) as process:
         try:
             yield process
         finally:

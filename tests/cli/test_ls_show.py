@@ -188,7 +188,7 @@ def test_runs_directory_that_is_a_file_is_one_sentence(tmp_path: Path, arguments
     assert "Traceback" not in done.stderr
     if arguments != ["doctor"]:
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
-        assert re.match("clarinet: runs: is a file|clarinet: runs/queue.json: Not a directory", done.stderr)
+        assert re.match("clarinet: runs: is not a directory|clarinet: runs/queue.json: Not a directory", done.stderr)
     assert (tmp_path / "runs").read_text() == "mine"
 
 

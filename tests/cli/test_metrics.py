@@ -147,9 +147,9 @@ def test_tables_of_last_evaluations_and_of_each_metric(runs: Path, capsys: pytes
 def test_closed_pipe_is_no_error(tmp_path: Path, runs: Path) -> None:
     run = make_run(runs, id="long")
     write_events(run, (step(n) for n in range(1, 5001)))
-    words = " ".join(f"'{word}'" for word in [*CLARINET, "metrics", "long", "--json", "--level", "iteration"])
+    command = " ".join(f"'{argument}'" for argument in [*CLARINET, "metrics", "long", "--json", "--level", "iteration"])
     piped = subprocess.run(
-        ["bash", "-c", f"{words} | head -1; echo ${{PIPESTATUS[0]}}"],
+        ["bash", "-c", f"{command} | head -1; echo ${{PIPESTATUS[0]}}"],
         cwd=tmp_path,
         env=cli_environment(),
         capture_output=True,

@@ -81,9 +81,7 @@ def test_queue_names_the_machine_of_its_supervisor(runs: Path) -> None:
 
 
 def test_sweep_is_queued_and_listed_in_order(runs: Path) -> None:
-    ids = sweep(
-        "--methods", "clarinet,gac+dann", "--seeds", "1..2", "--set", "stage1.epochs=1", "--grid", "epochs=1,2"
-    )
+    ids = sweep("--methods", "clarinet,gac+dann", "--seeds", "1..2", "--set", "stage1.epochs=1", "--grid", "epochs=1,2")
     assert len(ids) == 8
     assert [entry.id for entry in read_queue(runs).waiting] == ids
     assert {run["state"] for run in list_runs()} == {"queued"}

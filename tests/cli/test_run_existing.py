@@ -72,5 +72,5 @@ def test_existing_run_is_queued_unless_finished(tmp_path: Path) -> None:
     assert run.id in read_queue(tmp_path)
     finished = make_run(tmp_path)
     write_events(finished, [started(), Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
-    with pytest.raises(InputError, match="is finished"):
+    with pytest.raises(InputError, match="has finished"):
         commands.continue_run(finished, options, headless=False, json=False)
