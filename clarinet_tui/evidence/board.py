@@ -15,10 +15,9 @@ from clarinet_tui.evidence.published import (
     MAIN_METHODS,
     PUBLISHED_CAUTION,
     SEEDS,
-    find_published,
 )
 from clarinet_tui.evidence.run_records import RunRecord, RunRecords
-from clarinet_tui.evidence.selection import ORACLE, RULE_DESCRIPTIONS
+from clarinet_tui.evidence.selection import ORACLE, describe_rule
 from core.errors import InputError
 from core.methods import find_method
 from core.presets import PRESETS
@@ -105,9 +104,11 @@ class Board:
     @property
     def conditions(self) -> tuple[str, ...]:
         """How epochs were selected, and the preset."""
-        selected = f"Accuracies are of the {RULE_DESCRIPTIONS['last']}."
+        selected = f"Accuracies are of the {describe_rule('last')}."
         if self.rule != "last":
-            selected = f"Selected: {RULE_DESCRIPTIONS[self.rule]}; the published numbers are of the last epoch."
+            selected = (
+                f"Epochs are selected by {describe_rule(self.rule)}; the published numbers are of the last epoch."
+            )
         if self.preset in PAPER_PRESETS:
             return (selected, f"Preset {self.preset}.")
         return (selected, f"Preset {self.preset or 'mixed'}: not the protocol of the published numbers.")
@@ -208,12 +209,6 @@ def _averages(cells: Mapping[tuple[str, str], Cell]) -> dict[str, Average]:
             tasks = tuple(cell.task for cell in complete)
             averages[method] = Average(fmean(means), tasks, fmean(published) if len(published) == len(means) else None)
     return averages
-
-
-def published_average(method: str) -> float | None:
-    """The published average over all tasks, before rounding."""
-    means = [result.mean for task in PAPER_TASKS if (result := find_published(method, task))]
-    return fmean(means) if means else None
 
 
 def _excluded(records: Sequence[RunRecord], included: Sequence[RunRecord]) -> tuple[ExcludedRuns, ...]:

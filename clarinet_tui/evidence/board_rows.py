@@ -1,19 +1,33 @@
 """The board as rows and notes, which every format then writes in its own way."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from clarinet_tui.evidence.board import Board, MethodTable, published_average
-from clarinet_tui.evidence.board_cells import Cell
-from clarinet_tui.evidence.groups import ExcludedRuns
-from clarinet_tui.evidence.published import method_title
+from clarinet_tui.evidence.published import published_average
 from clarinet_tui.evidence.selection import format_rules
 from clarinet_tui.evidence.statistics import Interval
+from clarinet_tui.runs.state import RunState
 from core.tasks import PAPER_TASKS
 
+if TYPE_CHECKING:
+    from clarinet_tui.evidence.board import Board, MethodTable
+    from clarinet_tui.evidence.board_cells import Cell
+    from clarinet_tui.evidence.groups import ExcludedRuns
+
 RowKind = Literal["measured", "published"]
+STATES = (
+    RunState.RUNNING,
+    RunState.QUEUED,
+    RunState.FAILED,
+    RunState.STOPPED,
+    RunState.LOST,
+    RunState.SILENT,
+)
+"""Columns for seeds that have no finished run; a starting run counts as running."""
 AVERAGE = "Average"
 MIXED_NOTE = "averages runs that differ in settings, data or version."
 
@@ -121,7 +135,7 @@ def excluded_notes(board: Board, *, maximum_ids: int | None = None) -> list[str]
 def _all_excluded(board: Board) -> Iterator[tuple[str, ExcludedRuns]]:
     yield from (("", runs) for runs in board.excluded)
     for cell in board.cells.values():
-        yield from ((f"{short_name(cell.task)} {method_title(cell.method)}: ", runs) for runs in cell.excluded)
+        yield from ((f"{cell.task} {cell.method}: ", runs) for runs in cell.excluded)
 
 
 def format_excluded_runs(excluded: ExcludedRuns, maximum_ids: int | None = None) -> str:

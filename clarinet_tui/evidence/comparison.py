@@ -8,7 +8,7 @@ from clarinet_tui.evidence.choices import Rule
 from clarinet_tui.evidence.groups import describe_data, setting_differences
 from clarinet_tui.evidence.published import ABLATIONS, MAIN_METHODS
 from clarinet_tui.evidence.run_records import RunRecord, RunRecords
-from clarinet_tui.evidence.selection import RULE_DESCRIPTIONS
+from clarinet_tui.evidence.selection import describe_rule
 from clarinet_tui.evidence.sides import Side, SideRun, make_sides
 from clarinet_tui.evidence.statistics import Distance, PairedStatistics, distance, holm_correction, paired_statistics
 from clarinet_tui.history.queries import RunRow, get_run
@@ -118,7 +118,7 @@ def _comparison(
     compared = [side for one in differences for side in (one.left, one.right)]
     return Comparison(
         rule=rule,
-        rule_description=RULE_DESCRIPTIONS[rule],
+        rule_description=describe_rule(rule),
         runs=tuple(record.row for record in records),
         sides=tuple(sides),
         differences=tuple(replace(one, p=p, comparisons=tested) for one, p in zip(differences, corrected, strict=True)),

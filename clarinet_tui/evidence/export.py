@@ -9,21 +9,12 @@ import msgspec
 
 from clarinet_tui.evidence.board import Board
 from clarinet_tui.evidence.board_cells import Cell
+from clarinet_tui.evidence.board_rows import STATES
 from clarinet_tui.evidence.comparison import Comparison
 from clarinet_tui.evidence.comparison_rows import format_difference
 from clarinet_tui.evidence.published import method_title
-from clarinet_tui.evidence.selection import RULE_COLUMNS, RULE_DESCRIPTIONS, rule_columns
-from clarinet_tui.runs.state import RunState
+from clarinet_tui.evidence.selection import RULE_COLUMNS, describe_rule, rule_columns
 
-STATES = (
-    RunState.RUNNING,
-    RunState.QUEUED,
-    RunState.FAILED,
-    RunState.STOPPED,
-    RunState.LOST,
-    RunState.SILENT,
-)
-"""Columns for seeds that have no finished run; a starting run counts as running."""
 COLUMNS = (
     "task",
     "method",
@@ -113,7 +104,7 @@ def _is_best(board: Board, cell: Cell) -> bool:
 def to_json(board: Board) -> str:
     fields = {
         "selection": board.rule,
-        "selection_means": RULE_DESCRIPTIONS[board.rule],
+        "selection_means": describe_rule(board.rule),
         "oracle": board.uses_oracle,
         "preset": board.preset,
         "query": board.query,

@@ -1,6 +1,7 @@
 """The paper's results (IJCAI 2020): target accuracy in percent at the last epoch, over five seeds."""
 
 from dataclasses import dataclass
+from statistics import fmean
 
 from clarinet_tui.evidence.statistics import Summary
 from core.errors import InputError
@@ -82,3 +83,9 @@ def method_title(method: str) -> str:
         return find_method(method).title
     except InputError:  # a plug-in that is not installed
         return method
+
+
+def published_average(method: str) -> float | None:
+    """Return the published average over all tasks, before rounding."""
+    means = [result.mean for task in PAPER_TASKS if (result := find_published(method, task))]
+    return fmean(means) if means else None

@@ -16,7 +16,7 @@ from core.methods import find_method
 
 RULE_DESCRIPTIONS: dict[Rule, str] = {
     "last": "last epoch",
-    "best": "the best epoch by the target's true labels (oracle selection, impossible in practice)",
+    "best": "the best epoch by the target's true labels, impossible in practice",
     "risk": "the epoch with the lowest complementary risk (Eq. 6) on held-out source images",
     "information": "the epoch with the highest information on the target (entropy of the mean prediction minus "
     "mean entropy)",
@@ -46,6 +46,11 @@ RULE_COLUMNS = tuple(
     for value in (("accuracy",) if rule == ORACLE else ("accuracy", "to_oracle"))
 )
 Row = Mapping[str, Any]
+
+
+def describe_rule(rule: Rule) -> str:
+    description = RULE_DESCRIPTIONS[rule]
+    return f"oracle selection: {description}" if rule == ORACLE else description
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def test_commits_are_said_and_kept_apart_where_asked(tmp_path: Path) -> None:
     assert cell_of(tmp_path).mixed == ("started at 2 git commits: aaaaaaa, bbbbbbb",)
     apart = cell_of(tmp_path, by_commit=True)
     assert (apart.runs, apart.mixed) == (("bbb",), ())
-    assert apart.excluded[0].reason == "made at commit aaaaaaa"
+    assert apart.excluded[0].reason == "commit aaaaaaa"
 
 
 def test_the_preset_with_most_finished_runs_is_taken_and_others_are_named(tmp_path: Path) -> None:
@@ -196,6 +196,18 @@ def test_other_tasks_and_methods_have_places_of_their_own(tmp_path: Path) -> Non
     assert board.tables[-1].methods == ("cdan-e",)
     assert board.cells["clarinet", "Y->D"].published is None
     assert "clarinet" not in board.averages, "the average is over the paper's tasks"
+
+
+def test_references_have_a_table_of_their_own(tmp_path: Path) -> None:
+    for index, method in enumerate(("cdan-e", "source-only", "gac", "clarinet")):
+        make_finished_run(tmp_path, f"run{index}", 95.0 - index, method=method, seed=1)
+    board = board_of(tmp_path, seeds=1)
+    tables = {table.kind: table.methods for table in board.tables}
+    assert tables["reference"] == ("cdan-e", "source-only")
+    assert board.table_of("cdan-e").title == "References with true labels"
+    assert board.table_of("gac").kind == "main"
+    assert board.best("U->M", MAIN_METHODS) == {"gac"}, "not the reference, which has a higher mean"
+    assert "other" not in tables
 
 
 def test_a_run_without_target_labels_is_named(tmp_path: Path) -> None:

@@ -169,6 +169,26 @@ def test_a_query_without_runs_of_its_family_is_an_error(tmp_path: Path) -> None:
         compared(tmp_path, two="seed:2")
 
 
+def test_queries_skip_methods_without_adaptation_and_references(tmp_path: Path) -> None:
+    for index, method in enumerate(("clarinet", "gac", "source-only", "cdan-e", "gac+dan")):
+        make_finished_run(tmp_path, f"run{index}", 80.0, seed=1, method=method)
+    comparison = compared(tmp_path)
+    assert [(one.left.method, one.right.method) for one in comparison.differences] == [("clarinet", "gac+dan")]
+    assert {row.method for row in comparison.runs} == {"clarinet", "gac+dan"}
+    assert comparison.unmatched == ()
+
+
+@pytest.mark.parametrize(("method", "family"), [("gac", "no-adaptation"), ("cdan-e", "reference")])
+def test_other_families_are_compared_by_id_only(tmp_path: Path, method: str, family: str) -> None:
+    make_finished_run(tmp_path, "clar1", 83.0, seed=1)
+    make_finished_run(tmp_path, "other1", 71.0, seed=1, method=method)
+    for option, queries in (("one-step", (f"method:{method}", "")), ("two-step", ("", f"method:{method}"))):
+        with pytest.raises(InputError, match=rf"--{option}: no {option} run matches .*, only {family}: .* ID other1`"):
+            compared(tmp_path, *queries)
+    (difference,) = compare_runs(read_runs(tmp_path), ["clar1", "other1"]).differences
+    assert difference.paired.difference.mean == 12.0
+
+
 def test_named_runs_are_compared_with_the_first_whatever_their_protocol(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "aaa1", 83.0, seed=1)
     make_finished_run(tmp_path, "bbb1", 85.0, seed=1, epochs=9, started_fields={"notes": ["MNIST is made here"]})

@@ -55,7 +55,7 @@ def test_latex_has_equal_rows_balanced_braces_and_ids(archive: Any) -> None:
     text = to_latex(make_board(archive, seeds=2))
     assert r"$U \rightarrow M$ & -- & -- & -- & 73.000$\pm$1.414 & \textbf{83.000$\pm$1.414} \\" in text
     assert "% runs: U->M clarinet: clar1 clar2\n" in text
-    assert "% left out: U->M clarinet: epochs is 9, not 3: odd1\n" in text
+    assert "% excluded: U->M clarinet: epochs is 9, not 3 (odd1)\n" in text
     typeset = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("%"))
     for columns, body in re.findall(r"\\begin\{tabular\}\{(l[r]*)\}(.*?)\\end\{tabular\}", typeset, re.DOTALL):
         rows = [line for line in body.splitlines() if line.endswith(r"\\")]
@@ -130,7 +130,7 @@ def test_every_text_names_all_selections_with_their_distance_to_the_oracle(chose
     line = r"U→M CLARINET +69.00 ± 4.24 \(-3.00\) +69.00 ± 4.24 \(-3.00\) +72.00 ± 2.83 \(0.00\) +72.00 ± 2.83"
     assert re.search(line, terminal)
     for text in (markdown, latex, terminal):
-        assert "held-out risk: the epoch with the least complementary risk (Eq. 6)" in text
+        assert "held-out risk: the epoch with the lowest complementary risk (Eq. 6)" in text
         assert "oracle: the best epoch by the target's true labels" in text
 
 
@@ -173,7 +173,7 @@ def test_the_terminal_shows_all_methods_within_its_width(archive: Any, width: in
     assert re.search(r"U→M +– +– +– +73.00 ?± ?1.41 +83.00 ?± ?1.41", text)
     assert re.search(r"queued +1", text)
     assert re.search(r"seeds +2/5 +2/5", text)
-    assert "left out: U->M clarinet: epochs is 9, not 3 (odd1)" in " ".join(text.split())
+    assert "excluded: U->M clarinet: epochs is 9, not 3 (odd1)" in " ".join(text.split())
     assert "…" not in text.replace("…+", "").replace("…-", ""), "nothing is cut off"
 
 

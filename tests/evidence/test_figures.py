@@ -79,7 +79,7 @@ def test_what_has_no_place_on_the_axis_is_said(tmp_path: Path) -> None:
     reader = read_runs(tmp_path)
     figure = accuracy_figure(reader, find_figure_runs(reader), axis="adaptation epoch")
     assert figure.panels == ()
-    assert "U→M GAC: nothing to draw against adaptation epoch" in figure.notes
+    assert "U→M GAC: no values along adaptation epoch" in figure.notes
 
 
 def test_one_preset_is_drawn_and_the_others_are_named(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_one_preset_is_drawn_and_the_others_are_named(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "bbb", [60], seed=2)
     make_trained_run(tmp_path, "ccc", [70], preset="quick")
     reader = read_runs(tmp_path)
-    assert find_figure_runs(reader).notes == ("left out: preset quick (1 run)",)
+    assert find_figure_runs(reader).notes == ("excluded: preset quick (1 run)",)
     ((_, line),) = lines_of(accuracy_figure(reader, find_figure_runs(reader, preset="quick"), band="range"))
     assert line.y.tolist() == [70]
     with pytest.raises(InputError, match="no run matches 'seed:9'"):
@@ -182,8 +182,8 @@ def test_a_terminal_draws_ticks_marks_gaps_and_levels() -> None:
     shown = on_terminal(figure, width=60)
     assert shown[0] == "p"
     rows = shown[1:16]
-    assert rows[0].startswith(" 100 ┤⠙⠲⢤")
-    assert rows[0].rstrip().endswith("⠴●")
+    assert rows[0].startswith(" 100 ┤⠙⠲⣄")
+    assert rows[0].rstrip().endswith("⠖●")
     assert rows[-1].rstrip().endswith("■")
     assert [index for index, row in enumerate(rows) if row.count("╍") > 15] == [7]  # the published result
     assert shown[16].endswith("epoch")

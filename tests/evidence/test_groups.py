@@ -69,8 +69,8 @@ def test_made_data_and_other_sizes_stay_apart(tmp_path: Path) -> None:
     first, *others = group_runs(read_runs(tmp_path).search())
     assert {record.row.id for record in first.records} == {"aaa", "bbb"}
     assert {describe_group_difference(first, other) for other in others} == {
-        "other data: 100 source, 100 target, 50 test images; SYN-DIGITS is made here",
-        "other data: 50 source, 100 target, 50 test images",
+        "different data: 100 source, 100 target, 50 test images; SYN-DIGITS is made here",
+        "different data: 50 source, 100 target, 50 test images",
     }
 
 
@@ -81,7 +81,7 @@ def test_versions_stay_apart_and_commits_only_where_asked(tmp_path: Path) -> Non
     assert ids(tmp_path) == [{"aaa", "bbb"}, {"ccc"}]
     assert ids(tmp_path, by_commit=True) == [{"ccc"}, {"bbb"}, {"aaa"}]
     first, second = group_runs(read_runs(tmp_path).search())
-    assert describe_group_difference(first, second) == "made with version 9.0, not 0.1.0"
+    assert describe_group_difference(first, second) == "version 9.0, not 0.1.0"
     assert first.commits == ("aaaaaaa", "bbbbbbb")
 
 
@@ -100,7 +100,7 @@ def test_unreadable_settings_are_a_group_alone(tmp_path: Path) -> None:
     run.config.write_text("from_the_future = 1\n")
     first, second = group_runs(archive.search())
     assert {record.row.id for record in first.records} == {"aaa", "ccc"}
-    assert describe_group_difference(first, second) == "its settings cannot be read"
+    assert describe_group_difference(first, second) == "settings cannot be read"
 
 
 def test_uncommitted_changes_are_told_from_each_other() -> None:

@@ -110,7 +110,7 @@ def test_nothing_is_fetched(page: str) -> None:
 
 def test_patches_and_what_was_typed_are_there_only_when_asked_for(archive: RunRecords, page: str) -> None:
     plain = to_html(report_of(archive))
-    for words in ("Uncommitted changes", "As they were typed"):
+    for words in ("Uncommitted changes", "Original command lines"):
         assert words in page
         assert words not in plain
     assert "+ &quot;" not in plain
@@ -132,7 +132,7 @@ def test_board_comparison_runs_settings_and_commands_are_told(page: str) -> None
         "epoch 2 · -12.00",  # how far the last epoch of seed 2 is from the oracle's
         "best % (oracle)",
         "the loss is not a number",
-        "Settings that are not equal in all runs",
+        "Settings that differ between runs",
         "python 3.11.7, torch 2.13.0",
         "clarinet run --seed 1",
     ):
@@ -165,13 +165,13 @@ def test_runs_that_wait_or_cannot_be_read_are_told_of(tmp_path: Path) -> None:
     made = make_report(read_runs(tmp_path), title="t", written=0.0, host="h", command_of=refuse)
     words = Reader(to_html(made)).words
     assert "Settings that cannot be read: bbb" in words
-    assert re.search(r"Cannot be told, .*aaa", words)
+    assert re.search(r"Not available because .*aaa", words)
     assert "of-a-plug-in" in words
 
 
 def test_settings_are_those_of_the_protocol(archive: RunRecords, page: str) -> None:
     """What a method does not use is a dash, not a difference."""
-    part = page.partition("Settings that are not equal in all runs")[2].partition("</table>")[0]
+    part = page.partition("Settings that differ between runs")[2].partition("</table>")[0]
     rows = {
         line[0]: line[1:] for line in (re.findall(r"<t[hd]>(.*?)</t[hd]>", row) for row in part.split("<tr>")) if line
     }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.results import check, write
+from benchmarks.results import check_file, write_results
 from clarinet_tui.runs.process import host_name
 from core.errors import InputError
 from tests.support.trained_runs import make_trained_run
@@ -24,7 +24,7 @@ def test_everything_is_written_and_tells_nothing_of_this_machine(tmp_path: Path)
             run = make_trained_run(runs, name, (50.0, accuracy + seed), seed=seed, method=method, task="M->U", epochs=7)
             run.environment.write_text(f'{{"host": "{host_name()}", "command": ["{tmp_path}/worker.py"]}}')
     make_trained_run(runs, "more", (50.0,), seed=3, task="M->U", end="running")
-    write(runs, out, seeds=2)
+    write_results(runs, out, seeds=2)
     assert sorted(file.name for file in out.iterdir()) == sorted(FILES.split())
     written = page.read_text()
     assert "4 of 5 runs are finished" in written
@@ -36,7 +36,7 @@ def test_everything_is_written_and_tells_nothing_of_this_machine(tmp_path: Path)
     assert "M→U, CLARINET minus GAC+DAN" in written
     assert "+10.00 points over 2 pairs" in (out / "comparison.txt").read_text()
     assert written.endswith(PAGE.read_text().partition("<!-- measured: end -->")[2]), "what is written by hand stays"
-    write(runs, out, seeds=2)
+    write_results(runs, out, seeds=2)
     assert page.read_text() == written, "a second time nothing grows"
 
 
@@ -45,5 +45,5 @@ def test_what_tells_of_this_machine_is_refused(tmp_path: Path, secret: object) -
     assert callable(secret)
     file = tmp_path / "page.html"
     file.write_text(f"<p>{secret(tmp_path / 'runs')}</p>")
-    with pytest.raises(InputError, match="tells of this machine"):
-        check(file, tmp_path / "runs")
+    with pytest.raises(InputError, match="contains a name of this machine"):
+        check_file(file, tmp_path / "runs")

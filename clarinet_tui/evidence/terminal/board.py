@@ -9,6 +9,7 @@ from clarinet_tui.evidence.board import Board, MethodTable
 from clarinet_tui.evidence.board_cells import Cell
 from clarinet_tui.evidence.board_rows import (
     AVERAGE,
+    STATES,
     BoardRow,
     RowValue,
     board_rows,
@@ -17,7 +18,6 @@ from clarinet_tui.evidence.board_rows import (
     rule_rows,
     short_name,
 )
-from clarinet_tui.evidence.export import STATES
 from clarinet_tui.evidence.published import method_title
 from clarinet_tui.evidence.selection import ORACLE, RULE_HEADINGS, RULE_NOTES, RULE_ORDER, RULES_TITLE
 from clarinet_tui.text import printable
