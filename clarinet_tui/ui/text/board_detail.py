@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.evidence.board_rows import format_excluded_runs
-from clarinet_tui.evidence.export import STATES
+from clarinet_tui.evidence.board_rows import STATES, format_excluded_runs
 from clarinet_tui.evidence.published import SEEDS, method_title
 from clarinet_tui.evidence.selection import ORACLE
 from clarinet_tui.history.query_language import quote_value

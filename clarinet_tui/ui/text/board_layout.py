@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from clarinet_tui.evidence.board_rows import AVERAGE, BoardRow, RowValue, board_rows, format_short_interval
-from clarinet_tui.evidence.export import STATES
+from clarinet_tui.evidence.board_rows import AVERAGE, STATES, BoardRow, RowValue, board_rows, format_short_interval
 from clarinet_tui.evidence.published import method_title
 from clarinet_tui.evidence.statistics import Distance, Summary
 from clarinet_tui.text import format_task, printable
