@@ -5,8 +5,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from clarinet_tui.history.queries import RunRow
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.state import RunState
 from core.config import RunConfig
 from core.events import Evaluated, Event, Failed, Finished, Stepped
 from tests.support.ui_start import started
@@ -118,3 +120,19 @@ def seeds_behind_a_run(runs_dir: Path) -> None:
         write_run(runs_dir, f"run{seed}", seed=seed, gain=gain, task="M->U", age=9000 - seed)
     write_run(runs_dir, "run4", seed=4, gain=15.0, task="M->U", classifier_rate=0.1, age=8000)
     write_run(runs_dir, "run5", seed=5, task="M->U", until=5, end="running", age=60)
+
+
+def run_row(**changes: object) -> RunRow:
+    """Return a row of the history in which everything else is unknown."""
+    known: dict[str, object] = dict.fromkeys(RunRow.__dataclass_fields__)
+    known |= {
+        "id": "aaa111",
+        "state": RunState.RUNNING,
+        "created": 0.0,
+        "tags": (),
+        "notes": (),
+        "note": "",
+        "name": "",
+    }
+    known |= {"family": "one-step", "iterations_given": 0}
+    return RunRow(**(known | changes))  # type: ignore[arg-type]

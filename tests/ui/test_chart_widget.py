@@ -1,4 +1,4 @@
-"""The chart as a widget: keys, mouse, messages, and its cost."""
+"""The chart widget: keys, mouse, messages and rendering time."""
 
 import time
 
@@ -30,16 +30,16 @@ class ChartApp(App[None]):
         super().__init__()
         self.chart = Chart("Loss", glyphs=glyphs)
         self.chart.lines = lines
-        self.heard: list[object] = []
+        self.messages: list[object] = []
 
     def compose(self) -> ComposeResult:
         yield self.chart
 
     def on_chart_view_changed(self, event: Chart.ViewChanged) -> None:
-        self.heard.append(event.view)
+        self.messages.append(event.view)
 
     def on_chart_crosshair_moved(self, event: Chart.CrosshairMoved) -> None:
-        self.heard.append(event.x)
+        self.messages.append(event.x)
 
 
 async def test_keys_zoom_pan_scale_smooth_and_reset() -> None:
@@ -62,7 +62,7 @@ async def test_keys_zoom_pan_scale_smooth_and_reset() -> None:
         assert "follow" in screen_text(app)
         await pilot.press("0")
         assert app.chart.view.shows_all
-        assert len(app.heard) >= 5
+        assert len(app.messages) >= 5
 
 
 async def test_following_moves_with_the_newest_point() -> None:
@@ -75,7 +75,7 @@ async def test_following_moves_with_the_newest_point() -> None:
         assert app.chart.window == (5999 - span, 5999)
 
 
-async def test_the_crosshair_reads_values_and_moves_the_window_along() -> None:
+async def test_the_crosshair_shows_values_and_pans_the_window() -> None:
     app = ChartApp((Line.through("a", X, X * 2),))
     async with app.run_test(size=(80, 24)) as pilot:
         app.chart.focus()
@@ -90,7 +90,7 @@ async def test_the_crosshair_reads_values_and_moves_the_window_along() -> None:
         assert app.chart.crosshair is None
 
 
-async def test_the_mouse_zooms_drags_and_points() -> None:
+async def test_the_mouse_zooms_drags_and_moves_the_crosshair() -> None:
     app = ChartApp((Line.through("a", X, X),))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.hover(Chart, offset=Offset(40, 10))
@@ -104,7 +104,7 @@ async def test_the_mouse_zooms_drags_and_points() -> None:
         assert app.chart.window[0] > start
 
 
-async def test_nothing_to_draw_is_said() -> None:
+async def test_an_empty_chart_has_a_text() -> None:
     app = ChartApp(())
     async with app.run_test(size=(80, 24)):
         assert "no data yet" in screen_text(app)
@@ -131,7 +131,7 @@ async def test_a_redraw_does_not_cost_much() -> None:
         assert (time.process_time() - started) / 5 * 1000 < MOST_MILLISECONDS
 
 
-def test_glyphs_are_guessed_from_the_terminal() -> None:
+def test_glyphs_depend_on_the_terminal() -> None:
     assert glyphs_for({"TERM": "xterm-256color"}) is BRAILLE
     assert glyphs_for({"TERM": "linux"}) is HALVES
     assert glyphs_for({"TERM": "linux", "CLARINET_GLYPHS": "quadrants"}) is QUADRANTS

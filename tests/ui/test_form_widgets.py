@@ -1,4 +1,4 @@
-"""Choices, lists and the row of keys, each on its own."""
+"""Choices, lists, the footer and commands, each on its own."""
 
 from pathlib import Path
 
@@ -6,7 +6,6 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.content import Content
 
-from clarinet_tui.text import format_task
 from clarinet_tui.ui.actions import RunActions
 from clarinet_tui.ui.text.launch import Choice
 from clarinet_tui.ui.widgets.choices import Choices
@@ -17,8 +16,8 @@ from tests.support.ui_runs import three_runs
 LETTERS = tuple(Choice(name, name * 8) for name in "abcdefg")
 
 
-class Shelf(App[None]):
-    """One widget of a kind."""
+class WidgetApp(App[None]):
+    """Shows the given widgets."""
 
     def __init__(self, *widgets: Choices | PickList) -> None:
         super().__init__()
@@ -29,9 +28,9 @@ class Shelf(App[None]):
 
 
 @pytest.mark.parametrize(("width", "rows"), [(120, 1), (60, 2), (30, 4), (12, 7)])
-async def test_choices_stand_in_columns_that_fit(width: int, rows: int) -> None:
+async def test_choices_are_in_columns_that_fit(width: int, rows: int) -> None:
     choices = Choices(multiple=True)
-    app = Shelf(choices)
+    app = WidgetApp(choices)
     async with app.run_test(size=(width, 10)) as pilot:
         choices.show(LETTERS, ("b",))
         await pilot.pause()
@@ -41,9 +40,9 @@ async def test_choices_stand_in_columns_that_fit(width: int, rows: int) -> None:
         assert text.count("□") == 6
 
 
-async def test_arrows_go_through_the_columns_and_on_to_the_next_field() -> None:
+async def test_arrows_move_through_the_columns_and_to_the_next_field() -> None:
     first, second = Choices(multiple=True, id="first"), Choices(id="second")
-    app = Shelf(first, second)
+    app = WidgetApp(first, second)
     async with app.run_test(size=(40, 10)) as pilot:
         for choices in (first, second):
             choices.show(LETTERS, ())
@@ -58,9 +57,9 @@ async def test_arrows_go_through_the_columns_and_on_to_the_next_field() -> None:
         assert "".join(second.selected) == "c"
 
 
-async def test_the_cursor_of_a_list_stays_with_its_line() -> None:
+async def test_the_cursor_of_a_list_stays_on_its_line() -> None:
     lines = PickList()
-    app = Shelf(lines)
+    app = WidgetApp(lines)
     async with app.run_test(size=(40, 10)) as pilot:
         lines.show([(name, Content(name)) for name in "abc"])
         lines.focus()
@@ -90,13 +89,7 @@ async def test_help_is_always_among_the_keys(runs_dir: Path, width: int) -> None
         assert ("q Quit" in keys) == (width == 200)
 
 
-def test_own_folders_have_their_names() -> None:
-    assert format_task("/data/photos/->/data/scans.npz") == "photos→scans.npz"
-    assert format_task("M->U") == "M→U"
-    assert format_task(None) == "?"
-
-
-def test_a_command_says_where_if_another_shell_would_not_guess(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_names_directories_that_are_not_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CLARINET_RUNS", raising=False)
     monkeypatch.delenv("CLARINET_DATA", raising=False)
     assert RunActions(Path("runs"), Path("data")).add_directories("clarinet sweep") == "clarinet sweep"

@@ -1,4 +1,4 @@
-"""The row of keys: what is left out where there is little room, and that it can be clicked."""
+"""The footer: which keys are dropped if there is little room, and clicks on keys."""
 
 from pathlib import Path
 
@@ -11,30 +11,32 @@ from clarinet_tui.ui.widgets.key_footer import FooterKey, KeyFooter, fit_keys
 from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
-KEYS = [FooterKey(name, name, word, word) for name, word in (("a", "open"), ("b", "tag"), ("c", "help"), ("d", "leave"))]
+KEYS = [
+    FooterKey(name, name, word, word) for name, word in (("a", "open"), ("b", "tag"), ("c", "help"), ("d", "leave"))
+]
 
 
 @given(st.integers(0, 60))
-def test_what_is_left_fits_in_its_order_and_help_stays(width: int) -> None:
-    left = fit_keys(KEYS, width)
-    assert [key for key in KEYS if key in left] == list(left)
-    assert KEYS[2] in left
-    assert sum(key.width for key in left) <= max(width, KEYS[2].width)
+def test_the_kept_keys_fit_in_order_and_include_help(width: int) -> None:
+    kept = fit_keys(KEYS, width)
+    assert [key for key in KEYS if key in kept] == list(kept)
+    assert KEYS[2] in kept
+    assert sum(key.width for key in kept) <= max(width, KEYS[2].width)
 
 
-def test_what_is_seldom_needed_goes_first() -> None:
+def test_rarely_used_keys_are_dropped_first() -> None:
     room = sum(key.width for key in KEYS)
     assert [key.key for key in fit_keys(KEYS, room)] == ["a", "b", "c", "d"]
     assert [key.key for key in fit_keys(KEYS, room - 1)] == ["a", "b", "c"]
     assert [key.key for key in fit_keys(KEYS, KEYS[0].width + KEYS[2].width)] == ["a", "c"]
 
 
-async def test_a_click_presses_the_key_under_it(app: ClarinetApp) -> None:
+async def test_a_click_presses_the_key(app: ClarinetApp) -> None:
     async with app.run_test(size=(120, 24), tooltips=True) as pilot:
         await wait_until(pilot, lambda: "? Help" in screen_text(app) and "No runs yet" in screen_text(app))
         row = screen_text(app).split("\n")[-1]
         await pilot.hover(KeyFooter, offset=(row.index("Quit"), 0))
-        await wait_until(pilot, lambda: app.screen.query_one(KeyFooter).tooltip == "Quit; runs go on", "the tip")
+        await wait_until(pilot, lambda: app.screen.query_one(KeyFooter).tooltip == "Quit; runs continue", "the tip")
         await pilot.hover(KeyFooter, offset=(row.index("▏") - 1, 0))
         await wait_until(pilot, lambda: app.screen.query_one(KeyFooter).tooltip is None, "no tip")
         await pilot.click(KeyFooter, offset=(row.index("▏") - 1, 0))
@@ -45,7 +47,7 @@ async def test_a_click_presses_the_key_under_it(app: ClarinetApp) -> None:
         await wait_until(pilot, lambda: app.screen.__class__.__name__ == "CommandPalette", "the palette")
 
 
-async def test_it_follows_what_the_keys_would_do_now(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_the_keys_follow_the_active_bindings(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(240, 48)) as pilot:
         await wait_until(pilot, lambda: "● target" in screen_text(app))

@@ -1,4 +1,4 @@
-"""The log of a run: read on as it grows, and searched."""
+"""The log of a run: incremental reading, following and searching."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import go_on, write_run
 
 
-def test_the_reader_goes_on_where_it_was_and_says_so_if_nothing_came(tmp_path: Path) -> None:
+def test_the_reader_continues_and_returns_the_same_excerpt_if_nothing_is_new(tmp_path: Path) -> None:
     run, other = write_run(tmp_path, "aaa111", until=2, end="running"), write_run(tmp_path, "bbb222")
     reader = LogReader()
     first = reader.read(run)
@@ -26,7 +26,7 @@ def test_the_reader_goes_on_where_it_was_and_says_so_if_nothing_came(tmp_path: P
     reader.close()
 
 
-def test_only_the_last_lines_are_kept_and_numbered(tmp_path: Path) -> None:
+def test_only_the_last_lines_are_kept(tmp_path: Path) -> None:
     run = write_run(tmp_path, "aaa111")
     run.log.write_text("old\n")
     reader = LogReader()
@@ -45,7 +45,7 @@ class LogApp(App[None]):
         yield LogTail()
 
 
-async def test_new_lines_are_added_and_another_run_replaces_them() -> None:
+async def test_new_lines_are_appended_and_another_run_replaces_them() -> None:
     app = LogApp()
     async with app.run_test(size=(60, 12)) as pilot:
         tail = app.query_one(LogTail)
@@ -60,7 +60,7 @@ async def test_new_lines_are_added_and_another_run_replaces_them() -> None:
         assert "other" in screen_text(app)
 
 
-async def test_the_newest_line_is_in_view_until_one_goes_back() -> None:
+async def test_the_newest_line_is_visible_until_the_user_scrolls_back() -> None:
     app = LogApp()
     async with app.run_test(size=(60, 12)) as pilot:
         tail = app.query_one(LogTail)
@@ -78,7 +78,7 @@ async def test_the_newest_line_is_in_view_until_one_goes_back() -> None:
         await wait_until(pilot, lambda: "line 41" in screen_text(app), "following again")
 
 
-async def test_the_search_goes_from_match_to_match_and_closes() -> None:
+async def test_the_search_moves_between_matches_and_closes() -> None:
     app = LogApp()
     async with app.run_test(size=(60, 12)) as pilot:
         tail = app.query_one(LogTail)
@@ -105,7 +105,7 @@ async def test_the_search_goes_from_match_to_match_and_closes() -> None:
         assert app.focused is tail.lines
 
 
-async def test_capitals_count_if_there_are_any() -> None:
+async def test_a_search_with_capitals_is_case_sensitive() -> None:
     app = LogApp()
     async with app.run_test(size=(60, 12)) as pilot:
         tail = app.query_one(LogTail)

@@ -1,4 +1,4 @@
-"""The panes of the run under the cursor: what they say, and how one moves between them."""
+"""The panes of the run at the cursor: their text, and switching between them."""
 
 import math
 from pathlib import Path
@@ -14,54 +14,53 @@ from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.detail_reader import is_square
 from clarinet_tui.ui.feed.run_settings import format_setting, list_run_settings
 from clarinet_tui.ui.snapshot.run_detail import Confusion, DetailRequest, Failure, RunDetails, Setting
-from clarinet_tui.ui.text import run_panes as sheets
 from clarinet_tui.ui.text.confusion import format_confusion
+from clarinet_tui.ui.text.run_panes import format_about, format_settings
 from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from core.config import RunConfig
 from core.resolve import resolve
 from tests.support.app import SIZES, screen_text, wait_until
-from tests.support.ui_runs import CONFUSION, three_runs, write_run
-from tests.ui.test_pieces import run_row
+from tests.support.ui_runs import CONFUSION, run_row, three_runs, write_run
 
 
-async def pane(pilot: Pilot[None], name: str) -> None:
+async def open_pane(pilot: Pilot[None], name: str) -> None:
     detail = pilot.app.screen.query_one(RunDetail)
     while detail.pane != name:
         await pilot.press("p")
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_panes_say_what_is_known(app: ClarinetApp, runs_dir: Path, size: tuple[int, int]) -> None:
+async def test_panes_show_the_run(app: ClarinetApp, runs_dir: Path, size: tuple[int, int]) -> None:
     directory = write_run(runs_dir, "aaa111")
     write_environment(directory, directory.read_config(), device="cuda:3", command=["clarinet", "run", "a b"])
     add_tag(directory, "icml")
     set_note(directory, "the [bold]best[/] one")
     async with app.run_test(size=size) as pilot:
         await wait_until(pilot, lambda: "● target" in screen_text(app), "the charts")
-        await pane(pilot, "about")
+        await open_pane(pilot, "about")
         await wait_until(pilot, lambda: "cuda:3" in screen_text(app), "the environment")
         for words in ("#icml", "the [bold]best[/] one", "6 000 source", "431 080 parameters", "source images are rend"):
             assert words in screen_text(app)
-        await pane(pilot, "settings")
+        await open_pane(pilot, "settings")
         await wait_until(pilot, lambda: "Differs from the preset smoke" in screen_text(app), "the settings")
         assert "500  instead of 3" in screen_text(app).replace("500         ", "500")
-        await pane(pilot, "confusion")
+        await open_pane(pilot, "confusion")
         await wait_until(pilot, lambda: "89" in screen_text(app), "the heat map")
         row = next(line for line in screen_text(app).splitlines() if "89" in line)
         assert "11" in row
 
 
-async def test_keys_and_clicks_go_round_the_panes(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_keys_and_clicks_switch_panes(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
         await wait_until(pilot, lambda: "● target" in screen_text(app))
         detail = app.screen.query_one(RunDetail)
-        seen = []
+        panes = []
         for key in ("p", "right_square_bracket", "P", "left_square_bracket", "P"):
             await pilot.press(key)
-            seen.append(detail.pane)
+            panes.append(detail.pane)
         names = list(PANES)
-        assert seen == [names[1], names[2], names[1], names[0], names[-1]]
+        assert panes == [names[1], names[2], names[1], names[0], names[-1]]
         await pilot.click("PaneTabs", offset=(2, 0))
         assert detail.pane == "charts"
         assert detail.charts is not None
@@ -72,7 +71,7 @@ async def test_a_pane_of_text_scrolls_from_the_table(app: ClarinetApp, runs_dir:
     write_run(runs_dir, "aaa111")
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "● target" in screen_text(app))
-        await pane(pilot, "settings")
+        await open_pane(pilot, "settings")
         await wait_until(pilot, lambda: "Differs" in screen_text(app))
         await pilot.press("J", "J", "J")
         await wait_until(pilot, lambda: "Differs" not in screen_text(app), "scrolling down")
@@ -80,29 +79,29 @@ async def test_a_pane_of_text_scrolls_from_the_table(app: ClarinetApp, runs_dir:
         await wait_until(pilot, lambda: "Differs" in screen_text(app), "scrolling up")
 
 
-async def test_charts_are_not_read_for_a_pane_that_has_none(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_curves_are_not_read_for_a_text_pane(app: ClarinetApp, runs_dir: Path) -> None:
     write_run(runs_dir, "aaa111")
     async with app.run_test(size=(160, 48)) as pilot:
         await wait_until(pilot, lambda: "● target" in screen_text(app))
-        await pane(pilot, "about")
+        await open_pane(pilot, "about")
         await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.detail, "the papers")
         assert app.state.snapshot is not None
         assert not app.state.snapshot.curves
 
 
-async def test_settings_that_cannot_be_read_are_said(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_unreadable_settings_are_reported(app: ClarinetApp, runs_dir: Path) -> None:
     directory = write_run(runs_dir, "aaa111")
     async with app.run_test(size=(160, 48)) as pilot:
         await wait_until(pilot, lambda: "● target" in screen_text(app))
         directory.config.write_text("method = [")
-        await pane(pilot, "settings")
+        await open_pane(pilot, "settings")
         await wait_until(pilot, lambda: "config.toml:" in screen_text(app), "the sentence")
 
 
-def test_an_error_has_its_frames_and_terms() -> None:
+def test_a_failure_shows_frames_and_losses() -> None:
     run = run_row(state=RunState.FAILED, error="RuntimeError: no")
     failure = Failure("RuntimeError: no", ("a.py:3 f", "b.py:9 g"), (("mmd", math.nan),))
-    text = sheets.format_about(run, RunDetails(DetailRequest("aaa111"), failure=failure), 0.0, 60).plain
+    text = format_about(run, RunDetails(DetailRequest("aaa111"), failure=failure), 0.0, 60).plain
     assert "error      RuntimeError: no" in text
     assert "at         a.py:3 f\n           b.py:9 g" in text
     assert "last step  mmd NaN" in text
@@ -115,14 +114,16 @@ def test_settings_that_differ_come_first() -> None:
         Setting("batch_size", "64", "32", listed[1].description),
     )
     assert all(setting.default is None for setting in listed[2:])
-    assert "Nothing differs" in settings_sheet(resolve(preset="smoke"))
+    assert "Nothing differs" in settings_text(resolve(preset="smoke"))
 
 
-def settings_sheet(config: RunConfig) -> str:
-    return sheets.format_settings(run_row(preset="smoke"), RunDetails(DetailRequest("a"), list_run_settings(config)), 100).plain
+def settings_text(config: RunConfig) -> str:
+    return format_settings(
+        run_row(preset="smoke"), RunDetails(DetailRequest("a"), list_run_settings(config)), 100
+    ).plain
 
 
-def test_values_are_written_as_in_toml() -> None:
+def test_values_are_formatted_as_in_toml() -> None:
     assert [format_setting(value) for value in (True, 5e-5, 3, "", "adam")] == ["true", "5e-05", "3", '""', "adam"]
 
 
@@ -130,7 +131,7 @@ def confusion(counts: list[list[int]]) -> Confusion:
     return Confusion(tuple(map(tuple, counts)), tuple(map(str, range(len(counts)))), 5)
 
 
-def test_a_heat_map_has_numbers_where_there_is_room_and_shades_elsewhere() -> None:
+def test_a_confusion_matrix_has_numbers_or_shades() -> None:
     roomy, narrow = format_confusion(confusion(CONFUSION), 60).plain, format_confusion(confusion(CONFUSION), 14).plain
     assert "89" in roomy
     assert "4 predicted as 9  4 of 36, 11 %" in roomy
@@ -139,20 +140,20 @@ def test_a_heat_map_has_numbers_where_there_is_room_and_shades_elsewhere() -> No
     assert max(map(len, narrow.split("\n")[:11])) <= 14
 
 
-@pytest.mark.parametrize("hurt", [None, [], [3, 4], [[1, 2]], [[1, 2], [3]], [[1, -2], [3, 4]], [[1, "2"], [3, 4]]])
-def test_what_is_no_matrix_of_counts_is_not_drawn(hurt: object) -> None:
-    assert not is_square(hurt)
+@pytest.mark.parametrize("matrix", [None, [], [3, 4], [[1, 2]], [[1, 2], [3]], [[1, -2], [3, 4]], [[1, "2"], [3, 4]]])
+def test_only_square_matrices_of_counts_are_accepted(matrix: object) -> None:
+    assert not is_square(matrix)
     assert is_square(CONFUSION)
 
 
-def test_a_heat_map_of_many_classes_names_the_worst() -> None:
+def test_many_classes_show_only_the_most_frequent_confusions() -> None:
     counts = [[8 if a == b else int(b == a + 1) for b in range(200)] for a in range(200)]
     text = format_confusion(confusion(counts), 80).plain
     assert "200 classes are too many" in text
     assert "0 predicted as 1  1 of 9, 11 %" in text
 
 
-def test_a_run_of_an_empty_directory_has_papers_of_nothing(tmp_path: Path) -> None:
+def test_an_empty_run_directory_has_only_its_path(tmp_path: Path) -> None:
     from clarinet_tui.ui.feed.run_settings import format_environment
 
     directory = RunDirectory.create(tmp_path, RunConfig(), id="aaa111")

@@ -1,20 +1,26 @@
-"""The table of runs, and how little of it is painted again."""
+"""The table of runs, and what is repainted when it changes."""
 
 from dataclasses import replace
 
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.strip import Strip
 
+from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.snapshot.listing import Listing
+from clarinet_tui.ui.text.run_panes import format_about
 from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.widgets.run_columns import COLUMNS, RenderContext, applicable_columns, fit_columns, render_cell
 from clarinet_tui.ui.widgets.run_table import RunTable
 from clarinet_tui.ui.widgets.styled_text import StyledText
-from tests.ui.test_pieces import run_row
+from tests.support.ui_runs import run_row
 
 
-class Painted(RunTable):
-    """Remembers which of its lines were painted."""
+class RecordingTable(RunTable):
+    """Records which of its lines were painted."""
 
     def __init__(self) -> None:
         super().__init__(now=lambda: 0.0)
@@ -28,11 +34,11 @@ class Painted(RunTable):
 class TableApp(App[None]):
     def __init__(self) -> None:
         super().__init__()
-        self.table, self.words = Painted(), StyledText()
+        self.table, self.text = RecordingTable(), StyledText()
 
     def compose(self) -> ComposeResult:
         yield self.table
-        yield self.words
+        yield self.text
 
 
 def listing(*iterations: int) -> Listing:
@@ -43,7 +49,7 @@ def listing(*iterations: int) -> Listing:
     return Listing(rows, total=len(rows), all_runs=len(rows))
 
 
-async def test_only_the_row_that_has_news_is_painted_again() -> None:
+async def test_only_a_changed_row_is_repainted() -> None:
     app = TableApp()
     async with app.run_test(size=(100, 20)) as pilot:
         app.table.show(listing(1, 50, 3))
@@ -60,7 +66,7 @@ async def painted_by(app: TableApp, pilot: Pilot[None], shown: Listing) -> set[i
     return app.table.painted
 
 
-async def test_the_cursor_of_a_shorter_list_is_on_its_last_run() -> None:
+async def test_the_cursor_moves_to_the_last_run_of_a_shorter_list() -> None:
     app = TableApp()
     async with app.run_test(size=(100, 20)) as pilot:
         app.table.show(listing(*range(9)))
@@ -71,11 +77,47 @@ async def test_the_cursor_of_a_shorter_list_is_on_its_last_run() -> None:
         assert app.table.cursor_run.id == "run1"
 
 
-async def test_words_said_twice_are_painted_once() -> None:
+async def test_unchanged_content_is_not_updated() -> None:
     app = TableApp()
     async with app.run_test(size=(100, 20)):
         updates: list[object] = []
-        app.words.update = lambda content, **more: updates.append(content)  # type: ignore[method-assign]
-        for words in (styled(("a", "strong")), styled(("a", "strong")), styled(("a", "muted")), styled(("b", "muted"))):
-            app.words.set_content(words)
+        app.text.update = lambda content, **more: updates.append(content)  # type: ignore[method-assign]
+        for content in (
+            styled(("a", "strong")),
+            styled(("a", "strong")),
+            styled(("a", "muted")),
+            styled(("b", "muted")),
+        ):
+            app.text.set_content(content)
         assert len(updates) == 3
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.integers(1, 60))
+def test_a_cell_has_exactly_its_width(method: str, name: str, width: int) -> None:
+    run = run_row(method=method, name=name, tags=(name,), iteration=3, iterations_total=10, seconds=5.0)
+    for column in COLUMNS:
+        assert (
+            sum(
+                cell_len(text)
+                for text, _ in render_cell(column, run, width, RenderContext(100.0, {run.id: (1.0, 2.0)}))
+            )
+            == width
+        )
+
+
+@given(st.integers(1, 300))
+def test_columns_fit_the_width(width: int) -> None:
+    fitted = fit_columns(COLUMNS, width)
+    assert sum(size + 1 for _, size in fitted) <= width
+
+
+def test_columns_without_values_are_hidden() -> None:
+    titles = {column.title for column in applicable_columns([run_row()])}
+    assert "name and tags" not in titles
+    assert "name and tags" in {column.title for column in applicable_columns([run_row(tags=("icml",))])}
+
+
+def test_a_run_without_values_can_be_shown() -> None:
+    run = run_row(state=RunState.QUEUED)
+    assert "?" in format_about(run, None, 0.0, 40).plain
+    assert run.progress is None

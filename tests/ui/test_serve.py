@@ -1,4 +1,4 @@
-"""The app in a browser: who gets in, what the page asks for, what a real Chromium shows, and how it all ends."""
+"""The app in a browser: access control, the page's requests, the screen in a real Chromium, and shutdown."""
 
 import json
 import os
@@ -22,19 +22,19 @@ from clarinet_tui.ui.serve.server import main
 from tests.support.browser import DESKTOP, Page, find_chromium, open_page
 from tests.support.ui_runs import three_runs
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 AWKWARD = 'it\'s; echo "$HOME" `id` & 💾'
-GATE = AccessControl(8000, "secret")
+ACCESS = AccessControl(8000, "secret")
 CATCH_TERMINAL = """
 Object.defineProperty(Object.prototype, "_core", {configurable: true, set(core) {
   Object.defineProperty(this, "_core", {value: core, writable: true});
-  if (this.loadAddon) window.terminal_seen = this;
+  if (this.loadAddon) window.caughtTerminal = this;
 }});
 """
-"""xterm draws on a canvas and hides its buffer in a closure: this keeps the object as it is made."""
+"""Keep the terminal object when it is created: xterm draws on a canvas and hides its buffer in a closure."""
 SCREEN = """
-(seen => seen ? Array.from({length: seen.rows}, (_, y) =>
-  seen.buffer.active.getLine(y).translateToString(true, 0, seen.cols)).join("\\n") : "")(window.terminal_seen)
+(terminal => terminal ? Array.from({length: terminal.rows}, (_, y) =>
+  terminal.buffer.active.getLine(y).translateToString(true, 0, terminal.cols)).join("\\n") : "")(window.caughtTerminal)
 """
 
 
@@ -43,20 +43,20 @@ class Served:
     process: "subprocess.Popen[str]"
     port: int
     base: str
-    said: str
+    output: str
 
-    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, socket.socket]:
-        """The status of the answer, and the connection with what follows."""
+    def request(self, path: str, method: str = "GET", **headers: str) -> tuple[int, socket.socket]:
+        """Send a request; return the status and the connection."""
         sent = {"Host": f"127.0.0.1:{self.port}", "Connection": "close"} | headers
         lines = [f"{method} {path} HTTP/1.1", *(f"{name.replace('_', '-')}: {text}" for name, text in sent.items())]
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT)
         connection.sendall("\r\n".join([*lines, "", ""]).encode())
         return int(connection.recv(12).split()[1]), connection
 
     def open_tab(self, path: str, **headers: str) -> tuple[int, socket.socket]:
-        """What a browser says to begin a websocket."""
+        """Send the request with which a browser opens a websocket."""
         key = {"Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==", "Sec-WebSocket-Version": "13"}
-        return self.ask(path, Connection="Upgrade", Upgrade="websocket", **key, **headers)
+        return self.request(path, Connection="Upgrade", Upgrade="websocket", **key, **headers)
 
     @property
     def origin(self) -> str:
@@ -64,10 +64,10 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, *words: str) -> Iterator[Served]:
+def serving(folder: Path, *options: str) -> Iterator[Served]:
     environment = os.environ | {"XDG_CONFIG_HOME": str(folder / "c"), "XDG_STATE_HOME": str(folder / "s")}
     command = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
-    command += ["serve", "--port", "0", "--runs-dir", AWKWARD, *words]
+    command += ["serve", "--port", "0", "--runs-dir", AWKWARD, *options]
     with (folder / "err").open("w") as errors:
         process = subprocess.Popen(
             command,
@@ -80,13 +80,13 @@ def serving(folder: Path, *words: str) -> Iterator[Served]:
         )
     assert process.stdout is not None
     try:
-        said = "".join(process.stdout.readline() for _ in range(3))
-        found = re.search(r"http://127\.0\.0\.1:(\d+)(/\S*)", said)
-        assert found, (folder / "err").read_text()
-        yield Served(process, int(found[1]), found[2], said)
+        output = "".join(process.stdout.readline() for _ in range(3))
+        address = re.search(r"http://127\.0\.0\.1:(\d+)(/\S*)", output)
+        assert address, (folder / "err").read_text()
+        yield Served(process, int(address[1]), address[2], output)
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=PATIENCE)
+        process.wait(timeout=TIMEOUT)
         process.stdout.close()
 
 
@@ -98,59 +98,61 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield server
 
 
-def wait_until(happened: Callable[[], object], what: Callable[[], str]) -> None:
-    limit = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < limit, what()
+def wait_until(condition: Callable[[], object], message: Callable[[], str]) -> None:
+    limit = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < limit, message()
         time.sleep(0.1)
 
 
-def read_until(connection: socket.socket, words: bytes) -> bytes:
+def read_until(connection: socket.socket, expected: bytes) -> bytes:
     read = b""
-    while words not in read:
-        piece = connection.recv(65536)
-        assert piece, f"the connection ended before {words!r}"
-        read += piece
+    while expected not in read:
+        chunk = connection.recv(65536)
+        assert chunk, f"the connection ended before {expected!r}"
+        read += chunk
     return read
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "LocalHost:8000", "[::1]:8000"])
-def test_the_loopback_address_by_any_of_its_names_comes_in(host: str) -> None:
-    assert GATE.denial_reason("GET", "/secret/", {"Host": host}) is None
-    joins = {"Host": host, "Origin": f"http://{host.lower()}", "Upgrade": "websocket"}
-    assert GATE.denial_reason("GET", "/secret/ws", joins) is None
+def test_every_name_of_the_loopback_address_is_allowed(host: str) -> None:
+    assert ACCESS.denial_reason("GET", "/secret/", {"Host": host}) is None
+    websocket = {"Host": host, "Origin": f"http://{host.lower()}", "Upgrade": "websocket"}
+    assert ACCESS.denial_reason("GET", "/secret/ws", websocket) is None
 
 
 @pytest.mark.parametrize("host", ["", "evil.example:8000", "127.0.0.1", "127.0.0.1:80", "localhost.evil.example:8000"])
-def test_another_name_stays_out(host: str) -> None:
-    assert "answers only as 127.0.0.1:8000" in (GATE.denial_reason("GET", "/secret/", {"Host": host}) or "")
+def test_other_host_names_are_denied(host: str) -> None:
+    assert "only reachable as 127.0.0.1:8000" in (ACCESS.denial_reason("GET", "/secret/", {"Host": host}) or "")
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:9000", "https://127.0.0.1:8000"])
-def test_another_sites_page_stays_out(origin: str) -> None:
+def test_other_origins_are_denied(origin: str) -> None:
     for method, more in (("GET", {}), ("GET", {"Upgrade": "WebSocket"}), ("POST", {})):
-        said = {"Host": "127.0.0.1:8000", "Origin": origin} | more
-        assert "Only the page of this server" in (GATE.denial_reason(method, "/secret/ws", said) or "")
+        headers = {"Host": "127.0.0.1:8000", "Origin": origin} | more
+        assert "Only the page of this server" in (ACCESS.denial_reason(method, "/secret/ws", headers) or "")
 
 
 @pytest.mark.parametrize(("method", "upgrade"), [("GET", "websocket"), ("POST", ""), ("OPTIONS", "")])
-def test_what_acts_has_to_say_where_it_comes_from(method: str, upgrade: str) -> None:
-    assert GATE.denial_reason(method, "/secret/ws", {"Host": "127.0.0.1:8000", "Upgrade": upgrade})
+def test_requests_with_effects_need_an_origin(method: str, upgrade: str) -> None:
+    assert ACCESS.denial_reason(method, "/secret/ws", {"Host": "127.0.0.1:8000", "Upgrade": upgrade})
 
 
 @pytest.mark.parametrize("path", ["/", "/secre/", "/secret2/", "/ws", "/static/js/textual.js", "//secret/", "/é/"])
-def test_nothing_without_the_token(path: str) -> None:
-    said = {"Host": "127.0.0.1:8000"}
-    assert "lacks its token" in (GATE.denial_reason("GET", path, said) or "")
-    assert AccessControl(8000, "").denial_reason("GET", path, said) is None
+def test_paths_without_the_token_are_denied(path: str) -> None:
+    headers = {"Host": "127.0.0.1:8000"}
+    assert "has no token" in (ACCESS.denial_reason("GET", path, headers) or "")
+    assert AccessControl(8000, "").denial_reason("GET", path, headers) is None
 
 
-@pytest.mark.parametrize(("asked", "pixels"), [("", 14), ("20", 20), ("1", 6), ("9" * 99, 40), ('14" onload="x', 14)])
-def test_the_size_of_letters_is_bounded(asked: str, pixels: int) -> None:
-    assert f'data-font-size="{pixels}"' in render_page("", "127.0.0.1:8000", asked)
+@pytest.mark.parametrize(
+    ("parameter", "pixels"), [("", 14), ("20", 20), ("1", 6), ("9" * 99, 40), ('14" onload="x', 14)]
+)
+def test_the_font_size_is_bounded(parameter: str, pixels: int) -> None:
+    assert f'data-font-size="{pixels}"' in render_page("", "127.0.0.1:8000", parameter)
 
 
-def test_the_page_names_no_other_place() -> None:
+def test_the_page_loads_nothing_from_other_hosts() -> None:
     shown = render_page("/secret", "127.0.0.1:8000", "")
     assert re.findall(r"\w+://[^\"/]+", shown) == ["ws://127.0.0.1:8000"]
     assert re.findall(r"\w+:/+\S+", security_headers(8000)["Content-Security-Policy"]) == [
@@ -160,59 +162,62 @@ def test_the_page_names_no_other_place() -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.0.7", "::", "example.org", ""])
-def test_another_address_is_refused_with_the_tunnel_to_use(host: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_addresses_are_refused_with_a_tunnel_command(host: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([f"--host={host}", "--port=8000", "--runs-dir=runs", "--data-dir=data"])
     assert ended.value.code == 2
     assert re.search(r"ssh -L 8000:127\.0\.0\.1:8000 \S+@\S+\n$", capsys.readouterr().err)
 
 
-def test_a_port_in_use_is_a_sentence(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_in_use_is_an_error_message(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--host=localhost", f"--port={served.port}", "--runs-dir=runs", "--data-dir=data"])
     assert ended.value.code == 2
-    assert capsys.readouterr().err == f"clarinet: --port: {served.port} is in use by another program; say another one\n"
+    assert (
+        capsys.readouterr().err
+        == f"clarinet: --port: {served.port} is in use by another program; choose another port\n"
+    )
 
 
-def test_it_says_where_it_is_and_how_to_get_there(served: Served) -> None:
-    assert re.search(rf"ssh -L {served.port}:127\.0\.0\.1:{served.port} \S+@\S+", served.said)
-    assert "runs go on" in served.said
+def test_the_addresses_are_printed(served: Served) -> None:
+    assert re.search(rf"ssh -L {served.port}:127\.0\.0\.1:{served.port} \S+@\S+", served.output)
+    assert "runs continue" in served.output
     assert len(served.base) > 30
 
 
-def test_foreign_requests_get_403_from_the_server(served: Served) -> None:
+def test_denied_requests_get_403(served: Served) -> None:
     own = f"{served.base}ws"
-    asked = [
-        served.ask(served.base, Host="evil.example"),
-        served.ask(served.base, Origin="http://evil.example"),
-        served.ask(served.base, "POST", Origin="http://evil.example"),
-        served.ask("/"),
+    responses = [
+        served.request(served.base, Host="evil.example"),
+        served.request(served.base, Origin="http://evil.example"),
+        served.request(served.base, "POST", Origin="http://evil.example"),
+        served.request("/"),
         served.open_tab(own, Origin="http://evil.example"),
         served.open_tab(own, Origin=served.origin, Host=f"evil.example:{served.port}"),
         served.open_tab(own),
         served.open_tab("/ws", Origin=served.origin),
     ]
-    for _, connection in asked:
+    for _, connection in responses:
         connection.close()
-    assert [status for status, _ in asked] == [403] * len(asked)
+    assert [status for status, _ in responses] == [403] * len(responses)
     assert psutil.Process(served.process.pid).children() == []
 
 
-def test_files_are_given_and_folders_not_listed(served: Served) -> None:
+def test_files_are_served_and_directories_not_listed(served: Served) -> None:
     for path, expected in (("static/js/textual.js", 200), ("static/js", 403), ("static/../../server.py", 404)):
-        status, connection = served.ask(served.base + path)
+        status, connection = served.request(served.base + path)
         connection.close()
         assert status == expected, path
 
 
-def test_a_tab_has_an_app_of_its_own_which_ends_with_it(served: Served) -> None:
+def test_each_tab_has_its_own_app_which_ends_with_it(served: Served) -> None:
     status, connection = served.open_tab(f"{served.base}ws?width=120&height=30", Origin=served.origin)
     with closing(connection):
         assert status == 101
         read_until(connection, b"aaa111")
         (child,) = psutil.Process(served.process.pid).children()
         assert f"--runs-dir={AWKWARD}" in child.cmdline()
-    child.wait(timeout=PATIENCE)
+    child.wait(timeout=TIMEOUT)
 
 
 def test_ctrl_c_ends_server_and_apps_quietly(tmp_path: Path) -> None:
@@ -222,10 +227,10 @@ def test_ctrl_c_ends_server_and_apps_quietly(tmp_path: Path) -> None:
         status, connection = server.open_tab("/ws", Origin=server.origin)
         read_until(connection, b"aaa111")
         children = psutil.Process(server.process.pid).children()
-        os.killpg(server.process.pid, signal.SIGINT)  # a terminal tells the whole group
-        read_until(connection, b"\x88\x02\x03\xe9")  # the frame with which a server says that it goes away
+        os.killpg(server.process.pid, signal.SIGINT)  # a terminal signals the whole process group
+        read_until(connection, b"\x88\x02\x03\xe9")  # the close frame with code 1001, going away
         connection.close()
-        assert server.process.wait(timeout=PATIENCE) == 0
+        assert server.process.wait(timeout=TIMEOUT) == 0
     assert status == 101
     assert len(children) == 1
     assert not children[0].is_running()
@@ -240,7 +245,7 @@ def test_apps_end_when_the_server_is_killed(tmp_path: Path) -> None:
         (child,) = psutil.Process(server.process.pid).children()
         server.process.kill()
         connection.close()
-    child.wait(timeout=PATIENCE)
+    child.wait(timeout=TIMEOUT)
 
 
 @pytest.fixture
@@ -255,9 +260,9 @@ def browser(tmp_path: Path) -> Iterator[Page]:
         yield shown
 
 
-def test_a_browser_shows_the_history_takes_keys_and_asks_nobody_else(served: Served, browser: Page) -> None:
-    def see(words: str) -> None:
-        wait_until(lambda: words in browser.evaluate(SCREEN), lambda: f"no {words}:\n{browser.evaluate(SCREEN)}")
+def test_a_browser_shows_the_history_takes_keys_and_loads_nothing_else(served: Served, browser: Page) -> None:
+    def wait_for(text: str) -> None:
+        wait_until(lambda: text in browser.evaluate(SCREEN), lambda: f"no {text}:\n{browser.evaluate(SCREEN)}")
 
     def press(key: str) -> None:
         browser.call("Input.dispatchKeyEvent", type="keyDown", text=key, key=key)
@@ -265,14 +270,14 @@ def test_a_browser_shows_the_history_takes_keys_and_asks_nobody_else(served: Ser
 
     browser.call("Page.navigate", url=f"{served.origin}{served.base}")
     for run in ("aaa111", "bbb222", "ccc333"):
-        see(run)
+        wait_for(run)
     assert "Start new runs" not in browser.evaluate(SCREEN)
     press("?")
-    see("Start new runs")
+    wait_for("Start new runs")
     press("q")  # closes the help
     wait_until(lambda: "Start new runs" not in browser.evaluate(SCREEN), lambda: str(browser.evaluate(SCREEN)))
     press("q")
-    wait_until(lambda: browser.evaluate("document.activeElement.id") == "again", lambda: "the app was not closed")
+    wait_until(lambda: browser.evaluate("document.activeElement.id") == "reopen", lambda: "the app was not closed")
 
     assert "/static/fonts/" in " ".join(browser.requests)
     assert [url for url in browser.requests if not url.startswith(f"{served.origin}{served.base}")] == []

@@ -1,4 +1,4 @@
-"""Who may come in: this page in a browser; not another site's page, and not another user of the machine."""
+"""Access control: only the served page may connect, not other sites and not other users of the machine."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
-"""How a browser may call the loopback address; any other name was brought in through foreign DNS."""
+"""Host names of the loopback address. Another name means DNS rebinding."""
 SAFE_METHODS = ("GET", "HEAD")
 DOWNLOADS = "/download/"
-"""Below it each address is as hard to guess as the token, and works once."""
+"""Each address below it contains a key as long as the token and works once."""
 
 
 def new_token() -> str:
@@ -20,35 +20,33 @@ def new_token() -> str:
 
 @dataclass(frozen=True)
 class AccessControl:
-    """Looks at a request before anything answers it."""
+    """Checks the host, origin and token of each request."""
 
     port: int
     token: str
-    """The first part of each address; "" if anybody on this machine may come in."""
+    """The first part of each path; "" allows every user of this machine."""
 
     @property
     def base_path(self) -> str:
         return f"/{self.token}" if self.token else ""
 
     def denial_reason(self, method: str, path: str, headers: Mapping[str, str]) -> str | None:
-        """Why the request is not answered, as a sentence for whoever sent it."""
+        """Return why the request is denied, or None if it is allowed."""
         host = headers.get("Host", "").lower()
         if host not in self._hosts():
-            return (
-                f"This server answers only as {LOOPBACK_NAMES[0]}:{self.port}: forward the port under the same number."
-            )
+            return f"This server is only reachable as {LOOPBACK_NAMES[0]}:{self.port}. Forward it to the same port."
         origin = headers.get("Origin")
-        acts = method not in SAFE_METHODS or "websocket" in headers.get("Upgrade", "").lower()
-        if origin != f"http://{host}" and (acts or origin is not None):
-            return "Only the page of this server may ask for that."
+        has_effect = method not in SAFE_METHODS or "websocket" in headers.get("Upgrade", "").lower()
+        if origin != f"http://{host}" and (has_effect or origin is not None):
+            return "Only the page of this server may send this request."
         if self.token and not path.startswith(DOWNLOADS) and not self._has_token(path):
-            return "The address lacks its token: copy the whole line that `clarinet serve` has printed."
+            return "The address has no token. Copy the whole address that `clarinet serve` printed."
         return None
 
     def _hosts(self) -> set[str]:
-        numbered = {f"{name}:{self.port}" for name in LOOPBACK_NAMES}
-        return numbered | set(LOOPBACK_NAMES) if self.port == 80 else numbered
+        with_port = {f"{name}:{self.port}" for name in LOOPBACK_NAMES}
+        return with_port | set(LOOPBACK_NAMES) if self.port == 80 else with_port
 
     def _has_token(self, path: str) -> bool:
-        said = path.removeprefix("/").partition("/")[0]
-        return hmac.compare_digest(said.encode(errors="replace"), self.token.encode())
+        token = path.removeprefix("/").partition("/")[0]
+        return hmac.compare_digest(token.encode(errors="replace"), self.token.encode())

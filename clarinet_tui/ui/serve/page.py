@@ -1,4 +1,4 @@
-"""The page around the terminal. It fetches nothing from elsewhere, and its policy forbids that to whatever it shows."""
+"""The page around the terminal. It loads nothing from other hosts, and its policy forbids that."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ SCRIPT = """
 const start = window.onload;
 const faces = ["", "bold ", "italic "].map((face) => document.fonts.load(face + "14px 'Roboto Mono'"));
 window.onload = (event) => Promise.allSettled(faces).then(() => start(event));
-const again = document.querySelector("#again");
-again.onclick = () => location.reload();
+const reopen = document.querySelector("#reopen");
+reopen.onclick = () => location.reload();
 new MutationObserver(() => {
-  if (document.body.classList.contains("-closed")) again.focus();
+  if (document.body.classList.contains("-closed")) reopen.focus();
   else if (document.body.classList.contains("-first-byte")) document.querySelector(".xterm-helper-textarea").focus();
 }).observe(document.body, { attributeFilter: ["class"] });
 """
-"""Fonts come before the terminal, which measures them once; keys go to the terminal without a click."""
+"""Load the fonts before the terminal, which measures them once; focus the terminal without a click."""
 
 PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
@@ -38,7 +38,7 @@ PAGE = Template("""<!DOCTYPE html>
 html, body { margin: 0; height: 100%; overflow: hidden; background: #0e1116; color: #d9dfe7; }
 body { font: 14px "Roboto Mono", monospace; }
 .textual-terminal { width: 100vw; height: 100vh; }
-.word {
+.message {
   position: absolute; inset: 0; z-index: 10; display: flex; flex-direction: column; gap: 16px;
   align-items: center; justify-content: center; background: #0e1116;
 }
@@ -50,30 +50,30 @@ button:hover, button:focus { background: #1d242d; }
 <script src="$base/static/js/textual.js"></script>
 </head>
 <body>
-<div class="word opening">clarinet …</div>
-<div class="word closed"><div>The app is closed. Runs go on.</div><button id="again">Open again</button></div>
+<div class="message opening">Connecting …</div>
+<div class="message closed"><div>The app was closed. Runs continue.</div><button id="reopen">Reopen</button></div>
 <div id="terminal" class="textual-terminal" data-session-websocket-url="$socket" data-font-size="$size"></div>
 <script>$script</script>
 </body>
 </html>
 """)
 
-SMALLEST, USUAL, LARGEST = 6, 14, 40
-"""Pixels of a letter's height."""
+MIN_FONT_SIZE, DEFAULT_FONT_SIZE, MAX_FONT_SIZE = 6, 14, 40
+"""In pixels."""
 
 
 def render_page(base: str, host: str, font_size: str) -> str:
-    """The page for a browser that calls us `host`; all of its addresses begin with `base`."""
+    """Render the page for a browser that connected to `host`; all paths begin with `base`."""
     return PAGE.substitute(base=base, socket=f"ws://{host}{base}/ws", size=_parse_font_size(font_size), script=SCRIPT)
 
 
 def security_headers(port: int) -> dict[str, str]:
-    """For every answer: nothing from elsewhere, no script but ours, in nobody's frame; no address is told to others."""
-    ours = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+    """Headers of every response: nothing from other hosts, only our script, no framing, no referrer."""
+    script_hash = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
     policy = (
         "default-src 'none'",
-        f"script-src 'self' 'sha256-{ours}'",
-        "style-src 'self' 'unsafe-inline'",  # the terminal makes its styles as it goes
+        f"script-src 'self' 'sha256-{script_hash}'",
+        "style-src 'self' 'unsafe-inline'",  # the terminal creates styles at run time
         "font-src 'self'",
         "img-src data:",
         f"connect-src 'self' ws://127.0.0.1:{port} ws://localhost:{port}",
@@ -90,5 +90,6 @@ def security_headers(port: int) -> dict[str, str]:
     }
 
 
-def _parse_font_size(asked: str) -> int:
-    return min(max(int(asked), SMALLEST), LARGEST) if asked.isascii() and asked.isdigit() else USUAL
+def _parse_font_size(text: str) -> int:
+    is_number = text.isascii() and text.isdigit()
+    return min(max(int(text), MIN_FONT_SIZE), MAX_FONT_SIZE) if is_number else DEFAULT_FONT_SIZE

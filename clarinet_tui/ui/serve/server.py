@@ -1,4 +1,4 @@
-"""`clarinet serve`: the terminal app as a page in a browser, on the loopback address alone."""
+"""`clarinet serve`: the terminal app in a browser, on the loopback address only."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from clarinet_tui.ui.serve.session import app_command
 from core.errors import InputError
 
 LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "[::1]"}
-"""What may be asked for, and how an address spells it."""
+"""Allowed values of --host, and how they are written in an address."""
 SHUTDOWN_TIMEOUT = 5.0
-"""Seconds that apps have to end with the server."""
+"""Seconds until apps are killed after the server stops."""
 
 
 class PageServer(Server):
-    """textual-serve behind a gate, with a page of its own: one app for each tab."""
+    """textual-serve with access control and its own page; each tab has its own app."""
 
-    def __init__(self, command: Sequence[str], gate: AccessControl) -> None:
-        super().__init__(f"exec {shlex.join(command)}", port=gate.port)
-        self._access = gate
+    def __init__(self, command: Sequence[str], access: AccessControl) -> None:
+        super().__init__(f"exec {shlex.join(command)}", port=access.port)
+        self._access = access
         self._tabs: set[web.WebSocketResponse] = set()
         self._processes: list[Process] = []
 
@@ -58,15 +58,15 @@ class PageServer(Server):
 
     @web.middleware
     async def _check_access(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        why = self._access.denial_reason(request.method, request.path, request.headers)
-        return await handler(request) if why is None else web.Response(status=403, text=f"{why}\n")
+        reason = self._access.denial_reason(request.method, request.path, request.headers)
+        return await handler(request) if reason is None else web.Response(status=403, text=f"{reason}\n")
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(security_headers(self.port))
 
     async def _index(self, request: web.Request) -> web.Response:
-        shown = render_page(self._access.base_path, request.host, request.query.get("fontsize", ""))
-        return web.Response(text=shown, content_type="text/html", headers={"Cache-Control": "no-store"})
+        html = render_page(self._access.base_path, request.host, request.query.get("fontsize", ""))
+        return web.Response(text=html, content_type="text/html", headers={"Cache-Control": "no-store"})
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
         self._processes = [process for process in self._processes if process.returncode is None]
@@ -79,7 +79,7 @@ class PageServer(Server):
             self._tabs.discard(websocket)
 
     async def on_shutdown(self, app: web.Application) -> None:
-        """Lets go of the tabs, which else would hold us for a minute."""
+        """Close the tabs, which would delay the shutdown by a minute."""
         await asyncio.gather(*(tab.close(code=WSCloseCode.GOING_AWAY) for tab in self._tabs))
 
     async def _stop_apps(self, app: web.Application) -> None:
@@ -91,58 +91,59 @@ class PageServer(Server):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serves until Ctrl+C; ends with 2 and a sentence if it cannot."""
+    """Serve until Ctrl+C; exit with 2 and an error message if that is not possible."""
     parser = argparse.ArgumentParser(prog="clarinet serve")
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--no-token", action="store_true")
     parser.add_argument("--runs-dir", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        with listen(asked.host, asked.port) as door:
-            gate = AccessControl(door.getsockname()[1], "" if asked.no_token else new_token())
-            print(format_addresses(asked.host, gate), flush=True)
-            server = PageServer(app_command(asked.runs_dir, asked.data_dir), gate)
-            web.run_app(server._make_app(), sock=door, access_log=None, print=None, shutdown_timeout=SHUTDOWN_TIMEOUT)
+        with listen(options.host, options.port) as listener:
+            access = AccessControl(listener.getsockname()[1], "" if options.no_token else new_token())
+            print(format_addresses(options.host, access), flush=True)
+            server = PageServer(app_command(options.runs_dir, options.data_dir), access)
+            app = server._make_app()
+            web.run_app(app, sock=listener, access_log=None, print=None, shutdown_timeout=SHUTDOWN_TIMEOUT)
     except InputError as error:
         print(f"clarinet: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket, which no other machine can reach."""
+    """Open a listening socket that no other machine can reach."""
     if host not in LOOPBACK:
-        line = tunnel_command("127.0.0.1", port)
-        raise InputError(f"--host: the page is for this machine alone; to see it from another one, say there: {line}")
+        command = tunnel_command("127.0.0.1", port)
+        raise InputError(f"--host: expected 127.0.0.1, localhost or ::1; from another machine, run there: {command}")
     family = socket.AF_INET6 if host == "::1" else socket.AF_INET
     try:
         return socket.create_server((LOOPBACK[host].strip("[]"), port), family=family)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise InputError(f"--port: {port} is in use by another program; say another one") from None
-        raise InputError(f"--port: {port} cannot be used ({error.strerror}); say another one") from None
+            raise InputError(f"--port: {port} is in use by another program; choose another port") from None
+        raise InputError(f"--port: {port} cannot be used ({error.strerror}); choose another port") from None
 
 
-def format_addresses(host: str, gate: AccessControl) -> str:
-    """Where the page is, here and from elsewhere."""
-    spelled = LOOPBACK[host]
+def format_addresses(host: str, access: AccessControl) -> str:
+    """Format the page's address on this machine, and how to reach it from another one."""
+    address = LOOPBACK[host]
     return (
-        f"In a browser:   http://{spelled}:{gate.port}{gate.base_path}/\n"
-        f"From elsewhere: {tunnel_command(spelled, gate.port)}   and the same address there\n"
-        "Ctrl+C closes the page; runs go on."
+        f"Open:                 http://{address}:{access.port}{access.base_path}/\n"
+        f"From another machine: {tunnel_command(address, access.port)}   then open the same address there\n"
+        "Ctrl+C stops the server; runs continue."
     )
 
 
-def tunnel_command(spelled: str, port: int) -> str:
-    """The command with which another machine reaches the page."""
-    return f"ssh -L {port}:{spelled}:{port} {_user()}@{printable(host_name())}"
+def tunnel_command(address: str, port: int) -> str:
+    """The command that makes the page reachable from another machine."""
+    return f"ssh -L {port}:{address}:{port} {_user_name()}@{printable(host_name())}"
 
 
-def _user() -> str:
+def _user_name() -> str:
     try:
         return printable(getpass.getuser())
-    except (KeyError, OSError):  # a user id without a name, as in containers
+    except (KeyError, OSError):  # the user id has no name, as in containers
         return "user"
 
 

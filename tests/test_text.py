@@ -1,0 +1,64 @@
+"""The formatters that all commands and views share."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clarinet_tui.text import (
+    fit_width,
+    format_age,
+    format_bytes,
+    format_count,
+    format_memory,
+    format_percent,
+    format_task,
+    printable,
+    progress_bar,
+    sparkline,
+)
+
+
+@given(st.text())
+def test_printable_text_is_one_line_without_control_characters(text: str) -> None:
+    shown = printable(text)
+    assert not any(ord(sign) < 32 or 127 <= ord(sign) < 160 for sign in shown)
+    assert printable(shown) == shown
+
+
+def test_text_is_padded_or_cut_to_its_width() -> None:
+    assert [fit_width("AMD EPYC", width) for width in (10, 8, 5)] == ["AMD EPYC  ", "AMD EPYC", "AMD …"]
+
+
+def test_bars_percentages_and_times() -> None:
+    assert progress_bar(0.5, 4) == ("━━", "──")
+    assert progress_bar(2.0, 2) == ("━━", "")
+    assert progress_bar(math.nan, 2) == ("", "──")
+    assert [format_percent(value) for value in (None, math.nan, 81.25)] == ["–", "–", "81.2"]
+    assert [format_age(seconds) for seconds in (5, 61, 7300, 200_000)] == ["now", "1m ago", "2h ago", "2d ago"]
+
+
+def test_sparkline() -> None:
+    assert sparkline(range(8), 8) == "▁▂▃▄▅▆▇█"
+    assert sparkline([3.0] * 5, 3) == "▄▄▄"
+    assert sparkline([1.0, math.nan, 2.0], 3) == "▁·█"
+    assert sparkline([1.0, 2.0], 4) == "▁▁██"
+    assert sparkline([], 3) == "   "
+    assert sparkline([math.nan] * 4, 2) == "··"
+
+
+def test_sizes_have_binary_units() -> None:
+    assert format_bytes(850 << 20) == "850 MiB"
+    assert format_bytes(5 << 28) == "1.2 GiB"
+    assert format_memory(5 << 28, 24 << 30) == "1.2/24.0 GiB"
+    assert format_memory(None, 24 << 30) == "?"
+
+
+def test_counts_have_a_plural() -> None:
+    assert [format_count(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
+
+
+def test_own_directories_are_named_by_their_last_component() -> None:
+    assert format_task("/data/photos/->/data/scans.npz") == "photos→scans.npz"
+    assert format_task("M->U") == "M→U"
+    assert format_task(None) == "?"

@@ -1,0 +1,102 @@
+"""The board as text: its cells at every width, and its command, query and file name."""
+
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.evidence.board import Board, make_board
+from clarinet_tui.history.queries import list_runs
+from clarinet_tui.ui.text.board_detail import cell_query, format_seeds, latex_file_name, table_command
+from clarinet_tui.ui.text.board_layout import BoardLayout, LayoutRow, layout_board
+from tests.support.finished_runs import make_finished_run, read_runs
+from tests.support.ui_board import board_runs
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Board:
+    board_runs(tmp_path)
+    make_finished_run(tmp_path, "wide1", 5.0, seed=1, task="M->m")
+    make_finished_run(tmp_path, "wide2", 95.0, seed=2, task="M->m")
+    return make_board(read_runs(tmp_path), preset="smoke")
+
+
+def texts(row: LayoutRow, column: int) -> list[str]:
+    return ["".join(text for text, _ in line[column + 1]) for line in row.lines]
+
+
+def row_of(shown: BoardLayout, table: int, task: str) -> LayoutRow:
+    return next(row for row in shown.tables[table].rows if row.task == task)
+
+
+@pytest.mark.parametrize(
+    ("width", "complete", "spread"),
+    [
+        (80, [" 83.7±0.9 5/5", " 83.7±0.9 +0.0"], [" 50.0±63.6 2/5", " 71.7±1.3 -21.7"]),
+        (120, [" 83.68 ± 0.91 5/5", " 83.69 ± 0.93 -0.01"], [" 50.00 ± 63.64 2/5", " 71.72 ± 1.26 -21.72"]),
+        (
+            200,
+            [" 83.68 ± 0.91 5/5", " 83.69 ± 0.93 -0.01 -1.4…+1.3"],
+            [" 50.00 ± 63.64 2/5", " 71.72 ± 1.26 -21.72 -593.1…+549.7"],
+        ),
+    ],
+)
+def test_a_cell_shows_as_much_as_fits(board: Board, width: int, complete: list[str], spread: list[str]) -> None:
+    shown = layout_board(board, width, 24)
+    assert texts(row_of(shown, 0, "U->M"), 4) == complete
+    assert texts(row_of(shown, 0, "M->m"), 4) == spread
+
+
+@pytest.mark.parametrize("width", [*range(20, 230, 7), 230])
+def test_nothing_is_cut_in_the_middle(board: Board, width: int) -> None:
+    shown = layout_board(board, width, 40)
+    for table in shown.tables:
+        for row in table.rows:
+            for line in row.lines:
+                for place in line[1:]:
+                    assert len("".join(text for text, _ in place).rstrip()) <= shown.column_width
+
+
+def test_states_have_glyphs_and_counts_where_there_is_room(board: Board) -> None:
+    assert texts(row_of(layout_board(board, 80, 24), 0, "M->U"), 4)[0] == " 91.5±0.7 2/5▸✗"
+    assert texts(row_of(layout_board(board, 120, 24), 0, "M->U"), 4)[0] == " 91.50 ± 0.71 2/5 ▸✗"
+    assert texts(row_of(layout_board(board, 160, 24), 0, "M->U"), 4)[0].rstrip() == " 91.50 ± 0.71 2/5 ▸1 ✗1"
+
+
+def test_the_best_of_a_row_is_strong_and_an_unfinished_one_is_not(board: Board) -> None:
+    shown = layout_board(board, 160, 48)
+    roles = [line[0][1] for line in row_of(shown, 0, "U->M").lines[0][1:]]
+    assert roles == ["faint", "faint", "faint", "", "strong"]
+    assert row_of(shown, 0, "S->M").lines[0][5][0] == (" 55.50…      ", "live")
+
+
+def test_tasks_have_gaps_where_everything_fits(board: Board) -> None:
+    assert [layout_board(board, 200, height).gap for height in (60, 40, 24, 14)] == [1, 0, 1, 0]
+
+
+def test_other_methods_have_their_own_table(tmp_path: Path) -> None:
+    make_finished_run(tmp_path, "ref1", 95.0, method="cdan-e", seed=1)
+    shown = layout_board(make_board(read_runs(tmp_path)), 80, 24)
+    assert [table.methods for table in shown.tables][2:] == [("cdan-e",)]
+    assert texts(row_of(shown, 2, "U->M"), 0) == [" 95.0     1/5"]
+
+
+def test_the_command_and_the_file_are_named_after_the_board(board: Board, tmp_path: Path) -> None:
+    assert table_command(board) == "clarinet table --preset smoke"
+    oracle = make_board(read_runs(tmp_path), preset="quick", rule="best", seeds=3)
+    assert table_command(oracle) == "clarinet table --preset quick --select best --seeds 3"
+    assert (latex_file_name(board), latex_file_name(oracle)) == ("board-smoke.tex", "board-quick-best.tex")
+
+
+def test_the_query_finds_every_run_of_a_cell(board: Board, tmp_path: Path) -> None:
+    found = list_runs(read_runs(tmp_path).db, cell_query("clarinet", "M->U", "smoke"))
+    assert sorted(run.id for run in found) == ["cmu1", "cmu2", "cmu3", "cmu4"]
+    assert cell_query("clarinet", 'my "photos"->b', None) == 'method:clarinet task:"my \\"photos\\"->b"'
+
+
+def test_seeds_are_formatted_as_list_or_range() -> None:
+    assert [format_seeds(seeds) for seeds in ((3,), (1, 2), (1, 2, 3, 4), (2, 4, 5))] == [
+        "3",
+        "1 and 2",
+        "1 to 4",
+        "2, 4 and 5",
+    ]
