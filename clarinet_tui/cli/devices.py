@@ -9,7 +9,7 @@ import typer
 
 from clarinet_tui.cli.options import Json
 from clarinet_tui.cli.output import as_object, make_console
-from clarinet_tui.text import format_count, printable
+from clarinet_tui.text import format_bytes, format_count, format_memory, printable
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 Watch = Annotated[bool, typer.Option("--watch", help="Refresh every second until Ctrl+C.")]
 COLUMNS = ("device", "name", "use", "memory", "°C", "processes")
 SECONDS = 1.0
-GIB = 1 << 30
 
 
 def devices(json: Json = False, watch: Watch = False) -> None:
@@ -99,20 +98,14 @@ def _cells(device: "Device") -> tuple[list[str], ...]:
         [device.label],
         [device.name.removeprefix("NVIDIA ") + cores],
         ["?" if device.use is None else f"{device.use:.0f} %"],
-        [_format_memory(device)],
+        [format_memory(device.memory_used, device.memory_total)],
         ["" if device.temperature is None else str(device.temperature)],
         ["?"] if device.processes is None else [_format_process(process) for process in device.processes],
     )
 
 
-def _format_memory(device: "Device") -> str:
-    if device.memory_total is None or device.memory_used is None:
-        return "?"
-    return f"{device.memory_used / GIB:.1f}/{device.memory_total / GIB:.1f} GiB"
-
-
 def _format_process(process: "DeviceProcess") -> str:
     """Format as "ann: python 4242 (9.0 GiB)" or "root: Xorg 900 graphics"."""
-    memory = "" if process.memory is None else f" ({process.memory / GIB:.1f} GiB)"
+    memory = "" if process.memory is None else f" ({format_bytes(process.memory)})"
     graphics = "" if process.computes else " graphics"
     return f"{process.owner or '?'}: {process.command or '?'} {process.pid}{memory}{graphics}"

@@ -1,5 +1,6 @@
 """`clarinet plot`: figures in the terminal or as files for a paper."""
 
+import json as json_
 import os
 import sys
 from pathlib import Path
@@ -60,6 +61,8 @@ def plot(
 
     Example: clarinet plot accuracy "task:U->M" --band interval --width 3.3 --out figure3.pdf
     """
+    from clarinet_tui.evidence.figures.figure import figure_object
+
     owners: dict[Kind, tuple[str, object]] = {
         "accuracy": ("--x", x),
         "losses": ("--metric", metric),
@@ -76,7 +79,7 @@ def plot(
         raise InputError(f"plot {kind}: these runs have no data to draw yet")
     with quiet_pipe():
         if json:
-            _print_json(figure)
+            print(json_.dumps(figure_object(figure)))
         elif out and file_format:
             _write(figure, out, file_format, width)
         else:
@@ -131,11 +134,3 @@ def _draw(figure: "Figure") -> None:
 
     console = make_console(100)
     console.print(figure_view(figure, console.width, glyphs_for(os.environ, sys.stdout.encoding)))
-
-
-def _print_json(figure: "Figure") -> None:
-    import json
-
-    from clarinet_tui.evidence.figures.figure import figure_object
-
-    print(json.dumps(figure_object(figure)))

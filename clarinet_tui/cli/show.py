@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import RUNS, Json, RunId, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.text import format_age, format_duration, printable
+from clarinet_tui.text import format_age, format_duration, format_time, printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def _identity(row: "RunRow") -> Group:
     group.add("name", row.name)
     group.add("preset", row.preset)
     group.add("device", " on ".join(filter(None, (row.device, row.host))))
-    group.add("created", f"{_format_time(row.created)} ({format_age(max(0.0, time.time() - row.created))})")
+    group.add("created", f"{format_time(row.created)} ({format_age(max(0.0, time.time() - row.created))})")
     group.add("tags", " ".join(row.tags))
     group.add("note", row.note)
     return group
@@ -108,8 +107,8 @@ def _progress(row: "RunRow") -> Group:
         group.add("iteration", f"{row.iteration} of {row.iterations_total or '?'}")
     group.add("training time", row.seconds and format_duration(row.seconds))
     group.add("time left", row.seconds_left and f"about {format_duration(row.seconds_left)}")
-    group.add("started", row.started and _format_time(row.started))
-    group.add("ended", row.ended and _format_time(row.ended))
+    group.add("started", row.started and format_time(row.started))
+    group.add("ended", row.ended and format_time(row.ended))
     if row.state in (RunState.STOPPED, RunState.LOST):
         group.add("resume with", f"clarinet resume {row.id}")
     return group
@@ -223,10 +222,6 @@ def _failure(row: "RunRow", events: Events) -> Group:
         group.add("loss terms", ", ".join(f"{name} {value}" for name, value in terms.items()))
     group.add("checkpoint", last.get("checkpoint"))
     return group
-
-
-def _format_time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
 
 
 def _print_groups(groups: list[Group]) -> None:

@@ -1,5 +1,6 @@
 """`clarinet table`: the paper's tables with the results in the history."""
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -49,44 +50,32 @@ def table(
         open_records(runs_dir), query, rule=select, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit
     )
     with quiet_pipe():
-        if out is not None:
+        if format == "terminal":
+            _print_board(board, out)
+        elif out is not None:
             write_file(out, _format_board(board, format, standalone).encode())
-        elif format == "terminal":
-            _print_board(board)
         else:
             print(_format_board(board, format, standalone), end="")
 
 
 def _format_board(board: "Board", format: Format, standalone: bool) -> str:  # noqa: A002
-    if format == "terminal":
-        return _render_board(board)
-    if format == "latex":
-        from clarinet_tui.evidence.board_latex import to_latex
-
-        return to_latex(board, standalone=standalone)
-    if format == "markdown":
-        from clarinet_tui.evidence.board_markdown import to_markdown
-
-        return to_markdown(board)
+    from clarinet_tui.evidence.board_latex import to_latex
+    from clarinet_tui.evidence.board_markdown import to_markdown
     from clarinet_tui.evidence.export import to_csv, to_json
 
+    if format == "latex":
+        return to_latex(board, standalone=standalone)
+    if format == "markdown":
+        return to_markdown(board)
     return to_json(board) if format == "json" else to_csv(board)
 
 
-def _render_board(board: "Board") -> str:
-    import io
-
+def _print_board(board: "Board", out: Path | None) -> None:
     from rich.console import Console
 
     from clarinet_tui.evidence.terminal.board import board_view
 
-    page = io.StringIO()
-    Console(file=page, highlight=False, width=WIDTH).print(board_view(board, WIDTH))
-    return page.getvalue()
-
-
-def _print_board(board: "Board") -> None:
-    from clarinet_tui.evidence.terminal.board import board_view
-
-    console = make_console(WIDTH)
+    console = make_console(WIDTH) if out is None else Console(record=True, file=io.StringIO(), width=WIDTH)
     console.print(board_view(board, console.width))
+    if out is not None:
+        write_file(out, console.export_text().encode())
