@@ -1,4 +1,4 @@
-"""Batches: a domain stays on the device as bytes, is permuted there each epoch, and is normalised on the way."""
+"""Batches of a domain: kept on the device as bytes, permuted there each epoch, and normalised when read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ GIGABYTE = 1024**3
 
 
 def normalise(images: Tensor, channels_last: bool) -> Tensor:
-    """Bytes (B,H,W,C) as numbers in [-1, 1], (B,C,H,W)."""
+    """Convert bytes (B,H,W,C) to floats in [-1, 1], (B,C,H,W)."""
     scaled = images.permute(0, 3, 1, 2).to(torch.float32).mul_(1 / 127.5).sub_(1)
     return scaled if channels_last else scaled.contiguous()
 
 
 class Images(Protocol):
-    """A domain's images, wherever they are."""
+    """A domain's images, on the device or streamed."""
 
     def __len__(self) -> int: ...
 
     def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
-        """Normalised images in the order given, batch by batch; a short last batch is given too."""
+        """Yield normalised images in the given order, batch by batch, a short last batch included."""
         ...
 
 
-class Resident:
+class ResidentImages:
     """A domain that fits on the device."""
 
     def __init__(self, images: NDArray[np.uint8], device: torch.device, channels_last: bool) -> None:
@@ -45,8 +45,8 @@ class Resident:
             yield normalise(self._images[chosen], self._channels_last)
 
 
-class Streamed:
-    """A domain that does not fit: worker processes read it batch by batch into pinned memory."""
+class StreamedImages:
+    """A domain that does not fit; worker processes read it batch by batch into pinned memory."""
 
     def __init__(self, images: NDArray[np.uint8], device: torch.device, channels_last: bool, workers: int) -> None:
         self._images = images
@@ -59,7 +59,7 @@ class Streamed:
 
     def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
         loader = torch.utils.data.DataLoader(
-            _Read(self._images),
+            _BatchDataset(self._images),
             sampler=[chosen.numpy() for chosen in torch.split(order.cpu(), batch_size)],
             batch_size=None,
             num_workers=self._workers,
@@ -69,7 +69,7 @@ class Streamed:
             yield normalise(images.to(self._device, non_blocking=True), self._channels_last)
 
 
-class _Read(torch.utils.data.Dataset[Tensor]):
+class _BatchDataset(torch.utils.data.Dataset[Tensor]):
     def __init__(self, images: NDArray[np.uint8]) -> None:
         self._images = images
 
@@ -80,15 +80,15 @@ class _Read(torch.utils.data.Dataset[Tensor]):
 def place_images(
     images: NDArray[np.uint8], device: torch.device, *, channels_last: bool, limit_gb: float, workers: int
 ) -> Images:
-    """On the device where it fits, otherwise streamed; the order of the images is the same."""
+    """Keep images on the device if they fit, stream them otherwise; their order is the same."""
     if images.nbytes > limit_gb * GIGABYTE:
-        return Streamed(images, device, channels_last, workers)
-    return Resident(images, device, channels_last)
+        return StreamedImages(images, device, channels_last, workers)
+    return ResidentImages(images, device, channels_last)
 
 
 @dataclass(frozen=True)
-class Shuffled:
-    """A domain in random order: pass after pass, each a pure function of seed, domain, epoch and pass."""
+class ShuffledImages:
+    """A domain in random order; each pass is a pure function of seed, domain, epoch and pass."""
 
     images: Images
     name: str
@@ -96,11 +96,11 @@ class Shuffled:
     device: torch.device
 
     def epoch(self, seed: int, epoch: int, start: int, count: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Batches `start` to `count` of one epoch, each with the indices of its images."""
-        whole = len(self.images) // self.batch_size
+        """Yield batches `start` to `count` of one epoch, each with the indices of its images."""
+        batches_per_pass = len(self.images) // self.batch_size
         while start < count:
-            number, first = divmod(start, whole)
-            order = self._order(seed, epoch, number)[first * self.batch_size : whole * self.batch_size]
+            number, first = divmod(start, batches_per_pass)
+            order = self._order(seed, epoch, number)[first * self.batch_size : batches_per_pass * self.batch_size]
             order = order[: (count - start) * self.batch_size]
             yield from zip(
                 self.images.batches(order, self.batch_size), torch.split(order, self.batch_size), strict=True

@@ -9,11 +9,11 @@ from core.data.task_data import ImageSet
 from core.errors import InputError
 
 ROWS = 4096
-"""Images whose labels are drawn at a time: bounds memory where there are thousands of classes."""
+"""Images whose labels are drawn at a time, which bounds memory when there are thousands of classes."""
 
 
 def draw_complementary(y: NDArray[np.int64], classes: int, per_sample: int, seed: int) -> NDArray[np.bool_]:
-    """Distinct wrong labels of each image, uniform over the K-1; a larger `per_sample` adds to those of a smaller."""
+    """Draw distinct wrong labels of each image, uniform over the K-1; a larger `per_sample` extends a smaller one."""
     if per_sample > classes - 1:
         raise InputError(
             f"ybars_per_sample: {classes} classes have {classes - 1} wrong labels an image, got {per_sample}"
@@ -29,7 +29,7 @@ def draw_complementary(y: NDArray[np.int64], classes: int, per_sample: int, seed
 
 
 def complementary_mask(images: ImageSet, classes: int, per_sample: int, seed: int) -> NDArray[np.bool_]:
-    """The classes each image is known not to be: as given, or drawn; no class where nothing at all is known.
+    """Return the classes each image is known not to be, given or drawn; none if the image has no label at all.
 
     In a set that gives complementary labels, a true label without one stands for all K-1 complementary ones.
     """

@@ -1,4 +1,4 @@
-"""The published digits as they lie on disk: torchvision's folders, SYN-DIGITS' files and scikit-learn's own."""
+"""Readers of the published digits: torchvision's files, SYN-DIGITS' files and scikit-learn's digits."""
 
 import bz2
 from pathlib import Path
@@ -16,7 +16,7 @@ UCI_TRAIN = 1437
 
 
 def read_mnist(raw: Path, train: bool) -> Digits:
-    """MNIST(root) of torchvision, without its import, which takes longer than the reading."""
+    """Read torchvision's MNIST without importing torchvision, which takes longer than reading."""
     prefix = "train" if train else "t10k"
     x = _read_idx(raw / f"{prefix}-images-idx3-ubyte", IDX_IMAGES, 3)
     y = _read_idx(raw / f"{prefix}-labels-idx1-ubyte", IDX_LABELS, 1)
@@ -26,20 +26,20 @@ def read_mnist(raw: Path, train: bool) -> Digits:
 
 
 def read_usps(folder: Path, train: bool) -> Digits:
-    """USPS(root) of torchvision, with the same rounding, several times as fast."""
+    """Read torchvision's USPS with the same rounding, several times as fast."""
     path = folder / ("usps.bz2" if train else "usps.t.bz2")
     try:
         text = bz2.decompress(path.read_bytes()).replace(b":", b" ")
         table = np.fromstring(text, sep=" ", dtype=np.float64).reshape(-1, 1 + 2 * 256)
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: this file is damaged ({error}); delete it and fetch usps again") from None
+        raise InputError(f"{path}: is damaged ({error}); delete it and fetch usps again") from None
     pixels = table[:, 2::2].astype(np.float32)
     x = ((pixels + 1) / 2 * 255).astype(np.uint8)
     return x.reshape(-1, 16, 16, 1), table[:, 0].astype(np.int64) - 1
 
 
 def read_mat(path: Path) -> Digits:
-    """A file of SVHN or of SYN-DIGITS: X (H, W, C, N) and y (N, 1), where 10 may stand for 0."""
+    """Read a file of SVHN or SYN-DIGITS: X (H, W, C, N) and y (N, 1), where 10 may stand for 0."""
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
@@ -47,14 +47,14 @@ def read_mat(path: Path) -> Digits:
         content = loadmat(path, variable_names=["X", "y"])
         x, y = content["X"], content["y"].astype(np.int64).reshape(-1)
     except (OSError, ValueError, KeyError, TypeError, NotImplementedError, MatReadError) as error:
-        raise InputError(f"{path}: this file cannot be read ({error}); get it again") from None
+        raise InputError(f"{path}: cannot be read ({error}); download it again") from None
     if x.ndim != 4 or x.dtype != np.uint8 or x.shape[3] != len(y):
         raise InputError(f"{path}: expected X (H, W, C, N) uint8 and y (N, 1), got {x.shape} and {y.shape}")
     return x.transpose(3, 0, 1, 2), np.where(y == 10, 0, y)
 
 
 def read_uci(train: bool) -> Digits:
-    """scikit-learn's bundled handwriting, 8×8, in one fixed split."""
+    """Read scikit-learn's bundled digits, 8×8, in one fixed split."""
     from sklearn.datasets import load_digits
 
     bundle = load_digits()
@@ -69,5 +69,5 @@ def _read_idx(path: Path, magic: int, dimensions: int) -> NDArray[np.uint8]:
     header = np.frombuffer(content[: 4 * (1 + dimensions)], dtype=">u4").astype(np.int64)
     shape = tuple(int(size) for size in header[1:])
     if len(header) != 1 + dimensions or header[0] != magic or len(content) != 4 * len(header) + np.prod(shape):
-        raise InputError(f"{path}: this file is damaged; delete it and fetch mnist again")
+        raise InputError(f"{path}: is damaged; delete it and fetch mnist again")
     return np.frombuffer(content, dtype=np.uint8, offset=4 * len(header)).reshape(shape).copy()

@@ -1,4 +1,4 @@
-"""Downloads of MNIST, USPS and SVHN into torchvision's layout, from its addresses, checked by its checksums."""
+"""Download MNIST, USPS and SVHN from torchvision's addresses into its layout, and check its checksums."""
 
 import gzip
 import hashlib
@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.data.formats import GET_COMMANDS, MNIST_RAW
+from core.data.formats import GET_COMMANDS, MNIST_RAW, is_writable
 from core.data.torchvision_import import torchvision
-from core.data.writable import is_writable
 from core.errors import InputError
 from core.tasks import BY_NAME
 
@@ -21,12 +20,12 @@ DOWNLOADABLE = ("mnist", "usps", "svhn")
 CHUNK = 2**17
 TIMEOUT = 60.0
 FileProgress = Callable[[str, int, int], None]
-"""Hears a file's name, its bytes so far and its bytes in all (0 where the server does not say)."""
+"""Called with a file's name, its bytes so far and its size (0 if the server does not send it)."""
 
 
 @dataclass(frozen=True)
 class Download:
-    """One published file: where from, where to, and its checksum."""
+    """One published file: its addresses, its path and its checksum."""
 
     addresses: tuple[str, ...]
     path: Path
@@ -34,32 +33,32 @@ class Download:
 
     @property
     def unpacked(self) -> Path:
-        """MNIST is published in gzip, and read without it."""
+        """The path after unpacking: MNIST is published in gzip."""
         return self.path.with_suffix("") if self.path.suffix == ".gz" else self.path
 
 
 def fetch_domain(
     name: str, data_dir: Path, progress: FileProgress = lambda name, done, total: None
 ) -> tuple[Path, ...]:
-    """Bring one domain; the files that were downloaded now, none of those that were there."""
+    """Download the missing files of a domain and return them."""
     if name not in DOWNLOADABLE:
-        raise InputError(_not_fetched(name))
-    brought = []
+        raise InputError(_explain_not_downloadable(name))
+    fetched = []
     for download in downloads(name, data_dir):
         if download.unpacked.is_file():
             continue
         if not is_writable(download.path.parent):
-            raise InputError(f"{data_dir / name}: this folder cannot be written; choose another with --data-dir")
+            raise InputError(f"{data_dir / name}: is not writable; choose another folder with --data-dir")
         try:
             _fetch_file(download, progress)
         except OSError as error:
-            raise InputError(f"{download.path}: the file cannot be written ({error.strerror or error})") from None
-        brought.append(download.unpacked)
-    return tuple(brought)
+            raise InputError(f"{download.path}: cannot be written ({error.strerror or error})") from None
+        fetched.append(download.unpacked)
+    return tuple(fetched)
 
 
 def downloads(name: str, data_dir: Path) -> list[Download]:
-    """The files of a domain as torchvision knows them."""
+    """Return the files of a domain as torchvision lists them."""
     sets = torchvision().datasets
     home = data_dir / name
     if name == "mnist":
@@ -76,12 +75,12 @@ def md5_of(path: Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
-def _fetch_file(download: Download, tell: FileProgress) -> None:
-    """Into a temporary file, checked, unpacked and only then given its name."""
+def _fetch_file(download: Download, progress: FileProgress) -> None:
+    """Download to a temporary file, check and unpack it, and rename it last."""
     download.path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=download.path.parent) as folder:
         packed = Path(folder, download.path.name)
-        _download(download, packed, tell)
+        _download(download, packed, progress)
         whole = packed
         if download.unpacked != download.path:
             whole = Path(folder, download.unpacked.name)
@@ -90,12 +89,12 @@ def _fetch_file(download: Download, tell: FileProgress) -> None:
         whole.replace(download.unpacked)
 
 
-def _download(download: Download, path: Path, tell: FileProgress) -> None:
-    """From the first address that answers with the right file."""
+def _download(download: Download, path: Path, progress: FileProgress) -> None:
+    """Download from the first address that sends the right file."""
     problems: list[str] = []
     for address in download.addresses:
         try:
-            _copy(address, path, lambda done, total: tell(path.name, done, total))
+            _copy(address, path, lambda done, total: progress(path.name, done, total))
         except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
             problems.append(str(getattr(error, "reason", None) or error))
             continue
@@ -105,23 +104,24 @@ def _download(download: Download, path: Path, tell: FileProgress) -> None:
     raise InputError(f"{download.path.name}: the download failed ({_once(problems)}); try again later")
 
 
-def _copy(address: str, path: Path, tell: Callable[[int, int], None]) -> None:
+def _copy(address: str, path: Path, progress: Callable[[int, int], None]) -> None:
     request = urllib.request.Request(address, headers={"User-Agent": "clarinet"})
     with urllib.request.urlopen(request, timeout=TIMEOUT) as response, path.open("wb") as file:
         total, done = int(response.headers.get("Content-Length") or 0), 0
         while chunk := response.read(CHUNK):
             file.write(chunk)
             done += len(chunk)
-            tell(done, total)
+            progress(done, total)
 
 
 def _once(problems: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(problems))
 
 
-def _not_fetched(name: str) -> str:
+def _explain_not_downloadable(name: str) -> str:
     if name == "digits":
-        return "digits: they come with scikit-learn, there is nothing to fetch"
+        return "digits: nothing to fetch, they come with scikit-learn"
     if name in GET_COMMANDS:
-        return f"{name}: {BY_NAME[name].title} cannot be fetched; make it with `{GET_COMMANDS[name]}`, or put its files there"
-    return f'"{name}": no such domain; fetch knows {", ".join(DOWNLOADABLE)}'
+        title, command = BY_NAME[name].title, GET_COMMANDS[name]
+        return f"{name}: {title} cannot be downloaded; generate it with `{command}`, or copy its files there"
+    return f'"{name}": no such domain; choose one of {", ".join(DOWNLOADABLE)}'

@@ -1,11 +1,11 @@
-"""In which form a known domain lies in the data folder: as published, as arrays, or made."""
+"""The files of the known domains in the data folder: as published, as arrays, or generated."""
 
+import os
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Literal
 
-Kind = Literal["torchvision", "release", "original", "arrays", "made", "bundled"]
-
+WRITE_BITS = 0o222
 SPLITS = ("train", "test")
 GENERATED_FILES = ("made-train.npz", "made-test.npz", "made.json")
 MNIST_RAW = Path("MNIST", "raw")
@@ -28,7 +28,7 @@ PUBLISHED_SIZES = {
     "synth": (479400, 9553),
     "digits": (1437, 360),
 }
-"""How many training and test images each domain was published with; UCI's digits in our own fixed split."""
+"""Published numbers of training and test images; UCI digits are in Clarinet's own fixed split."""
 
 GET_COMMANDS = {
     "mnist": "clarinet data fetch mnist",
@@ -37,42 +37,66 @@ GET_COMMANDS = {
     "mnistm": "clarinet data make mnistm",
     "synth": "clarinet data make synth",
 }
-"""The line that brings a missing domain."""
+"""The command that gets a missing domain."""
+
+
+class FileFormat(StrEnum):
+    TORCHVISION = "torchvision"
+    RELEASE = "release"
+    """MNIST-M as its authors published it."""
+    ORIGINAL = "original"
+    """SYN-DIGITS as its authors published it."""
+    ARRAYS = "arrays"
+    """train.npz and test.npz."""
+    GENERATED = "made"
+    BUNDLED = "bundled"
+    """UCI digits, which come with scikit-learn."""
 
 
 @dataclass(frozen=True)
 class DomainFiles:
-    """A domain that is there: its kind, and the folder that its files are in."""
+    """The files of a domain that is present."""
 
-    format: Kind
+    format: FileFormat
     folder: Path
 
     @property
     def is_generated(self) -> bool:
-        return self.format == "made"
+        return self.format is FileFormat.GENERATED
+
+
+_PUBLISHED_FILES = {
+    "mnist": (FileFormat.TORCHVISION, (MNIST_RAW,), MNIST_FILES),
+    "usps": (FileFormat.TORCHVISION, (Path(),), USPS_FILES),
+    "svhn": (FileFormat.TORCHVISION, (Path(),), SVHN_FILES),
+    "mnistm": (FileFormat.RELEASE, (Path(), Path("mnist_m")), MNISTM_FILES),
+    "synth": (FileFormat.ORIGINAL, (Path(),), SYNTH_FILES),
+}
+"""For each domain its format, the subfolders that may hold it, and its files."""
 
 
 def find_domain_files(name: str, data_dir: Path) -> DomainFiles | None:
-    """The best form that is there: what was published before arrays, arrays before what was made."""
-    if name == "digits" and not _has(data_dir / name, "train.npz"):
-        return DomainFiles("bundled", data_dir / name)
+    """Return the best files present: published ones before arrays, arrays before generated ones."""
     home = data_dir / name
-    published: dict[str, tuple[Kind, tuple[Path, ...], tuple[str, ...]]] = {
-        "mnist": ("torchvision", (home / MNIST_RAW,), MNIST_FILES),
-        "usps": ("torchvision", (home,), USPS_FILES),
-        "svhn": ("torchvision", (home,), SVHN_FILES),
-        "mnistm": ("release", (home, home / "mnist_m"), MNISTM_FILES),
-        "synth": ("original", (home,), SYNTH_FILES),
-    }
-    if name in published:
-        kind, folders, files = published[name]
-        for folder in folders:
-            if _has(folder, *files):
-                return DomainFiles(kind, folder)
-    if _has(home, "train.npz"):
-        return DomainFiles("arrays", home)
-    return DomainFiles("made", home) if _has(home, *GENERATED_FILES) else None
+    if name == "digits" and not _has_files(home, "train.npz"):
+        return DomainFiles(FileFormat.BUNDLED, home)
+    if name in _PUBLISHED_FILES:
+        file_format, subfolders, files = _PUBLISHED_FILES[name]
+        for subfolder in subfolders:
+            if _has_files(home / subfolder, *files):
+                return DomainFiles(file_format, home / subfolder)
+    if _has_files(home, "train.npz"):
+        return DomainFiles(FileFormat.ARRAYS, home)
+    return DomainFiles(FileFormat.GENERATED, home) if _has_files(home, *GENERATED_FILES) else None
 
 
-def _has(folder: Path, *files: str) -> bool:
+def _has_files(folder: Path, *files: str) -> bool:
     return all((folder / file).is_file() for file in files)
+
+
+def is_writable(folder: Path) -> bool:
+    """Return whether files can be added; a folder marked read-only is respected even if the user is root."""
+    existing = folder
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    return existing.is_dir() and bool(existing.stat().st_mode & WRITE_BITS) and os.access(existing, os.W_OK | os.X_OK)

@@ -1,9 +1,9 @@
-"""Data that was made here instead of published: the files, and the record that says so."""
+"""Generated data: its files, and the record of how it was generated."""
 
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from errno import EACCES
 from pathlib import Path
 from typing import IO, Any
@@ -13,26 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.data.digit_files import Digits
-from core.data.formats import GENERATED_FILES
-from core.data.writable import is_writable
+from core.data.formats import GENERATED_FILES, is_writable
 from core.errors import InputError
 
 TRAIN_FILE, TEST_FILE, RECORD_FILE = GENERATED_FILES
 
 
 class GenerationRecord(msgspec.Struct, frozen=True):
-    """How data was made: enough to make it again."""
+    """How data was generated: enough to generate it again."""
 
     recipe: int
-    """The version of the recipe: raised when the same seed gives other images."""
+    """The version of the recipe; raised when the same seed gives other images."""
     seed: int
     train: int
     test: int
     photographs: str = ""
-    """What the backgrounds were cut from."""
+    """The origin of the backgrounds."""
 
     @property
     def description(self) -> str:
+        """Return the text of the run's note; runs are grouped by their notes, so it stays as it is."""
         of = f" from {self.photographs}" if self.photographs else ""
         return (
             f"made here by the published recipe{of}, not the published images "
@@ -42,31 +42,28 @@ class GenerationRecord(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class GeneratedData:
-    """Made training and test images with their record."""
-
     train: Digits
     test: Digits
     record: GenerationRecord
-    in_memory: bool = False
 
 
-def save_generated(made: GeneratedData, folder: Path) -> None:
-    """Both files and then the record, each replaced at once, so that a reader never sees half of one."""
+def save_generated(data: GeneratedData, folder: Path) -> None:
+    """Write both splits and then the record, each atomically."""
     if not is_writable(folder):
         raise PermissionError(EACCES, "it is marked read-only", str(folder))
     folder.mkdir(parents=True, exist_ok=True)
-    _replace(folder / TRAIN_FILE, lambda file: _save(file, made.train))
-    _replace(folder / TEST_FILE, lambda file: _save(file, made.test))
-    _replace(folder / RECORD_FILE, lambda file: _write(file, msgspec.json.format(msgspec.json.encode(made.record))))
+    _replace(folder / TRAIN_FILE, lambda file: _save_arrays(file, data.train))
+    _replace(folder / TEST_FILE, lambda file: _save_arrays(file, data.test))
+    _replace(folder / RECORD_FILE, lambda file: file.write(msgspec.json.format(msgspec.json.encode(data.record))))
 
 
-def try_save_generated(made: GeneratedData, folder: Path) -> GeneratedData:
-    """Save it for the next time; where the folder cannot be written, it stays in memory and says so."""
+def try_save_generated(data: GeneratedData, folder: Path) -> bool:
+    """Save the data for later runs; return False if the folder cannot be written."""
     try:
-        save_generated(made, folder)
+        save_generated(data, folder)
     except OSError:
-        return replace(made, in_memory=True)
-    return made
+        return False
+    return True
 
 
 def read_record(folder: Path) -> GenerationRecord:
@@ -74,20 +71,16 @@ def read_record(folder: Path) -> GenerationRecord:
         return msgspec.json.decode((folder / RECORD_FILE).read_bytes(), type=GenerationRecord)
     except (OSError, msgspec.DecodeError):
         raise InputError(
-            f"{folder / RECORD_FILE}: this record is damaged; delete the made files and make them again"
+            f"{folder / RECORD_FILE}: is damaged; delete the generated files and generate them again"
         ) from None
 
 
-def _save(file: IO[bytes], digits: Digits) -> None:
+def _save_arrays(file: IO[bytes], digits: Digits) -> None:
     arrays: dict[str, NDArray[Any]] = {"x": digits[0], "y": digits[1].astype(np.uint8)}
     np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
-def _write(file: IO[bytes], content: bytes) -> None:
-    file.write(content)
-
-
-def _replace(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+def _replace(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     temporary = Path(name)
     try:

@@ -1,4 +1,4 @@
-"""Images in folders: one folder a class."""
+"""Images in folders, one folder for each class."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,20 +6,20 @@ from pathlib import Path
 
 import numpy as np
 
-from core.data.image_sources import FileImages, open_image
+from core.data.images import FileImages, open_image
 from core.data.splits import Split
 from core.data.task_data import Shape
 from core.errors import InputError
 
 SUFFIXES = {".png", ".jpg", ".jpeg"}
 SIZE = 224
-"""Height and width of pictures that differ in size, unless image_size says otherwise."""
+"""Height and width of images that differ in size, unless image_size is set."""
 GREY_MODES = {"1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F"}
 
 
 @dataclass(frozen=True)
 class FolderListing:
-    """The image files under one folder and the class of each; no classes where the pictures lie in it loose."""
+    """The image files under one folder and the class of each; no classes if they lie in the folder itself."""
 
     place: Path
     paths: tuple[Path, ...]
@@ -31,39 +31,39 @@ class FolderListing:
 
 
 def list_folder(folder: Path) -> FolderListing:
-    """The pictures of every class folder; without class folders, loose pictures, whose class is unknown."""
-    kinds = sorted((entry for entry in _visible(folder) if entry.is_dir()), key=lambda entry: _order(entry.name))
-    if not kinds:
-        loose = _pictures(folder)
-        if not loose:
-            raise InputError(f"{folder}: there are no images (png, jpg, jpeg) here, nor in folders named by class")
-        return FolderListing(folder, loose, (-1,) * len(loose), None)
+    """List the images of every class folder; without class folders, list unlabelled images."""
+    class_folders = sorted((path for path in _visible(folder) if path.is_dir()), key=lambda path: _sort_key(path.name))
+    if not class_folders:
+        unlabelled = _image_files(folder)
+        if not unlabelled:
+            raise InputError(f"{folder}: contains no images (png, jpg, jpeg), neither directly nor in class folders")
+        return FolderListing(folder, unlabelled, (-1,) * len(unlabelled), None)
     paths: list[Path] = []
     labels: list[int] = []
-    for number, kind in enumerate(kinds):
-        found = _pictures(kind)
-        paths += found
-        labels += [number] * len(found)
+    for number, class_folder in enumerate(class_folders):
+        files = _image_files(class_folder)
+        paths += files
+        labels += [number] * len(files)
     if not paths:
-        raise InputError(f"{folder}: its folders hold no images (png, jpg, jpeg){_deeper(kinds)}")
-    return FolderListing(folder, tuple(paths), tuple(labels), tuple(kind.name for kind in kinds))
+        raise InputError(f"{folder}: its folders contain no images (png, jpg, jpeg){_nested_hint(class_folders)}")
+    return FolderListing(folder, tuple(paths), tuple(labels), tuple(path.name for path in class_folders))
 
 
-def class_order(names: Sequence[str]) -> tuple[str, ...]:
-    """Names in the order of their numbers, where they are numbers, and else of the alphabet."""
-    return tuple(sorted(names, key=_order))
+def sort_class_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Sort numbers by value, before other names in alphabetical order."""
+    return tuple(sorted(names, key=_sort_key))
 
 
 def folder_shape(listings: Sequence[FolderListing], image_size: int) -> tuple[Shape, str | None]:
-    """The shape that all pictures are decoded to, and a note where that changes their size."""
+    """Return the shape that all images are decoded to, and a note if that resizes them."""
     sizes: set[tuple[int, int]] = set()
-    colour = False
+    has_colour = False
     for listing in listings:
         for path in listing.paths:
-            size, mode = _header(path)
-            sizes.add(size)
-            colour |= mode not in GREY_MODES
-    channels = 3 if colour else 1
+            with open_image(path) as image:
+                sizes.add(image.size)
+                has_colour |= image.mode not in GREY_MODES
+    channels = 3 if has_colour else 1
     if image_size or len(sizes) > 1:
         side = image_size or SIZE
         why = "image_size" if image_size else "the pictures differ in size"
@@ -73,24 +73,19 @@ def folder_shape(listings: Sequence[FolderListing], image_size: int) -> tuple[Sh
     return (height, width, channels), None
 
 
-def _header(path: Path) -> tuple[tuple[int, int], str]:
-    with open_image(path) as picture:
-        return picture.size, picture.mode
-
-
-def _pictures(folder: Path) -> tuple[Path, ...]:
-    return tuple(sorted(entry for entry in _visible(folder) if entry.suffix.lower() in SUFFIXES and entry.is_file()))
+def _image_files(folder: Path) -> tuple[Path, ...]:
+    return tuple(sorted(path for path in _visible(folder) if path.suffix.lower() in SUFFIXES and path.is_file()))
 
 
 def _visible(folder: Path) -> list[Path]:
-    return [entry for entry in folder.iterdir() if not entry.name.startswith((".", "__"))]
+    return [path for path in folder.iterdir() if not path.name.startswith((".", "__"))]
 
 
-def _order(name: str) -> tuple[int, int, str]:
+def _sort_key(name: str) -> tuple[int, int, str]:
     return (0, int(name), name) if name.isdecimal() else (1, 0, name)
 
 
-def _deeper(kinds: Sequence[Path]) -> str:
-    """Office-31 keeps its classes one folder down."""
-    inner = next((kind for kind in kinds if any(entry.is_dir() for entry in _visible(kind))), None)
+def _nested_hint(class_folders: Sequence[Path]) -> str:
+    """Return a hint for layouts such as Office-31, which has its classes one folder down."""
+    inner = next((path for path in class_folders if any(entry.is_dir() for entry in _visible(path))), None)
     return f"; if the classes are in {inner}, name that folder" if inner else ""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from core.data.digit_files import Digits
 from core.data.generated import GeneratedData, GenerationRecord
 from core.data.image_folders import SUFFIXES
-from core.data.image_sources import FileImages, open_image
+from core.data.images import FileImages, open_image
 from core.data.splits import Split
 from core.errors import InputError
 from core.random_streams import stream_seed
@@ -20,7 +20,7 @@ Photograph = NDArray[np.uint8]
 
 
 def read_release(folder: Path, split: str) -> Split:
-    """mnist_m_train/ with its list of labels, or mnist_m_test/ with its own."""
+    """Read mnist_m_train/ or mnist_m_test/ with its list of labels."""
     listing = folder / f"mnist_m_{split}_labels.txt"
     names: list[str] = []
     labels: list[int] = []
@@ -33,7 +33,7 @@ def read_release(folder: Path, split: str) -> Split:
         names.append(fields[0])
         labels.append(int(fields[1]))
     if not names:
-        raise InputError(f"{listing}: there are no images listed")
+        raise InputError(f"{listing}: lists no images")
     paths = [folder / f"mnist_m_{split}" / name for name in names]
     return Split(str(listing), FileImages(paths, (32, 32, 3)), np.array(labels, dtype=np.int64))
 
@@ -44,8 +44,8 @@ def generate_mnistm(
     photos: Path | None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> GeneratedData:
-    """MNIST-M from MNIST's training and test digits, and photographs from a folder or scikit-learn's two."""
-    photographs, origin = _photographs(photos)
+    """Generate MNIST-M from MNIST's digits and the photographs of a folder, or scikit-learn's two."""
+    photographs, origin = _read_photographs(photos)
     total = sum(len(y) for _, y in mnist)
     parts: list[Digits] = []
     for split, (x, y) in zip(("train", "test"), mnist, strict=True):
@@ -62,7 +62,7 @@ def blend(
     random: np.random.Generator,
     progress: Callable[[int], None],
 ) -> NDArray[np.uint8]:
-    """|patch - digit| for a random patch of a random photograph each."""
+    """Return |patch - digit| for each digit, with a random patch of a random photograph."""
     count = len(digits)
     which = random.integers(len(photographs), size=count)
     place = random.random((count, 2))
@@ -78,21 +78,21 @@ def blend(
     return np.maximum(patches, digits) - np.minimum(patches, digits)
 
 
-def _photographs(folder: Path | None) -> tuple[list[Photograph], str]:
-    """The photographs, and where they are from."""
+def _read_photographs(folder: Path | None) -> tuple[list[Photograph], str]:
+    """Return the photographs and their origin."""
     if folder is None:
         from sklearn.datasets import load_sample_images
 
         return list(load_sample_images().images), "scikit-learn's two sample photographs"
     if not folder.is_dir():
-        raise InputError(f"{folder}: there is no such folder of photographs")
+        raise InputError(f"{folder}: no such directory of photographs")
     found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.name[0] != ".")
-    photographs = [photograph for photograph in map(_photograph, found) if min(photograph.shape[:2]) >= SIDE]
+    photographs = [photograph for photograph in map(_read_photograph, found) if min(photograph.shape[:2]) >= SIDE]
     if not photographs:
-        raise InputError(f"{folder}: there are no photographs (png, jpg, jpeg) of at least {SIDE}×{SIDE} pixels")
+        raise InputError(f"{folder}: contains no photographs (png, jpg, jpeg) of at least {SIDE}×{SIDE} pixels")
     return photographs, f"{len(photographs)} photographs of {folder.name}"
 
 
-def _photograph(path: Path) -> Photograph:
-    with open_image(path) as picture:
-        return np.asarray(picture.convert("RGB"), dtype=np.uint8)
+def _read_photograph(path: Path) -> Photograph:
+    with open_image(path) as image:
+        return np.asarray(image.convert("RGB"), dtype=np.uint8)

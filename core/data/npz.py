@@ -1,4 +1,4 @@
-"""Images in an .npz file: x, and y, ybar and classes where they are known."""
+"""Images in an .npz file: x, and optionally y, ybar and classes."""
 
 import zipfile
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.image_sources import ArrayImages
+from core.data.images import ArrayImages
 from core.data.scratch import Scratch
 from core.data.splits import Labels, Mask, Split
 from core.errors import InputError
@@ -17,18 +17,18 @@ KEYS = ("x", "y", "ybar", "classes")
 
 
 def read_arrays(path: Path, scratch: Scratch) -> Split:
-    """The images and labels of one file, checked."""
+    """Read and check the images and labels of one file."""
     arrays = _load(path, scratch)
-    x = _images(path, arrays)
+    x = _check_images(path, arrays)
     count = len(x)
-    names = _names(path, arrays["classes"]) if "classes" in arrays else None
-    y = _labels(path, "y", arrays["y"], count) if "y" in arrays else np.full(count, -1, dtype=np.int64)
-    ybar = _complementary(path, arrays["ybar"], count) if "ybar" in arrays else None
+    names = _check_names(path, arrays["classes"]) if "classes" in arrays else None
+    y = _check_labels(path, "y", arrays["y"], count) if "y" in arrays else np.full(count, -1, dtype=np.int64)
+    ybar = _check_complementary(path, arrays["ybar"], count) if "ybar" in arrays else None
     return Split(str(path), ArrayImages(x), y, ybar, names)
 
 
 def count_images(path: Path) -> int | None:
-    """How many images the file holds, from its header alone; None where that cannot be read."""
+    """Return the number of images, from the header alone; None if that cannot be read."""
     try:
         with zipfile.ZipFile(path) as archive, archive.open("x.npy") as member:
             version = np.lib.format.read_magic(member)
@@ -46,13 +46,13 @@ def _load(path: Path, scratch: Scratch) -> dict[str, NDArray[Any]]:
             arrays = {}
             for key in (key for key in KEYS if key in sizes):
                 with archive.open(f"{key}.npy") as member:
-                    if key == "x" and scratch.too_large(sizes[key]):
+                    if key == "x" and scratch.is_too_large(sizes[key]):
                         arrays[key] = scratch.unpack(member)
                     else:
                         arrays[key] = np.lib.format.read_array(member, allow_pickle=False)
             return arrays
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
+        raise InputError(f"{path}: no such file") from None
     except ValueError as error:
         if "pickle" in str(error).lower() or "object" in str(error).lower():
             raise InputError(
@@ -61,31 +61,31 @@ def _load(path: Path, scratch: Scratch) -> dict[str, NDArray[Any]]:
             ) from None
         raise InputError(f"{path}: {key} cannot be read ({error})") from None
     except (OSError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: this is not a whole .npz file ({error}); save it with numpy.savez") from None
+        raise InputError(f"{path}: is not a complete .npz file ({error}); save it with numpy.savez") from None
 
 
-def _images(path: Path, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
+def _check_images(path: Path, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
     if "x" not in arrays:
-        raise InputError(f"{path}: there is no array x; save the images as x (N, H, W, C), uint8")
+        raise InputError(f"{path}: has no array x; save the images as x (N, H, W, C), uint8")
     x = arrays["x"]
     if x.dtype != np.uint8:
         raise InputError(f"{path}: x: expected uint8 pixels from 0 to 255, got {x.dtype}")
     if x.ndim not in (3, 4) or 0 in x.shape[1:]:
-        raise InputError(f"{path}: x: expected (N, H, W) or (N, H, W, C), got {_shape(x)}")
+        raise InputError(f"{path}: x: expected (N, H, W) or (N, H, W, C), got {_format_shape(x)}")
     if len(x) == 0:
-        raise InputError(f"{path}: x holds no images")
+        raise InputError(f"{path}: x contains no images")
     if x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] > 4:
-        raise InputError(f"{path}: x: expected channels last, (N, H, W, C), got {_shape(x)}; transpose it")
+        raise InputError(f"{path}: x: expected channels last, (N, H, W, C), got {_format_shape(x)}; transpose it")
     return x if x.ndim == 4 else x[..., None]
 
 
-def _labels(path: Path, key: str, values: NDArray[Any], count: int) -> Labels:
-    """One class number an image, -1 where unknown."""
-    _finite(path, key, values)
+def _check_labels(path: Path, key: str, values: NDArray[Any], count: int) -> Labels:
+    """Check one class number for each image, -1 where unknown."""
+    _check_finite(path, key, values)
     if not np.issubdtype(values.dtype, np.integer):
         raise InputError(f"{path}: {key}: expected integers, -1 where unknown, got {values.dtype}")
     if values.shape != (count,):
-        raise InputError(f"{path}: {key}: expected one label for each of {count} images, got {_shape(values)}")
+        raise InputError(f"{path}: {key}: expected one label for each of {count} images, got {_format_shape(values)}")
     labels = values.astype(np.int64)
     low = np.flatnonzero(labels < -1)
     if len(low):
@@ -96,13 +96,13 @@ def _labels(path: Path, key: str, values: NDArray[Any], count: int) -> Labels:
     return labels
 
 
-def _complementary(path: Path, values: NDArray[Any], count: int) -> Labels | Mask:
-    """One complementary label an image, or a mask of the classes known to be wrong."""
+def _check_complementary(path: Path, values: NDArray[Any], count: int) -> Labels | Mask:
+    """Check one complementary label for each image, or a mask of the classes known to be wrong."""
     if values.ndim != 2:
-        return _labels(path, "ybar", values, count)
-    _finite(path, "ybar", values)
+        return _check_labels(path, "ybar", values, count)
+    _check_finite(path, "ybar", values)
     if len(values) != count:
-        raise InputError(f"{path}: ybar: expected one row for each of {count} images, got {_shape(values)}")
+        raise InputError(f"{path}: ybar: expected one row for each of {count} images, got {_format_shape(values)}")
     if not np.isin(values, (0, 1)).all():
         raise InputError(f"{path}: ybar: expected a mask (N, K) of 0 and 1, or one label an image (N,)")
     full = np.flatnonzero(values.all(axis=1))
@@ -111,20 +111,22 @@ def _complementary(path: Path, values: NDArray[Any], count: int) -> Labels | Mas
     return values.astype(np.bool_)
 
 
-def _names(path: Path, values: NDArray[Any]) -> tuple[str, ...]:
+def _check_names(path: Path, values: NDArray[Any]) -> tuple[str, ...]:
     if values.ndim != 1 or values.dtype.kind != "U":
-        raise InputError(f"{path}: classes: expected a list of names (dtype str), got {values.dtype} {_shape(values)}")
+        raise InputError(
+            f"{path}: classes: expected a list of names (dtype str), got {values.dtype} {_format_shape(values)}"
+        )
     names = tuple(str(name) for name in values)
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f'{path}: classes: "{twice}" is there more than once; names must differ')
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise InputError(f'{path}: classes: "{duplicate}" occurs more than once; names must differ')
     return names
 
 
-def _finite(path: Path, key: str, values: NDArray[Any]) -> None:
+def _check_finite(path: Path, key: str, values: NDArray[Any]) -> None:
     if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
-        raise InputError(f"{path}: {key} holds values that are not numbers; use -1 where a label is unknown")
+        raise InputError(f"{path}: {key} contains values that are not finite; use -1 where a label is unknown")
 
 
-def _shape(values: NDArray[Any]) -> str:
+def _format_shape(values: NDArray[Any]) -> str:
     return "(" + ", ".join(str(size) for size in values.shape) + ("," if values.ndim == 1 else "") + ")"

@@ -1,4 +1,4 @@
-"""Arrays too large for memory: files that are gone when the process is."""
+"""Temporary files for arrays too large for memory; they are removed when the process ends."""
 
 import atexit
 import os
@@ -10,27 +10,27 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.writable import is_writable
+from core.data.formats import is_writable
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """Where arrays of more than `limit` bytes go instead of memory."""
+    """Creates arrays, in temporary files if they have more than `limit` bytes."""
 
     data_dir: Path
     limit: float
 
-    def too_large(self, size: int) -> bool:
+    def is_too_large(self, size: int) -> bool:
         return size > self.limit
 
     def empty(self, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-        """A writable array: in memory, or in a file."""
-        if not self.too_large(int(np.prod(shape, dtype=np.int64))):
+        """Return a writable array, in memory or in a file."""
+        if not self.is_too_large(int(np.prod(shape, dtype=np.int64))):
             return np.empty(shape, dtype=np.uint8)
         return np.lib.format.open_memmap(self._file(), mode="w+", dtype=np.uint8, shape=shape)
 
     def unpack(self, member: IO[bytes]) -> NDArray[np.uint8]:
-        """An array of a compressed file, unpacked piece by piece; changes to it never reach the file."""
+        """Unpack an array of a compressed file piece by piece; changes to it never reach the file."""
         import shutil
 
         path = self._file()
@@ -47,7 +47,7 @@ class Scratch:
         return Path(name)
 
     def _folder(self) -> Path | None:
-        """The data folder, which has room for data; else the system's own temporary folder."""
+        """Return a cache in the data folder, or None for the system's temporary folder."""
         folder = self.data_dir / ".cache"
         if not is_writable(folder):
             return None

@@ -1,11 +1,11 @@
-"""One domain as it was read, before both domains agree on classes and shape."""
+"""One domain as it was read, before both domains share classes and a shape."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.image_sources import ImageSource
+from core.data.images import ImageSource
 
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -16,37 +16,37 @@ class Split:
     """The training or the test images of a domain."""
 
     place: str
-    """The file or folder, as errors name it."""
+    """The file or folder that errors name."""
     images: ImageSource
     y: Labels
-    """Numbers of `names`, -1 where unknown."""
+    """Indices into `names`, -1 where unknown."""
     ybar: Labels | Mask | None = None
-    """One complementary label an image, -1 where unknown, or a mask (N, K); None where the file gives none."""
+    """One complementary label an image, -1 where unknown, or a mask (N, K); None if the file has none."""
     names: tuple[str, ...] | None = None
-    """The classes by number; None where the file only knows numbers."""
+    """The class names; None if the file has numbers only."""
 
     def __len__(self) -> int:
         return len(self.y)
 
     @property
     def label_count(self) -> int:
-        """How many classes the labels themselves speak of."""
-        seen = [int(self.y.max(initial=-1)) + 1]
+        """The number of classes that the labels themselves imply."""
+        counts = [int(self.y.max(initial=-1)) + 1]
         if self.ybar is not None:
-            seen.append(self.ybar.shape[1] if self.ybar.ndim == 2 else int(self.ybar.max(initial=-1)) + 1)
-        return max(seen)
+            counts.append(self.ybar.shape[1] if self.ybar.ndim == 2 else int(self.ybar.max(initial=-1)) + 1)
+        return max(counts)
 
 
 @dataclass(frozen=True)
 class DomainSplits:
-    """A domain's training images, its test images if it has any, and what a reader must know of them."""
+    """A domain's training images, its test images if it has any, and notes for the results."""
 
     name: str
     title: str
     train: Split
     test: Split | None
     folder: str = ""
-    """The folder of one's own data; empty for known digits."""
+    """The folder of a custom domain; empty for known digits."""
     notes: tuple[str, ...] = ()
 
     @property

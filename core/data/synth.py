@@ -1,4 +1,4 @@
-"""SYN-DIGITS by its recipe: numbers of one to three digits, printed in many fonts, cut out around one digit."""
+"""Generate SYN-DIGITS: numbers of one to three digits, printed in many fonts, cropped around one digit."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from core.data.digit_files import Digits
 from core.data.generated import GeneratedData, GenerationRecord
-from core.data.synth_glyphs import glyph
+from core.data.synth_glyphs import draw_glyph
 from core.data.synth_scenes import Scenes, draw_scenes
 from core.random_streams import stream_seed
 
@@ -19,15 +19,15 @@ RECIPE = 1
 SIZES = (10_000, 2_000)
 SIDE = 32
 SCALE = 2
-"""Digits are seen so many times as large and then averaged, for smooth edges."""
+"""Factor by which digits are drawn larger and then averaged, for smooth edges."""
 CANVAS = 176
-"""Wider than what the image shows of it, so that neighbours are cut by the image and not by the canvas."""
+"""Wider than the image, so that neighbours are cut off by the image and not by the canvas."""
 
 
 def generate_synth(
     train: int, test: int, seed: int, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> GeneratedData:
-    """So many training and test images, the same for the same seed."""
+    """Generate training and test images; the same seed gives the same images."""
     total = train + test
     first = draw_digits(train, stream_seed(seed, "synth", "train"), lambda done: progress(done, total))
     second = draw_digits(test, stream_seed(seed, "synth", "test"), lambda done: progress(train + done, total))
@@ -35,7 +35,7 @@ def generate_synth(
 
 
 def draw_digits(count: int, seed: int, progress: Callable[[int], None] = lambda done: None) -> Digits:
-    """Images whose label is the digit in the middle; all classes equally often, give or take one."""
+    """Draw images labelled by the digit in the middle; class counts differ by at most one."""
     random = np.random.default_rng(seed)
     labels = random.permutation(np.arange(count) % 10)
     scenes = draw_scenes(labels, random)
@@ -54,8 +54,8 @@ def _draw(scenes: Scenes, row: int) -> NDArray[np.uint8]:
     canvas = Image.new("RGB", (CANVAS, CANVAS), background)
     weight, edge = int(scenes.weight[row]), int(scenes.outline[row])
     if edge:
-        _print(canvas, scenes, row, weight + edge, outline)
-    _print(canvas, scenes, row, weight, stroke)
+        _print_digits(canvas, scenes, row, weight + edge, outline)
+    _print_digits(canvas, scenes, row, weight, stroke)
     (a, b, c), (d, e, f) = scenes.placement[row].tolist()
     middle = SIDE / 2
     view = canvas.transform(
@@ -76,11 +76,11 @@ def _draw(scenes: Scenes, row: int) -> NDArray[np.uint8]:
     return np.asarray(view.filter(ImageFilter.GaussianBlur(blur)) if blur else view, dtype=np.uint8)
 
 
-def _print(canvas: "Image", scenes: Scenes, row: int, border: int, colour: tuple[int, ...]) -> None:
-    """The digits side by side on one line, the labelled one in the middle of the canvas."""
+def _print_digits(canvas: "Image", scenes: Scenes, row: int, border: int, colour: tuple[int, ...]) -> None:
+    """Print the digits side by side, the labelled one in the middle of the canvas."""
     font, centre = int(scenes.font[row]), int(scenes.centre[row])
     gap = int(scenes.gap[row] + 2 * (scenes.weight[row] + scenes.outline[row]))
-    line = [glyph(font, int(digit), border) for digit in scenes.digits[row, : scenes.length[row]]]
+    line = [draw_glyph(font, int(digit), border) for digit in scenes.digits[row, : scenes.length[row]]]
     middle = line[centre]
     left = (CANVAS - middle.width) // 2 - sum(one.width + gap for one in line[:centre])
     foot = (CANVAS + middle.height) // 2

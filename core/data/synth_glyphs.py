@@ -1,4 +1,4 @@
-"""The ten digits in matplotlib's fonts, each drawn once."""
+"""The ten digits in matplotlib's fonts, each drawn once and cached."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -17,12 +17,12 @@ FONTS = (
     *("cmb10", "cmr10", "cmss10", "cmti10", "cmtt10"),
 )
 HEIGHT = 48
-"""Pixels from the foot to the top of a zero."""
+"""Height of a zero in pixels."""
 
 
 @dataclass(frozen=True)
 class Glyph:
-    """The ink of one digit, thickened by its border; the size is that of the digit without border."""
+    """The ink of one digit, thickened by its border; width and height exclude the border."""
 
     ink: "Image"
     border: int
@@ -31,10 +31,10 @@ class Glyph:
 
 
 @cache
-def glyph(font: int, digit: int, border: int) -> Glyph:
+def draw_glyph(font: int, digit: int, border: int) -> Glyph:
     from PIL import Image, ImageDraw
 
-    face = _face(font)
+    face = _load_font(font)
     left, top, right, bottom = (round(edge) for edge in face.getbbox(str(digit), anchor="ls"))
     width, height = right - left, bottom - top
     ink = Image.new("L", (width + 2 * border, height + 2 * border))
@@ -45,8 +45,8 @@ def glyph(font: int, digit: int, border: int) -> Glyph:
 
 
 @cache
-def _face(font: int) -> "FreeTypeFont":
-    """The font at the size that makes its zero so high."""
+def _load_font(font: int) -> "FreeTypeFont":
+    """Return the font at the size at which its zero is HEIGHT pixels high."""
     import matplotlib
     from PIL import ImageFont
 

@@ -1,4 +1,4 @@
-"""What varies between the images of SYN-DIGITS: text, font, stroke, colours, placement and blur."""
+"""Random scenes of SYN-DIGITS: text, font, stroke, colours, placement and blur."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,39 +6,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.shapes import LUMA
+from core.data.images import LUMA
 from core.data.synth_glyphs import FONTS, HEIGHT
 
 DIGITS = 3
-"""A number has at most so many digits."""
+"""Maximum number of digits."""
 COLOUR_CONTRAST, BRIGHTNESS_CONTRAST = 60.0, 45.0
-"""The least mean difference over red, green and blue, and the least one in grey, that keeps a digit legible."""
+"""The least mean colour difference and the least grey difference that keep a digit legible."""
 
 
 @dataclass(frozen=True)
 class Scenes:
-    """So many images before they are drawn: one row each."""
+    """Images before they are drawn, one row each."""
 
     digits: NDArray[np.int64]
-    """(N, 3): the number's digits, of which the first `length` count."""
+    """(N, 3): the number's digits; only the first `length` are used."""
     length: NDArray[np.int64]
     centre: NDArray[np.int64]
-    """Which of the digits is in the middle of the image: the label."""
+    """The index of the digit in the middle of the image, which is the label."""
     font: NDArray[np.int64]
     weight: NDArray[np.int64]
-    """How much the strokes are thickened, in pixels of a glyph."""
+    """Thickening of the strokes, in pixels of a glyph."""
     outline: NDArray[np.int64]
-    """How wide the outline is, in pixels of a glyph; 0 is none."""
+    """Width of the outline, in pixels of a glyph; 0 is none."""
     gap: NDArray[np.int64]
     colours: NDArray[np.int64]
     """(N, 3, 3): background, stroke and outline."""
     placement: NDArray[np.float64]
-    """(N, 2, 3): from a pixel of the image, counted from its middle, to one of the canvas, counted from its middle."""
+    """(N, 2, 3): the affine map from pixels of the image to pixels of the canvas, both relative to their centres."""
     blur: NDArray[np.float64]
 
 
 def draw_scenes(labels: NDArray[np.int64], random: np.random.Generator) -> Scenes:
-    """Random choices for images with these digits in the middle."""
+    """Draw random scenes with these digits in the middle."""
     count = len(labels)
     length = random.choice(DIGITS, size=count, p=(0.3, 0.4, 0.3)) + 1
     centre = (random.random(count) * length).astype(np.int64)
@@ -60,7 +60,7 @@ def draw_scenes(labels: NDArray[np.int64], random: np.random.Generator) -> Scene
 
 
 def _placement(count: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """Size, stretching, slant, rotation and a shift, from the image back to the canvas."""
+    """Return size, stretch, slant, rotation and shift as maps from the image to the canvas."""
     angle = np.deg2rad(random.uniform(-18, 18, size=count))
     rotate = np.stack([np.cos(angle), -np.sin(angle), np.sin(angle), np.cos(angle)], axis=1).reshape(-1, 2, 2)
     slant = np.tile(np.eye(2), (count, 1, 1))
@@ -75,18 +75,18 @@ def _placement(count: int, random: np.random.Generator) -> NDArray[np.float64]:
 
 
 def _colours(outlined: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.int64]:
-    """Background, stroke and outline; what touches the background stands out from it, and the stroke from both."""
+    """Draw colours of background, stroke and outline until the stroke is legible against both others."""
     colours = random.integers(256, size=(len(outlined), 3, 3))
     while True:
         background, stroke, outline = colours[:, 0], colours[:, 1], colours[:, 2]
-        legible = _apart(stroke, background) & (~outlined | _apart(stroke, outline))
+        legible = _is_legible(stroke, background) & (~outlined | _is_legible(stroke, outline))
         again = np.flatnonzero(~legible)
         if not len(again):
             return colours
         colours[again] = random.integers(256, size=(len(again), 3, 3))
 
 
-def _apart(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_legible(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
     colour = np.abs(one - other).mean(axis=1)
     brightness = np.abs((one - other) @ np.array(LUMA))
     both: NDArray[np.bool_] = (colour >= COLOUR_CONTRAST) & (brightness >= BRIGHTNESS_CONTRAST)

@@ -1,4 +1,4 @@
-"""What training is given: images with what is known of their labels."""
+"""The data of a task: images with the known labels."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Images of one domain and what is known of each one's class."""
+    """Images of one domain and the known labels of each."""
 
     x: NDArray[np.uint8]
     """(N, H, W, C); may be a memmap."""
     y: NDArray[np.int64]
     """(N,), -1 where the class is unknown."""
     ybar: NDArray[np.bool_] | None
-    """(N, K), True at the classes known to be wrong; None where no complementary label was given."""
+    """(N, K), True at the classes known to be wrong; None if no complementary label was given."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -25,17 +25,17 @@ class ImageSet:
 
 @dataclass(frozen=True)
 class TaskData:
-    """Both domains of a task, brought to one shape and one list of classes."""
+    """Both domains of a task, with one shape and one list of classes."""
 
     source_train: ImageSet
-    """Its `ybar` rules out at least one class of every image."""
+    """`ybar` rules out at least one class of every image."""
     source_test: ImageSet | None
     target_train: ImageSet
     target_test: ImageSet
-    """`target_train` itself where the target has no test images of its own."""
+    """`target_train` itself if the target has no test images."""
     classes: tuple[str, ...]
     notes: tuple[str, ...]
-    """What a reader of the results must know: made data, a transductive target, images left out."""
+    """Caveats for readers of the results: generated data, a transductive target, images left out."""
 
     @property
     def shape(self) -> Shape:

@@ -1,27 +1,27 @@
-"""torchvision, also beside a CPU-only build of torch, where its compiled operators cannot be loaded."""
+"""Import torchvision, also beside a CPU-only build of torch, where its compiled operators cannot be loaded."""
 
 import sys
 from types import ModuleType
 from typing import Any
 
 _declared: list[Any] = []
-"""Keeps the declarations below alive: torch forgets them with the object."""
+"""Keeps the declarations below alive; torch drops them with the object."""
 
 
 def torchvision() -> ModuleType:
-    """The module with its data sets, models and transforms."""
+    """Return the module with its data sets and models."""
     try:
-        return _imported()
+        return _import()
     except RuntimeError as error:
         if "torchvision::nms" not in str(error) or _declared:
             raise
     for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
         del sys.modules[name]
     _declare_operators()
-    return _imported()
+    return _import()
 
 
-def _imported() -> ModuleType:
+def _import() -> ModuleType:
     import torchvision
     import torchvision.datasets
     import torchvision.models
@@ -31,7 +31,7 @@ def _imported() -> ModuleType:
 
 
 def _declare_operators() -> None:
-    """The two operators that torchvision's import insists on, by their schemas only."""
+    """Declare the schemas of the two operators that importing torchvision requires."""
     from torch.library import Library
 
     library: Any = Library("torchvision", "DEF")  # type: ignore[no-untyped-call]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.config import RunConfig
-from core.data.batches import Images, Shuffled, place_images
+from core.data.batches import Images, ShuffledImages, place_images
 from core.data.complementary_labels import class_priors, label_hash, label_weights
 from core.data.task_data import ImageSet, TaskData
 from core.errors import InputError
@@ -41,11 +41,11 @@ class DeviceData:
         """The rest of an epoch of a stage, from batch `start`; `epoch` counts from 0 within the stage."""
         count = stage.iterations_per_epoch
         name = stage.spec.name
-        source = Shuffled(self.source, f"{name}/source", stage.batch_size, self.device)
+        source = ShuffledImages(self.source, f"{name}/source", stage.batch_size, self.device)
         sources = source.epoch(stage.seed, epoch, start, count)
         targets: Iterator[tuple[Tensor | None, object]] = iter([(None, None)] * (count - start))
         if stage.spec.adapts:
-            target = Shuffled(self.target, f"{name}/target", stage.batch_size, self.device)
+            target = ShuffledImages(self.target, f"{name}/target", stage.batch_size, self.device)
             targets = target.epoch(stage.seed, epoch, start, count)
         for (images, chosen), (target_images, _) in zip(sources, targets, strict=True):
             if labels is None:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from core.config import RunConfig
-from core.data.batches import Shuffled
+from core.data.batches import ShuffledImages
 from core.data.complementary_labels import label_weights
 from core.data.task_data import ImageSet, TaskData
 from core.events import Stepped
@@ -123,14 +123,14 @@ def compute_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def product(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Product:
     taken: dict[str, list[list[int]]] = {"source": [], "target": []}
-    epoch = Shuffled.epoch
+    epoch = ShuffledImages.epoch
 
-    def noted(self: Shuffled, *arguments: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def noted(self: ShuffledImages, *arguments: int) -> Iterator[tuple[Tensor, Tensor]]:
         for images, rows in epoch(self, *arguments):
             taken[self.name.split("/")[1]].append(rows.tolist())
             yield images, rows
 
-    monkeypatch.setattr(Shuffled, "epoch", noted)
+    monkeypatch.setattr(ShuffledImages, "epoch", noted)
     monkeypatch.setattr(Dropout, "forward", lambda self, x: x)
     compute_in_float64(monkeypatch)
     return Product(tmp_path, taken)

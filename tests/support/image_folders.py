@@ -1,4 +1,4 @@
-"""Small data of one's own, as a user would lay it out."""
+"""Small data folders for tests."""
 
 import struct
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from scipy.io import savemat
 
 from core.config import RunConfig
 from core.data.load import load_task
@@ -25,15 +26,15 @@ def labels(count: int, classes: int = CLASSES) -> NDArray[np.int64]:
 
 
 def save(path: Path, **arrays: Any) -> Path:
-    """An .npz file; without arrays, twelve images with true labels."""
-    given = arrays or {"x": images(12), "y": labels(12)}
+    """Write an .npz file; without arrays, twelve images with true labels."""
+    content = arrays or {"x": images(12), "y": labels(12)}
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(path, **given)
+    np.savez(path, **content)
     return path
 
 
 def arrays_folder(folder: Path, **train: Any) -> Path:
-    """A folder with train.npz and test.npz."""
+    """Write a folder with train.npz and test.npz."""
     save(folder / "train.npz", **train)
     save(folder / "test.npz")
     return folder
@@ -46,7 +47,7 @@ def picture_folder(
     size: tuple[int, int] = (8, 6),
     mode: str = "RGB",
 ) -> Path:
-    """<class>/*.png, each picture of one colour that tells its class and number."""
+    """Write <class>/*.png, each image of one colour that encodes its class and index."""
     for number, name in enumerate(classes):
         (folder / name).mkdir(parents=True, exist_ok=True)
         for index in range(count):
@@ -65,7 +66,7 @@ def config(task: str, **settings: Any) -> RunConfig:
 
 
 def mnist_folder(data_dir: Path, train: int = 40, test: int = 20) -> Path:
-    """torchvision's MNIST folder with random pixels."""
+    """Write torchvision's MNIST folder with random pixels."""
     raw = data_dir / "mnist" / "MNIST" / "raw"
     raw.mkdir(parents=True)
     for prefix, count in (("train", train), ("t10k", test)):
@@ -74,3 +75,24 @@ def mnist_folder(data_dir: Path, train: int = 40, test: int = 20) -> Path:
         (raw / f"{prefix}-images-idx3-ubyte").write_bytes(struct.pack(">4i", 2051, count, 28, 28) + x.tobytes())
         (raw / f"{prefix}-labels-idx1-ubyte").write_bytes(struct.pack(">2i", 2049, count) + y.tobytes())
     return raw
+
+
+def save_mnistm_release(folder: Path, count: int = 20) -> None:
+    """Write the files of MNIST-M's release."""
+    for split in ("train", "test"):
+        (folder / f"mnist_m_{split}").mkdir(parents=True)
+        lines = []
+        for number in range(count):
+            name = f"{number:08d}.png"
+            Image.fromarray(np.full((32, 32, 3), number, dtype=np.uint8)).save(folder / f"mnist_m_{split}" / name)
+            lines.append(f"{name} {number % 10}\n")
+        (folder / f"mnist_m_{split}_labels.txt").write_text("".join(lines))
+
+
+def save_mat_files(folder: Path, prefix: str, count: int = 20) -> None:
+    """Write the files of SVHN or, with its prefix, of SYN-DIGITS."""
+    folder.mkdir(parents=True)
+    for split in ("train", "test"):
+        x = images(count, (32, 32, 3)).transpose(1, 2, 3, 0)
+        y = np.where(labels(count, 10) == 0, 10, labels(count, 10))[:, None]
+        savemat(folder / f"{prefix}{split}_32x32.mat", {"X": x, "y": y})

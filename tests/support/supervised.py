@@ -25,7 +25,7 @@ from clarinet_tui.runs.process import send_signal
 from core.resolve import resolve
 from tests.support.fault_worker import STARTS_FILE
 from tests.support.histories import open_history
-from tests.support.tiny import UNREPEATABLE
+from tests.support.tiny import CLOCK_FIELDS
 from tests.support.workers import events_named
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +52,9 @@ def start_supervisor(runs_dir: Path, environment: dict[str, str] | None = None) 
 
 
 @contextmanager
-def running_supervisor(runs_dir: Path, environment: dict[str, str] | None = None) -> Iterator["subprocess.Popen[bytes]"]:
+def running_supervisor(
+    runs_dir: Path, environment: dict[str, str] | None = None
+) -> Iterator["subprocess.Popen[bytes]"]:
     """A supervisor that is there, killed at the end."""
     runs_dir.mkdir(exist_ok=True)
     with start_supervisor(runs_dir, environment) as process:
@@ -126,8 +128,8 @@ def read_metric_tables(run: RunDirectory) -> dict[str, list[dict[str, Any]]]:
         ingest_run(db, run)
         for table in ("iterations", "evaluations", "rollups"):
             rows = [dict(row) for row in db.rows(f"SELECT * FROM {table}")]
-            kept = [row for row in rows if row.get("metric") not in UNREPEATABLE]
-            left_out = ("run", "time", *UNREPEATABLE)
+            kept = [row for row in rows if row.get("metric") not in CLOCK_FIELDS]
+            left_out = ("run", "time", *CLOCK_FIELDS)
             tables[table] = [{name: row[name] for name in row if name not in left_out} for row in kept]
     return tables
 

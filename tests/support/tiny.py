@@ -1,4 +1,4 @@
-"""A task small enough to train in a blink: bright bars whose height is the class, shifted in the target."""
+"""A tiny task for tests: bright bars whose height is the class, shifted in the target."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from core.events import Event, Stepped, flatten_event
 from core.resolve import resolve
 
 CLASSES = 4
-UNREPEATABLE = ("seconds", "samples_per_second")
+CLOCK_FIELDS = ("seconds", "samples_per_second")
 
 
 def tiny_images(count: int, seed: int, shift: int = 0, labelled: bool = False) -> ImageSet:
@@ -51,8 +51,8 @@ def tiny_config(method: str = "clarinet", **settings: Any) -> RunConfig:
 
 
 def repeatable(event: Event) -> dict[str, Any]:
-    """The event without what a clock has measured."""
-    return {key: value for key, value in flatten_event(event).items() if key not in UNREPEATABLE}
+    """Return the event's fields without those measured by a clock."""
+    return {key: value for key, value in flatten_event(event).items() if key not in CLOCK_FIELDS}
 
 
 def steps(events: list[Event]) -> list[Stepped]:

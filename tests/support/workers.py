@@ -13,7 +13,7 @@ import numpy as np
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
 from core.resolve import resolve
-from tests.support.tiny import UNREPEATABLE, tiny_images
+from tests.support.tiny import CLOCK_FIELDS, tiny_images
 
 TIMEOUT = 120.0
 
@@ -75,7 +75,7 @@ def valid_iterations(run: RunDirectory) -> list[int]:
 
 
 def repeatable(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if name not in (*UNREPEATABLE, "time")}
+    return {name: value for name, value in fields.items() if name not in (*CLOCK_FIELDS, "time")}
 
 
 def wait_until(process: Process, run: RunDirectory, condition: Callable[[], object]) -> None:

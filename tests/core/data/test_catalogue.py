@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from core.data.catalogue import DomainEntry, list_domains
-from core.data.generate import generate_domain
+from core.data.digit_domains import generate_domain
 from core.data.verify import Finding, verify_domain
 from core.errors import InputError
-from tests.core.data.test_known import mats, release
-from tests.support.image_folders import images, labels, mnist_folder, save
+from tests.support.image_folders import images, labels, mnist_folder, save, save_mat_files, save_mnistm_release
 
 
 def entries(data_dir: Path) -> dict[str, DomainEntry]:
@@ -30,8 +29,8 @@ def test_with_nothing_there_it_says_how_to_get_everything(tmp_path: Path) -> Non
 
 def test_what_is_there_is_counted(tmp_path: Path) -> None:
     mnist_folder(tmp_path)
-    mats(tmp_path / "synth", "synth_")
-    release(tmp_path / "mnistm")
+    save_mat_files(tmp_path / "synth", "synth_")
+    save_mnistm_release(tmp_path / "mnistm")
     for split, count in (("train", 9), ("test", 4)):
         save(tmp_path / "svhn" / f"{split}.npz", x=images(count, (32, 32, 3)), y=labels(count, 10))
     found = entries(tmp_path)
@@ -43,8 +42,8 @@ def test_what_is_there_is_counted(tmp_path: Path) -> None:
         "svhn": (9, 4),
         "digits": (1437, 360),
     }
-    assert found["mnist"].origin == "torchvision's files"
-    assert found["synth"].origin == "the original files"
+    assert found["mnist"].origin == "torchvision files"
+    assert found["synth"].origin == "original files"
     assert found["svhn"].origin == "train.npz, test.npz"
 
 
@@ -54,10 +53,10 @@ def test_made_data_is_said_to_be_made(tmp_path: Path) -> None:
     generate_domain("synth", tmp_path, train=20, test=10)
     found = entries(tmp_path)
 
-    assert found["synth"].origin == "made here, not the published images"
+    assert found["synth"].origin == "generated, not the published images"
     assert "scikit-learn's two sample photographs" in found["mnistm"].origin
     (tmp_path / "synth" / "made.json").write_text("{")
-    assert "its record is damaged" in entries(tmp_path)["synth"].origin
+    assert "the record is damaged" in entries(tmp_path)["synth"].origin
 
 
 def verdicts(findings: list[Finding]) -> list[str]:
@@ -77,14 +76,14 @@ def test_other_bytes_and_other_counts_are_doubtful(tmp_path: Path) -> None:
     findings = verify_domain("mnist", tmp_path)
 
     assert verdicts(findings) == ["doubtful"] * 5
-    assert "its checksum is not that of the published file" in findings[0].message
+    assert "checksum differs from the published file" in findings[0].message
     assert findings[-1].message.endswith("published with 60000 + 10000")
 
 
 @pytest.mark.parametrize(
     ("y", "sentence"),
     [
-        (labels(20, 9), "there is no image of digit 9"),
+        (labels(20, 9), "has no image of digit 9"),
         (labels(20, 10) + 1, "label 10 of image 9 is out of range"),
         (labels(20, 10) - 1, "image 0 has no label"),
     ],
@@ -101,15 +100,15 @@ def test_wrong_labels_are_bad(y: np.ndarray, sentence: str, tmp_path: Path) -> N
 def test_wrong_shapes_and_damaged_pictures_are_bad(tmp_path: Path) -> None:
     for split in ("train", "test"):
         save(tmp_path / "svhn" / f"{split}.npz", x=images(20, (32, 32, 2)), y=labels(20, 10))
-    release(tmp_path / "mnistm")
+    save_mnistm_release(tmp_path / "mnistm")
     (tmp_path / "mnistm" / "mnist_m_test" / "00000002.png").write_text("torn")
 
-    assert "its images have 2 channels" in verify_domain("svhn", tmp_path)[0].message
-    assert "this image cannot be read" in verify_domain("mnistm", tmp_path)[0].message
+    assert "images have 2 channels" in verify_domain("svhn", tmp_path)[0].message
+    assert "cannot be read as an image" in verify_domain("mnistm", tmp_path)[0].message
 
 
 def test_what_is_not_there_cannot_be_verified(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="MNIST is not there"):
+    with pytest.raises(InputError, match="MNIST is missing"):
         verify_domain("mnist", tmp_path)
     with pytest.raises(InputError, match='"mnits": no such domain'):
         verify_domain("mnits", tmp_path)

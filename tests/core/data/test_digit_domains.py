@@ -5,13 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-from scipy.io import savemat
 
 from core.data import digit_domains as known
 from core.data.digit_files import read_mat, read_usps
 from core.errors import InputError
-from tests.support.image_folders import images, labels, load, mnist_folder, save
+from tests.support.image_folders import images, labels, load, mnist_folder, save, save_mat_files, save_mnistm_release
 
 
 @pytest.fixture(autouse=True)
@@ -23,25 +21,6 @@ def npz(data_dir: Path, name: str, side: int = 32, channels: int = 3, count: int
     shape = (side, side, channels) if channels > 1 else (side, side)
     for split in ("train", "test"):
         save(data_dir / name / f"{split}.npz", x=images(count, shape), y=labels(count, 10).astype(np.uint8))
-
-
-def release(folder: Path, count: int = 20) -> None:
-    for split in ("train", "test"):
-        (folder / f"mnist_m_{split}").mkdir(parents=True)
-        lines = []
-        for number in range(count):
-            name = f"{number:08d}.png"
-            Image.fromarray(np.full((32, 32, 3), number, dtype=np.uint8)).save(folder / f"mnist_m_{split}" / name)
-            lines.append(f"{name} {number % 10}\n")
-        (folder / f"mnist_m_{split}_labels.txt").write_text("".join(lines))
-
-
-def mats(folder: Path, prefix: str, count: int = 20) -> None:
-    folder.mkdir(parents=True)
-    for split in ("train", "test"):
-        x = images(count, (32, 32, 3)).transpose(1, 2, 3, 0)
-        y = np.where(labels(count, 10) == 0, 10, labels(count, 10))[:, None]
-        savemat(folder / f"{prefix}{split}_32x32.mat", {"X": x, "y": y})
 
 
 def test_grey_digits_are_28_and_coloured_ones_32(tmp_path: Path) -> None:
@@ -63,7 +42,7 @@ def test_counts_that_are_not_the_published_ones_are_noted(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("inner", ["", "mnist_m"])
 def test_the_release_of_mnist_m(inner: str, tmp_path: Path) -> None:
-    release(tmp_path / "mnistm" / inner)
+    save_mnistm_release(tmp_path / "mnistm" / inner)
     data = load("m", "D", tmp_path)
 
     assert data.source_train.y.tolist() == [number % 10 for number in range(20)]
@@ -71,7 +50,7 @@ def test_the_release_of_mnist_m(inner: str, tmp_path: Path) -> None:
 
 
 def test_a_wrong_line_of_the_release_is_named(tmp_path: Path) -> None:
-    release(tmp_path / "mnistm")
+    save_mnistm_release(tmp_path / "mnistm")
     (tmp_path / "mnistm" / "mnist_m_train_labels.txt").write_text("00000000.png 1\n00000001.png x\n")
 
     with pytest.raises(InputError, match=r'labels.txt: line 2: expected "name.png 7", got "00000001.png x"'):
@@ -79,16 +58,16 @@ def test_a_wrong_line_of_the_release_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_picture_of_the_release_is_named(tmp_path: Path) -> None:
-    release(tmp_path / "mnistm")
+    save_mnistm_release(tmp_path / "mnistm")
     (tmp_path / "mnistm" / "mnist_m_train" / "00000003.png").unlink()
 
-    with pytest.raises(InputError, match=r"00000003.png: this image cannot be read"):
+    with pytest.raises(InputError, match=r"00000003.png: cannot be read as an image"):
         load("m", "D", tmp_path)
 
 
 @pytest.mark.parametrize(("letter", "name", "prefix"), [("Y", "synth", "synth_"), ("S", "svhn", "")])
 def test_matlab_files_with_ten_for_zero(letter: str, name: str, prefix: str, tmp_path: Path) -> None:
-    mats(tmp_path / name, prefix)
+    save_mat_files(tmp_path / name, prefix)
     x, y = read_mat(tmp_path / name / f"{prefix}train_32x32.mat")
     data = load(letter, "D", tmp_path)
 
@@ -104,7 +83,7 @@ def test_originals_come_before_arrays_and_arrays_before_what_was_made(tmp_path: 
     made = load("Y", "D", tmp_path, preset="smoke").notes
     npz(tmp_path, "synth", count=30)
     arrays = load("Y", "D", tmp_path).source_train
-    mats(tmp_path / "elsewhere", "synth_")
+    save_mat_files(tmp_path / "elsewhere", "synth_")
     for path in (tmp_path / "elsewhere").iterdir():
         path.rename(tmp_path / "synth" / path.name)
     original = load("Y", "D", tmp_path).source_train
@@ -147,7 +126,7 @@ def test_the_bundled_digits_are_split_once_and_for_all(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_missing_says_what_to_type(letter: str, line: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=f"is not there; get it with `{line}`"):
+    with pytest.raises(InputError, match=f"is missing; get it with `{line}`"):
         load(letter, "D", tmp_path)
 
 
@@ -155,7 +134,7 @@ def test_arrays_need_their_test_half(tmp_path: Path) -> None:
     npz(tmp_path, "svhn")
     (tmp_path / "svhn" / "test.npz").unlink()
 
-    with pytest.raises(InputError, match=r"svhn/test.npz: there is no such file"):
+    with pytest.raises(InputError, match=r"svhn/test.npz: no such file"):
         load("S", "D", tmp_path)
 
 
@@ -170,14 +149,14 @@ def test_a_digit_beyond_nine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "name", "sentence"),
     [
-        ("mnist/MNIST/raw/train-images-idx3-ubyte", "M", "this file is damaged; delete it and fetch mnist again"),
-        ("usps/usps.bz2", "U", "this file is damaged .*; delete it and fetch usps again"),
-        ("svhn/train_32x32.mat", "S", "this file cannot be read"),
+        ("mnist/MNIST/raw/train-images-idx3-ubyte", "M", "is damaged; delete it and fetch mnist again"),
+        ("usps/usps.bz2", "U", "is damaged .*; delete it and fetch usps again"),
+        ("svhn/train_32x32.mat", "S", "cannot be read"),
     ],
 )
 def test_a_damaged_file_is_named(path: str, name: str, sentence: str, tmp_path: Path) -> None:
     mnist_folder(tmp_path)
-    mats(tmp_path / "svhn", "")
+    save_mat_files(tmp_path / "svhn", "")
     (tmp_path / "usps").mkdir()
     (tmp_path / "usps" / "usps.t.bz2").write_bytes(b"")
     (tmp_path / path).write_bytes(b"torn")

@@ -229,14 +229,14 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "one class": (
         {"x": images(2), "y": np.zeros(2, dtype=int)},
         {"x": images(2)},
-        "its labels speak of 1 class; a task needs two or more",
+        "labels contain only 1 class; a task needs two or more",
     ),
     "sizes": (
         {"x": images(3, (9, 9, 3)), "y": labels(3)},
         {},
-        "b/train.npz: its images are 6×5, .* 9×9; set image_size",
+        "b/train.npz: images are 6×5, .* 9×9; set image_size",
     ),
-    "channels": ({"x": images(3, (6, 5, 4)), "y": labels(3)}, {}, "its images have 3 channels, the task's 4"),
+    "channels": ({"x": images(3, (6, 5, 4)), "y": labels(3)}, {}, "images have 3 channels, the task's have 4"),
     "other names": (
         {"x": images(3), "y": labels(3), "classes": np.array(["a", "b", "c"])},
         {"x": images(3), "y": labels(3), "classes": np.array(["b", "c", "d"])},
@@ -245,7 +245,7 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "numbers against names": (
         {"x": images(3), "y": labels(3), "classes": np.array(["a", "b", "c"])},
         {},
-        "b/train.npz: its labels are numbers, but the classes are called a, b, c; add an array classes",
+        "b/train.npz: labels are numbers, but the classes are named a, b, c; add an array `classes`",
     ),
 }
 
@@ -279,21 +279,21 @@ def test_an_empty_class_folder_in_the_source(tmp_path: Path) -> None:
 def test_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
 
-    with pytest.raises(InputError, match=r"a: there are no images \(png, jpg, jpeg\) here"):
+    with pytest.raises(InputError, match=r"a: contains no images \(png, jpg, jpeg\)"):
         load(tmp_path / "a", picture_folder(tmp_path / "b"), tmp_path)
 
 
 def test_classes_one_folder_down(tmp_path: Path) -> None:
     picture_folder(tmp_path / "a" / "images")
 
-    with pytest.raises(InputError, match=r"hold no images .*; if the classes are in .*images, name that folder"):
+    with pytest.raises(InputError, match=r"contain no images .*; if the classes are in .*images, name that folder"):
         load(tmp_path / "a", picture_folder(tmp_path / "b"), tmp_path)
 
 
 def test_test_images_without_training_images(tmp_path: Path) -> None:
     save(tmp_path / "a" / "test.npz")
 
-    with pytest.raises(InputError, match="there are test images but no training images"):
+    with pytest.raises(InputError, match="has test images but no training images"):
         load(tmp_path / "a", arrays_folder(tmp_path / "b"), tmp_path)
 
 
@@ -304,7 +304,7 @@ def test_an_unreadable_picture_is_named(damage: str, tmp_path: Path) -> None:
     whole = broken.read_bytes()
     broken.write_bytes(b"no picture" if damage == "header" else whole[: len(whole) - 25])
 
-    with pytest.raises(InputError, match=r"dog/1.png: this image cannot be read; mend it or take it out"):
+    with pytest.raises(InputError, match=r"dog/1.png: cannot be read as an image; repair or remove it"):
         load(tmp_path / "a", picture_folder(tmp_path / "b"), tmp_path)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from core.data.shapes import can_convert, convert_images, resize, to_grey
+from core.data.images import can_convert, convert_images, resize, to_grey
 from tests.support.image_folders import images
 
 

@@ -60,15 +60,15 @@ def test_one_file_is_a_domain_without_a_test_set(tmp_path: Path) -> None:
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "no x": ({"y": labels(3)}, "there is no array x"),
+    "no x": ({"y": labels(3)}, "has no array x"),
     "float pixels": ({"x": np.full((2, 4, 4), np.nan)}, "x: expected uint8 pixels from 0 to 255, got float64"),
     "flat": ({"x": images(4, (9,))}, r"x: expected \(N, H, W\) or \(N, H, W, C\), got \(4, 9\)"),
     "no pixels": ({"x": images(4, (0, 5))}, "x: expected"),
-    "no images": ({"x": images(0)}, "x holds no images"),
+    "no images": ({"x": images(0)}, "x contains no images"),
     "channels first": ({"x": images(2, (3, 32, 32))}, r"expected channels last, .* got \(2, 3, 32, 32\); transpose it"),
     "short y": ({"x": images(3), "y": labels(2)}, r"y: expected one label for each of 3 images, got \(2,\)"),
     "float y": ({"x": images(3), "y": np.zeros(3)}, "y: expected integers, -1 where unknown, got float64"),
-    "nan": ({"x": images(2), "y": np.array([0, np.nan])}, "y holds values that are not numbers; use -1"),
+    "nan": ({"x": images(2), "y": np.array([0, np.nan])}, "y contains values that are not finite; use -1"),
     "negative y": ({"x": images(2), "y": np.array([0, -2])}, "y: label -2 of image 1 is out of range"),
     "short ybar": ({"x": images(3), "ybar": labels(4)}, "ybar: expected one label for each of 3 images"),
     "short mask": ({"x": images(3), "ybar": np.zeros((2, 5))}, "ybar: expected one row for each of 3 images"),
@@ -76,12 +76,12 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"x": images(2), "ybar": np.array([[0, 2], [1, 0]])},
         r"ybar: expected a mask \(N, K\) of 0 and 1",
     ),
-    "nan mask": ({"x": images(1), "ybar": np.array([[0, np.nan]])}, "ybar holds values that are not numbers"),
+    "nan mask": ({"x": images(1), "ybar": np.array([[0, np.nan]])}, "ybar contains values that are not finite"),
     "all ruled out": ({"x": images(2), "ybar": np.array([[1, 0], [1, 1]])}, "rules out every class of image 1"),
     "objects": ({"x": images(2), "y": np.array([0, None])}, "y is an array of Python objects"),
     "object names": ({"x": images(2), "classes": np.array(["a", None])}, "classes is an array of Python objects"),
     "number names": ({"x": images(2), "classes": np.arange(2)}, "classes: expected a list of names"),
-    "same names": ({"x": images(2), "classes": np.array(["a", "a"])}, 'classes: "a" is there more than once'),
+    "same names": ({"x": images(2), "classes": np.array(["a", "a"])}, 'classes: "a" occurs more than once'),
 }
 
 
@@ -101,12 +101,12 @@ def test_a_damaged_file_is_one_sentence(damage: str, tmp_path: Path) -> None:
     path = save(tmp_path / "train.npz")
     path.write_bytes(b"not an archive" if damage == "text" else path.read_bytes()[:400])
 
-    with pytest.raises(InputError, match=r"this is not a whole \.npz file"):
+    with pytest.raises(InputError, match=r"is not a complete \.npz file"):
         read(path)
 
 
 def test_an_absent_file_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         read(tmp_path / "train.npz")
 
 

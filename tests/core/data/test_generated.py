@@ -9,7 +9,7 @@ from PIL import Image
 
 from core.data import digit_domains as known
 from core.data import generated as made
-from core.data.generate import generate_domain
+from core.data.digit_domains import generate_domain
 from core.data.load import load_task
 from core.data.synth import draw_digits, generate_synth
 from core.data.synth_scenes import draw_scenes
@@ -66,12 +66,12 @@ def test_synthetic_digits_are_made_once_and_said_to_be_made(tmp_path: Path, monk
     heard: list[tuple[str, int, int]] = []
     first = known_task(tmp_path, heard)
     stamp = (tmp_path / "synth" / made.TRAIN_FILE).stat().st_mtime_ns
-    told = [what for what, _, _ in heard]
+    titles = [what for what, _, _ in heard]
     second = known_task(tmp_path, [])
 
     assert (first.source_train.x == second.source_train.x).all()
     assert (tmp_path / "synth" / made.TRAIN_FILE).stat().st_mtime_ns == stamp
-    assert "Making SYN-DIGITS" in told
+    assert "Generating SYN-DIGITS" in titles
     sentence = "SYN-DIGITS is made here by the published recipe, not the published images"
     assert first.notes == second.notes
     assert first.notes[0].startswith(sentence)
@@ -87,7 +87,7 @@ def test_a_folder_marked_read_only_is_left_alone(tmp_path: Path, monkeypatch: py
     tmp_path.chmod(0o555)
     try:
         data = load("Y", "D", tmp_path)
-        with pytest.raises(InputError, match="synth: this folder cannot be written"):
+        with pytest.raises(InputError, match="synth: cannot be written"):
             generate_domain("synth", tmp_path, train=10, test=10)
     finally:
         tmp_path.chmod(0o755)
@@ -154,15 +154,15 @@ def test_what_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="get it with `clarinet data fetch mnist`"):
         generate_domain("mnistm", tmp_path)
     mnist_folder(tmp_path)
-    with pytest.raises(InputError, match="--train: MNIST has 40 images to make MNIST-M from, got 41"):
+    with pytest.raises(InputError, match="--train: MNIST has 40 images to generate MNIST-M from, got 41"):
         generate_domain("mnistm", tmp_path, train=41)
-    with pytest.raises(InputError, match="there is no such folder of photographs"):
+    with pytest.raises(InputError, match="no such directory of photographs"):
         generate_domain("mnistm", tmp_path, photos=tmp_path / "none")
-    with pytest.raises(InputError, match="there are no photographs"):
+    with pytest.raises(InputError, match="contains no photographs"):
         generate_domain("mnistm", tmp_path, photos=tmp_path)
     with pytest.raises(InputError, match="photographs are for mnistm only"):
         generate_domain("synth", tmp_path, photos=tmp_path)
-    with pytest.raises(InputError, match='"svhn" cannot be made; make knows synth, mnistm'):
+    with pytest.raises(InputError, match='"svhn" cannot be generated; choose one of synth, mnistm'):
         generate_domain("svhn", tmp_path)
 
 
@@ -170,5 +170,5 @@ def test_a_damaged_record_is_one_sentence(tmp_path: Path) -> None:
     generate_domain("synth", tmp_path, train=20, test=10)
     (tmp_path / "synth" / made.RECORD_FILE).write_bytes(msgspec.json.encode({"recipe": "one"}))
 
-    with pytest.raises(InputError, match=r"made.json: this record is damaged"):
+    with pytest.raises(InputError, match=r"made.json: is damaged"):
         load("Y", "D", tmp_path)

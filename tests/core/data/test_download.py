@@ -93,7 +93,7 @@ def test_a_folder_marked_read_only_is_one_sentence(data_dir: Path, monkeypatch: 
     data_dir.chmod(0o555)
     offer(monkeypatch, Download(("file:///nowhere",), data_dir / "usps" / "usps.bz2", "0"))
     try:
-        with pytest.raises(InputError, match="usps: this folder cannot be written"):
+        with pytest.raises(InputError, match="usps: is not writable"):
             fetch_domain("usps", data_dir)
     finally:
         data_dir.chmod(0o755)
@@ -102,9 +102,9 @@ def test_a_folder_marked_read_only_is_one_sentence(data_dir: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("synth", "SYN-DIGITS cannot be fetched; make it with `clarinet data make synth`"),
+        ("synth", "SYN-DIGITS cannot be downloaded; generate it with `clarinet data make synth`"),
         ("digits", "they come with scikit-learn"),
-        ("mnits", '"mnits": no such domain; fetch knows mnist, usps, svhn'),
+        ("mnits", '"mnits": no such domain; choose one of mnist, usps, svhn'),
     ],
 )
 def test_what_cannot_be_fetched_says_what_to_do(name: str, sentence: str, tmp_path: Path) -> None:

@@ -1,0 +1,160 @@
+"""Images in an array or in files: reading, decoding and converting them to one shape."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.data.scratch import Scratch
+from core.data.task_data import Shape
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+ProgressCallback = Callable[[str, int, int], None]
+"""Called with what is done, how much of it is done and the total."""
+BATCH_BYTES = 2**23
+LUMA = (0.299, 0.587, 0.114)
+"""ITU-R 601: the brightness of red, green and blue."""
+
+
+class ImageSource(Protocol):
+    """Images of one shape, read by index."""
+
+    @property
+    def shape(self) -> Shape: ...
+
+    def __len__(self) -> int: ...
+
+    def read(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]: ...
+
+
+@dataclass(frozen=True)
+class ArrayImages:
+    """Images in an array (N, H, W, C), in memory or memory-mapped."""
+
+    x: NDArray[np.uint8]
+
+    @property
+    def shape(self) -> Shape:
+        height, width, channels = self.x.shape[1:]
+        return (height, width, channels)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def read(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        chosen: NDArray[np.uint8] = self.x[rows]
+        return chosen
+
+
+@dataclass(frozen=True)
+class FileImages:
+    """Images in files, decoded and resized to one shape."""
+
+    paths: Sequence[Path]
+    shape: Shape
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def read(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        return np.stack([decode_image(self.paths[row], self.shape) for row in rows])
+
+
+@contextmanager
+def open_image(path: Path) -> Iterator["Image"]:
+    """Open an image file; an unreadable one is an InputError that names it."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            yield image
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        raise InputError(f"{path}: cannot be read as an image; repair or remove it") from None
+
+
+def decode_image(path: Path, shape: Shape) -> NDArray[np.uint8]:
+    """Return one image file as (H, W, C)."""
+    from PIL.Image import Resampling
+
+    height, width, channels = shape
+    with open_image(path) as opened:
+        image = _to_eight_bits(opened).convert("L" if channels == 1 else "RGB")
+    if image.size != (width, height):
+        image = image.resize((width, height), Resampling.BILINEAR)
+    return np.asarray(image, dtype=np.uint8).reshape(shape)
+
+
+def _to_eight_bits(image: "Image") -> "Image":
+    """Scale 16 bits to 8, which Pillow clips at 255 instead."""
+    from PIL import Image
+
+    if not image.mode.startswith("I"):
+        return image
+    return Image.fromarray((np.asarray(image, dtype=np.int64) >> 8).clip(0, 255).astype(np.uint8))
+
+
+def read_images(
+    images: ImageSource, rows: NDArray[np.int64], shape: Shape, scratch: Scratch, progress: Callable[[int, int], None]
+) -> NDArray[np.uint8]:
+    """Return the chosen images in `shape`, read batch by batch; the array itself if nothing has to change."""
+    if isinstance(images, ArrayImages) and len(rows) == len(images) and images.shape == shape:
+        x = images.x
+        if x.flags.c_contiguous and (isinstance(x, np.memmap) or not scratch.is_too_large(x.nbytes)):
+            return x
+    out = scratch.empty((len(rows), *shape))
+    batch = max(1, BATCH_BYTES // int(np.prod(np.maximum(images.shape, shape))))
+    for start in range(0, len(rows), batch):
+        stop = min(start + batch, len(rows))
+        out[start:stop] = convert_images(images.read(rows[start:stop]), shape)
+        progress(stop, len(rows))
+    return out
+
+
+def can_convert(have: int, want: int) -> bool:
+    """Return whether images of `have` channels can be converted to `want` channels."""
+    return have == want or {have, want} == {1, 3}
+
+
+def convert_images(x: NDArray[np.uint8], shape: Shape) -> NDArray[np.uint8]:
+    """Convert a batch (N, H, W, C) to `shape`; it is resized while it has the fewest channels."""
+    if x.shape[3] == 3 and shape[2] == 1:
+        x = to_grey(x)
+    x = resize(x, shape[0], shape[1])
+    if x.shape[3] == 1 and shape[2] == 3:
+        x = np.repeat(x, 3, axis=3)
+    return x
+
+
+def to_grey(x: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    grey = x.astype(np.float32) @ np.array(LUMA, dtype=np.float32)
+    return np.rint(grey).astype(np.uint8)[..., None]
+
+
+def resize(x: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
+    """Resize bilinearly, with the filter widened where images shrink, as Pillow does; two matrix products a batch."""
+    count, have_height, have_width, channels = x.shape
+    if (have_height, have_width) == (height, width):
+        return x
+    planes = np.ascontiguousarray(x.transpose(0, 3, 1, 2), dtype=np.float32)
+    planes = planes.reshape(-1, have_width) @ _weights(have_width, width).T
+    planes = _weights(have_height, height) @ planes.reshape(count * channels, have_height, width)
+    resized = np.clip(np.rint(planes), 0, 255).astype(np.uint8)
+    return np.ascontiguousarray(resized.reshape(count, channels, height, width).transpose(0, 2, 3, 1))
+
+
+def _weights(have: int, want: int) -> NDArray[np.float32]:
+    """Return (want, have): the share of every old pixel in every new one."""
+    scale = have / want
+    reach = max(scale, 1.0)
+    centre = (np.arange(want) + 0.5) * scale
+    distance = np.abs(np.arange(have) + 0.5 - centre[:, None]) / reach
+    weights = np.maximum(0.0, 1.0 - distance)
+    normal: NDArray[np.float32] = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+    return normal
