@@ -1,4 +1,4 @@
-"""Bands over seeds, by hand and against scipy.stats."""
+"""Bands over seeds, against scipy.stats and computed by hand."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from clarinet_tui.evidence.bands import Bands, make_bands
 NAN = np.nan
 
 
-def test_three_seeds_at_their_own_epochs() -> None:
+def test_three_seeds_at_shared_epochs() -> None:
     epochs = np.array([1.0, 2.0, 3.0])
     values = [[10.0, 20.0, 30.0], [14.0, 26.0, 30.0], [12.0, 20.0, 30.0]]
     found = make_bands([(epochs, np.array(curve)) for curve in values])
@@ -23,7 +23,7 @@ def test_three_seeds_at_their_own_epochs() -> None:
     assert (found.t_low[1], found.t_high[1]) == pytest.approx((ends.low, ends.high))
 
 
-def test_a_shorter_run_and_a_gap_count_only_where_they_have_values() -> None:
+def test_shorter_runs_and_gaps_count_only_where_they_have_values() -> None:
     found = make_bands(
         [(np.array([1.0, 2.0, 3.0]), np.array([10.0, NAN, 30.0])), (np.array([1.0, 2.0]), np.array([12.0, 22.0]))]
     )
@@ -33,7 +33,7 @@ def test_a_shorter_run_and_a_gap_count_only_where_they_have_values() -> None:
     assert found.minimum.tolist() == [10, 22, 30]
 
 
-def test_on_a_grid_runs_are_met_in_straight_lines_and_never_beyond_their_ends() -> None:
+def test_interpolation_stays_within_each_run() -> None:
     found = make_bands(
         [(np.array([0.0, 10.0]), np.array([0.0, 100.0])), (np.array([5.0, 15.0]), np.array([60.0, 60.0]))], points=4
     )
@@ -42,14 +42,14 @@ def test_on_a_grid_runs_are_met_in_straight_lines_and_never_beyond_their_ends() 
     assert found.mean.tolist() == [0, 55, 80, 60]
 
 
-def test_a_gap_is_not_bridged_on_a_grid() -> None:
+def test_interpolation_does_not_cross_gaps() -> None:
     found = make_bands([(np.array([0.0, 1.0, 2.0, 3.0]), np.array([5.0, NAN, 7.0, 7.0]))], points=7)
     assert np.isnan(found.mean[1:4]).all()
     assert found.mean[-1] == 7
 
 
 @pytest.mark.parametrize("points", [None, 5])
-def test_nothing_to_draw(points: int | None) -> None:
+def test_no_curves_give_empty_bands(points: int | None) -> None:
     def empty(found: Bands) -> bool:
         return not np.isfinite(found.mean).any()
 

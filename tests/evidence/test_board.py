@@ -1,4 +1,4 @@
-"""The board from real journals: means, counts, distances, what was left out and what was mixed."""
+"""The board: means, counts, distances, excluded and mixed runs."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def cell_of(runs_dir: Path, method: str = "clarinet", task: str = "U->M", **opti
     return board_of(runs_dir, **options).cells[method, task]
 
 
-def test_an_empty_history_shows_the_published_numbers(tmp_path: Path) -> None:
+def test_empty_history_shows_the_published_results(tmp_path: Path) -> None:
     board = board_of(tmp_path)
     assert board.tasks == PAPER_TASKS
     assert board.tables[0].methods == MAIN_METHODS
@@ -34,7 +34,7 @@ def test_an_empty_history_shows_the_published_numbers(tmp_path: Path) -> None:
     assert board.best("Y->M", MAIN_METHODS) == frozenset()
 
 
-def test_a_cell_has_its_mean_its_runs_and_its_distance(tmp_path: Path) -> None:
+def test_cell_has_mean_runs_and_distance(tmp_path: Path) -> None:
     for seed, accuracy in enumerate((82.0, 83.0, 84.0), start=1):
         make_finished_run(tmp_path, f"run{seed}", accuracy, seed=seed)
     cell = cell_of(tmp_path)
@@ -48,7 +48,7 @@ def test_a_cell_has_its_mean_its_runs_and_its_distance(tmp_path: Path) -> None:
     assert cell.distance.interval.low < 0 < cell.distance.interval.high
 
 
-def test_gac_is_published_without_spread_so_its_distance_stands_alone(tmp_path: Path) -> None:
+def test_distance_to_gac_has_no_interval(tmp_path: Path) -> None:
     for seed in (1, 2):
         make_finished_run(tmp_path, f"run{seed}", 50.0 + seed, method="gac", seed=seed)
     distance = cell_of(tmp_path, "gac").distance
@@ -69,7 +69,7 @@ def test_seeds_are_counted_by_state(tmp_path: Path) -> None:
     assert cell.is_unfinished
 
 
-def test_seeds_without_a_finished_run_stand_where_their_furthest_run_is(tmp_path: Path) -> None:
+def test_unfinished_seed_takes_the_state_of_its_most_advanced_run(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "run1", 82.0, seed=1)
     make_finished_run(tmp_path, "old2", None, seed=2, end="failed")
     make_finished_run(tmp_path, "new2", 40.0, seed=2, end="running")
@@ -86,7 +86,7 @@ def test_seeds_without_a_finished_run_stand_where_their_furthest_run_is(tmp_path
     assert cell.unfinished[2].selected is None
 
 
-def test_missing_seeds_can_be_made_after_a_run_with_exactly_the_settings_that_count(tmp_path: Path) -> None:
+def test_template_run_has_exactly_the_counted_settings(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "own1", 70.0, method="gac+dan", seed=1)
     make_finished_run(tmp_path, "one2", 71.0, method="gac+dan", seed=2, stage1={"seed": 1})
     make_finished_run(tmp_path, "one3", 72.0, method="gac+dan", seed=3, stage1={"seed": 1})
@@ -103,7 +103,7 @@ def test_two_step_runs_report_their_last_stage(tmp_path: Path) -> None:
         assert cell_of(tmp_path, "gac+cdan-e", rule=rule).summary.mean == 72.0
 
 
-def test_of_a_seed_that_was_run_again_the_newest_finished_one_counts(tmp_path: Path) -> None:
+def test_newest_finished_run_of_a_seed_counts(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "old", 70.0, seed=1)
     make_finished_run(tmp_path, "new", 80.0, seed=1)
     make_finished_run(tmp_path, "newest", None, seed=1, end="failed")
@@ -114,7 +114,7 @@ def test_of_a_seed_that_was_run_again_the_newest_finished_one_counts(tmp_path: P
     assert "seed 1 was run again" in left.reason
 
 
-def test_other_protocols_are_left_out_and_named(tmp_path: Path) -> None:
+def test_other_protocols_are_excluded_with_a_reason(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "aaa", 70.0, seed=1)
     make_finished_run(tmp_path, "bbb", 72.0, seed=2)
     make_finished_run(tmp_path, "ccc", 90.0, seed=3, epochs=9)
@@ -125,7 +125,7 @@ def test_other_protocols_are_left_out_and_named(tmp_path: Path) -> None:
     assert cell.missing == (3, 4, 5)
 
 
-def test_mixing_averages_all_and_says_what(tmp_path: Path) -> None:
+def test_mix_averages_all_and_lists_the_differences(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "aaa", 70.0, seed=1)
     make_finished_run(tmp_path, "bbb", 72.0, seed=2)
     make_finished_run(tmp_path, "ccc", 92.0, seed=1, epochs=9)
@@ -137,7 +137,7 @@ def test_mixing_averages_all_and_says_what(tmp_path: Path) -> None:
     assert any("mixed: 2 protocols" in note for note in board.notes)
 
 
-def test_a_run_that_shares_stage_1_by_chance_is_not_averaged_twice(tmp_path: Path) -> None:
+def test_run_of_two_groups_is_averaged_once(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "own1", 70.0, method="gac+dan", seed=1)
     make_finished_run(tmp_path, "own2", 70.0, method="gac+dan", seed=2)
     make_finished_run(tmp_path, "one2", 85.0, method="gac+dan", seed=2, stage1={"seed": 1})
@@ -145,7 +145,7 @@ def test_a_run_that_shares_stage_1_by_chance_is_not_averaged_twice(tmp_path: Pat
     assert sorted(cell.runs) == ["one2", "own1", "own2"]
 
 
-def test_commits_are_said_and_kept_apart_where_asked(tmp_path: Path) -> None:
+def test_commits_are_listed_and_separate_runs_on_request(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "aaa", 70.0, seed=1, commit="a" * 40)
     make_finished_run(tmp_path, "bbb", 72.0, seed=2, commit="b" * 40)
     assert cell_of(tmp_path).mixed == ("started at 2 git commits: aaaaaaa, bbbbbbb",)
@@ -154,7 +154,7 @@ def test_commits_are_said_and_kept_apart_where_asked(tmp_path: Path) -> None:
     assert apart.excluded[0].reason == "commit aaaaaaa"
 
 
-def test_the_preset_with_most_finished_runs_is_taken_and_others_are_named(tmp_path: Path) -> None:
+def test_preset_with_most_finished_runs_is_used_and_others_are_listed(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "aaa", 70.0, seed=1)
     make_finished_run(tmp_path, "bbb", 71.0, seed=2)
     make_finished_run(tmp_path, "ccc", 90.0, seed=1, preset="quick", method="gac")
@@ -166,13 +166,13 @@ def test_the_preset_with_most_finished_runs_is_taken_and_others_are_named(tmp_pa
         board_of(tmp_path, preset="quik")
 
 
-def test_a_query_chooses_runs(tmp_path: Path) -> None:
+def test_query_selects_runs(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "aaa", 70.0, seed=1)
     make_finished_run(tmp_path, "bbb", 80.0, seed=2)
     assert board_of(tmp_path, "seed:2").cells["clarinet", "U->M"].runs == ("bbb",)
 
 
-def test_averages_are_over_complete_tasks_and_best_needs_equal_ones(tmp_path: Path) -> None:
+def test_averages_are_over_complete_tasks_and_best_needs_equal_tasks(tmp_path: Path) -> None:
     for task, accuracy in (("U->M", 80.0), ("M->U", 90.0)):
         make_finished_run(tmp_path, f"c{accuracy:.0f}", accuracy, task=task, seed=1)
     make_finished_run(tmp_path, "gac1", 50.0, method="gac", seed=1)
@@ -188,7 +188,7 @@ def test_averages_are_over_complete_tasks_and_best_needs_equal_ones(tmp_path: Pa
     assert "clarinet" not in board_of(tmp_path, seeds=2).averages
 
 
-def test_other_tasks_and_methods_have_places_of_their_own(tmp_path: Path) -> None:
+def test_other_tasks_and_methods_are_added(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "aaa", 70.0, task="Y->D", seed=1)
     make_finished_run(tmp_path, "bbb", 95.0, task="U->M", method="cdan-e", seed=1)
     board = board_of(tmp_path, seeds=1)
@@ -210,14 +210,14 @@ def test_references_have_a_table_of_their_own(tmp_path: Path) -> None:
     assert "other" not in tables
 
 
-def test_a_run_without_target_labels_is_named(tmp_path: Path) -> None:
+def test_run_without_target_labels_is_listed_as_excluded(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "aaa", None, seed=1)
     cell = cell_of(tmp_path)
     assert cell.summary.n == 0
     assert cell.excluded[0].runs == ("aaa",)
 
 
-def test_what_must_be_said_is_said(tmp_path: Path) -> None:
+def test_notes_list_rule_preset_data_and_settings(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "aaa", 70.0, seed=1, epochs=9, started_fields={"notes": ["USPS is made here"]})
     notes = "\n".join(board_of(tmp_path, rule="best").notes)
     assert "oracle selection" in notes
@@ -227,9 +227,9 @@ def test_what_must_be_said_is_said(tmp_path: Path) -> None:
     assert "oracle" not in "\n".join(board_of(tmp_path).notes)
 
 
-def test_a_finished_run_is_read_once_and_a_changed_one_again(tmp_path: Path) -> None:
+def test_unchanged_run_is_read_once(tmp_path: Path) -> None:
     run = make_finished_run(tmp_path, "aaa", 70.0, seed=1)
-    archive = read_runs(tmp_path)
-    first = archive.search()[0]
+    records = read_runs(tmp_path)
+    first = records.search()[0]
     run.config.unlink()
-    assert archive.search()[0] is first
+    assert records.search()[0] is first

@@ -1,4 +1,4 @@
-"""The board in every format: readable, escaped, marked, and traceable to runs."""
+"""The board in every format: layout, escaping, marks, and the runs of each number."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ from tests.support.trained_runs import make_trained_run
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Any:
+def records(tmp_path: Path) -> Any:
     runs = tmp_path / "runs"
     for seed, accuracy in ((1, 82.0), (2, 84.0)):
         make_finished_run(runs, f"clar{seed}", accuracy, seed=seed)
@@ -40,8 +40,8 @@ def on_terminal(board: Board, width: int) -> str:
     return page.getvalue()
 
 
-def test_markdown_is_like_the_papers_tables(archive: Any) -> None:
-    text = to_markdown(make_board(archive, seeds=2))
+def test_markdown_has_the_layout_of_the_paper(records: Any) -> None:
+    text = to_markdown(make_board(records, seeds=2))
     assert "| Task | GAC | GAC+DAN | GAC+DANN | GAC+CDAN\\_E | CLARINET |" in text
     assert "| U→M | – | – | – | 73.000 ± 1.414 | **83.000 ± 1.414** |" in text
     assert "| U→M, published | *51.860* | *60.692 ± 1.300* |" in text
@@ -51,8 +51,8 @@ def test_markdown_is_like_the_papers_tables(archive: Any) -> None:
     assert "U->M clarinet: clar1 clar2\n" in text
 
 
-def test_latex_has_equal_rows_balanced_braces_and_ids(archive: Any) -> None:
-    text = to_latex(make_board(archive, seeds=2))
+def test_latex_has_equal_rows_balanced_braces_and_ids(records: Any) -> None:
+    text = to_latex(make_board(records, seeds=2))
     assert r"$U \rightarrow M$ & -- & -- & -- & 73.000$\pm$1.414 & \textbf{83.000$\pm$1.414} \\" in text
     assert "% runs: U->M clarinet: clar1 clar2\n" in text
     assert "% excluded: U->M clarinet: epochs is 9, not 3 (odd1)\n" in text
@@ -66,28 +66,28 @@ def test_latex_has_equal_rows_balanced_braces_and_ids(archive: Any) -> None:
     assert typeset.count(r"\begin") == typeset.count(r"\end{")
 
 
-def test_standalone_latex_is_a_whole_document(archive: Any) -> None:
-    text = to_latex(make_board(archive), standalone=True)
+def test_standalone_latex_is_a_complete_document(records: Any) -> None:
+    text = to_latex(make_board(records), standalone=True)
     assert text.startswith(r"\documentclass")
     assert r"\usepackage{booktabs}" in text
     assert text.endswith("\\end{document}\n")
 
 
-def test_latex_escapes_what_it_would_act_upon_or_not_know() -> None:
+def test_latex_escapes_special_and_missing_characters() -> None:
     assert escape_latex("50% & _x_ #1 {a} $b$") == r"50\% \& \_x\_ \#1 \{a\} \$b\$"
     assert escape_latex("\\input{x}~^") == r"\textbackslash{}input\{x\}\textasciitilde{}\textasciicircum{}"
     assert escape_latex("[1pt]*") == "{[}1pt{]}{*}", "after a line's end these would be its arguments"
     assert escape_latex("é → 中\n%") == r"é $\rightarrow$ \texttt{U+4E2D} \%"
 
 
-def test_a_query_cannot_leave_its_comment(archive: Any) -> None:
-    board = make_board(archive, 'note!="a\n\\input{secret}"')
+def test_query_cannot_leave_the_latex_comment(records: Any) -> None:
+    board = make_board(records, 'note!="a\n\\input{secret}"')
     (line,) = [line for line in to_latex(board).splitlines() if "secret" in line]
     assert line.startswith("%")
 
 
-def test_csv_has_a_line_for_each_cell_with_its_runs(archive: Any) -> None:
-    rows = list(csv.DictReader(io.StringIO(to_csv(make_board(archive)))))
+def test_csv_has_a_line_for_each_cell(records: Any) -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(make_board(records)))))
     assert len(rows) == 7 * 6
     (row,) = [row for row in rows if row["task"] == "U->M" and row["method"] == "clarinet"]
     assert (float(row["mean"]), row["seeds"], row["queued"], row["best"]) == (83.0, "2", "1", "True")
@@ -95,8 +95,8 @@ def test_csv_has_a_line_for_each_cell_with_its_runs(archive: Any) -> None:
     assert float(row["distance_low"]) < float(row["distance"]) < float(row["distance_high"])
 
 
-def test_json_tells_everything_of_a_cell(archive: Any) -> None:
-    board = json.loads(to_json(make_board(archive)))
+def test_json_contains_all_fields_of_a_cell(records: Any) -> None:
+    board = json.loads(to_json(make_board(records)))
     (cell,) = [cell for cell in board["cells"] if (cell["method"], cell["task"]) == ("clarinet", "U->M")]
     assert [figure["run"] for figure in cell["figures"]] == cell["runs"] == ["clar1", "clar2"]
     assert cell["summary"]["mean"] == 83.0
@@ -107,22 +107,22 @@ def test_json_tells_everything_of_a_cell(archive: Any) -> None:
 
 
 @pytest.mark.parametrize("export", [to_markdown, to_latex, lambda board: on_terminal(board, 80)])
-def test_oracle_selection_is_marked_in_every_text(archive: Any, export: Any) -> None:
-    assert "oracle selection" in " ".join(export(make_board(archive, rule="best")).lower().split())
-    assert "oracle selection" not in export(make_board(archive)).lower()
+def test_oracle_selection_is_marked_in_every_format(records: Any, export: Any) -> None:
+    assert "oracle selection" in " ".join(export(make_board(records, rule="best")).lower().split())
+    assert "oracle selection" not in export(make_board(records)).lower()
 
 
 @pytest.fixture
-def chosen(tmp_path: Path) -> Any:
-    """By held-out risk and by information the last of two epochs is taken, the oracle takes the first."""
+def trained(tmp_path: Path) -> Any:
+    """Risk selects the last of two epochs, information and the oracle select the first."""
     runs = tmp_path / "runs"
     make_trained_run(runs, "clar1", (70.0, 66.0), seed=1)
     make_trained_run(runs, "clar2", (74.0, 72.0), seed=2)
     return read_runs(runs)
 
 
-def test_every_text_names_all_selections_with_their_distance_to_the_oracle(chosen: Any) -> None:
-    board = make_board(chosen, seeds=2)
+def test_every_format_lists_all_rules_with_their_difference_from_the_oracle(trained: Any) -> None:
+    board = make_board(trained, seeds=2)
     markdown, latex, terminal = to_markdown(board), to_latex(board), on_terminal(board, 120)
     last, other = "69.000 ± 4.243 (-3.000)", "72.000 ± 2.828"
     assert f"| U→M | CLARINET | {last} | {last} | {other} (0.000) | {other} |" in markdown
@@ -135,14 +135,14 @@ def test_every_text_names_all_selections_with_their_distance_to_the_oracle(chose
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
-def test_selections_fit_into_the_terminal(chosen: Any, width: int) -> None:
-    text = on_terminal(make_board(chosen), width)
+def test_rules_fit_the_terminal(trained: Any, width: int) -> None:
+    text = on_terminal(make_board(trained), width)
     assert max(map(len, text.splitlines())) <= width
     assert "69.00 (-3.00)" in text
 
 
-def test_selections_are_there_for_programs(chosen: Any) -> None:
-    board = make_board(chosen, seeds=2)
+def test_rules_are_exported(trained: Any) -> None:
+    board = make_board(trained, seeds=2)
     (row,) = [row for row in csv.DictReader(io.StringIO(to_csv(board))) if row["mean"]]
     assert (row["last_accuracy"], row["last_to_oracle"]) == ("69.0", "-3.0")
     assert (row["risk_accuracy"], row["risk_to_oracle"]) == ("69.0", "-3.0")
@@ -152,22 +152,22 @@ def test_selections_are_there_for_programs(chosen: Any) -> None:
     assert cell["selections"]["risk"]["to_oracle"]["mean"] == -3.0
 
 
-def test_oracle_selection_is_marked_for_programs(archive: Any) -> None:
-    board = make_board(archive, rule="best")
+def test_oracle_selection_is_marked_in_exports(records: Any) -> None:
+    board = make_board(records, rule="best")
     assert {row["oracle"] for row in csv.DictReader(io.StringIO(to_csv(board)))} == {"True"}
     assert json.loads(to_json(board))["oracle"] is True
 
 
 @pytest.mark.parametrize("export", [to_markdown, to_latex, to_csv, to_json, lambda board: on_terminal(board, 80)])
-def test_mixed_cells_are_marked(archive: Any, export: Any) -> None:
+def test_mixed_cells_are_marked(records: Any, export: Any) -> None:
     marked = re.compile("†|dagger|2 protocols")
-    assert marked.search(export(make_board(archive, mix=True)))
-    assert not marked.search(export(make_board(archive)))
+    assert marked.search(export(make_board(records, mix=True)))
+    assert not marked.search(export(make_board(records)))
 
 
 @pytest.mark.parametrize("width", [80, 100, 160])
-def test_the_terminal_shows_all_methods_within_its_width(archive: Any, width: int) -> None:
-    text = on_terminal(make_board(archive), width)
+def test_terminal_shows_all_methods_within_its_width(records: Any, width: int) -> None:
+    text = on_terminal(make_board(records), width)
     assert max(map(len, text.splitlines())) <= width
     assert re.search(r"GAC +GAC\+DAN +GAC\+DANN +GAC\+CDAN_E +CLARINET", text)
     assert re.search(r"U→M +– +– +– +73.00 ?± ?1.41 +83.00 ?± ?1.41", text)
@@ -177,18 +177,18 @@ def test_the_terminal_shows_all_methods_within_its_width(archive: Any, width: in
     assert "…" not in text.replace("…+", "").replace("…-", ""), "nothing is cut off"
 
 
-def test_a_rule_tells_what_it_loses_to_the_oracle(archive: Any) -> None:
-    assert re.search(r"to oracle +0.00 +0.00", on_terminal(make_board(archive, rule="risk"), 80))
-    assert "to oracle" not in on_terminal(make_board(archive), 80)
+def test_rule_shows_its_difference_from_the_oracle(records: Any) -> None:
+    assert re.search(r"to oracle +0.00 +0.00", on_terminal(make_board(records, rule="risk"), 80))
+    assert "to oracle" not in on_terminal(make_board(records), 80)
 
 
-def test_a_narrow_terminal_gets_more_tables(archive: Any) -> None:
-    text = on_terminal(make_board(archive), 40)
+def test_narrow_terminal_splits_tables(records: Any) -> None:
+    text = on_terminal(make_board(records), 40)
     assert max(map(len, text.splitlines())) <= 40
     assert text.count("One step against two") == 3
 
 
-def test_own_folders_steer_neither_terminal_nor_markup(tmp_path: Path) -> None:
+def test_directory_names_are_escaped(tmp_path: Path) -> None:
     own = tmp_path / "a|b[red]\x1b[31m"
     own.mkdir()
     make_finished_run(tmp_path / "runs", "own1", 50.0, task=f"{own}->U", seed=1)
@@ -198,7 +198,7 @@ def test_own_folders_steer_neither_terminal_nor_markup(tmp_path: Path) -> None:
     assert "| a\\|b\\[red\\]" in to_markdown(board)
 
 
-def test_latex_and_markdown_say_what_a_reader_must_know(tmp_path: Path) -> None:
+def test_latex_and_markdown_contain_the_notes(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     make_finished_run(runs, "clar1", 82.0, seed=1, started_fields={"notes": ["MNIST is made here"]}, commit="a" * 40)
     make_finished_run(runs, "clar2", 84.0, seed=2, started_fields={"notes": ["MNIST is made here"]}, commit="b" * 40)
@@ -212,15 +212,15 @@ def test_latex_and_markdown_say_what_a_reader_must_know(tmp_path: Path) -> None:
     assert (row["notes"], row["commits"]) == ("MNIST is made here", "aaaaaaa bbbbbbb")
 
 
-def test_more_seeds_than_were_wanted_are_told(archive: Any) -> None:
-    """The caption of the LaTeX table says how many seeds a number without brackets is of."""
-    board = make_board(archive, seeds=1)
+def test_more_seeds_than_wanted_are_shown(records: Any) -> None:
+    """The caption of the LaTeX table gives the number of seeds of numbers without brackets."""
+    board = make_board(records, seeds=1)
     assert "| **83.000 ± 1.414** (2/1) |" in to_markdown(board)
     assert r"\textbf{83.000$\pm$1.414} (2/1)" in to_latex(board)
 
 
-def test_the_published_average_never_stands_without_its_name(archive: Any) -> None:
-    board = make_board(archive, seeds=5)
+def test_published_average_has_a_label(records: Any) -> None:
+    board = make_board(records, seeds=5)
     assert not board.averages
     assert "| Average | – | – | – | – | – |\n| Average, published | *60.585* |" in to_markdown(board)
     assert "Average & -- & -- & -- & -- & -- \\\\\n\\quad published & \\textit{60.585}" in to_latex(board)
@@ -239,7 +239,7 @@ def test_latex_compiles(tmp_path: Path, mix: bool) -> None:
         )
     make_finished_run(runs, "odd1", 20.0, seed=3, epochs=9)
     (tmp_path / "board.tex").write_text(to_latex(make_board(read_runs(runs), mix=mix), standalone=True))
-    words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "board.tex"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "board.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
     assert (tmp_path / "board.pdf").stat().st_size > 10_000

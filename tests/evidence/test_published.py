@@ -1,4 +1,4 @@
-"""The paper's numbers agree with each other and with what the program knows."""
+"""The published results are complete and consistent."""
 
 from statistics import fmean
 
@@ -16,16 +16,16 @@ from clarinet_tui.evidence.statistics import Summary
 from core.tasks import PAPER_TASKS
 
 
-def test_every_cell_of_both_tables_is_there() -> None:
+def test_both_tables_are_complete() -> None:
     assert set(PUBLISHED) == {(method, task) for method in {*MAIN_METHODS, *ABLATION_METHODS} for task in PAPER_TASKS}
 
 
 @pytest.mark.parametrize("method", AVERAGES)
-def test_the_printed_average_is_that_of_its_column(method: str) -> None:
+def test_printed_averages_match_their_columns(method: str) -> None:
     assert fmean(PUBLISHED[method, task].mean for task in PAPER_TASKS) == pytest.approx(AVERAGES[method], abs=6e-4)
 
 
-def test_cells_are_in_their_places() -> None:
+def test_results_belong_to_their_tasks() -> None:
     cell = find_published("clarinet", "M->U")
     assert cell is not None
     assert cell.summary == Summary(5, 94.538, 0.292)
@@ -35,6 +35,6 @@ def test_cells_are_in_their_places() -> None:
     assert find_published("clarinet", "Y->D") is None
 
 
-def test_titles_are_the_papers() -> None:
+def test_titles_are_those_of_the_paper() -> None:
     assert [method_title(method) for method in MAIN_METHODS] == ["GAC", "GAC+DAN", "GAC+DANN", "GAC+CDAN_E", "CLARINET"]
     assert method_title("somebodys-plug-in") == "somebodys-plug-in"

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.results`: all files of docs/results in one go, and nothing in them about this machine."""
+"""`python -m benchmarks.results` writes all files of docs/results without details of this machine."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 FILES = "accuracy.svg board.csv board.md board.tex comparison.txt report.html"
 
 
-def test_everything_is_written_and_tells_nothing_of_this_machine(tmp_path: Path) -> None:
+def test_results_are_written_without_machine_details(tmp_path: Path) -> None:
     runs, out = tmp_path / "runs", tmp_path / "out"
     out.mkdir()
     page = tmp_path / "out.md"
@@ -41,7 +41,7 @@ def test_everything_is_written_and_tells_nothing_of_this_machine(tmp_path: Path)
 
 
 @pytest.mark.parametrize("secret", [lambda runs: f"made on {host_name()}.", lambda runs: str(runs.parent / "data")])
-def test_what_tells_of_this_machine_is_refused(tmp_path: Path, secret: object) -> None:
+def test_machine_details_are_refused(tmp_path: Path, secret: object) -> None:
     assert callable(secret)
     file = tmp_path / "page.html"
     file.write_text(f"<p>{secret(tmp_path / 'runs')}</p>")

@@ -1,4 +1,4 @@
-"""Which epoch each rule reports."""
+"""The epoch that each rule selects."""
 
 from typing import Any
 
@@ -27,17 +27,15 @@ FOUR = rows((50.0, 1.9, 0.1), (70.0, 1.4, 0.3), (68.0, 1.2, 0.2), (66.0, 1.3, 0.
     ("rule", "epoch", "accuracy", "regret"),
     [("last", 4, 66.0, 4.0), ("best", 2, 70.0, 0.0), ("risk", 3, 68.0, 2.0), ("information", 2, 70.0, 0.0)],
 )
-def test_each_rule_chooses_its_epoch_and_tells_the_oracles(
-    rule: Any, epoch: int, accuracy: float, regret: float
-) -> None:
+def test_each_rule_selects_its_epoch(rule: Any, epoch: int, accuracy: float, regret: float) -> None:
     choice = select_epoch(FOUR, rule)
     assert choice is not None
     assert (choice.epoch, choice.accuracy, choice.regret) == (epoch, accuracy, regret)
     assert (choice.oracle_epoch, choice.oracle_accuracy) == (2, 70.0)
 
 
-def test_of_two_steps_only_the_last_stage_counts() -> None:
-    """GAC's better epoch belongs to a classifier that was thrown away."""
+def test_only_the_last_stage_counts() -> None:
+    """GAC's better epoch belongs to a discarded classifier."""
     both = rows((90.0, 0.1, 9.0), stage="gac") + rows((60.0, 2.0, 0.1), (62.0, 2.0, 0.1), stage="cdan-e")
     for rule in RULES:
         choice = select_epoch(both, rule, stage=last_stage("gac+cdan-e"))
@@ -46,7 +44,7 @@ def test_of_two_steps_only_the_last_stage_counts() -> None:
     assert select_epoch(both[:1], stage=last_stage("gac+cdan-e")) is None, "stage 2 has not begun"
 
 
-def test_the_stage_of_an_unknown_method_is_the_last_one_that_spoke() -> None:
+def test_unknown_method_uses_the_last_evaluated_stage() -> None:
     assert last_stage("somebodys") is None
     assert last_stage(None) is None
     both = rows((90.0, 0.1, 9.0), stage="one") + rows((60.0, 2.0, 0.1), stage="two")
@@ -56,31 +54,31 @@ def test_the_stage_of_an_unknown_method_is_the_last_one_that_spoke() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_without_target_labels_there_is_nothing_to_report(rule: Any) -> None:
+def test_no_epoch_is_selected_without_target_labels(rule: Any) -> None:
     assert select_epoch(rows((None, 1.0, 1.0), (None, 0.5, 2.0)), rule) is None
     assert select_epoch([], rule) is None
 
 
-def test_without_what_a_rule_needs_it_chooses_nothing() -> None:
+def test_no_epoch_is_selected_without_the_metric_of_the_rule() -> None:
     without = rows((50.0, None, None), (60.0, NAN, NAN))
     assert select_epoch(without, "risk") is None
     assert select_epoch(without, "information") is None
     assert select_epoch(rows((50.0, 1.0, 1.0), (NAN, 0.5, 0.5)), "last") is None
 
 
-def test_not_a_number_is_never_chosen_and_ties_go_to_the_earliest() -> None:
+def test_nan_is_never_selected_and_ties_go_to_the_earliest() -> None:
     choice = select_epoch(rows((50.0, NAN, 1.0), (60.0, 0.5, 1.0), (60.0, 0.5, NAN)), "risk")
     assert choice is not None
     assert choice.epoch == 2
     assert choice.oracle_epoch == 2
 
 
-def test_a_negative_risk_is_less() -> None:
+def test_negative_risk_is_lower() -> None:
     choice = select_epoch(rows((50.0, 0.1, 1.0), (60.0, -0.4, 1.0)), "risk")
     assert choice is not None
     assert choice.epoch == 2
 
 
-def test_an_unknown_rule_is_named() -> None:
+def test_unknown_rule_is_an_error() -> None:
     with pytest.raises(InputError, match="expected one of last, best, risk, information"):
         select_epoch(FOUR, "luck")  # type: ignore[arg-type]

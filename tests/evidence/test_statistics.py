@@ -1,4 +1,4 @@
-"""Numbers over seeds, against scipy.stats and by hand."""
+"""Statistics over seeds, against scipy.stats and computed by hand."""
 
 import math
 
@@ -41,12 +41,12 @@ def test_mean_and_sample_deviation_by_hand() -> None:
         ([math.nan], Summary(0, missing=1)),
     ],
 )
-def test_few_constant_and_unknown_values(values: list[float | None], expected: Summary) -> None:
+def test_summary_of_few_constant_and_missing_values(values: list[float | None], expected: Summary) -> None:
     assert summarise(values) == expected
 
 
 @pytest.mark.parametrize("values", [FIVE, FIVE[:2], OTHERS + FIVE])
-def test_t_interval_is_scipys(values: list[float]) -> None:
+def test_t_interval_matches_scipy(values: list[float]) -> None:
     found = t_interval(values)
     expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
     assert found is not None
@@ -59,13 +59,13 @@ def test_t_interval_of_two_values_by_hand() -> None:
     assert found.high == pytest.approx(2 + 12.7062, abs=1e-3)
 
 
-def test_no_interval_of_one_value_and_a_point_of_constant_ones() -> None:
+def test_t_interval_of_one_value_and_of_equal_values() -> None:
     assert t_interval([]) is None
     assert t_interval([1.0, None]) is None
     assert t_interval([3.0, 3.0]) == Interval(3.0, 3.0)
 
 
-def test_paired_test_is_scipys() -> None:
+def test_paired_test_matches_scipy() -> None:
     differences = [one - two for one, two in zip(FIVE, OTHERS, strict=True)]
     assert t_test(differences) == pytest.approx(stats.ttest_rel(FIVE, OTHERS).pvalue, rel=1e-9)
 
@@ -76,15 +76,15 @@ def test_no_test_and_no_bootstrap_below_five_pairs() -> None:
     assert bootstrap_interval([*FIVE[:4], math.nan]) is None
 
 
-def test_no_test_where_nothing_varies() -> None:
-    """Five equal differences would be infinitely significant, or not at all."""
+def test_no_p_value_for_equal_differences() -> None:
+    """Equal differences have no defined t statistic."""
     assert t_test([1.2] * 5) is None
     assert t_test([71.3 - 70.1, 81.3 - 80.1, 61.3 - 60.1, 51.3 - 50.1, 1.2]) is None
     assert bootstrap_interval([1.2] * 5) == Interval(1.2, 1.2)
 
 
 @pytest.mark.parametrize("values", [FIVE, OTHERS, [0.0, 0.0, 0.1, 0.3, 9.0, 2.0]])
-def test_bootstrap_is_scipys_with_the_same_resamples(values: list[float]) -> None:
+def test_bootstrap_matches_scipy_with_the_same_resamples(values: list[float]) -> None:
     rng = np.random.default_rng(RESAMPLING_SEED)
     expected = stats.bootstrap((values,), np.mean, n_resamples=RESAMPLES, method="BCa", rng=rng, vectorized=True)
     found = bootstrap_interval(values)
@@ -100,12 +100,12 @@ def test_holm_by_hand() -> None:
     assert holm_correction([]) == ()
 
 
-def test_holm_counts_only_what_was_tested_and_stays_below_one() -> None:
+def test_holm_ignores_missing_p_values_and_stays_below_one() -> None:
     assert holm_correction([None, 0.03, None, 0.9]) == pytest.approx((None, 0.06, None, 0.9))
     assert holm_correction([0.7, 0.8]) == (1.0, 1.0)
 
 
-def test_pairs_by_seed_with_leftovers() -> None:
+def test_pairs_by_seed_and_unpaired_seeds() -> None:
     found = paired_statistics({1: 80.0, 2: 82.0, 4: None, 5: 60.0}, {2: 79.0, 1: 78.0, 3: 70.0, 4: 71.0, 5: math.nan})
     assert [(pair.seed, pair.difference) for pair in found.pairs] == [(1, 2.0), (2, 3.0)]
     assert (found.only_left, found.only_right) == ((5,), (3, 4))
@@ -115,14 +115,14 @@ def test_pairs_by_seed_with_leftovers() -> None:
     assert found.p is None
 
 
-def test_no_pairs_at_all() -> None:
+def test_statistics_without_pairs() -> None:
     found = paired_statistics({1: 80.0}, {2: 80.0})
     assert (found.pairs, found.only_left, found.only_right) == ((), (1,), (2,))
     assert found.difference == Summary(0)
     assert found.interval is None
 
 
-def test_distance_is_welchs() -> None:
+def test_distance_matches_welch() -> None:
     one, two = summarise(FIVE), Summary(5, 83.692, 0.928)
     expected = stats.ttest_ind_from_stats(one.mean, one.std, 5, two.mean, two.std, 5, equal_var=False)
     found = distance(one, two)
@@ -141,7 +141,7 @@ def test_distance_interval_against_two_samples() -> None:
     assert (found.interval.low, found.interval.high) == pytest.approx((ends.low, ends.high), rel=1e-9)
 
 
-def test_distance_stands_alone_where_a_spread_is_not_known() -> None:
+def test_distance_without_std_has_no_interval() -> None:
     assert distance(summarise([52.0, 53.0]), Summary(5, 51.5)) == Distance(1.0)
     assert distance(Summary(1, 53.0), Summary(5, 52.0, 1.0)) == Distance(1.0)
     assert distance(Summary(0), Summary(5, 51.86)) is None

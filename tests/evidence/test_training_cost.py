@@ -1,4 +1,4 @@
-"""What runs have cost by each evaluation, along every axis."""
+"""The cost of runs at each evaluation, along every axis."""
 
 from typing import Any
 
@@ -25,29 +25,29 @@ def row(stage: str, iteration: int, epoch: int, adaptation: int | None, seconds:
 
 
 def test_images_of_two_stages() -> None:
-    course = training_cost(TWO, [stage("gac"), stage("cdan-e", 30, 3)])
+    cost = training_cost(TWO, [stage("gac"), stage("cdan-e", 30, 3)])
     rows = [row("gac", 10, 1, None), row("gac", 30, 3, None), row("cdan-e", 35, 4, 1), row("cdan-e", 40, 5, 2)]
-    x, y = metric_curve(rows, "target_accuracy", "samples", course)
+    x, y = metric_curve(rows, "target_accuracy", "samples", cost)
     assert x.tolist() == [40, 120, 120 + 5 * 20, 120 + 10 * 20]
     assert y.tolist() == [1, 3, 4, 5]
 
 
-def test_target_images_count_from_the_end_of_the_warm_up() -> None:
-    course = training_cost(resolve(task="U->M", preset="smoke", batch_size=10), [stage("clarinet")])
+def test_target_images_count_after_the_warm_up() -> None:
+    cost = training_cost(resolve(task="U->M", preset="smoke", batch_size=10), [stage("clarinet")])
     rows = [row("clarinet", 8, 2, None), row("clarinet", 12, 3, 1), row("clarinet", 20, 5, 3)]
-    assert [course.samples(at) for at in rows] == [80, 120 + 40, 200 + 120]
+    assert [cost.samples(at) for at in rows] == [80, 120 + 40, 200 + 120]
 
 
-def test_a_stage_1_that_was_given_is_in_images_and_time() -> None:
-    said = [labelled(origin="abc123", origin_seconds=60), stage("cdan-e", 30, 3)]
-    course = training_cost(TWO, said)
-    assert course.shared == SharedStage1("abc123", 60.0)
+def test_shared_stage_1_counts_in_images_and_time() -> None:
+    events = [labelled(origin="abc123", origin_seconds=60), stage("cdan-e", 30, 3)]
+    cost = training_cost(TWO, events)
+    assert cost.shared == SharedStage1("abc123", 60.0)
     rows = [row("cdan-e", 35, 4, 1, 7.0)]
-    assert metric_curve(rows, "target_accuracy", "samples", course)[0].tolist() == [30 * 4 + 5 * 20]
-    assert metric_curve(rows, "target_accuracy", "device time", course)[0].tolist() == [67]
+    assert metric_curve(rows, "target_accuracy", "samples", cost)[0].tolist() == [30 * 4 + 5 * 20]
+    assert metric_curve(rows, "target_accuracy", "device time", cost)[0].tolist() == [67]
 
 
-def test_a_stage_1_of_the_runs_own_is_not_counted_twice() -> None:
+def test_own_stage_1_is_not_counted_twice() -> None:
     assert training_cost(TWO, [stage("gac"), labelled(given=False, origin="abc", origin_seconds=60)]).shared is None
     assert training_cost(TWO, [labelled(superseded=True)]).shared is None
     assert training_cost(TWO, [labelled()]).shared == SharedStage1(None, None)
@@ -55,16 +55,16 @@ def test_a_stage_1_of_the_runs_own_is_not_counted_twice() -> None:
 
 
 def test_epochs_and_adaptation_epochs() -> None:
-    course = training_cost(TWO, [])
+    cost = training_cost(TWO, [])
     rows = [row("gac", 30, 3, None), row("cdan-e", 35, 4, 1)]
-    assert metric_curve(rows, "target_accuracy", "epoch", course)[0].tolist() == [3, 4]
-    assert metric_curve(rows, "target_accuracy", "adaptation epoch", course)[0].tolist() == [1]
-    x, y = metric_curve(rows, "source_accuracy", "epoch", course)
+    assert metric_curve(rows, "target_accuracy", "epoch", cost)[0].tolist() == [3, 4]
+    assert metric_curve(rows, "target_accuracy", "adaptation epoch", cost)[0].tolist() == [1]
+    x, y = metric_curve(rows, "source_accuracy", "epoch", cost)
     assert len(x) == 2
     assert np.isnan(y).all()
 
 
 @pytest.mark.parametrize("axis", ["samples", "device time"])
-def test_what_is_not_known_has_no_place(axis: Any) -> None:
-    course = training_cost(TWO, [])
-    assert len(metric_curve([row("elsewhere", 1, 1, None, None)], "target_accuracy", axis, course)[0]) == 0
+def test_missing_values_have_no_x(axis: Any) -> None:
+    cost = training_cost(TWO, [])
+    assert len(metric_curve([row("elsewhere", 1, 1, None, None)], "target_accuracy", axis, cost)[0]) == 0
