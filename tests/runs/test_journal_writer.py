@@ -36,10 +36,11 @@ class Disk:
 
     def __init__(self, room: int) -> None:
         self.room = room
-        self.synced = 0
+        self.refused = self.synced = 0
 
     def write(self, file: int, content: memoryview) -> int:
         if self.room == 0:
+            self.refused += 1
             raise OSError(errno.ENOSPC, "No space left on device")
         count = os.write(file, content[: self.room])
         self.room -= count
@@ -138,7 +139,8 @@ def test_disk_full_for_long_pauses_training_with_one_message(tmp_path: Path) -> 
     training = threading.Thread(target=train)
     training.start()
     until(lambda: any("training pauses" in message for message in messages))
-    time.sleep(0.05)
+    refused = disk.refused
+    until(lambda: disk.refused > refused + 5)
     assert training.is_alive()
     assert 2000 < writer.pending_bytes < 2200
     for _ in range(300):  # room comes and goes, a few bytes at a time
