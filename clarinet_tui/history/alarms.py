@@ -1,4 +1,4 @@
-"""Which of a run's alarms are open: those that its last sitting has raised and not called over."""
+"""A run's open alarms: those that its last attempt has raised and not cleared."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.history.database import Database
-from clarinet_tui.runs.journal_reader import BEGINNINGS
+from clarinet_tui.runs.journal_reader import ATTEMPT_STARTS
 
-EVENTS = """SELECT fields FROM events WHERE run = ? AND event IN ('alarm', 'started', 'resumed') AND NOT superseded
-    ORDER BY position"""
-LONGEST_KIND = 64
-"""Characters: a journal may come from anywhere."""
+SELECT_EVENTS = """SELECT fields FROM events
+    WHERE run = ? AND event IN ('alarm', 'started', 'resumed') AND NOT superseded ORDER BY position"""
+MAX_KIND_LENGTH = 64
+"""A limit for journals from elsewhere."""
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """What is wrong with a run, since which iteration, and what to try."""
+    """A problem with a run's metrics, the iteration at which it began, and what to try."""
 
     kind: str
     message: str
@@ -26,29 +26,29 @@ class Alarm:
     time: float | None
 
 
-def alarms(db: Database, run_id: str) -> list[Alarm]:
-    """Those that are open, in the order in which they began."""
-    return open_alarms(msgspec.json.decode(row["fields"]) for row in db.rows(EVENTS, (run_id,)))
+def read_open_alarms(db: Database, run_id: str) -> list[Alarm]:
+    """Return the open alarms in the order in which they were raised."""
+    return find_open_alarms(msgspec.json.decode(row["fields"]) for row in db.rows(SELECT_EVENTS, (run_id,)))
 
 
-def open_alarms(said: Iterable[Mapping[str, Any]]) -> list[Alarm]:
-    """Of a run that said this, in order. A new sitting begins without any, and raises again what it sees."""
-    found: dict[str, Alarm] = {}
-    for fields in said:
+def find_open_alarms(events: Iterable[Mapping[str, Any]]) -> list[Alarm]:
+    """Return the alarms that are open after these events. A new attempt starts without any."""
+    alarms: dict[str, Alarm] = {}
+    for fields in events:
         kind = fields.get("kind")
-        if fields["event"] in BEGINNINGS:
-            found.clear()
+        if fields["event"] in ATTEMPT_STARTS:
+            alarms.clear()
         elif fields["event"] == "alarm" and isinstance(kind, str):
-            found.pop(kind, None)
+            alarms.pop(kind, None)
             if fields.get("over") is not True:
-                found[kind] = _alarm(kind, fields)
-    return list(found.values())
+                alarms[kind] = _make_alarm(kind, fields)
+    return list(alarms.values())
 
 
-def _alarm(kind: str, fields: Mapping[str, Any]) -> Alarm:
+def _make_alarm(kind: str, fields: Mapping[str, Any]) -> Alarm:
     iteration, time = fields.get("iteration"), fields.get("time")
     return Alarm(
-        kind=kind[:LONGEST_KIND],
+        kind=kind[:MAX_KIND_LENGTH],
         message=str(fields.get("message", "")),
         advice=str(fields.get("advice", "")),
         iteration=iteration if isinstance(iteration, int) else None,

@@ -1,4 +1,4 @@
-"""Curves, bounded by what can be drawn: least, greatest and mean of each column, in time that does not grow."""
+"""Curves as minimum, maximum and mean of each chart column, in time that does not depend on the run's length."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,40 +18,40 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
 
     Buckets = list[tuple[Floats, ...]]
-    """Pieces in order, each of seven arrays: first and last iteration, least, greatest, sum, counts of the finite
-    and of the others."""
+    """Chunks in order, each of seven arrays: first and last iteration, minimum, maximum, sum, and the counts of the
+    finite values and of the others."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """One entry a column, in order. A column with nothing finite has NaN and its count in `missing`."""
+    """Arrays with one entry for each chart column. A column without finite values has NaN."""
 
     x: "Floats"
-    """The iteration in the middle of what the column holds."""
+    """The iteration in the middle of the column."""
     low: "Floats"
     high: "Floats"
     mean: "Floats"
     missing: "Counts"
-    """How many values of the column are not finite."""
+    """The number of values in the column that are not finite."""
 
 
 def read_series(
     db: Database, run_id: str, metric: str, *, start: int | None = None, stop: int | None = None, width: int = 200
 ) -> Series:
-    """Iterations from `start` to before `stop`, in at most `width` columns; evaluations are given point by point."""
+    """Read the iterations from `start` to before `stop` in at most `width` columns; evaluations one by one."""
     if level_of(metric) == "evaluation":
-        return _points(db, run_id, metric, start, stop)
-    first, last = _extent(db, run_id)
+        return _read_points(db, run_id, metric, start, stop)
+    first, last = _read_extent(db, run_id)
     first, last = max(first, start if start is not None else first), min(last, (stop - 1) if stop is not None else last)
     if last < first:
-        return _columns([], 0, 1.0)
+        return _merge_into_columns([], 0, 1.0)
     span = (last - first + 1) / max(1, width)
     level = max(level for level in range(LEVELS + 1) if bucket_size(level) <= max(1.0, span))
-    return _columns(_cover(db, run_id, metric, first, last + 1, level), first, max(1.0, span))
+    return _merge_into_columns(_read_buckets(db, run_id, metric, first, last + 1, level), first, max(1.0, span))
 
 
 def list_metrics(db: Database, run_id: str) -> list[str]:
-    """Names of all that `series` can draw of the run: of iterations first, known ones before those of plug-ins."""
+    """Return the run's metrics: of iterations first, with those of plug-ins last, then of evaluations."""
     rows = db.rows(
         """WITH RECURSIVE names(name) AS (
             SELECT min(metric) FROM rollups WHERE run = :run
@@ -60,19 +60,19 @@ def list_metrics(db: Database, run_id: str) -> list[str]:
         SELECT name FROM names WHERE name IS NOT NULL""",
         {"run": run_id},
     )
-    found = {row["name"] for row in rows}
-    known = [name for name in ITERATION_COLUMNS if name in found]
+    names = {row["name"] for row in rows}
+    known = [name for name in ITERATION_COLUMNS if name in names]
     evaluation_metrics = [name for name, metric in METRICS.items() if metric.level == "evaluation"]
     counts = ", ".join(
         f"count({_evaluation_column(name)}) + total(other ->> '{name}' IS NOT NULL)" for name in evaluation_metrics
     )
-    evaluated = db.row(f"SELECT {counts} FROM evaluations WHERE run = ?", (run_id,))
-    measured = [name for name, count in zip(evaluation_metrics, evaluated or (), strict=False) if count]
-    return known + sorted(found - set(known)) + measured
+    row = db.row(f"SELECT {counts} FROM evaluations WHERE run = ?", (run_id,))
+    evaluated = [name for name, count in zip(evaluation_metrics, row or (), strict=False) if count]
+    return known + sorted(names - set(known)) + evaluated
 
 
-def _extent(db: Database, run: str) -> tuple[int, int]:
-    """The first and the last iteration; of a run that has none the last comes before the first."""
+def _read_extent(db: Database, run: str) -> tuple[int, int]:
+    """Return the first and the last iteration; (0, -1) if there are none."""
     row = db.row(
         """SELECT (SELECT iteration FROM iterations WHERE run = :run ORDER BY iteration LIMIT 1) AS first,
         (SELECT iteration FROM iterations WHERE run = :run ORDER BY iteration DESC LIMIT 1) AS last""",
@@ -81,16 +81,16 @@ def _extent(db: Database, run: str) -> tuple[int, int]:
     return (row["first"], row["last"]) if row and row["first"] is not None else (0, -1)
 
 
-def _cover(db: Database, run: str, metric: str, start: int, stop: int, level: int) -> "Buckets":
-    """Exactly the iterations from `start` to before `stop`: whole buckets, and smaller ones at both ends."""
+def _read_buckets(db: Database, run: str, metric: str, start: int, stop: int, level: int) -> "Buckets":
+    """Read the iterations from `start` to before `stop`: whole buckets, and lower levels at both ends."""
     import numpy as np
 
     if level == 0:
-        return _raw(db, run, metric, start, stop)
+        return _read_raw(db, run, metric, start, stop)
     size = bucket_size(level)
     first, last = -(-start // size), stop // size
     if first >= last:
-        return _cover(db, run, metric, start, stop, level - 1)
+        return _read_buckets(db, run, metric, start, stop, level - 1)
     rows = db.tuples(
         """SELECT bucket, low, high, total, count, missing FROM rollups
         WHERE run = ? AND metric = ? AND level = ? AND bucket >= ? AND bucket < ?""",
@@ -98,13 +98,13 @@ def _cover(db: Database, run: str, metric: str, start: int, stop: int, level: in
     )
     bucket, *numbers = (np.array(column, dtype=float) for column in zip(*rows, strict=True)) if rows else ((),)
     whole = [(np.multiply(bucket, size), np.multiply(bucket, size) + size - 1, *numbers)] if rows else []
-    before = _cover(db, run, metric, start, first * size, level - 1) if start < first * size else []
-    after = _cover(db, run, metric, last * size, stop, level - 1) if last * size < stop else []
+    before = _read_buckets(db, run, metric, start, first * size, level - 1) if start < first * size else []
+    after = _read_buckets(db, run, metric, last * size, stop, level - 1) if last * size < stop else []
     return before + whole + after
 
 
-def _raw(db: Database, run: str, metric: str, start: int, stop: int) -> "Buckets":
-    """The iterations themselves. What is not in the metric's column may be among the others."""
+def _read_raw(db: Database, run: str, metric: str, start: int, stop: int) -> "Buckets":
+    """Read the iterations themselves; values without a column are in the column `other`."""
     import numpy as np
 
     column = f'"{metric}"' if metric in ITERATION_COLUMNS else "NULL"
@@ -117,32 +117,32 @@ def _raw(db: Database, run: str, metric: str, start: int, stop: int) -> "Buckets
         return []
     iterations, values, others = zip(*rows, strict=True)
     value = np.array(values, dtype=float)
-    said = np.isfinite(value)
+    has_value = np.isfinite(value)
     missing = np.zeros(len(rows))
-    for place, other in enumerate(others):
-        if other is not None and not said[place]:
-            found = msgspec.json.decode(other).get(metric)
-            said[place] = found is not None
-            missing[place] = isinstance(found, str)
-            value[place] = found if isinstance(found, float | int) else np.nan
-    iteration, value, missing = np.array(iterations, dtype=float)[said], value[said], missing[said]
+    for index, other in enumerate(others):
+        if other is not None and not has_value[index]:
+            stored = msgspec.json.decode(other).get(metric)
+            has_value[index] = stored is not None
+            missing[index] = isinstance(stored, str)
+            value[index] = stored if isinstance(stored, float | int) else np.nan
+    iteration, value, missing = np.array(iterations, dtype=float)[has_value], value[has_value], missing[has_value]
     return [(iteration, iteration, value, value, np.where(missing > 0, 0.0, value), 1.0 - missing, missing)]
 
 
-def _columns(buckets: "Buckets", first: int, span: float) -> Series:
-    """Buckets brought together in columns of `span` iterations; columns with nothing at all are left out."""
+def _merge_into_columns(buckets: "Buckets", first: int, span: float) -> Series:
+    """Merge buckets into columns of `span` iterations; empty columns are left out."""
     import numpy as np
 
-    begins, ends, low, high, total, count, missing = (
+    starts, ends, low, high, total, count, missing = (
         (np.concatenate(column) for column in zip(*buckets, strict=True)) if buckets else [np.empty(0)] * 7
     )
-    if not len(begins):
-        return Series(begins, low, high, total, np.empty(0, np.int64))
-    edges = np.flatnonzero(np.diff(np.floor((begins - first) / span), prepend=-1.0))
-    lasts = np.append(edges[1:], len(begins)) - 1
+    if not len(starts):
+        return Series(starts, low, high, total, np.empty(0, np.int64))
+    edges = np.flatnonzero(np.diff(np.floor((starts - first) / span), prepend=-1.0))
+    lasts = np.append(edges[1:], len(starts)) - 1
     finite = np.add.reduceat(count, edges)
     return Series(
-        x=(begins[edges] + ends[lasts]) / 2,
+        x=(starts[edges] + ends[lasts]) / 2,
         low=np.fmin.reduceat(low, edges),
         high=np.fmax.reduceat(high, edges),
         mean=np.where(finite > 0, np.add.reduceat(total, edges) / np.maximum(finite, 1), np.nan),
@@ -154,7 +154,7 @@ def _evaluation_column(metric: str) -> str:
     return f'"{metric}"' if metric in EVALUATION_COLUMNS else "NULL"
 
 
-def _points(db: Database, run: str, metric: str, start: int | None, stop: int | None) -> Series:
+def _read_points(db: Database, run: str, metric: str, start: int | None, stop: int | None) -> Series:
     import numpy as np
 
     rows: list[Any] = db.rows(

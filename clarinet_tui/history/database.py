@@ -1,31 +1,32 @@
-"""The history's database: derived from the journals, so that it may be lost, and never silently wrong."""
+"""The history's SQLite database. It is derived from the run directories and can be rebuilt at any time."""
 
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from clarinet_tui.history.migrations import bring_up_to_date, check_schema
-from clarinet_tui.runs.atomic_files import size_of
+from clarinet_tui.history.migrations import check_schema, migrate
+from clarinet_tui.runs.atomic_files import file_size
 from core.errors import InputError
 
-NAME = "clarinet.db"
-VARIABLE = "CLARINET_DB"
-"""The environment variable that puts the database elsewhere, such as on a local disk."""
+DATABASE_NAME = "clarinet.db"
+DATABASE_VARIABLE = "CLARINET_DB"
+"""The environment variable with another path, such as one on a local disk."""
 BUSY_SECONDS = 30.0
+COMPLETION_SECONDS = 0.2
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 
 def database_path(runs_dir: Path) -> Path:
-    named = os.environ.get(VARIABLE)
-    return Path(named) if named else Path(runs_dir) / NAME
+    named = os.environ.get(DATABASE_VARIABLE)
+    return Path(named) if named else Path(runs_dir) / DATABASE_NAME
 
 
 class Database:
-    """One connection, for one thread. Writes are immediate transactions, reads see the last committed state."""
+    """A connection for one thread. Writes are immediate transactions; reads see the last committed state."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, *, read_only: bool) -> None:
         self.path = path
@@ -35,17 +36,17 @@ class Database:
 
     @classmethod
     def open(cls, runs_dir: Path, path: Path | None = None) -> Self:
-        """For reading and writing; made or migrated where that is needed."""
+        """Open for reading and writing; create or migrate the database if needed."""
         path = path or database_path(runs_dir)
-        _refuse_hollow(path)
-        with explained(path):
+        _check_not_emptied(path)
+        with explain_errors(path):
             if path.parent.exists() and not path.parent.is_dir():
-                raise InputError(f"{path.parent}: is a file, and no directory")
+                raise InputError(f"{path.parent}: is not a directory")
             path.parent.mkdir(parents=True, exist_ok=True)
             connection = _connect(f"{path.absolute().as_uri()}?mode=rwc")
             try:
-                _set_up(connection)
-                bring_up_to_date(connection, path)
+                _configure(connection)
+                migrate(connection, path)
             except BaseException:
                 connection.close()
                 raise
@@ -53,12 +54,12 @@ class Database:
 
     @classmethod
     def open_read_only(cls, runs_dir: Path, path: Path | None = None) -> Self:
-        """For those who only look. Whoever comes first opens it for writing: only that makes the file."""
+        """Open for reading only; raise InputError if there is no database, or an older one."""
         path = path or database_path(runs_dir)
         if not path.exists():
-            raise InputError(f"{path}: there is no history yet: start a run, or say `clarinet reindex`")
-        _refuse_hollow(path)
-        with explained(path):
+            raise InputError(f"{path}: does not exist: start a run, or build the history with `clarinet reindex`")
+        _check_not_emptied(path)
+        with explain_errors(path):
             connection = _connect(f"{path.absolute().as_uri()}?mode=ro")
             try:
                 connection.execute("PRAGMA query_only = on")
@@ -69,25 +70,25 @@ class Database:
         return cls(path, connection, read_only=True)
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        with explained(self.path):
+        with explain_errors(self.path):
             return self.connection.execute(sql, parameters).fetchall()
 
     def tuples(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
-        """Many rows, without their names."""
-        with explained(self.path):
+        """Return rows without column names: faster for many rows."""
+        with explain_errors(self.path):
             cursor = self.connection.cursor()
             cursor.row_factory = None
             return cursor.execute(sql, parameters).fetchall()
 
     def row(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row | None:
-        with explained(self.path):
-            found: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
-            return found
+        with explain_errors(self.path):
+            row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
+            return row
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, and nobody else writes meanwhile."""
-        with explained(self.path):
+        """Commit all changes or none; other writers wait meanwhile."""
+        with explain_errors(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self.connection
@@ -97,8 +98,8 @@ class Database:
                     self.connection.execute("ROLLBACK")
                 raise
 
-    def renew(self) -> None:
-        """Open anew if the file was deleted or exchanged since: what is written to the old one nobody reads."""
+    def reopen_if_replaced(self) -> None:
+        """Open the file again if it was deleted or replaced: writes to the old one would be lost."""
         if _identity(self.path) == self._identity:
             return
         opened = (self.open_read_only if self.read_only else self.open)(self.path.parent, self.path)
@@ -118,68 +119,72 @@ class Database:
 
 
 class HistoryError(InputError):
-    """The database cannot be used now; the sentence says what to do. The runs are not touched by it."""
+    """The database cannot be used now; runs are not affected."""
 
 
-class DamagedHistory(HistoryError):  # noqa: N818 - what it is, not what went wrong
-    """It cannot be used at all: it has to be made anew."""
+class DamagedHistoryError(HistoryError):
+    """The database is damaged and must be rebuilt."""
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """SQLite's errors as sentences."""
+def explain_errors(path: Path) -> Iterator[None]:
+    """Raise HistoryError instead of SQLite's errors."""
     try:
         yield
     except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
         raise
     except sqlite3.DatabaseError as error:
-        raise _in_words(path, error) from error
+        raise _describe(path, error) from error
 
 
-def _in_words(path: Path, error: sqlite3.DatabaseError) -> HistoryError:
-    exactly = getattr(error, "sqlite_errorcode", 0)
-    code = exactly & 0xFF
+def _describe(path: Path, error: sqlite3.DatabaseError) -> HistoryError:
+    extended_code = getattr(error, "sqlite_errorcode", 0)
+    code = extended_code & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return HistoryError(f"{path}: locked by another program for more than {BUSY_SECONDS:.0f} s: try again")
+        return HistoryError(f"{path}: locked by another process for more than {BUSY_SECONDS:.0f} s: try again")
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _disk_is_full(path)):
-        return HistoryError(f"{path}: the disk is full: the runs go on, and the history catches up when there is room")
-    if code == sqlite3.SQLITE_IOERR and exactly != sqlite3.SQLITE_IOERR_SHORT_READ:
         return HistoryError(
-            f"{path}: its disk fails ({error}): the runs go on; try again, or keep it elsewhere with --db"
+            f"{path}: the disk is full: runs continue, and the history is updated when there is room again"
+        )
+    if code == sqlite3.SQLITE_IOERR and extended_code != sqlite3.SQLITE_IOERR_SHORT_READ:
+        return HistoryError(
+            f"{path}: disk error ({error}): runs continue; try again, or give --db a path on another disk"
         )
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-        return HistoryError(f"{path}: cannot be opened for writing: give --db a path on a disk of your own")
-    return damaged(path, str(error))
+        return HistoryError(f"{path}: cannot be opened for writing: give --db a writable path")
+    return damaged_history(path, str(error))
 
 
 def _disk_is_full(path: Path) -> bool:
-    """SQLite tells the one file that it writes by memory as any other error."""
+    """For its memory-mapped file, SQLite reports a full disk as any I/O error."""
     try:
         return os.statvfs(path.parent).f_bavail == 0
     except OSError:
         return False
 
 
-def damaged(path: Path, why: str) -> DamagedHistory:
-    return DamagedHistory(f"{path}: not a readable history ({why}): `clarinet reindex` makes it anew from the runs")
+def damaged_history(path: Path, reason: str) -> DamagedHistoryError:
+    return DamagedHistoryError(
+        f"{path}: not a readable history ({reason}): `clarinet reindex` rebuilds it from the run directories"
+    )
 
 
-def _refuse_hollow(path: Path) -> None:
-    """A file that was emptied while others have it open: they keep it locked for ever, and write to its log."""
-    if path.exists() and size_of(path) == 0 and size_of(path.with_name(path.name + "-wal")) > 0:
-        raise damaged(path, "it was emptied")
+def _check_not_emptied(path: Path) -> None:
+    """Raise if the file was truncated while other processes have it open: they keep it locked and write to its WAL."""
+    if path.exists() and file_size(path) == 0 and file_size(path.with_name(path.name + "-wal")) > 0:
+        raise damaged_history(path, "it was truncated")
 
 
-def _connect(address: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+def _connect(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = on")
     connection.execute("PRAGMA temp_store = memory")
     return connection
 
 
-def _set_up(connection: sqlite3.Connection) -> None:
-    """Readers read while one writes; what a power cut takes is read from the journals again."""
+def _configure(connection: sqlite3.Connection) -> None:
+    """Let readers read while one process writes. What a power failure loses is ingested again from the journals."""
     connection.execute("PRAGMA journal_mode = wal")
     connection.execute("PRAGMA synchronous = normal")
     connection.execute("PRAGMA wal_autocheckpoint = 4000")
@@ -191,3 +196,18 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return stat.st_dev, stat.st_ino
+
+
+def read_run_labels(path: Path, prefix: str, limit: int) -> dict[str, str]:
+    """Return method, task and state by id of the newest runs with this id prefix, for shell completion.
+
+    It never writes, and returns nothing on any error or if the database is locked.
+    """
+    sql = """SELECT id, ifnull(method, '?') || ' ' || ifnull(task, '?') || ' ' || state FROM runs
+        WHERE id >= ? AND id < ? || '~' ORDER BY id DESC LIMIT ?"""
+    try:
+        uri = f"{path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=COMPLETION_SECONDS)) as connection:
+            return dict(connection.execute(sql, (prefix, prefix, limit)).fetchall())
+    except sqlite3.Error:
+        return {}

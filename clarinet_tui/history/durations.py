@@ -1,28 +1,66 @@
-"""How long runs took: what a new one of the same kind may take."""
+"""How long runs take, estimated from finished runs of the same kind."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from clarinet_tui.history.database import Database
+from clarinet_tui.runs.state import RunState
 
-Kind = tuple[str, str, str]
+RunKind = tuple[str, str, str]
 """Method, task and preset."""
 
 
 @dataclass(frozen=True)
 class Duration:
-    """The median of training seconds, and of how many runs."""
+    """The median training time, and the number of runs behind it."""
 
     seconds: float
     runs: int
 
 
-def durations(db: Database) -> Mapping[Kind, Duration]:
-    """Of finished runs, by kind."""
-    found: dict[Kind, list[float]] = {}
+def typical_durations(db: Database) -> Mapping[RunKind, Duration]:
+    """Return the durations of finished runs by kind."""
+    seconds_by_kind: dict[RunKind, list[float]] = {}
     sql = """SELECT method, task, preset, seconds FROM runs
         WHERE state = 'finished' AND seconds > 0 AND method <> '' AND task <> '' AND preset <> ''"""
     for method, task, preset, seconds in db.tuples(sql):
-        found.setdefault((method, task, preset), []).append(seconds)
-    return {kind: Duration(median(known), len(known)) for kind, known in found.items()}
+        seconds_by_kind.setdefault((method, task, preset), []).append(seconds)
+    return {kind: Duration(median(values), len(values)) for kind, values in seconds_by_kind.items()}
+
+
+_SIMILAR_RUN = """SELECT other.seconds,
+        (SELECT seconds FROM iterations WHERE run = other.id AND iteration = :iteration) AS seconds_here,
+        ifnull((SELECT seconds FROM iterations WHERE run = other.id AND iteration = :given), 0) AS seconds_given
+    FROM (SELECT id, seconds, ended FROM runs
+        WHERE state = 'finished' AND method = :method AND task = :task AND preset = :preset
+            AND iterations_total = :total
+        ORDER BY ended DESC LIMIT 5) AS other
+    WHERE seconds_here > seconds_given AND other.seconds >= seconds_here
+        AND (SELECT min(iteration) - 1 FROM iterations WHERE run = other.id) IN (0, :given)
+    ORDER BY other.ended DESC LIMIT 1"""
+"""The newest finished run of the same kind and length: its total time, and its time at this run's iteration.
+
+The iterations of a shared stage 1 count in neither of the two runs.
+"""
+
+
+def estimate_time_left(db: Database, run: Mapping[str, Any]) -> float | None:
+    """Estimate the seconds left of a running run.
+
+    An iteration of adaptation takes several times as long as one of warm-up. So the estimate scales the rest of a
+    similar finished run to this run's speed; without such a run it extrapolates this run's own pace.
+    """
+    if run["state"] != RunState.RUNNING:
+        return None
+    names = ("iterations_total", "iteration", "iterations_given", "seconds")
+    total, iteration, given, seconds = (run[name] or 0 for name in names)
+    if iteration <= given or not total or not seconds:
+        return None
+    kind = {name: run[name] for name in ("method", "task", "preset")}
+    similar = db.row(_SIMILAR_RUN, kind | {"total": total, "iteration": iteration, "given": given})
+    if similar:
+        seconds_total, seconds_here, seconds_given = similar
+        return float((seconds_total - seconds_here) * seconds / (seconds_here - seconds_given))
+    return float(max(total - iteration, 0) * seconds / (iteration - given))

@@ -1,31 +1,31 @@
-"""A piece of a journal, read and put in order before the database is locked for it."""
+"""Read a batch of journal lines into rows, before the database is locked for it."""
 
 from dataclasses import dataclass, field
 from types import UnionType
 from typing import Any
 
-from clarinet_tui.history.iteration_rows import EvaluationRow, IterationRow, RowShape, evaluation_row, is_finite
+from clarinet_tui.history.iteration_rows import EvaluationRow, IterationRow, RowLayout, evaluation_row, is_finite
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import (
-    BEGINNINGS,
-    UNREADABLE,
-    Damaged,
+    ATTEMPT_STARTS,
+    DECODE_ERRORS,
+    DamagedLine,
     Names,
     decode,
     line_number,
-    parse,
-    whole_lines,
+    parse_line,
+    read_lines,
 )
 
-MOST_ROWS = 5000
-MOST_BYTES = 4 << 20
+MAX_ROWS = 5000
+MAX_BYTES = 4 << 20
 NUMBER = float | int
-OPENING = ord("[")
+OPENING_BRACKET = ord("[")
 
 
 @dataclass
-class Said:
-    """One ordinary event, as the table of events keeps it."""
+class EventRow:
+    """A row of the table `events`."""
 
     position: int
     end: int
@@ -33,119 +33,121 @@ class Said:
     superseded: bool = False
 
     @property
-    def event(self) -> str:
+    def name(self) -> str:
         name: str = self.fields["event"]
         return name
 
     @property
     def iteration(self) -> int | None:
-        """After how many iterations it was said."""
-        found: int | None = self.get("from_iteration" if self.event == "resumed" else "iteration", int)
-        return found
+        """The number of completed iterations."""
+        iteration: int | None = self.get("from_iteration" if self.name == "resumed" else "iteration", int)
+        return iteration
 
-    def get(self, name: str, kind: type | UnionType) -> Any:
-        """A field, if it is what it should be: a journal may be hurt."""
-        value = self.fields.get(name)
+    def get(self, field_name: str, kind: type | UnionType) -> Any:
+        """Return a field, or None if it is of another type: the journal may be damaged."""
+        value = self.fields.get(field_name)
         return value if isinstance(value, kind) and is_finite(value) else None
 
 
 @dataclass
 class Batch:
-    """What the journal says from byte `start` to byte `end`, superseded parts already gone."""
+    """The rows of the journal from byte `start` to byte `end`, without superseded ones."""
 
     start: int
     end: int
     columns: Names | None
-    iterations: list[tuple[RowShape, list[IterationRow]]] = field(default_factory=list)
-    """In order, as stretches of one shape."""
+    iterations: list[tuple[RowLayout, list[IterationRow]]] = field(default_factory=list)
+    """Rows in order, in groups of one layout."""
     evaluations: list[EvaluationRow] = field(default_factory=list)
-    events: list[Said] = field(default_factory=list)
-    shapes: dict[tuple[str, ...], RowShape] = field(default_factory=dict)
-    cut: int | None = None
-    """What was recorded beyond this iteration no longer counts; -1 for everything."""
-    beginnings: list[int] = field(default_factory=list)
-    records: int = 0
+    events: list[EventRow] = field(default_factory=list)
+    layouts: dict[tuple[str, ...], RowLayout] = field(default_factory=dict)
+    superseded_after: int | None = None
+    """Rows of earlier batches after this iteration are superseded; -1 for all rows."""
+    attempt_starts: list[int] = field(default_factory=list)
+    """Offsets of the lines that start an attempt."""
+    lines: int = 0
 
-    def shape(self, run: str) -> RowShape | None:
-        """Of the columns in force."""
+    def layout(self, run: str) -> RowLayout | None:
+        """Return the layout of the current columns."""
         if self.columns is None:
             return None
         names = tuple(self.columns)
-        if names not in self.shapes:
-            self.shapes[names] = RowShape(run, names)
-        return self.shapes[names]
+        if names not in self.layouts:
+            self.layouts[names] = RowLayout(run, names)
+        return self.layouts[names]
 
-    def supersede(self, beyond: int) -> None:
-        self.cut = beyond if self.cut is None else min(self.cut, beyond)
-        self.iterations = [(shape, [row for row in rows if row[1] <= beyond]) for shape, rows in self.iterations]
-        self.evaluations = [row for row in self.evaluations if row[1] <= beyond]
-        for said in self.events:
-            said.superseded = said.superseded or beyond < 0 or (said.iteration or 0) > beyond
+    def supersede(self, iteration: int) -> None:
+        """Drop what was recorded after this iteration."""
+        self.superseded_after = iteration if self.superseded_after is None else min(self.superseded_after, iteration)
+        self.iterations = [(layout, [row for row in rows if row[1] <= iteration]) for layout, rows in self.iterations]
+        self.evaluations = [row for row in self.evaluations if row[1] <= iteration]
+        for event in self.events:
+            event.superseded = event.superseded or iteration < 0 or (event.iteration or 0) > iteration
 
 
 def read_batch(run: RunDirectory, offset: int, columns: Names | None) -> Batch:
-    """The next piece of the journal, at most `MOST_ROWS` lines or about `MOST_BYTES`."""
+    """Read the journal from `offset` on, at most `MAX_ROWS` lines or about `MAX_BYTES`."""
     batch = Batch(offset, offset, columns)
     try:
         file = run.journal.open("rb")
     except FileNotFoundError:
         return batch
     with file:
-        shape = batch.shape(run.id)
-        for start, end, line in whole_lines(file, offset):
-            if not (line and shape and line[0] == OPENING and _take_iteration(batch, shape, line)):
-                _take_line(batch, run, start, end, line)
-                shape = batch.shape(run.id)
+        layout = batch.layout(run.id)
+        for start, end, line in read_lines(file, offset):
+            if not (line and layout and line[0] == OPENING_BRACKET and _add_iteration(batch, layout, line)):
+                _add_line(batch, run, start, end, line)
+                layout = batch.layout(run.id)
             batch.end = end
-            if batch.records >= MOST_ROWS or end - offset >= MOST_BYTES:
+            if batch.lines >= MAX_ROWS or end - offset >= MAX_BYTES:
                 break
     return batch
 
 
-def _take_line(batch: Batch, run: RunDirectory, start: int, end: int, line: bytes | None) -> None:
-    fields = parse(line, batch.columns)
-    batch.records += 1
+def _add_line(batch: Batch, run: RunDirectory, start: int, end: int, line: bytes | None) -> None:
+    fields = parse_line(line, batch.columns)
+    batch.lines += 1
     if fields is None or fields["event"] == "step":
-        hurt = Damaged(line_number(run.journal, start), start, end)
-        batch.events.append(Said(start, end, {"event": "damaged", "message": str(hurt), "end": end}))
+        damaged = DamagedLine(line_number(run.journal, start), start, end)
+        batch.events.append(EventRow(start, end, {"event": "damaged", "message": str(damaged), "end": end}))
     elif fields["event"] == "columns":
         batch.columns = fields["names"]
-        batch.records -= 1
+        batch.lines -= 1
     else:
-        _take_event(batch, run, Said(start, end, fields))
+        _add_event(batch, run, EventRow(start, end, fields))
 
 
-def _take_iteration(batch: Batch, shape: RowShape, line: bytes) -> bool:
-    """The one path that has to be fast; whatever is unusual is left to `_take_line`."""
+def _add_iteration(batch: Batch, layout: RowLayout, line: bytes) -> bool:
+    """The fast path; return False for a line that `_add_line` must handle."""
     try:
-        row = shape.row(decode(line), plain=line.count(b'"') == 2)
-    except UNREADABLE:
+        row = layout.make_row(decode(line), plain=line.count(b'"') == 2)
+    except DECODE_ERRORS:
         return False
     if row is None:
         return False
-    if not batch.iterations or batch.iterations[-1][0] is not shape:
-        batch.iterations.append((shape, []))
+    if not batch.iterations or batch.iterations[-1][0] is not layout:
+        batch.iterations.append((layout, []))
     batch.iterations[-1][1].append(row)
-    batch.records += 1
+    batch.lines += 1
     return True
 
 
-def _take_event(batch: Batch, run: RunDirectory, said: Said) -> None:
-    if said.event == "evaluation":
-        row = evaluation_row(run.id, said.fields)
+def _add_event(batch: Batch, run: RunDirectory, event: EventRow) -> None:
+    if event.name == "evaluation":
+        row = evaluation_row(run.id, event.fields)
         if row is not None:
             batch.evaluations.append(row)
             return
-    if said.event in BEGINNINGS:
-        _begin_sitting(batch, said)
-    batch.events.append(said)
+    if event.name in ATTEMPT_STARTS:
+        _start_attempt(batch, event)
+    batch.events.append(event)
 
 
-def _begin_sitting(batch: Batch, said: Said) -> None:
-    """What a sitting before said beyond this one's beginning no longer counts; its last line may be torn."""
-    batch.beginnings.append(said.position)
-    if batch.events and batch.events[-1].event == "damaged" and batch.events[-1].end == said.position:
+def _start_attempt(batch: Batch, event: EventRow) -> None:
+    """Supersede what the attempt records again; a torn last line of the attempt before is not damage."""
+    batch.attempt_starts.append(event.position)
+    if batch.events and batch.events[-1].name == "damaged" and batch.events[-1].end == event.position:
         batch.events.pop()
-    beyond = said.get("from_iteration", int) if said.event == "resumed" else -1
-    if beyond is not None:
-        batch.supersede(beyond)
+    iteration = event.get("from_iteration", int) if event.name == "resumed" else -1
+    if iteration is not None:
+        batch.supersede(iteration)

@@ -1,4 +1,4 @@
-"""Bringing an older database up to date, with a copy beside it; refusing a newer one."""
+"""Migrate an older database, with a backup beside it; refuse a newer one."""
 
 import sqlite3
 from contextlib import closing
@@ -8,8 +8,8 @@ from clarinet_tui.history.schema import MIGRATIONS, SET
 from core.errors import InputError
 
 
-def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
-    """Several processes may come here at once: one migrates, the others find it done."""
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Apply missing migrations. Of several processes one migrates, and the others find it done."""
     if len(check_schema(connection, path)) == len(MIGRATIONS):
         return
     from sqlite_utils import Database as Tables
@@ -18,7 +18,7 @@ def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
 
     connection.execute("BEGIN IMMEDIATE")
     try:
-        applied = check_schema(connection, path)  # another may have been quicker
+        applied = check_schema(connection, path)  # again, now that no other process migrates
         if 0 < len(applied) < len(MIGRATIONS):
             _back_up(path, path.with_name(f"{path.name}.before-{MIGRATIONS[len(applied)]}"))
         migrations().apply(Tables(connection, recursive_triggers=False, execute_plugins=False))
@@ -30,16 +30,16 @@ def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def check_schema(connection: sqlite3.Connection, path: Path, *, exact: bool = False) -> list[str]:
-    """The migrations that were applied; with `exact`, all of them have to be."""
+    """Return the applied migrations; raise InputError for unknown ones, and with `exact` for missing ones."""
     applied = _applied(connection)
     unknown = [name for name in applied if name not in MIGRATIONS]
     if unknown:
         raise InputError(
-            f"{path}: made by a newer version of Clarinet (schema {unknown[-1]}, this one knows {MIGRATIONS[-1]}): "
+            f"{path}: made by a newer version of Clarinet (schema {unknown[-1]}, this one has {MIGRATIONS[-1]}): "
             "update Clarinet, or give --db another path"
         )
     if exact and len(applied) < len(MIGRATIONS):
-        raise InputError(f"{path}: made by an older version of Clarinet: `clarinet ls` brings it up to date")
+        raise InputError(f"{path}: made by an older version of Clarinet: `clarinet ls` updates it")
     return applied
 
 
@@ -50,13 +50,13 @@ def _applied(connection: sqlite3.Connection) -> list[str]:
     return [name for (name,) in rows]
 
 
-def _back_up(path: Path, beside: Path) -> None:
-    """A copy that is there whole or not at all. Its maker keeps others from writing, so that nobody makes a second."""
-    partial = beside.with_name(f".{beside.name}.partial")
+def _back_up(path: Path, backup: Path) -> None:
+    """Copy the database to a temporary name and rename it. The caller's transaction keeps other writers out."""
+    partial = backup.with_name(f".{backup.name}.partial")
     partial.unlink(missing_ok=True)
     with (
         closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source,
         closing(sqlite3.connect(partial)) as copy,
     ):
         source.backup(copy)
-    partial.replace(beside)
+    partial.replace(backup)

@@ -1,4 +1,4 @@
-"""The tables, as numbered migrations. Their numbers and columns are known without importing sqlite-utils."""
+"""The tables as numbered migrations, without importing sqlite-utils until one is applied."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,9 +6,11 @@ if TYPE_CHECKING:
     from sqlite_utils import Database as Tables
     from sqlite_utils import Migrations
 
+    from core.methods import Family
+
 SET = "clarinet"
-MIGRATIONS = ("0001", "0002")
-"""In order. A database that has others was made by a newer program."""
+MIGRATIONS = ("0001", "0002", "0003")
+"""In order. A database with others was made by a newer version."""
 
 ITERATION_COLUMNS = (
     "complementary_loss",
@@ -70,60 +72,82 @@ def migrations() -> "Migrations":
     from sqlite_utils import Migrations
 
     numbered = Migrations(SET)
-    numbered(name="0001")(_first)
-    numbered(name="0002")(_alarms)
+    numbered(name="0001")(_create_tables)
+    numbered(name="0002")(_add_alarms)
+    numbered(name="0003")(_update_families)
     return numbered
 
 
-def _first(db: "Tables") -> None:
+def _create_tables(db: "Tables") -> None:
     _create_runs(db)
-    _create_said_by_people(db)
+    _create_annotations(db)
     _create_events(db)
     _create_evaluations(db)
     _create_iterations(db)
     _create_rollups(db)
 
 
-def _alarms(db: "Tables") -> None:
-    """The kinds of a run's open alarms, as a JSON list."""
+def _add_alarms(db: "Tables") -> None:
+    """Add the kinds of a run's open alarms, as a JSON list."""
     db.table("runs").add_column("alarms", str)
 
 
+def _update_families(db: "Tables") -> None:
+    """Recompute the families: before, methods without adaptation and references counted as one-step or two-step."""
+    methods = [row[0] for row in db.execute("SELECT DISTINCT method FROM runs WHERE method IS NOT NULL").fetchall()]
+    for method in methods:
+        db.execute("UPDATE runs SET family = ? WHERE method = ?", (family_of(method), method))
+
+
+def family_of(method: str) -> "Family":
+    """Return the method's family; for a plug-in that is not installed, guess it from the name."""
+    from core.errors import InputError
+    from core.methods import find_method
+
+    try:
+        return find_method(method).family
+    except InputError:
+        return "two-step" if "+" in method else "one-step"
+
+
 def _create_runs(db: "Tables") -> None:
-    """`said` is the state that the journal tells, `state` what it means today: a silent process may be lost."""
+    """`said` is the state by the journal, `state` the current one: a run without a live process may be lost.
+
+    `heard` is the time of the journal's last change.
+    """
     db.table("runs").create(RUN, pk="id", not_null={"state", "said", "created"})
     db.table("runs").create_index(["created"])
     db.table("runs").create_index(["state"])
     columns: dict[str, Any] = {"run": str, "journal": int, "columns": str, "annotations": int, "environment": float}
-    db.table("ingested").create(columns, pk="run", foreign_keys=_of_a_run("ingested"))
+    db.table("ingested").create(columns, pk="run", foreign_keys=_run_key("ingested"))
 
 
-def _create_said_by_people(db: "Tables") -> None:
+def _create_annotations(db: "Tables") -> None:
     columns: dict[str, Any] = {"run": str, "tag": str, "time": float}
-    db.table("tags").create(columns, pk=("run", "tag"), foreign_keys=_of_a_run("tags"))
+    db.table("tags").create(columns, pk=("run", "tag"), foreign_keys=_run_key("tags"))
     db.table("tags").create_index(["tag"])
     columns = {"run": str, "note": str, "time": float}
-    db.table("notes").create(columns, pk="run", foreign_keys=_of_a_run("notes"))
+    db.table("notes").create(columns, pk="run", foreign_keys=_run_key("notes"))
 
 
 def _create_events(db: "Tables") -> None:
-    """`position` is the line's first byte in the journal: the same line can never be there twice."""
+    """`position` is the offset of the line in the journal: no line is there twice."""
     columns: dict[str, Any] = {"run": str, "position": int, "time": float, "event": str, "iteration": int}
     columns |= {"seconds": float, "message": str, "superseded": int, "fields": str}
-    db.table("events").create(columns, pk=("run", "position"), foreign_keys=_of_a_run("events"))
+    db.table("events").create(columns, pk=("run", "position"), foreign_keys=_run_key("events"))
 
 
 def _create_evaluations(db: "Tables") -> None:
     columns: dict[str, Any] = {"run": str, "iteration": int, "epoch": int, "adaptation_epoch": int, "stage": str}
     columns |= {"seconds": float, "time": float} | dict.fromkeys(EVALUATION_COLUMNS, float)
     columns |= {"confusion": str, "other": str}
-    db.table("evaluations").create(columns, pk=("run", "iteration", "stage"), foreign_keys=_of_a_run("evaluations"))
+    db.table("evaluations").create(columns, pk=("run", "iteration", "stage"), foreign_keys=_run_key("evaluations"))
 
 
 def _create_iterations(db: "Tables") -> None:
-    """A million rows a run, clustered by run and iteration, so that a range is read in one go.
+    """Up to a million rows for each run, clustered by run and iteration.
 
-    `other` is a JSON object of plug-ins' metrics, and of the known ones that are not finite.
+    `other` is a JSON object of metrics without a column, and of values that are not finite.
     """
     metrics = ", ".join(f'"{name}" REAL' for name in ITERATION_COLUMNS)
     db.execute(
@@ -135,7 +159,7 @@ def _create_iterations(db: "Tables") -> None:
 
 
 def _create_rollups(db: "Tables") -> None:
-    """Least, greatest, sum and count of the finite values of a metric in a bucket, and how many were not finite."""
+    """Minimum, maximum, sum and count of a metric's finite values in a bucket, and the count of the others."""
     db.execute(
         """CREATE TABLE rollups (
             run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE, metric TEXT NOT NULL, level INTEGER NOT NULL,
@@ -144,8 +168,8 @@ def _create_rollups(db: "Tables") -> None:
     )
 
 
-def _of_a_run(table: str) -> list[Any]:
-    """What belongs to a run goes with it."""
+def _run_key(table: str) -> list[Any]:
+    """Rows of a deleted run are deleted as well."""
     from sqlite_utils.db import ForeignKey
 
     return [ForeignKey(table, "run", "runs", "id", on_delete="CASCADE")]

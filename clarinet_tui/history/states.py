@@ -1,40 +1,53 @@
-"""What became of runs that have not said their last word: queued, alive, lost, or silent."""
+"""Bring the history up to date, with the states that journals do not record: queued, starting, lost, silent."""
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_run
+from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.queue.queue_file import Queue, read_queue
-from clarinet_tui.runs.atomic_files import size_of
+from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.runs.lock import read_holder
-from clarinet_tui.runs.process import SILENT_AFTER, Holder, alive, myself
+from clarinet_tui.runs.lock import read_lock_owner
+from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, current_process, is_alive
+from clarinet_tui.runs.state import RunState
 from core.errors import InputError
 
-BRIEF = 30.0
-"""Seconds that a run may be there without a place in the queue and without a worker: it is just being made."""
-_OPEN = """SELECT id, state, said, heard, created,
-    (SELECT max(time) FROM events WHERE run = id AND event IN ('started', 'resumed')) AS begun
+CREATION_SECONDS = 30.0
+"""A run without a queue entry and without a worker may still be in creation for so long."""
+FIRST_SECONDS = 1.0
+"""Time limit for each run that is ingested before the others."""
+_UNFINISHED = """SELECT id, state, said AS recorded_state, heard AS last_written, created,
+    (SELECT max(time) FROM events WHERE run = id AND event IN ('started', 'resumed')) AS attempt_started
     FROM runs WHERE said IN ('queued', 'running') OR state != said OR id IN (SELECT value FROM json_each(?))"""
 
 
+def update_history(db: Database, runs_dir: Path, *, first: Iterable[str] = (), states: bool = True) -> None:
+    """Ingest all runs, those in `first` before the others, and refresh the states unless `states` is false."""
+    for run_id in first:
+        with suppress(OSError):
+            ingest_run(db, RunDirectory(runs_dir, run_id), limit_seconds=FIRST_SECONDS)
+    ingest_all(db, runs_dir)
+    if states:
+        refresh_states(db, runs_dir)
+
+
 def refresh_states(
-    db: Database, runs_dir: Path, *, now: Callable[[], float] = time.time, here: Holder | None = None
+    db: Database, runs_dir: Path, *, now: Callable[[], float] = time.time, here: LockOwner | None = None
 ) -> int:
-    """Look after every run that is not over; the number whose state changed."""
-    db.renew()
-    here = here or myself()
+    """Check every run that has not ended against queue and processes; return the number of changed states."""
+    db.reopen_if_replaced()
+    here = here or current_process()
     changed = 0
-    queue = _queue(runs_dir)
+    queue = _read_queue(runs_dir)
     queued = msgspec.json.encode([entry.id for entry in queue.entries]).decode()
-    for row in db.rows(_OPEN, (queued,)):
+    for row in db.rows(_UNFINISHED, (queued,)):
         try:
             run = RunDirectory(runs_dir, row["id"])
         except InputError:
@@ -43,67 +56,69 @@ def refresh_states(
     return changed
 
 
-def _queue(runs_dir: Path) -> Queue:
-    """One that cannot be read is a matter for those who change it."""
+def _read_queue(runs_dir: Path) -> Queue:
+    """Return an empty queue instead of a damaged one: commands that change it report the damage."""
     try:
         return read_queue(runs_dir)
     except InputError:
         return Queue()
 
 
-def _refresh(db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, now: float, here: Holder) -> bool:
-    holder = read_holder(run.lock)
-    lives = None if holder is None else alive(holder, here)
-    state = _in_queue(run, queue, holder, lives) or _state(run, row, holder, lives, now)
+def _refresh(db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, now: float, here: LockOwner) -> bool:
+    owner = read_lock_owner(run.lock)
+    alive = None if owner is None else is_alive(owner, here)
+    state = _queue_state(run, queue, owner, alive) or _process_state(run, row, owner, alive, now)
     if state == row["state"]:
         return False
-    if state == "lost":
-        # Dead before this: whatever it said last is read now, and then the row below is no longer the same.
-        with suppress(OSError):  # one that cannot be read is lost all the same
+    if state is RunState.LOST:
+        # The worker was dead before this: ingest its last lines now. If there are any, the row below has changed.
+        with suppress(OSError):
             ingest_run(db, run)
     with db.transaction() as connection:
-        done = connection.execute(
+        updated = connection.execute(
             "UPDATE runs SET state = ? WHERE id = ? AND state = ? AND said = ? AND heard IS ?",
-            (state, row["id"], row["state"], row["said"], row["heard"]),
+            (state, row["id"], row["state"], row["recorded_state"], row["last_written"]),
         )
-    return done.rowcount > 0
+    return updated.rowcount > 0
 
 
-def _in_queue(run: RunDirectory, queue: Queue, holder: Holder | None, lives: bool | None) -> str | None:
-    """What the queue says of a run that no worker holds, or not yet."""
-    if lives or run.id not in queue:
+def _queue_state(run: RunDirectory, queue: Queue, owner: LockOwner | None, alive: bool | None) -> RunState | None:
+    """Return the state of a queued run that has no worker yet."""
+    if alive or run.id not in queue:
         return None
     entry = queue[run.id]
-    if entry.waits:
-        return "queued"
-    began = size_of(run.journal) > entry.spoken or (holder is not None and holder.since >= entry.begun)
-    return None if began else "starting"
+    if entry.is_waiting:
+        return RunState.QUEUED
+    has_worker = file_size(run.journal) > entry.journal_size or (owner is not None and owner.since >= entry.started_at)
+    return None if has_worker else RunState.STARTING
 
 
-def _state(run: RunDirectory, row: sqlite3.Row, holder: Holder | None, lives: bool | None, now: float) -> str:
-    said: str = row["said"]
-    heard = row["heard"] or 0.0
-    if said not in ("queued", "running"):
-        return said
-    if holder is not None and lives:
-        # The file's time may be another machine's clock, so that either will do.
-        spoke = max(heard, row["begun"] or 0.0) >= holder.since or _began_as(run, holder)
-        return "running" if said == "running" and spoke else "starting"
-    if said == "queued":
-        return _never_spoke(holder, lives, now - row["created"])
-    if lives is False:
-        return "lost"
-    return "silent" if now - heard > SILENT_AFTER else "running"
+def _process_state(
+    run: RunDirectory, row: sqlite3.Row, owner: LockOwner | None, alive: bool | None, now: float
+) -> RunState:
+    recorded = RunState(row["recorded_state"])
+    last_written = row["last_written"] or 0.0
+    if recorded not in (RunState.QUEUED, RunState.RUNNING):
+        return recorded
+    if owner is not None and alive:
+        # The journal's time may come from another machine's clock, so either of the two checks is enough.
+        wrote = max(last_written, row["attempt_started"] or 0.0) >= owner.since or _recorded_by(run, owner)
+        return RunState.RUNNING if recorded is RunState.RUNNING and wrote else RunState.STARTING
+    if recorded is RunState.QUEUED:
+        return _unstarted_state(owner, alive, now - row["created"])
+    if alive is False:
+        return RunState.LOST
+    return RunState.SILENT if now - last_written > SILENT_AFTER else RunState.RUNNING
 
 
-def _began_as(run: RunDirectory, holder: Holder) -> bool:
-    """Whether this very process has spoken: its first word leaves its number there, even if the clock was set back."""
-    told = read_environment(run)
-    return (told.get("pid"), told.get("boot")) == (holder.pid, holder.boot)
+def _recorded_by(run: RunDirectory, owner: LockOwner) -> bool:
+    """Return whether this process has recorded its start; its pid shows it even if the clock was set back."""
+    environment = read_environment(run)
+    return (environment.get("pid"), environment.get("boot")) == (owner.pid, owner.boot)
 
 
-def _never_spoke(holder: Holder | None, lives: bool | None, age: float) -> str:
-    """Neither in the queue nor with a worker: it died, was cancelled, or is just being made."""
-    if lives is False and holder is not None and holder.released is None:
-        return "lost"
-    return "queued" if 0 <= age < BRIEF else "stopped"
+def _unstarted_state(owner: LockOwner | None, alive: bool | None, age: float) -> RunState:
+    """Return the state of a run with an empty journal and no queue entry: lost, cancelled or in creation."""
+    if alive is False and owner is not None and owner.released is None:
+        return RunState.LOST
+    return RunState.QUEUED if 0 <= age < CREATION_SECONDS else RunState.STOPPED

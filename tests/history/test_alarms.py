@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.history import journal_batches as batches
-from clarinet_tui.history.database import NAME, Database
-from clarinet_tui.history.ingest import ingest_run, reindex
-from clarinet_tui.history.queries import Alarm, alarms, get_run, list_runs
+from clarinet_tui.history.database import DATABASE_NAME, Database
+from clarinet_tui.history.ingest import ingest_run
+from clarinet_tui.history.queries import Alarm, get_run, list_runs, read_open_alarms
 from clarinet_tui.history.query_language import QueryError
+from clarinet_tui.history.reindex import reindex
 from core.events import Alarmed, Event, Finished
 from tests.support.events import resumed, started, step
-from tests.support.histories import content, history, make_run, say
+from tests.support.histories import content, make_run, open_history, write_events
 
 
 def alarm(kind: str, iteration: int, over: bool = False) -> Alarmed:
@@ -23,18 +24,18 @@ def alarm(kind: str, iteration: int, over: bool = False) -> Alarmed:
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    with history(tmp_path) as opened:
+    with open_history(tmp_path) as opened:
         yield opened
 
 
 def kinds(db: Database, tmp_path: Path, *events: Event) -> tuple[str, ...]:
     """Those of a run that said this, which the row and the query have to agree on."""
     run = make_run(tmp_path)
-    say(run, events)
+    write_events(run, events)
     ingest_run(db, run)
     row = get_run(db, run.id)
     assert row is not None
-    assert row.alarms == tuple(one.kind for one in alarms(db, run.id))
+    assert row.alarms == tuple(one.kind for one in read_open_alarms(db, run.id))
     return row.alarms
 
 
@@ -58,24 +59,24 @@ def test_a_new_sitting_begins_without_alarms(db: Database, tmp_path: Path) -> No
 
 def test_what_is_told_of_one(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [started(), alarm("collapse", 7)])
+    write_events(run, [started(), alarm("collapse", 7)])
     ingest_run(db, run)
-    assert alarms(db, run.id) == [Alarm("collapse", "collapse at 7", "try", 7, 1000.0)]
+    assert read_open_alarms(db, run.id) == [Alarm("collapse", "collapse at 7", "try", 7, 1000.0)]
 
 
 def test_foreign_alarms_are_taken_as_they_can_be(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [started()])
+    write_events(run, [started()])
     with run.journal.open("ab") as journal:
         journal.write(b'{"event":"alarm"}\n{"event":"alarm","kind":7}\n{"event":"alarm","kind":"x","iteration":"y"}\n')
     ingest_run(db, run)
-    assert alarms(db, run.id) == [Alarm("x", "", "", None, None)]
+    assert read_open_alarms(db, run.id) == [Alarm("x", "", "", None, None)]
 
 
 def test_queries(db: Database, tmp_path: Path) -> None:
     for name, said in (("one", ["collapse"]), ("two", ["collapse", "no-progress"]), ("none", [])):
         run = make_run(tmp_path, id=name)
-        say(run, [started(), *(alarm(kind, 1) for kind in said)])
+        write_events(run, [started(), *(alarm(kind, 1) for kind in said)])
         ingest_run(db, run)
 
     def found(query: str) -> set[str]:
@@ -92,9 +93,9 @@ def test_queries(db: Database, tmp_path: Path) -> None:
 
 def test_the_same_in_one_piece_and_in_many(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(tmp_path)
-    say(run, [started(), step(1), alarm("ascent", 1), step(2), alarm("ascent", 2, over=True), step(3)])
-    say(run, [resumed(1), step(2), alarm("collapse", 2), step(3)])
-    monkeypatch.setattr(batches, "MOST_ROWS", 1)
+    write_events(run, [started(), step(1), alarm("ascent", 1), step(2), alarm("ascent", 2, over=True), step(3)])
+    write_events(run, [resumed(1), step(2), alarm("collapse", 2), step(3)])
+    monkeypatch.setattr(batches, "MAX_ROWS", 1)
     ingest_run(db, run)
     in_pieces = content(db)
     monkeypatch.undo()
@@ -107,13 +108,13 @@ def test_a_history_from_before_alarms_gets_their_column(tmp_path: Path, db: Data
     ingest_run(db, run)
     with db.transaction() as connection:
         connection.execute("ALTER TABLE runs DROP COLUMN alarms")
-        connection.execute("DELETE FROM _sqlite_migrations WHERE name = '0002'")
+        connection.execute("DELETE FROM _sqlite_migrations WHERE name >= '0002'")
     db.close()
     with Database.open(tmp_path) as opened:
         row = get_run(opened, "old")
         assert row is not None
         assert row.alarms == ()
-        say(run, [started(), alarm("collapse", 1)])
+        write_events(run, [started(), alarm("collapse", 1)])
         ingest_run(opened, run)
         assert [row.id for row in list_runs(opened, "alarm:collapse")] == ["old"]
-    assert (tmp_path / f"{NAME}.before-0002").exists()
+    assert (tmp_path / f"{DATABASE_NAME}.before-0002").exists()

@@ -12,22 +12,22 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.history import journal_batches as batches
-from clarinet_tui.history.database import NAME, Database
-from clarinet_tui.history.ingest import ingest_all, reindex
-from clarinet_tui.runs.directory import RunDirectory, all_runs
-from clarinet_tui.runs.journal_reader import read
+from clarinet_tui.history.database import DATABASE_NAME, Database
+from clarinet_tui.history.ingest import ingest_all
+from clarinet_tui.history.reindex import reindex
+from clarinet_tui.runs.directory import RunDirectory, list_runs
+from clarinet_tui.runs.journal_reader import read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import content, history, make_run, say
+from tests.support.histories import content, make_run, open_history, write_events
 
 INGEST = """
 import sys
 from pathlib import Path
-from clarinet_tui.history import batches
-from clarinet_tui.history.database import NAME, Database
-from clarinet_tui.history.database import NAME, Database
+from clarinet_tui.history import journal_batches
+from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
-batches.MOST_ROWS = 37
+journal_batches.MAX_ROWS = 37
 db = Database.open(Path(sys.argv[1]))
 count = 0
 while not (Path(sys.argv[1]) / "over").exists():
@@ -39,7 +39,7 @@ print(count + ingest_all(db, Path(sys.argv[1])))
 RECORD = """
 import sys, time
 from pathlib import Path
-from clarinet_tui.history.database import NAME, Database
+from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from core.errors import InputError
 runs, db = Path(sys.argv[1]), None
@@ -86,14 +86,14 @@ def progress(db: Database) -> int:
 
 def test_three_ingesters_of_three_growing_runs(tmp_path: Path) -> None:
     runs = [make_run(tmp_path) for _ in range(3)]
-    history(tmp_path).close()
+    open_history(tmp_path).close()
     ingesters = [ingester(tmp_path) for _ in range(3)]
     speak(runs, 40)
     (tmp_path / "over").touch()
     counts = [int(process.communicate()[0]) for process in ingesters]
-    said = sum(len(list(read(run.journal))) + 1 for run in runs)  # and when each was created
+    said = sum(len(list(read_journal(run.journal))) + 1 for run in runs)  # and when each was created
     assert sum(counts) == said
-    with history(tmp_path) as db:
+    with open_history(tmp_path) as db:
         assert ingest_all(db, tmp_path) == 0
         grown = content(db)
         reindex(tmp_path)
@@ -108,10 +108,10 @@ def test_three_ingesters_of_three_growing_runs(tmp_path: Path) -> None:
 def test_killed_anywhere_and_taken_up_again(tmp_path: Path, seed: int) -> None:
     runs = [make_run(tmp_path) for _ in range(2)]
     for run in runs:
-        say(run, [started(), *map(step, range(1, 4000)), resumed(3000), *map(step, range(3001, 5000))])
-    history(tmp_path).close()
+        write_events(run, [started(), *map(step, range(1, 4000)), resumed(3000), *map(step, range(3001, 5000))])
+    open_history(tmp_path).close()
     chance = random.Random(seed)
-    with history(tmp_path) as db:
+    with open_history(tmp_path) as db:
         for _ in range(3):
             before = progress(db)
             process = ingester(tmp_path)
@@ -142,20 +142,20 @@ def deleted(database: Path) -> None:
 
 
 def deleted_with_its_log(database: Path) -> None:
-    for path in database.parent.glob(NAME + "*"):
+    for path in database.parent.glob(DATABASE_NAME + "*"):
         path.unlink()
 
 
 @pytest.mark.parametrize("harm", [overwritten, emptied, deleted, deleted_with_its_log])
 def test_database_harmed_while_runs_go_on(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     runs = [make_run(tmp_path) for _ in range(2)]
-    with history(tmp_path) as db:
+    with open_history(tmp_path) as db:
         recorders = [ingester(tmp_path, RECORD) for _ in range(2)]
         speaking = threading.Thread(target=speak, args=(runs, 40))
         speaking.start()
         while progress(db) == 0:
             time.sleep(0.01)
-    harm(tmp_path / NAME)
+    harm(tmp_path / DATABASE_NAME)
     time.sleep(0.2)
     reindex(tmp_path)
     speaking.join()
@@ -163,7 +163,7 @@ def test_database_harmed_while_runs_go_on(tmp_path: Path, harm: Callable[[Path],
     for process in recorders:
         process.communicate()
         assert process.returncode == 0
-    with history(tmp_path) as db:
+    with open_history(tmp_path) as db:
         ingest_all(db, tmp_path)
         assert db.rows("PRAGMA integrity_check")[0][0] == "ok"
         grown = content(db)
@@ -174,14 +174,14 @@ def test_database_harmed_while_runs_go_on(tmp_path: Path, harm: Callable[[Path],
 
 def test_interrupted_inside_a_transaction_nothing_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(tmp_path)
-    say(run, [started(), *map(step, range(1, 100))])
-    with history(tmp_path) as db:
+    write_events(run, [started(), *map(step, range(1, 100))])
+    with open_history(tmp_path) as db:
         with monkeypatch.context() as patch:
-            patch.setattr(batches, "MOST_ROWS", 30)
-            patch.setattr("clarinet_tui.history.batch_writer.summarise", lambda *arguments: 1 / 0)
+            patch.setattr(batches, "MAX_ROWS", 30)
+            patch.setattr("clarinet_tui.history.batch_writer.update_run_row", lambda *arguments: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 ingest_all(db, tmp_path)
         assert db.rows("SELECT * FROM iterations") == []
         ingest_all(db, tmp_path)
         assert db.rows("SELECT count(*) FROM iterations")[0][0] == 99
-    assert [found.id for found in all_runs(tmp_path)] == [run.id]
+    assert [found.id for found in list_runs(tmp_path)] == [run.id]

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.queries import Series, metrics_of, series
+from clarinet_tui.history.queries import Series, list_metrics, read_series
 from clarinet_tui.runs.directory import RunDirectory
+from core.events import Event
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import history, make_run, say
+from tests.support.histories import make_run, open_history, write_events
 
 LENGTH = 2500
 GAP = range(900, 1400)
@@ -28,18 +29,20 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Databas
     runs = tmp_path_factory.mktemp("runs")
     run = make_run(runs)
 
-    def steps(first: int, last: int, shift: float = 0.0) -> Iterator[object]:
+    def steps(first: int, last: int, shift: float = 0.0) -> Iterator[Event]:
         for at in range(first, last + 1):
             value = VALUES.get(at)
             measured = {} if value is None else dict.fromkeys(METRICS, value + shift)
             yield step(at, measured | {"entropy": 1.0})
 
-    say(run, [started(), *steps(1, 1800, shift=1e6)])  # type: ignore[list-item]
-    db = history(runs)
+    write_events(run, [started(), *steps(1, 1800, shift=1e6)])
+    db = open_history(runs)
     ingest_run(db, run)
-    say(run, [resumed(0), *steps(1, 2000)])  # type: ignore[list-item]
+    write_events(run, [resumed(0), *steps(1, 2000)])
     ingest_run(db, run)
-    say(run, [resumed(1700), *steps(1701, LENGTH), *(evaluation(at, at / 50) for at in range(100, LENGTH, 100))])  # type: ignore[list-item]
+    write_events(
+        run, [resumed(1700), *steps(1701, LENGTH), *(evaluation(at, at / 50) for at in range(100, LENGTH, 100))]
+    )
     ingest_run(db, run)
     yield db, run
     db.close()
@@ -65,7 +68,7 @@ def test_nothing_is_left_out_or_counted_twice(
     recorded: tuple[Database, RunDirectory], start: int, length: int, width: int, metric: str
 ) -> None:
     db, run = recorded
-    found = series(db, run.id, metric, start=start, stop=start + length, width=width)
+    found = read_series(db, run.id, metric, start=start, stop=start + length, width=width)
     total(found, start, start + length, metric)
     assert len(found.x) <= width + 1
     assert not np.any((found.x > GAP[0] + length / width + 32) & (found.x < GAP[-1] - length / width - 32))
@@ -77,7 +80,7 @@ def test_columns_agree_with_the_values_in_them(
     recorded: tuple[Database, RunDirectory], width: int, metric: str
 ) -> None:
     db, run = recorded
-    found = series(db, run.id, metric, width=width)
+    found = read_series(db, run.id, metric, width=width)
     count = 0.0
     for low, high, mean in zip(found.low, found.high, found.mean, strict=True):
         assert math.isnan(mean) or low <= mean <= high
@@ -90,7 +93,7 @@ def test_columns_agree_with_the_values_in_them(
 
 def test_few_iterations_are_given_one_by_one(recorded: tuple[Database, RunDirectory]) -> None:
     db, run = recorded
-    found = series(db, run.id, "mmd", start=90, stop=100, width=200)
+    found = read_series(db, run.id, "mmd", start=90, stop=100, width=200)
     assert found.x.tolist() == list(range(90, 100))
     assert found.missing.tolist() == [0] * 7 + [1] + [0] * 2
     assert np.isnan(found.mean[7])
@@ -99,31 +102,31 @@ def test_few_iterations_are_given_one_by_one(recorded: tuple[Database, RunDirect
 
 def test_evaluations_are_points(recorded: tuple[Database, RunDirectory]) -> None:
     db, run = recorded
-    found = series(db, run.id, "target_accuracy", start=200, stop=500)
+    found = read_series(db, run.id, "target_accuracy", start=200, stop=500)
     assert found.x.tolist() == [200, 300, 400]
     assert found.mean.tolist() == [4, 6, 8]
 
 
 def test_evaluation_that_is_not_a_number(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [evaluation(1, math.nan), evaluation(2, 3.0), evaluation(3, None)])
-    with history(tmp_path) as db:
+    write_events(run, [evaluation(1, math.nan), evaluation(2, 3.0), evaluation(3, None)])
+    with open_history(tmp_path) as db:
         ingest_run(db, run)
-        found = series(db, run.id, "target_accuracy")
+        found = read_series(db, run.id, "target_accuracy")
         assert found.x.tolist() == [1, 2]
         assert found.missing.tolist() == [1, 0]
-        assert metrics_of(db, run.id) == ["target_accuracy"]
+        assert list_metrics(db, run.id) == ["target_accuracy"]
 
 
 def test_names_of_what_can_be_drawn(recorded: tuple[Database, RunDirectory]) -> None:
     db, run = recorded
-    assert metrics_of(db, run.id) == ["mmd", "entropy", METRICS[1], "target_accuracy"]
+    assert list_metrics(db, run.id) == ["mmd", "entropy", METRICS[1], "target_accuracy"]
 
 
 @pytest.mark.parametrize("metric", ["mmd", "nothing", "target_loss", "x'; DROP TABLE runs; --"])
 def test_nothing_to_draw(recorded: tuple[Database, RunDirectory], metric: str) -> None:
     db, _ = recorded
-    assert len(series(db, "none", metric).x) == 0
+    assert len(read_series(db, "none", metric).x) == 0
 
 
 def test_rows_read_are_bounded_by_the_width(
@@ -142,5 +145,5 @@ def test_rows_read_are_bounded_by_the_width(
     for width in (1, 5, 20, 50):
         for length in (width, 31 * width, 33 * width, LENGTH):
             read.clear()
-            series(db, run.id, "entropy", start=17, stop=17 + length, width=width)
+            read_series(db, run.id, "entropy", start=17, stop=17 + length, width=width)
             assert sum(read) <= 32 * width + 2 * (32 + 4 * 16)

@@ -14,25 +14,26 @@ from sqlite_utils import Migrations
 
 from clarinet_tui.history import database, schema
 from clarinet_tui.history import migrations as migrate
-from clarinet_tui.history.database import NAME, DamagedHistory, Database, HistoryError
-from clarinet_tui.history.ingest import ingest_all, ingest_run, reindex
+from clarinet_tui.history.database import DATABASE_NAME, DamagedHistoryError, Database, HistoryError
+from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.history.queries import count_runs, get_run, list_runs
+from clarinet_tui.history.reindex import reindex
 from clarinet_tui.runs.annotations import add_tag, set_note
 from core.errors import InputError
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import content, history, make_run, say
+from tests.support.histories import content, make_run, open_history, write_events
 
 
 def test_readable_as_plain_tables(tmp_path: Path) -> None:
     Database.open(tmp_path).close()
-    tables = Tables(tmp_path / NAME)
+    tables = Tables(tmp_path / DATABASE_NAME)
     assert {"runs", "evaluations", "iterations", "tags", "notes", "events", "rollups"} <= set(tables.table_names())
     assert tables.table("iterations").pks == ["run", "iteration"]
     assert tables.journal_mode == "wal"
 
 
 def test_newer_schema_is_refused(tmp_path: Path) -> None:
-    with history(tmp_path) as db, db.transaction() as connection:
+    with open_history(tmp_path) as db, db.transaction() as connection:
         connection.execute("INSERT INTO _sqlite_migrations VALUES (99, 'clarinet', '0099', 'later')")
     for open_it in (Database.open, Database.open_read_only):
         with pytest.raises(InputError, match=r"newer version of Clarinet \(schema 0099"):
@@ -41,7 +42,7 @@ def test_newer_schema_is_refused(tmp_path: Path) -> None:
 
 def test_older_schema_is_migrated_with_a_copy_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(tmp_path)
-    with history(tmp_path) as db:
+    with open_history(tmp_path) as db:
         ingest_run(db, run)
 
     def newer() -> Migrations:
@@ -56,7 +57,7 @@ def test_older_schema_is_migrated_with_a_copy_beside_it(tmp_path: Path, monkeypa
         Database.open_read_only(tmp_path)
     with Database.open(tmp_path) as db:
         assert [row["colour"] for row in db.rows("SELECT colour FROM runs")] == ["red"]
-    copy = sqlite3.connect(tmp_path / f"{NAME}.before-9998")
+    copy = sqlite3.connect(tmp_path / f"{DATABASE_NAME}.before-9998")
     assert copy.execute("SELECT id FROM runs").fetchall() == [(run.id,)]
     assert "colour" not in [row[1] for row in copy.execute("PRAGMA table_info(runs)")]
     copy.close()
@@ -73,7 +74,7 @@ def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytes
         numbered(name="9998")(halfway)
         return numbered
 
-    history(tmp_path).close()
+    open_history(tmp_path).close()
     first = schema.migrations
     with monkeypatch.context() as patch:
         patch.setattr(schema, "migrations", wrong)
@@ -99,30 +100,30 @@ print(Database.open(Path(sys.argv[1])).rows("SELECT count(*) AS n FROM runs")[0]
 @pytest.mark.parametrize("garbage", [b"garbage" * 2000, b"SQLite format 3\x00" + b"\xff" * 5000])
 def test_garbage_says_reindex_and_reindex_brings_all_back(tmp_path: Path, garbage: bytes) -> None:
     run = _a_run(tmp_path)
-    with history(tmp_path) as db:
+    with open_history(tmp_path) as db:
         ingest_all(db, tmp_path)
         before = content(db)
-    (tmp_path / NAME).write_bytes(garbage)
+    (tmp_path / DATABASE_NAME).write_bytes(garbage)
     for open_it in (Database.open, Database.open_read_only):
-        with pytest.raises(DamagedHistory, match="`clarinet reindex`"):
+        with pytest.raises(DamagedHistoryError, match="`clarinet reindex`"):
             open_it(tmp_path)
     reindex(tmp_path)
     with Database.open(tmp_path) as db:
         assert content(db) == before
         assert get_run(db, run)
-    (aside,) = tmp_path.glob(f"{NAME}.damaged-*")
+    (aside,) = tmp_path.glob(f"{DATABASE_NAME}.damaged-*")
     assert aside.read_bytes() == garbage
 
 
 def test_garbage_in_the_middle_is_told_too(tmp_path: Path) -> None:
     _a_run(tmp_path)
-    with history(tmp_path) as db:
+    with open_history(tmp_path) as db:
         ingest_all(db, tmp_path)
         before = content(db)
-    raw = bytearray((tmp_path / NAME).read_bytes())
+    raw = bytearray((tmp_path / DATABASE_NAME).read_bytes())
     raw[4096:] = b"\xaa" * (len(raw) - 4096)
-    (tmp_path / NAME).write_bytes(raw)
-    with pytest.raises(DamagedHistory, match="reindex"), Database.open(tmp_path) as db:
+    (tmp_path / DATABASE_NAME).write_bytes(raw)
+    with pytest.raises(DamagedHistoryError, match="reindex"), Database.open(tmp_path) as db:
         list_runs(db)
     reindex(tmp_path)
     with Database.open(tmp_path) as db:
@@ -131,12 +132,12 @@ def test_garbage_in_the_middle_is_told_too(tmp_path: Path) -> None:
 
 def test_deleted_while_open_is_made_anew(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [started(), step(1)])
-    with history(tmp_path) as db:
+    write_events(run, [started(), step(1)])
+    with open_history(tmp_path) as db:
         ingest_run(db, run)
         for ending in ("", "-wal", "-shm"):
-            (tmp_path / (NAME + ending)).unlink(missing_ok=True)
-        say(run, [step(2)])
+            (tmp_path / (DATABASE_NAME + ending)).unlink(missing_ok=True)
+        write_events(run, [step(2)])
         assert ingest_run(db, run) == 4
         with Database.open(tmp_path) as other:
             assert [row["iteration"] for row in other.rows("SELECT iteration FROM iterations")] == [1, 2]
@@ -145,7 +146,7 @@ def test_deleted_while_open_is_made_anew(tmp_path: Path) -> None:
 def test_reindex_equals_what_was_there_and_others_stay_connected(tmp_path: Path) -> None:
     for _ in range(3):
         _a_run(tmp_path)
-    with history(tmp_path) as db:
+    with open_history(tmp_path) as db:
         ingest_all(db, tmp_path)
         before = content(db)
         told = list[tuple[int, int, str]]()
@@ -157,14 +158,14 @@ def test_reindex_equals_what_was_there_and_others_stay_connected(tmp_path: Path)
 def test_locked_by_another_is_not_thrown_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
     run = make_run(tmp_path)
-    with history(tmp_path) as db:
+    with open_history(tmp_path) as db:
         ingest_run(db, run)
-        holding = sqlite3.connect(tmp_path / NAME, isolation_level=None)
+        holding = sqlite3.connect(tmp_path / DATABASE_NAME, isolation_level=None)
         holding.execute("BEGIN IMMEDIATE")
-        say(run, [started()])
+        write_events(run, [started()])
         with Database.open(tmp_path) as other:
             assert count_runs(other) == 1
-            with pytest.raises(HistoryError, match="locked by another program"):
+            with pytest.raises(HistoryError, match="locked by another process"):
                 ingest_run(other, run)
         with pytest.raises(HistoryError, match="locked"):
             reindex(tmp_path)
@@ -175,8 +176,8 @@ def test_locked_by_another_is_not_thrown_away(tmp_path: Path, monkeypatch: pytes
 
 def test_disk_full_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [started(), *map(step, range(1, 3000))])
-    with history(tmp_path) as db:
+    write_events(run, [started(), *map(step, range(1, 3000))])
+    with open_history(tmp_path) as db:
         pages = db.rows("PRAGMA page_count")[0][0]
         db.connection.execute(f"PRAGMA max_page_count = {pages + 10}")
         with pytest.raises(HistoryError, match="disk is full"):
@@ -187,10 +188,10 @@ def test_disk_full_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_read_only_neither_makes_nor_writes(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no history yet"):
+    with pytest.raises(InputError, match="does not exist"):
         Database.open_read_only(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    history(tmp_path).close()
+    open_history(tmp_path).close()
     with Database.open_read_only(tmp_path) as db:
         assert list_runs(db) == []
         with pytest.raises(HistoryError), db.transaction() as connection:
@@ -198,7 +199,7 @@ def test_read_only_neither_makes_nor_writes(tmp_path: Path) -> None:
 
 
 def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / NAME).mkdir()
+    (tmp_path / DATABASE_NAME).mkdir()
     with pytest.raises(HistoryError, match="--db"):
         Database.open(tmp_path)
 
@@ -209,11 +210,11 @@ def test_elsewhere(tmp_path: Path) -> None:
         ingest_all(db, tmp_path / "runs")
         assert get_run(db, run)
     assert (tmp_path / "local disk" / "my?.db").exists()
-    assert not (tmp_path / "runs" / NAME).exists()
+    assert not (tmp_path / "runs" / DATABASE_NAME).exists()
 
 
 def test_one_connection_belongs_to_one_thread(tmp_path: Path) -> None:
-    with history(tmp_path) as db:
+    with open_history(tmp_path) as db:
         caught = list[BaseException]()
 
         def use() -> None:
@@ -231,18 +232,45 @@ def test_one_connection_belongs_to_one_thread(tmp_path: Path) -> None:
 def _a_run(runs_dir: Path) -> str:
     """Everything that a history can hold."""
     run = make_run(runs_dir)
-    say(run, [started(), *map(step, range(1, 300)), evaluation(100, 12.5), evaluation(200, 25.0)])
-    say(run, [resumed(150), *map(step, range(151, 200))])
+    write_events(run, [started(), *map(step, range(1, 300)), evaluation(100, 12.5), evaluation(200, 25.0)])
+    write_events(run, [resumed(150), *map(step, range(151, 200))])
     add_tag(run, "icml")
     set_note(run, "a note")
     return run.id
 
 
+def test_an_older_database_gets_the_four_families(tmp_path: Path) -> None:
+    """Families by the number of stages, as versions before migration 0003 stored them."""
+    stored = {"clarinet": "one-step", "gac+dann": "two-step", "gac": "one-step", "source-only": "one-step"}
+    stored |= {"cdan-e": "one-step", "mine": "two-step", "mine+dann": "one-step"}
+    open_history(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as old:
+        for method, family in stored.items():
+            sql = "INSERT INTO runs (id, state, said, created, method, family) VALUES (?, 'lost', 'running', 0, ?, ?)"
+            old.execute(sql, (f"id{method}", method, family))
+        old.execute("INSERT INTO runs (id, state, said, created) VALUES ('unreadable', 'lost', 'running', 0)")
+        old.execute("DELETE FROM _sqlite_migrations WHERE name = '0003'")
+        old.commit()
+    with Database.open(tmp_path) as db:
+        families = dict(db.tuples("SELECT method, family FROM runs WHERE method IS NOT NULL"))
+        assert families == {
+            "clarinet": "one-step",
+            "gac+dann": "two-step",
+            "gac": "no-adaptation",
+            "source-only": "reference",
+            "cdan-e": "reference",
+            "mine": "one-step",
+            "mine+dann": "two-step",
+        }
+        assert {row.method for row in list_runs(db, "family:reference")} == {"source-only", "cdan-e"}
+    assert (tmp_path / f"{DATABASE_NAME}.before-0003").exists()
+
+
 def test_several_that_migrate_at_once_leave_one_whole_copy_of_what_was_there(tmp_path: Path) -> None:
-    history(tmp_path).close()
-    with closing(sqlite3.connect(tmp_path / NAME)) as old:
+    open_history(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as old:
         old.execute("ALTER TABLE runs DROP COLUMN alarms")
-        old.execute("DELETE FROM _sqlite_migrations WHERE name = '0002'")
+        old.execute("DELETE FROM _sqlite_migrations WHERE name >= '0002'")
         old.execute("CREATE TABLE ballast AS SELECT randomblob(1000000) AS bytes")
         old.commit()
     together = threading.Barrier(8)
@@ -253,8 +281,8 @@ def test_several_that_migrate_at_once_leave_one_whole_copy_of_what_was_there(tmp
             return str(db.rows("SELECT max(name) FROM _sqlite_migrations")[0][0])
 
     with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(opened, range(8))) == {"0002"}
-    with closing(sqlite3.connect(tmp_path / f"{NAME}.before-0002")) as copy:
+        assert set(pool.map(opened, range(8))) == {schema.MIGRATIONS[-1]}
+    with closing(sqlite3.connect(tmp_path / f"{DATABASE_NAME}.before-0002")) as copy:
         assert copy.execute("SELECT max(name) FROM _sqlite_migrations").fetchone() == ("0001",)
         assert copy.execute("PRAGMA quick_check").fetchone() == ("ok",)
     assert list(tmp_path.glob(".*.partial")) == []

@@ -11,24 +11,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clarinet_tui.history import journal_batches as batches
-from clarinet_tui.history.ingest import delete_run, ingest_all, ingest_run, reindex
-from clarinet_tui.history.queries import read_evaluations, read_events, get_run, read_iterations
+from clarinet_tui.history.ingest import delete_run, ingest_all, ingest_run
+from clarinet_tui.history.queries import get_run, read_evaluations, read_events, read_iterations
+from clarinet_tui.history.reindex import reindex
 from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note
 from clarinet_tui.runs.environment import write_environment
 from core.events import Event, Failed, Finished, Noticed, PseudoLabelled, StageStarted, Stopped
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import content, history, make_run, say
+from tests.support.histories import content, make_run, open_history, write_events
 
 
 def test_life_of_a_run(tmp_path: Path) -> None:
     run = make_run(tmp_path, seed=3, name="mine")
-    db = history(tmp_path)
+    db = open_history(tmp_path)
     ingest_all(db, tmp_path)
     row = get_run(db, run.id)
     assert row is not None
     assert (row.state, row.method, row.seed, row.name, row.iteration) == ("queued", "clarinet", 3, "mine", None)
     write_environment(run, run.read_config(), device="cuda:1")
-    say(run, [started(device="cuda:1", notes=["made"]), StageStarted(stage="clarinet", index=1, iteration=0, epoch=0)])
+    write_events(
+        run, [started(device="cuda:1", notes=["made"]), StageStarted(stage="clarinet", index=1, iteration=0, epoch=0)]
+    )
     ingest_all(db, tmp_path)
     row = get_run(db, run.id)
     assert row is not None
@@ -40,8 +43,8 @@ def test_life_of_a_run(tmp_path: Path) -> None:
         1000.0,
     )
     assert row.host
-    say(run, [step(1), step(2), evaluation(2, 88.5, source_accuracy=90.0), step(3)])
-    say(run, [Finished(iteration=3, epoch=1, target_accuracy=88.5, source_accuracy=90.0, seconds=9.0)])
+    write_events(run, [step(1), step(2), evaluation(2, 88.5, source_accuracy=90.0), step(3)])
+    write_events(run, [Finished(iteration=3, epoch=1, target_accuracy=88.5, source_accuracy=90.0, seconds=9.0)])
     ingest_all(db, tmp_path)
     row = get_run(db, run.id)
     assert row is not None
@@ -51,15 +54,17 @@ def test_life_of_a_run(tmp_path: Path) -> None:
 
 def test_failure_is_data_and_resuming_clears_it(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    db = history(tmp_path)
-    say(run, [started(), step(1), step(2), Failed(iteration=2, message="loss is nan", terms={"mmd": math.nan})])
+    db = open_history(tmp_path)
+    write_events(
+        run, [started(), step(1), step(2), Failed(iteration=2, message="loss is nan", terms={"mmd": math.nan})]
+    )
     ingest_run(db, run)
     row = get_run(db, run.id)
     assert row is not None
     assert (row.state, row.error) == ("failed", "loss is nan")
     fields = db.rows("SELECT fields FROM events WHERE event = 'failed'")[0]["fields"]
     assert msgspec.json.decode(fields)["terms"] == {"mmd": "nan"}
-    say(run, [resumed(1), step(2)])
+    write_events(run, [resumed(1), step(2)])
     ingest_run(db, run)
     row = get_run(db, run.id)
     assert row is not None
@@ -74,13 +79,13 @@ def test_failure_is_data_and_resuming_clears_it(tmp_path: Path) -> None:
 def test_two_step_run_knows_its_labels_before_an_evaluation(tmp_path: Path) -> None:
     run = make_run(tmp_path, method="gac+dann")
     labelled = PseudoLabelled(iteration=5, label_hash="x", accuracy=71.5, given=True, labels=[1, 2])
-    say(run, [started(method="gac+dann"), labelled, StageStarted(stage="dann", index=2, iteration=5, epoch=3)])
-    db = history(tmp_path)
+    write_events(run, [started(method="gac+dann"), labelled, StageStarted(stage="dann", index=2, iteration=5, epoch=3)])
+    db = open_history(tmp_path)
     ingest_run(db, run)
     row = get_run(db, run.id)
     assert row is not None
     assert (row.family, row.pseudo_label_accuracy, row.stage, row.epoch) == ("two-step", 71.5, "dann", 3)
-    say(run, [step(6), step(7)])
+    write_events(run, [step(6), step(7)])
     ingest_run(db, run)
     row = get_run(db, run.id)
     assert row is not None
@@ -89,9 +94,11 @@ def test_two_step_run_knows_its_labels_before_an_evaluation(tmp_path: Path) -> N
 
 def test_not_a_number_is_kept(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [step(1, {"mmd": math.nan, "entropy": math.inf, "own": 3.0, "bad": -math.inf}), step(2, {"mmd": 1.0})])
-    say(run, [evaluation(2, math.nan, confusion=[[1, 2], [3, 4]], target_loss=math.inf)])
-    db = history(tmp_path)
+    write_events(
+        run, [step(1, {"mmd": math.nan, "entropy": math.inf, "own": 3.0, "bad": -math.inf}), step(2, {"mmd": 1.0})]
+    )
+    write_events(run, [evaluation(2, math.nan, confusion=[[1, 2], [3, 4]], target_loss=math.inf)])
+    db = open_history(tmp_path)
     ingest_run(db, run)
     row = db.rows("SELECT mmd, entropy, other FROM iterations WHERE iteration = 1")[0]
     assert (row["mmd"], row["entropy"]) == (None, None)
@@ -110,10 +117,10 @@ def test_not_a_number_is_kept(tmp_path: Path) -> None:
 
 def test_starting_from_scratch_supersedes_everything(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [started(), step(1), step(2), evaluation(2, 99.0), resumed(2), step(3)])
-    db = history(tmp_path)
+    write_events(run, [started(), step(1), step(2), evaluation(2, 99.0), resumed(2), step(3)])
+    db = open_history(tmp_path)
     ingest_run(db, run)
-    say(run, [started(), step(1)])
+    write_events(run, [started(), step(1)])
     ingest_run(db, run)
     assert [row["iteration"] for row in db.rows("SELECT iteration FROM iterations")] == [1]
     row = get_run(db, run.id)
@@ -123,33 +130,33 @@ def test_starting_from_scratch_supersedes_everything(tmp_path: Path) -> None:
 
 def test_damaged_line_is_an_event_with_its_number(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [started(), step(1)])
+    write_events(run, [started(), step(1)])
     with run.journal.open("ab") as file:
         file.write(b'{"event": "no\n')
-    db = history(tmp_path)
+    db = open_history(tmp_path)
     ingest_run(db, run)
-    say(run, [step(2)])
+    write_events(run, [step(2)])
     ingest_run(db, run)
     hurt = db.rows("SELECT message FROM events WHERE event = 'damaged'")
-    assert [row["message"] for row in hurt] == ["line 4 cannot be read and was left out"]
+    assert [row["message"] for row in hurt] == ["line 4 cannot be read and was skipped"]
 
 
 @pytest.mark.parametrize("together", [True, False])
 def test_torn_line_before_a_new_sitting_is_no_damage(tmp_path: Path, together: bool) -> None:
     run = make_run(tmp_path)
-    db = history(tmp_path)
-    say(run, [started(), step(1)])
+    db = open_history(tmp_path)
+    write_events(run, [started(), step(1)])
     with run.journal.open("ab") as file:
         file.write(b"[2,0,nul\n" if not together else b"[2,0,nul")
     ingest_run(db, run)
-    say(run, [resumed(1), step(2)])
+    write_events(run, [resumed(1), step(2)])
     ingest_run(db, run)
     assert not db.rows("SELECT * FROM events WHERE event = 'damaged'")
 
 
 def test_tags_and_notes(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    db = history(tmp_path)
+    db = open_history(tmp_path)
     add_tag(run, "icml")
     add_tag(run, "O'Brien;--")
     ingest_run(db, run)
@@ -167,12 +174,12 @@ def test_tags_and_notes(tmp_path: Path) -> None:
 
 def test_vanished_run_is_forgotten_and_an_exchanged_one_read_anew(tmp_path: Path) -> None:
     run, other = make_run(tmp_path), make_run(tmp_path)
-    say(run, [started(), *map(step, range(1, 50))])
-    say(other, [started(), step(1)])
-    db = history(tmp_path)
+    write_events(run, [started(), *map(step, range(1, 50))])
+    write_events(other, [started(), step(1)])
+    db = open_history(tmp_path)
     ingest_all(db, tmp_path)
     run.journal.unlink()
-    say(run, [started(), step(1), evaluation(1)])
+    write_events(run, [started(), step(1), evaluation(1)])
     other.path.rename(tmp_path / ".trash")
     ingest_all(db, tmp_path)
     assert [row["id"] for row in db.rows("SELECT id FROM runs")] == [run.id]
@@ -184,7 +191,7 @@ def test_vanished_run_is_forgotten_and_an_exchanged_one_read_anew(tmp_path: Path
 def test_unreadable_settings_do_not_hide_a_run(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     run.config.write_text("epochs = 'ten'")
-    db = history(tmp_path)
+    db = open_history(tmp_path)
     ingest_all(db, tmp_path)
     row = get_run(db, run.id)
     assert row is not None
@@ -192,10 +199,10 @@ def test_unreadable_settings_do_not_hide_a_run(tmp_path: Path) -> None:
 
 
 def test_limit_ends_between_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "MOST_ROWS", 10)
+    monkeypatch.setattr(batches, "MAX_ROWS", 10)
     run = make_run(tmp_path)
-    say(run, map(step, range(1, 101)))
-    db = history(tmp_path)
+    write_events(run, map(step, range(1, 101)))
+    db = open_history(tmp_path)
     assert ingest_run(db, run, limit_seconds=0.0) == 11  # the line that says when it was created, and ten
     assert ingest_run(db, run) == 90
 
@@ -236,7 +243,7 @@ def test_any_pieces_give_the_same_history(sittings: Any, pieces: list[float], mo
         for number, (where, count, torn, cut) in enumerate(sittings):
             last = max(model.steps, default=0)
             begin = int(where * last) if number else 0
-            say(run, model.sitting(begin, count, resumed(begin) if number else started()))
+            write_events(run, model.sitting(begin, count, resumed(begin) if number else started()))
             if torn and number < len(sittings) - 1:
                 size = run.journal.stat().st_size
                 with run.journal.open("r+b") as file:
@@ -244,8 +251,8 @@ def test_any_pieces_give_the_same_history(sittings: Any, pieces: list[float], mo
                 kept = _whole_steps(run.journal.read_bytes())
                 model.steps = {at: value for at, value in model.steps.items() if at <= kept}
         whole = run.journal.read_bytes()
-        patch.setattr(batches, "MOST_ROWS", most)
-        db = history(runs)
+        patch.setattr(batches, "MAX_ROWS", most)
+        db = open_history(runs)
         for piece in sorted(pieces):
             run.journal.write_bytes(whole[: int(piece * len(whole))])
             ingest_run(db, run)
@@ -253,7 +260,7 @@ def test_any_pieces_give_the_same_history(sittings: Any, pieces: list[float], mo
         ingest_run(db, run)
         assert ingest_run(db, run) == 0
         grown = content(db)
-        patch.setattr(batches, "MOST_ROWS", 10**6)
+        patch.setattr(batches, "MAX_ROWS", 10**6)
         reindex(runs)
         assert content(db) == grown
         rows = {row["iteration"]: row["mmd"] for row in db.rows("SELECT iteration, mmd FROM iterations")}
@@ -276,8 +283,8 @@ def _whole_steps(content: bytes) -> int:
 
 def test_notices_and_stops_are_events(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [started(), Noticed(iteration=1, message="\x1b[31mred"), Stopped(iteration=1)])
-    db = history(tmp_path)
+    write_events(run, [started(), Noticed(iteration=1, message="\x1b[31mred"), Stopped(iteration=1)])
+    db = open_history(tmp_path)
     ingest_run(db, run)
     told = [(event["event"], event.get("message"), event["superseded"]) for event in read_events(db, run.id)]
     assert told == [("started", None, False), ("notice", "\x1b[31mred", False), ("stopped", None, False)]

@@ -10,7 +10,7 @@ from clarinet_tui.history.schema import EVALUATION_COLUMNS, ITERATION_COLUMNS
 from core.events import Evaluated
 from core.metrics import METRICS, Metric
 from tests.support.events import evaluation, started, step
-from tests.support.histories import open_history, make_run, write_events
+from tests.support.histories import make_run, open_history, write_events
 
 NOT_METRICS = {"seconds", "iteration", "epoch", "adaptation_epoch", "stage", "confusion"}
 

@@ -18,7 +18,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.process import current_process
 from core.events import Finished
 from tests.support.events import resumed, started, step
-from tests.support.histories import history, make_run, say, write_lock
+from tests.support.histories import make_run, open_history, write_events, write_lock
 
 WORK = """
 import sys, time
@@ -27,7 +27,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from tests.support.events import started, step
 run = RunDirectory(Path(sys.argv[1]), sys.argv[2])
-with run.hold():
+with run.hold_lock():
     print("held", flush=True)
     sys.stdin.readline()
     with JournalWriter(run.journal) as journal:
@@ -47,7 +47,7 @@ def state(db: Database, run: RunDirectory) -> str:
 
 def test_queued_starting_running_lost_and_running_again(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    db = history(tmp_path)
+    db = open_history(tmp_path)
     ingest_all(db, tmp_path)
     assert refresh_states(db, tmp_path) == 0
     assert state(db, run) == "queued"
@@ -76,7 +76,7 @@ def test_queued_starting_running_lost_and_running_again(tmp_path: Path) -> None:
     with run.hold_lock():
         refresh_states(db, tmp_path)
         assert state(db, run) == "starting"
-        say(run, [resumed(0), step(1)])
+        write_events(run, [resumed(0), step(1)])
         os.utime(run.journal, (time.time(), time.time()))  # the kernel's own stamp lags by up to a tick
         ingest_all(db, tmp_path)
         assert state(db, run) == "running"
@@ -85,19 +85,19 @@ def test_queued_starting_running_lost_and_running_again(tmp_path: Path) -> None:
 
 def test_last_words_are_read_before_a_run_is_called_lost(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    db = history(tmp_path)
-    say(run, [started(), step(1)])
+    db = open_history(tmp_path)
+    write_events(run, [started(), step(1)])
     ingest_run(db, run)
     write_lock(run, start=-1.0)
-    say(run, [Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
+    write_events(run, [Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
     assert refresh_states(db, tmp_path) == 0
     assert state(db, run) == "finished"
 
 
 def test_reused_pid_does_not_hide_a_lost_run(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [started()])
-    db = history(tmp_path)
+    write_events(run, [started()])
+    db = open_history(tmp_path)
     ingest_run(db, run)
     write_lock(run, pid=os.getpid(), start=current_process().start - 5)
     refresh_states(db, tmp_path)
@@ -108,8 +108,8 @@ def test_reused_pid_does_not_hide_a_lost_run(tmp_path: Path) -> None:
 def test_another_boot(tmp_path: Path, machine: str) -> None:
     """A machine that was restarted lost its runs; one that only has our name did not."""
     run = make_run(tmp_path)
-    say(run, [started()])
-    db = history(tmp_path)
+    write_events(run, [started()])
+    db = open_history(tmp_path)
     ingest_run(db, run)
     write_lock(run, machine=machine, boot="before")
     refresh_states(db, tmp_path, here=msgspec.structs.replace(current_process(), machine=machine))
@@ -118,8 +118,8 @@ def test_another_boot(tmp_path: Path, machine: str) -> None:
 
 def test_other_hosts_are_silent_never_lost(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    say(run, [started()])
-    db = history(tmp_path)
+    write_events(run, [started()])
+    db = open_history(tmp_path)
     ingest_run(db, run)
     write_lock(run, host="gpu1")
     refresh_states(db, tmp_path)
@@ -130,14 +130,14 @@ def test_other_hosts_are_silent_never_lost(tmp_path: Path) -> None:
     refresh_states(db, tmp_path, now=lambda: later - 10**6)  # the clock jumped back
     assert state(db, run) == "running"
     refresh_states(db, tmp_path, now=lambda: later)
-    say(run, [step(1)])
+    write_events(run, [step(1)])
     ingest_run(db, run)
     assert state(db, run) == "running"
 
 
 def test_refused_before_its_first_word_waits_as_before(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    db = history(tmp_path)
+    db = open_history(tmp_path)
     ingest_run(db, run)
     with run.hold_lock():
         pass
@@ -150,13 +150,13 @@ def test_refused_before_its_first_word_waits_as_before(tmp_path: Path) -> None:
 
 def test_state_that_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(tmp_path)
-    say(run, [started()])
-    db, other = history(tmp_path), history(tmp_path)
+    write_events(run, [started()])
+    db, other = open_history(tmp_path), open_history(tmp_path)
     ingest_run(db, run)
     write_lock(run, start=-1.0)
 
     def somebody_else_was_faster(db: Database, run: RunDirectory) -> int:
-        say(run, [Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
+        write_events(run, [Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
         return ingest_run(other, run)
 
     monkeypatch.setattr("clarinet_tui.history.states.ingest_run", somebody_else_was_faster)

@@ -8,7 +8,7 @@ from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.queries import get_run, list_runs
 from core.events import Event, Finished, PseudoLabelled
 from tests.support.events import started, step
-from tests.support.histories import history, make_run, say
+from tests.support.histories import make_run, open_history, write_events
 
 TOTAL, WARMUP = 100, 50
 FAST, SLOW = 1.0, 4.0
@@ -32,11 +32,11 @@ def run(
     if last == TOTAL:
         seconds = getattr(events[-1], "seconds", 0.0)
         events.append(Finished(iteration=TOTAL, epoch=10, target_accuracy=50.0, source_accuracy=50.0, seconds=seconds))
-    say(make_run(folder, name, method=method), events)
+    write_events(make_run(folder, name, method=method), events)
 
 
 def left(folder: Path, name: str) -> float | None:
-    db = history(folder)
+    db = open_history(folder)
     ingest_all(db, folder)
     with db.transaction() as connection:  # no process stands behind these runs
         connection.execute("UPDATE runs SET state = said")
