@@ -4,13 +4,13 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clarinet_tui.evidence.board_rows import short_name
 from clarinet_tui.evidence.comparison import compare_queries, compare_runs
 from clarinet_tui.evidence.comparison_rows import INTERIM, format_difference, side_names
 from clarinet_tui.evidence.published import ABLATIONS, MAIN_METHODS
 from clarinet_tui.evidence.run_records import RunRecord, RunRecords
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
+from clarinet_tui.text import format_task
 from core.errors import InputError
 from core.resolve import changed_settings
 from core.tasks import PAPER_TASKS
@@ -105,7 +105,7 @@ def _pairs(archive: RunRecords, query: str) -> list[str]:
         left, right = side_names(difference)
         interim = f" ({INTERIM})" if difference.is_interim else ""
         text = "; ".join(format_difference(difference))
-        lines.append(f"- {short_name(difference.left.task)}, {left} minus {right}{interim}: {text}.")
+        lines.append(f"- {format_task(difference.left.task)}, {left} minus {right}{interim}: {text}.")
     return ["## Paired differences", "", *lines]
 
 

@@ -5,11 +5,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from clarinet_tui.devices.device import Device, DeviceProcess
-from clarinet_tui.text import printable
+from clarinet_tui.text import GIB, printable
 from core.errors import InputError
 
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
-GIB = 1 << 30
 NEEDED = 2 * GIB
 LABEL = re.compile("cpu|cuda:[0-9]+")
 UUID_PREFIXES = ("GPU-", "MIG-")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clarinet_tui.devices.device import Device
+from clarinet_tui.text import format_count
 from core.errors import InputError
 
 Verdict = Literal["good", "warning", "bad"]
@@ -21,7 +22,7 @@ SMALLEST = (80, 24)
 DEEP_SECONDS = 120.0
 _TORCH_PROBE = """
 import json, torch
-devices = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+devices = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.deviceformat_count()))]
 for device in devices:
     torch.ones(64, 64, device=device).mm(torch.ones(64, 64, device=device)).sum().item()
 print(json.dumps({"version": torch.__version__, "devices": devices}))
@@ -68,7 +69,7 @@ def check_torch(folder: Path | None, gpus: int) -> CheckResult:
         return CheckResult("torch", "good", f"{version}, built for {f'CUDA {cuda}' if cuda else f'ROCm {hip}'}")
     if not gpus:
         return CheckResult("torch", "good", f"{version}, built for the CPU only")
-    message = f"{version} is built for the CPU only: {_count(gpus, 'GPU')} cannot be used"
+    message = f"{version} is built for the CPU only: {format_count(gpus, 'GPU')} cannot be used"
     return CheckResult("torch", "warning", message, "install a build of torch with CUDA: see pytorch.org/get-started")
 
 
@@ -105,7 +106,7 @@ def check_devices(devices: Sequence[Device]) -> CheckResult:
     if not gpus:
         return CheckResult("GPUs", "good", "none: runs compute on the CPU")
     names = ", ".join(f"{device.label} {device.name} ({(device.memory_total or 0) / 2**30:.0f} GiB)" for device in gpus)
-    return CheckResult("GPUs", "good", f"{_count(len(gpus), 'GPU')}: {names}")
+    return CheckResult("GPUs", "good", f"{format_count(len(gpus), 'GPU')}: {names}")
 
 
 def check_data(data_dir: Path) -> CheckResult:
@@ -150,7 +151,3 @@ def _colours(environ: Mapping[str, str], term: str) -> str:
     if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or term.endswith("-direct"):
         return "16 million colours"
     return "256 colours" if "256color" in term else "16 colours"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -13,11 +13,10 @@ from clarinet_tui.evidence.board_rows import (
     excluded_notes,
     rule_rows,
     run_notes,
-    short_name,
 )
 from clarinet_tui.evidence.published import LATEX, method_title
 from clarinet_tui.evidence.selection import RULE_HEADINGS, RULE_NOTES, RULE_ORDER, RULES_TITLE
-from clarinet_tui.text import printable
+from clarinet_tui.text import format_task, printable
 from core.tasks import DOMAINS
 
 DECIMALS = 3
@@ -141,7 +140,7 @@ def _label(label: str) -> str:
     source, arrow, target = label.partition("->")
     if arrow and source in DOMAINS and target in DOMAINS:
         return rf"${source} \rightarrow {target}$"
-    return escape_latex(short_name(label))
+    return escape_latex(format_task(label))
 
 
 def _value(value: RowValue, measured: bool) -> str:

@@ -11,11 +11,10 @@ from clarinet_tui.evidence.board_rows import (
     excluded_notes,
     rule_rows,
     run_notes,
-    short_name,
 )
 from clarinet_tui.evidence.published import method_title
 from clarinet_tui.evidence.selection import RULE_HEADINGS, RULE_NOTES, RULE_ORDER, RULES_TITLE
-from clarinet_tui.text import printable
+from clarinet_tui.text import format_task, printable
 
 DECIMALS = 3
 
@@ -35,7 +34,7 @@ def _table(board: Board, table: MethodTable) -> str:
 
 def _rules(board: Board) -> str:
     rows = [
-        [_escape(short_name(task)), _escape(method_title(method)), *texts]
+        [_escape(format_task(task)), _escape(method_title(method)), *texts]
         for task, method, *texts in rule_rows(board, DECIMALS)
     ]
     header = [["Task", "Method", *(RULE_HEADINGS[rule] for rule in RULE_ORDER)]]
@@ -47,7 +46,7 @@ def _format(title: str, rows: list[list[str]]) -> str:
 
 
 def _row(row: BoardRow) -> list[str]:
-    label = _escape(short_name(row.label))
+    label = _escape(format_task(row.label))
     if row.kind == "published":
         return [f"{label}, published", *(_published(value) for value in row.values)]
     return [label, *(_measured(value) for value in row.values)]

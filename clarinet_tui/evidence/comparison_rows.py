@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clarinet_tui.evidence.statistics import BOOTSTRAP_METHOD, MINIMUM_PAIRS, Interval, Summary
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.text import format_duration, format_number
+from clarinet_tui.text import format_count, format_duration, format_number
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.comparison import PairedDifference
@@ -87,13 +87,13 @@ def format_difference(difference: "PairedDifference") -> list[str]:
     paired, count = difference.paired, len(difference.paired.pairs)
     if paired.difference.mean is None:
         return ["no pairs of equal seed and label draw", *_format_welch(difference)]
-    lines = [f"{paired.difference.mean:+z.2f} points over {count} {'pair' if count == 1 else 'pairs'}"]
+    lines = [f"{paired.difference.mean:+z.2f} points over {format_count(count, 'pair')}"]
     if paired.interval:
         lines[0] += f", 95 % {format_interval(paired.interval)} (paired t)"
     if paired.bootstrap:
         lines.append(f"bootstrap 95 % {format_interval(paired.bootstrap)} ({BOOTSTRAP_METHOD})")
     if difference.p is not None:
-        tests = "1 comparison" if difference.comparisons == 1 else f"{difference.comparisons} comparisons"
+        tests = format_count(difference.comparisons, "comparison")
         lines.append(f"p {_format_p(difference.p)} (paired t-test, Holm, corrected for {tests})")
     elif count < MINIMUM_PAIRS:
         lines.append(f"no p-value and no bootstrap below {MINIMUM_PAIRS} pairs")
@@ -131,7 +131,7 @@ def format_unpaired(difference: "PairedDifference", left: str, right: str) -> li
 
 def format_excluded(side: "Side") -> list[str]:
     """List the runs of the side's method and task that are not counted, with the reason."""
-    return [f"excluded: {side.title}: {group.reason} ({' '.join(group.runs)})" for group in side.excluded]
+    return [f"excluded: {side.title}: {runs.text()}" for runs in side.excluded]
 
 
 def format_mean_std(summary: Summary, plus_minus: str = "±") -> str:

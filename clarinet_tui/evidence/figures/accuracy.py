@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from clarinet_tui.evidence.bands import BAND_DESCRIPTIONS
 from clarinet_tui.evidence.board import PAPER_PRESETS
-from clarinet_tui.evidence.board_rows import short_name
 from clarinet_tui.evidence.choices import Axis, BandKind
 from clarinet_tui.evidence.figures.figure import Figure, Panel
 from clarinet_tui.evidence.figures.figure_runs import FigureRuns, choose_unit, make_curve, read_record, side_name
@@ -16,6 +15,7 @@ from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side
 from clarinet_tui.evidence.training_cost import SHARED_AXES, TrainingCost, metric_curve, training_cost
 from clarinet_tui.history.queries import read_evaluations, read_events
+from clarinet_tui.text import format_task
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.bands import Points
@@ -65,7 +65,7 @@ def _panel(reader: RunRecords, runs: FigureRuns, task: str, axis: Axis, band: Ba
             )
         )
     absent = [side_name(side) for side, curve in zip(sides, drawn, strict=True) if curve is None]
-    return Panel(short_name(task), name, "target accuracy (%)", tuple(curve for curve in drawn if curve)), absent
+    return Panel(format_task(task), name, "target accuracy (%)", tuple(curve for curve in drawn if curve)), absent
 
 
 def accuracy_curve(reader: RunRecords, run: str, axis: Axis) -> "Points":

@@ -6,7 +6,6 @@ from typing import Any
 
 from clarinet_tui.evidence.bands import BAND_DESCRIPTIONS
 from clarinet_tui.evidence.board import make_board
-from clarinet_tui.evidence.board_rows import short_name
 from clarinet_tui.evidence.choices import BUDGETS, BandKind, Budget, Rule
 from clarinet_tui.evidence.figures.figure import Curve, Figure, Panel, colour_indices
 from clarinet_tui.evidence.figures.figure_runs import side_name
@@ -14,6 +13,7 @@ from clarinet_tui.evidence.run_records import RunRecords
 from clarinet_tui.evidence.selection import RULE_DESCRIPTIONS
 from clarinet_tui.evidence.sides import Side, make_sides
 from clarinet_tui.evidence.statistics import Summary, t_interval
+from clarinet_tui.text import format_count, format_task
 from core.errors import InputError
 
 NAMES: dict[Budget, str] = {
@@ -48,10 +48,10 @@ def budget_figure(
             kept = _comparable(of_method, along)
             curves.append(_curve(kept, along, colours[method], band))
             excluded += [side_name(side) for side in of_method if side not in kept]
-        panels.append(Panel(short_name(task), NAMES[along], "target accuracy (%)", tuple(curves), has_error_bars=True))
+        panels.append(Panel(format_task(task), NAMES[along], "target accuracy (%)", tuple(curves), has_error_bars=True))
     notes = [f"Points: mean over seeds, {RULE_DESCRIPTIONS[rule]}; bars: {BAND_DESCRIPTIONS[band]}."]
     notes += [
-        f"excluded: {name}: differs in more than {along} ({count} {'protocol' if count == 1 else 'protocols'})"
+        f"excluded: {name}: differs in more than {along} ({format_count(count, 'protocol')})"
         for name, count in Counter(excluded).items()
     ]
     return Figure("budget", "Target accuracy and label budget", tuple(panels), tuple(notes))

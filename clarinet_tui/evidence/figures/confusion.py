@@ -9,6 +9,7 @@ from clarinet_tui.evidence.run_records import RunRecords
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side
 from clarinet_tui.history.queries import read_evaluations, read_events
+from clarinet_tui.text import format_count
 
 Counts = tuple[tuple[int, ...], ...]
 MAXIMUM = 24
@@ -31,7 +32,7 @@ def _matrix(reader: RunRecords, side: Side) -> ConfusionMatrix | None:
         return None
     same_size = [matrix for matrix in matrices if len(matrix) == len(matrices[0])]
     summed = tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*same_size, strict=True))
-    seeds = f"{len(same_size)} {'run' if len(same_size) == 1 else 'runs'}"
+    seeds = format_count(len(same_size), "run")
     return ConfusionMatrix(f"{side_name(side)} ({seeds})", _classes(reader, counted_runs(side), len(summed)), summed)
 
 

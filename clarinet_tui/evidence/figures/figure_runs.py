@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from clarinet_tui.evidence.bands import make_bands
 from clarinet_tui.evidence.board import Board, make_board
-from clarinet_tui.evidence.board_rows import short_name
 from clarinet_tui.evidence.choices import BandKind
 from clarinet_tui.evidence.figures.figure import Curve, colour_indices
 from clarinet_tui.evidence.groups import ExcludedRuns
@@ -14,6 +13,7 @@ from clarinet_tui.evidence.run_records import RunRecord, RunRecords
 from clarinet_tui.evidence.sides import Side, make_sides
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.runs.state import RunState
+from clarinet_tui.text import format_count, format_task
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def runs_of_board(reader: RunRecords, board: Board) -> FigureRuns:
 
 def _note(place: str, excluded: ExcludedRuns) -> str:
     count = len(excluded.runs)
-    return f"excluded: {place}{excluded.reason} ({count} {'run' if count == 1 else 'runs'})"
+    return f"excluded: {place}{excluded.reason} ({format_count(count, 'run')})"
 
 
 def side_name(side: Side) -> str:
-    return f"{short_name(side.task)} {side.title}"
+    return f"{format_task(side.task)} {side.title}"
 
 
 def read_record(reader: RunRecords, run: str) -> RunRecord:

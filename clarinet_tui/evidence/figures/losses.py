@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clarinet_tui.evidence.bands import BAND_DESCRIPTIONS
-from clarinet_tui.evidence.board_rows import short_name
 from clarinet_tui.evidence.choices import BandKind
 from clarinet_tui.evidence.figures.figure import Curve, Figure, Panel
 from clarinet_tui.evidence.figures.figure_runs import FigureRuns, choose_unit, make_curve
 from clarinet_tui.evidence.run_records import RunRecords
 from clarinet_tui.evidence.sides import Side
 from clarinet_tui.history.queries import Series, list_metrics, read_series
+from clarinet_tui.text import format_task
 from core.errors import InputError
 from core.metrics import shown_in
 
@@ -72,7 +72,7 @@ def _panel(runs: FigureRuns, task: str, metric: str, series: list[dict[str, Seri
         if curve is not None:
             curves.append(_with_envelope(curve, list(read.values()), unit))
     title = metric.replace("_", " ")
-    return Panel(f"{short_name(task)}: {title}", name, title, tuple(curves))
+    return Panel(f"{format_task(task)}: {title}", name, title, tuple(curves))
 
 
 def _with_envelope(curve: Curve, series: list[Series], unit: float) -> Curve:

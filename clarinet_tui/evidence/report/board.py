@@ -12,7 +12,6 @@ from clarinet_tui.evidence.board_rows import (
     excluded_notes,
     rule_rows,
     run_notes,
-    short_name,
 )
 from clarinet_tui.evidence.comparison import Comparison, PairedDifference
 from clarinet_tui.evidence.comparison_rows import (
@@ -28,6 +27,7 @@ from clarinet_tui.evidence.comparison_rows import (
 from clarinet_tui.evidence.published import method_title
 from clarinet_tui.evidence.report.markup import Markup, bullet_list, collapsible, join, row, table, tag
 from clarinet_tui.evidence.selection import RULE_HEADINGS, RULE_NOTES, RULE_ORDER, RULES_TITLE
+from clarinet_tui.text import format_task
 
 DECIMALS = 2
 
@@ -42,7 +42,7 @@ def board_section(board: Board) -> Iterator[Markup | None]:
         shown |= set(methods.methods)
     yield bullet_list(board.notes, class_="notes")
     rules = [
-        row([f"{short_name(task)} {method_title(method)}", *texts])
+        row([f"{format_task(task)} {method_title(method)}", *texts])
         for task, method, *texts in rule_rows(board, DECIMALS)
     ]
     if rules:
@@ -64,7 +64,7 @@ def _table(board: Board, methods: MethodTable, tasks: set[str]) -> Markup:
 
 def _row(board: Board, methods: MethodTable, board_row: BoardRow) -> Markup:
     measured = board_row.kind == "measured"
-    label = short_name(board_row.label) if measured else "published"
+    label = format_task(board_row.label) if measured else "published"
     cells = [board.cells.get((method, board_row.label)) if measured else None for method in methods.methods]
     values = [_value(value, cell) for value, cell in zip(board_row.values, cells, strict=True)]
     return row([label, *values], class_=board_row.kind)
@@ -99,7 +99,7 @@ def comparison_section(comparison: Comparison) -> Iterator[Markup | None]:
     )
     for task in dict.fromkeys(side.task for side in comparison.sides if side.task in compared):
         sides = [row(side_row(side, " ± ")) for side in comparison.sides if side.task == task]
-        yield table(SIDE_HEADINGS, sides, caption=short_name(task), class_="numbers")
+        yield table(SIDE_HEADINGS, sides, caption=format_task(task), class_="numbers")
         differences = [difference for difference in comparison.differences if difference.left.task == task]
         measured = [one for one in differences if one.left.accuracy.n and one.right.accuracy.n]
         yield from (_difference(difference) for difference in measured)

@@ -10,6 +10,7 @@ from clarinet_tui.evidence.report.figures import figure_markup
 from clarinet_tui.evidence.report.markup import Content, Markup, tag
 from clarinet_tui.evidence.report.runs import commands_section, environments_section, runs_section, settings_section
 from clarinet_tui.evidence.report.style import POLICY, style
+from clarinet_tui.text import format_count
 
 PAPER = (
     "Methods and tasks are those of Zhang, Liu, Fang, Yuan, Zhang and Lu: Clarinet: A One-step Approach Towards "
@@ -71,7 +72,7 @@ def _summary(report: Report) -> list[str]:
     on = f" on {report.host}" if report.host else ""
     created = f"Created on {days[0]}" if len(days) == 1 else f"Created from {days[0]} to {days[-1]}"
     return [
-        f"{len(rows)} {'run' if len(rows) == 1 else 'runs'}{matching}: {states}.",
+        f"{format_count(len(rows), 'run')}{matching}: {states}.",
         created + (f" on {', '.join(hosts)}." if hosts else "."),
         f"Written {_minute(report.written)}{on} by clarinet {report.version}.",
     ]

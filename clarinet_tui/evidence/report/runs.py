@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from clarinet_tui.evidence.board_rows import short_name
 from clarinet_tui.evidence.choices import RULES, Rule
 from clarinet_tui.evidence.comparison_rows import format_setting
 from clarinet_tui.evidence.report.content import Report
@@ -12,7 +11,7 @@ from clarinet_tui.evidence.report.markup import Content, Markup, bullet_list, co
 from clarinet_tui.evidence.run_records import RunRecord
 from clarinet_tui.evidence.selection import ORACLE, RULE_DESCRIPTIONS, SelectedEpoch
 from clarinet_tui.evidence.sides import make_sides
-from clarinet_tui.text import format_duration
+from clarinet_tui.text import format_duration, format_task
 from core.config import Tag, setting_specs, settings_tagged
 
 HEADERS: dict[Rule, str] = {
@@ -39,7 +38,7 @@ def _run(record: RunRecord) -> Markup:
         run.id,
         tag("span", run.state, class_=f"state {run.state}"),
         run.method or "?",
-        short_name(run.task or "?"),
+        format_task(run.task or "?"),
         "?" if run.seed is None else str(run.seed),
         run.preset or "?",
         *(_selected(record.selected.get(rule)) for rule in RULES),
@@ -99,7 +98,7 @@ def _differing(records: Sequence[RunRecord], values: Mapping[str, Mapping[str, A
     if not values:
         return tag("p", "All runs have the same settings except method, task and seed.")
     sides = [side for side in make_sides(records, every_group=True) if side.settings is not None]
-    header = ["Setting", *(f"{short_name(side.task)} {side.title} ({side.preset})" for side in sides)]
+    header = ["Setting", *(f"{format_task(side.task)} {side.title} ({side.preset})" for side in sides)]
     rows = [
         row([name, *(_values([by_run[run.run] for run in side.runs]) for side in sides)])
         for name, by_run in values.items()

@@ -16,11 +16,10 @@ from clarinet_tui.evidence.board_rows import (
     excluded_notes,
     format_short_interval,
     rule_rows,
-    short_name,
 )
 from clarinet_tui.evidence.published import method_title
 from clarinet_tui.evidence.selection import ORACLE, RULE_HEADINGS, RULE_NOTES, RULE_ORDER, RULES_TITLE
-from clarinet_tui.text import printable
+from clarinet_tui.text import format_task, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -44,7 +43,11 @@ def board_view(board: Board, width: int) -> "RenderableType":
     columns = max(1, (width - LABEL) // COLUMN)
     for table in board.tables:
         for start in range(0, len(table.methods), columns):
-            parts += [_table(board, table, slice(start, start + columns), width >= WIDE), Text()]
+            parts += [
+                _heading(board, table),
+                _table(board, table, slice(start, start + columns), width >= WIDE),
+                Text(),
+            ]
     notes = [*board.notes, *excluded_notes(board, maximum_ids=MAXIMUM_IDS)]
     if any(cell.rules for cell in board.cells.values()):
         parts += [*_rules(board, width), Text()]
@@ -53,12 +56,18 @@ def board_view(board: Board, width: int) -> "RenderableType":
     return Group(*parts)
 
 
+def _heading(board: Board, table: MethodTable) -> "Text":
+    from rich.text import Text
+
+    oracle = ", ORACLE SELECTION" if board.uses_oracle else ""
+    return Text(f"{table.title}: target accuracy in %{oracle}", style="italic")
+
+
 def _table(board: Board, table: MethodTable, columns: slice, wide: bool) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    heading = f"{table.title}: target accuracy in %" + (", ORACLE SELECTION" if board.uses_oracle else "")
-    view = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title=heading, title_justify="left")
+    view = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     view.add_column("", no_wrap=True, overflow="ellipsis", max_width=2 * LABEL)
     methods = table.methods[columns]
     for method in methods:
@@ -77,7 +86,7 @@ def _row(row: BoardRow, columns: slice, wide: bool) -> "Iterator[Text]":
     from rich.text import Text
 
     measured = row.kind == "measured"
-    yield Text(printable(short_name(row.label)), style="bold") if measured else Text("  paper", style="dim")
+    yield Text(printable(format_task(row.label)), style="bold") if measured else Text("  paper", style="dim")
     for value in row.values[columns]:
         style = ("bold green" if value.best else "") if measured else "dim"
         count = value.count if row.label == AVERAGE else ""  # tasks have a line for the seeds
@@ -114,17 +123,18 @@ def _rules(board: Board, width: int) -> "Iterator[RenderableType]":
     from rich.table import Table
     from rich.text import Text
 
-    names = [(short_name(task), method_title(method)) for task, method, *_ in rule_rows(board, DECIMALS)]
+    names = [(format_task(task), method_title(method)) for task, method, *_ in rule_rows(board, DECIMALS)]
     names_width = sum(max(len(pair[index]) for pair in names) + 1 for index in (0, 1))
     wide = width >= names_width + len(RULE_ORDER) * 2 * LABEL
     columns = len(RULE_ORDER) if wide else max(1, (width - names_width) // (COLUMN + 2))
     rows = [texts for _, _, *texts in rule_rows(board, DECIMALS, " ± " if wide else None)]
     for start in range(0, len(RULE_ORDER), columns):
-        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title=RULES_TITLE, title_justify="left")
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
         table.add_column("")
         table.add_column("")
         for rule in RULE_ORDER[start : start + columns]:
             table.add_column(RULE_HEADINGS[rule], justify="right", no_wrap=True, min_width=COLUMN)
         for pair, texts in zip(names, rows, strict=True):
             table.add_row(*(Text(printable(text)) for text in (*pair, *texts[start : start + columns])))
+        yield Text(RULES_TITLE, style="italic")
         yield table

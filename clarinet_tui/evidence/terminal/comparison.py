@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from clarinet_tui.evidence.board_rows import short_name
 from clarinet_tui.evidence.comparison import Comparison, PairedDifference
 from clarinet_tui.evidence.comparison_rows import (
     INTERIM,
@@ -17,7 +16,7 @@ from clarinet_tui.evidence.comparison_rows import (
     side_row,
 )
 from clarinet_tui.evidence.selection import RULE_HEADINGS, RULE_NOTES, RULE_ORDER, format_rules
-from clarinet_tui.text import format_duration, printable
+from clarinet_tui.text import format_duration, format_task, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -56,7 +55,7 @@ def _tasks(comparison: Comparison) -> "Iterator[RenderableType]":
     for task in dict.fromkeys(side.task for side in comparison.sides):
         sides = [side for side in comparison.sides if side.task == task]
         if task in compared or not compared:
-            yield Text(printable(short_name(task)), style="bold")
+            yield Text(printable(format_task(task)), style="bold")
             yield _table(SIDE_HEADINGS, (side_row(side) for side in sides))
             rules = [(side.title, *format_rules(side.rules, 2, None)) for side in sides if side.rules]
             if rules:
@@ -73,7 +72,7 @@ def _runs(rows: "Sequence[RunRow]") -> "Table":
         seed = "?" if row.seed is None else str(row.seed)
         numbers = ["–" if value is None else f"{value:.2f}" for value in accuracies]
         seconds = "–" if row.seconds is None else format_duration(row.seconds)
-        lines.append([row.id, row.state, row.method or "?", short_name(row.task or "?"), seed, *numbers, seconds])
+        lines.append([row.id, row.state, row.method or "?", format_task(row.task or "?"), seed, *numbers, seconds])
     return _table(headings, lines)
 
 
@@ -81,7 +80,7 @@ def _difference(difference: PairedDifference) -> "Iterator[RenderableType]":
     from rich.text import Text
 
     left, right = side_names(difference)
-    heading = f"{short_name(difference.left.task)}: {left} minus {right}"
+    heading = f"{format_task(difference.left.task)}: {left} minus {right}"
     yield Text(printable(heading + (f" ({INTERIM})" if difference.is_interim else "")), style="bold")
     yield from (Text(f"  {line}") for line in format_difference(difference))
     if pairs := pair_rows(difference):

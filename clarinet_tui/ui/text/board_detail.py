@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.evidence.board_rows import STATES, format_excluded_runs
+from clarinet_tui.evidence.board_rows import STATES
 from clarinet_tui.evidence.published import SEEDS, method_title
 from clarinet_tui.evidence.selection import ORACLE
 from clarinet_tui.history.query_language import quote_value
@@ -56,7 +56,7 @@ def format_cell_detail(snapshot: BoardSnapshot, cell: Cell, has_no_runs: bool) -
         lines += [styled(*_missing_spans(cell))] if cell.missing else []
     lines += [styled((name, "warn"), (text, "")) for name, text in _remarks(cell)]
     lines += [styled((sentence, "muted")) for sentence in _conditions(board, cell)]
-    excluded = (format_excluded_runs(runs, MAX_IDS) for runs in board.excluded)
+    excluded = (runs.text(MAX_IDS) for runs in board.excluded)
     lines += [styled(("Excluded from the board: ", "warn"), (text, "")) for text in excluded]
     return Content("\n").join([*lines, styled(*_legend())])
 
@@ -141,7 +141,7 @@ def _missing_spans(cell: Cell) -> list[Span]:
 def _remarks(cell: Cell) -> Iterator[tuple[str, str]]:
     """What limits the result's validity."""
     for runs in cell.excluded:
-        yield "Excluded: ", format_excluded_runs(runs, MAX_IDS)
+        yield "Excluded: ", runs.text(MAX_IDS)
     for difference in cell.mixed:
         yield "Mixed: ", difference
     if cell.changes:

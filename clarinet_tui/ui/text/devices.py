@@ -165,5 +165,5 @@ def format_progress(run: RunRow) -> list[Span]:
 
 def _format_process_line(process: DeviceProcess) -> Content:
     memory = "" if process.memory is None else f", {format_bytes(process.memory)}"
-    use = "computes" if process.computes else "draws"
-    return styled((f"{MARGIN}{_format_process(process)} {use}{memory}", "warn" if process.computes else "muted"))
+    kind = "compute" if process.computes else "graphics"
+    return styled((f"{MARGIN}{_format_process(process)} {kind}{memory}", "warn" if process.computes else "muted"))
