@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
 from clarinet_tui.evidence.published import published_average
@@ -16,7 +14,6 @@ from core.tasks import PAPER_TASKS
 if TYPE_CHECKING:
     from clarinet_tui.evidence.board import Board, MethodTable
     from clarinet_tui.evidence.board_cells import Cell
-    from clarinet_tui.evidence.groups import ExcludedRuns
 
 RowKind = Literal["measured", "published"]
 STATES = (
@@ -82,11 +79,6 @@ def table_tasks(board: Board, table: MethodTable) -> list[str]:
     ]
 
 
-def short_name(label: str) -> str:
-    """Shorten a task to U→M; of the user's own directories keep the last component."""
-    return "→".join(PurePath(side).name or side for side in label.split("->"))
-
-
 def _measured(cell: Cell, best: bool) -> RowValue:
     if not cell.results:
         return RowValue()
@@ -129,20 +121,9 @@ def run_notes(board: Board) -> list[str]:
 
 def excluded_notes(board: Board, *, maximum_ids: int | None = None) -> list[str]:
     """List the runs that are not counted, with the reason."""
-    return [f"excluded: {place}{format_excluded_runs(runs, maximum_ids)}" for place, runs in _all_excluded(board)]
-
-
-def _all_excluded(board: Board) -> Iterator[tuple[str, ExcludedRuns]]:
-    yield from (("", runs) for runs in board.excluded)
-    for cell in board.cells.values():
-        yield from ((f"{cell.task} {cell.method}: ", runs) for runs in cell.excluded)
-
-
-def format_excluded_runs(excluded: ExcludedRuns, maximum_ids: int | None = None) -> str:
-    """Format the reason and the run ids."""
-    more = len(excluded.runs) - (maximum_ids or len(excluded.runs))
-    ids = " ".join(excluded.runs[:maximum_ids]) + (f" and {more} more" if more > 0 else "")
-    return f"{excluded.reason} ({ids})"
+    cells = [(f"{cell.task} {cell.method}: ", runs) for cell in board.cells.values() for runs in cell.excluded]
+    places = [*(("", runs) for runs in board.excluded), *cells]
+    return [f"excluded: {place}{runs.text(maximum_ids)}" for place, runs in places]
 
 
 def format_short_interval(interval: Interval) -> str:

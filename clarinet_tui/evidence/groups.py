@@ -18,6 +18,12 @@ class ExcludedRuns:
     reason: str
     runs: tuple[str, ...]
 
+    def text(self, maximum_ids: int | None = None) -> str:
+        """Format the reason and the run ids."""
+        more = len(self.runs) - (maximum_ids or len(self.runs))
+        ids = " ".join(self.runs[:maximum_ids]) + (f" and {more} more" if more > 0 else "")
+        return f"{self.reason} ({ids})"
+
 
 @dataclass(frozen=True)
 class RunGroup:

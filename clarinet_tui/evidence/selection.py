@@ -37,7 +37,7 @@ RULE_HEADINGS: dict[Rule, str] = {
     "information": "information",
     "best": "oracle",
 }
-RULES_TITLE = "Selection rules compared (in brackets: difference from the oracle in points)"
+RULES_TITLE = "By selection rule (in brackets: difference from the oracle)"
 RULE_NOTES = tuple(f"{RULE_HEADINGS[rule]}: {RULE_DESCRIPTIONS[rule]}" for rule in RULE_ORDER[1:])
 """Notes below a table of rules."""
 RULE_COLUMNS = tuple(
