@@ -58,7 +58,7 @@ class RunActions:
         done = self._for_each(ids, one)
         if len(done.runs) == 1:
             dequeued = results[done.runs[0]] is requests.StopResult.DEQUEUED
-            text = "has left the queue" if dequeued else "was asked to stop"
+            text = "was removed from the queue" if dequeued else "was asked to stop"
             return _with_message(done, f"{done.runs[0]} {text}; r resumes it")
         return _with_message(done, f"{len(done.runs)} runs were asked to stop; r resumes them")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.evidence.published import method_title
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.text import format_duration, format_task
+from clarinet_tui.text import format_count, format_duration, format_task
 from clarinet_tui.ui.text.board_detail import format_seeds
 from clarinet_tui.ui.text.launch import missing_domains
 
@@ -58,7 +58,7 @@ def format_none_missing(cells: Collection[Cell]) -> str:
 
 def format_question(cells: list[MissingSeeds]) -> str:
     runs = sum(len(cell.seeds) for cell in cells)
-    return f"Queue {runs} {'run' if runs == 1 else 'runs'}?"
+    return f"Queue {format_count(runs, 'run')}?"
 
 
 def format_explanation(cells: list[MissingSeeds], machine: MachineSnapshot | None) -> str:

@@ -8,7 +8,6 @@ from textual._context import active_message_pump
 from textual.app import App
 from textual.message_pump import MessagePump
 from textual.screen import Screen
-from textual.widgets import Log
 
 from clarinet_tui.ui.error_guard import report_error
 
@@ -16,6 +15,9 @@ if TYPE_CHECKING:
     from rich.style import Style
     from textual.message import Message
     from textual.strip import Strip
+    from textual.widgets import Log
+else:
+    Log = object  # importing it takes too long for the first paint
 
 
 class GuardedHandlers(MessagePump):
@@ -57,8 +59,8 @@ class PrestyledScreen(Screen[None]):
         self._css_update_count = self.app._css_update_count
 
 
-class StyledLog(Log):
-    """A log that draws some lines differently."""
+class LogLineStyles(Log):
+    """Mixed into `Log`: draws some lines differently."""
 
     def style_line(self, y: int, style: Style) -> Strip | None:
         """Return line `y` as drawn by a subclass, or None to draw it as usual."""

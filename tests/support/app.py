@@ -31,3 +31,8 @@ def screen_text(app: App[None]) -> str:
     """Return the characters on the screen, without colours."""
     strips = app.screen._compositor.render_strips()
     return "\n".join(strip.text for strip in strips)
+
+
+def toast_texts(app: App[None]) -> list[str]:
+    """Return the texts of all notifications on the screen."""
+    return [str(toast.render()) for toast in app.screen.query("Toast")]

@@ -1,20 +1,18 @@
 """What can be done to runs from History and Live: real requests on real runs, of which none trains."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
-from clarinet_tui.runs.directory import all_ids
+from clarinet_tui.runs.directory import list_run_ids
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.run_table import RunTable
 from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_queue import dismissed, fill_queue, hold_queue, waiting
 from tests.support.ui_runs import three_runs
-
-Sees = Callable[[str], bool]
 
 
 @pytest.fixture
@@ -42,16 +40,16 @@ async def on_run(pilot: Pilot[None], run: str) -> None:
     raise AssertionError(f"the cursor is on {table.cursor_run}")
 
 
-async def said(pilot: Pilot[None], words: str) -> None:
-    await wait_until(pilot, lambda: words in screen_text(pilot.app), words)
+async def expect_text(pilot: Pilot[None], text: str) -> None:
+    await wait_until(pilot, lambda: text in screen_text(pilot.app), text)
 
 
 async def test_tags_come_and_go(app: ClarinetApp) -> None:
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "aaa111")
         await pilot.press("t", *"icml", "space", *"best", "enter")
-        await said(pilot, "aaa111 is tagged icml best")
-        await said(pilot, "#best #icml")
+        await expect_text(pilot, "aaa111 is tagged icml best")
+        await expect_text(pilot, "#best #icml")
         await pilot.press("t", *"-best", "enter")
         await wait_until(pilot, lambda: "#best" not in screen_text(app), "the tag's going")
         await pilot.press("t", "escape")
@@ -62,7 +60,7 @@ async def test_a_tag_that_cannot_be_is_refused(app: ClarinetApp) -> None:
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "aaa111")
         await pilot.press("t", *"fine", "space", "minus", "enter")
-        await said(pilot, "tag: expected 1 to 64 printable characters")
+        await expect_text(pilot, "tag: expected 1 to 64 printable characters")
         assert "#fine" not in screen_text(app)
 
 
@@ -70,9 +68,9 @@ async def test_a_note_is_written_changed_and_taken_away(app: ClarinetApp) -> Non
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "aaa111")
         await pilot.press("N", *"[b]why", "enter")
-        await said(pilot, "note [b]why")
+        await expect_text(pilot, "note [b]why")
         await pilot.press("N", "end", *"not", "enter")
-        await said(pilot, "note [b]whynot")
+        await expect_text(pilot, "note [b]whynot")
         await pilot.press("N", "backspace", "enter")
         await wait_until(pilot, lambda: "note [b]" not in screen_text(app), "the note's going")
 
@@ -81,32 +79,32 @@ async def test_delete_asks_and_can_be_undone(app: ClarinetApp, held: Path) -> No
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await on_run(pilot, "bbb222")
         await pilot.press("d")
-        await said(pilot, "Delete run bbb222?")
+        await expect_text(pilot, "Delete run bbb222?")
         assert "bbb222. " not in screen_text(app)
         await pilot.press("enter")
         await wait_until(pilot, lambda: "Delete run" not in screen_text(app), "the question's going")
-        assert "bbb222" in all_ids(held)
+        assert "bbb222" in list_run_ids(held)
         await pilot.press("d", "y")
-        await said(pilot, "bbb222 is removed; u takes it back")
+        await expect_text(pilot, "bbb222 is deleted; u restores it")
         await wait_until(pilot, lambda: "✗ bbb222" not in screen_text(app), "the run's going")
-        assert "bbb222" not in all_ids(held)
+        assert "bbb222" not in list_run_ids(held)
         await pilot.press("u")
         await wait_until(pilot, lambda: "✗ bbb222" in screen_text(app), "the run's return")
         await pilot.press("u")
-        await said(pilot, "Nothing was deleted here")
+        await expect_text(pilot, "Nothing was deleted in this session")
 
 
 async def test_several_runs_are_asked_about_and_deleted_together(app: ClarinetApp, held: Path) -> None:
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "bbb222")
         await pilot.press("space", "space", "d")
-        await said(pilot, "Delete 2 runs?")
+        await expect_text(pilot, "Delete 2 runs?")
         await pilot.press("y")
-        await said(pilot, "2 runs are removed")
-        assert all_ids(held) == ["ccc333"]
+        await expect_text(pilot, "2 runs are deleted")
+        assert list_run_ids(held) == ["ccc333"]
         assert app.screen.query_one(RunTable).selected == ()
         await pilot.press("u")
-        await wait_until(pilot, lambda: len(all_ids(held)) == 3, "their return")
+        await wait_until(pilot, lambda: len(list_run_ids(held)) == 3, "their return")
 
 
 async def test_stop_takes_a_waiting_run_out_and_resume_puts_it_back(app: ClarinetApp, held: Path) -> None:
@@ -114,10 +112,10 @@ async def test_stop_takes_a_waiting_run_out_and_resume_puts_it_back(app: Clarine
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "ddd444")
         await pilot.press("s")
-        await said(pilot, "ddd444 has left the queue")
+        await expect_text(pilot, "ddd444 was removed from the queue")
         assert waiting(held) == []
         await pilot.press("r")
-        await said(pilot, "ddd444 is in the queue again")
+        await expect_text(pilot, "ddd444 is queued again")
         assert waiting(held) == ["ddd444"]
 
 
@@ -125,9 +123,9 @@ async def test_what_cannot_be_is_a_sentence(app: ClarinetApp) -> None:
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "aaa111")
         await pilot.press("s")
-        await said(pilot, "run aaa111: is not running")
+        await expect_text(pilot, "run aaa111: is not running")
         await pilot.press("r")
-        await said(pilot, "run aaa111: is finished")
+        await expect_text(pilot, "run aaa111: has finished")
 
 
 async def test_stopping_several_asks_and_does_what_it_can(app: ClarinetApp, held: Path) -> None:
@@ -135,10 +133,10 @@ async def test_stopping_several_asks_and_does_what_it_can(app: ClarinetApp, held
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "ddd444")
         await pilot.press("space", "space", "space", "s")
-        await said(pilot, "Stop 3 runs?")
+        await expect_text(pilot, "Stop 3 runs?")
         await pilot.press("y")
-        await said(pilot, "2 runs were asked to stop")
-        await said(pilot, "is not running")
+        await expect_text(pilot, "2 runs were asked to stop")
+        await expect_text(pilot, "is not running")
         assert waiting(held) == []
 
 
@@ -147,7 +145,7 @@ async def test_clone_fills_the_launch_form(app: ClarinetApp) -> None:
         await on_run(pilot, "bbb222")
         await pilot.press("e")
         await wait_until(pilot, lambda: app.current_mode == "launch", "Launch")
-        await said(pilot, "clarinet sweep --methods gac+cdan-e --tasks 'Y->D' --seeds 1 --preset smoke")
+        await expect_text(pilot, "clarinet sweep --methods gac+cdan-e --tasks 'Y->D' --seeds 1 --preset smoke")
         await wait_until(pilot, lambda: re.search(r"● epochs +500 ", screen_text(app)), "500 epochs, marked as changed")
 
 
@@ -162,14 +160,14 @@ async def test_the_command_line_is_copied(app: ClarinetApp) -> None:
 async def test_live_acts_on_its_run(held: Path) -> None:
     app = make_app(held, "bbb222")
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
-        await said(pilot, "● complementary")
+        await expect_text(pilot, "● complementary")
         await pilot.press("N", *"odd", "enter")
-        await said(pilot, "note odd")
+        await expect_text(pilot, "note odd")
         await pilot.press("r")
         await wait_until(pilot, lambda: waiting(held) == ["bbb222"], "the run in the queue")
         await pilot.press("d", "y")
         await wait_until(pilot, lambda: app.current_mode == "history", "History")
-        assert "bbb222" not in all_ids(held)
+        assert "bbb222" not in list_run_ids(held)
         assert waiting(held) == []
 
 
@@ -179,16 +177,16 @@ async def test_keys_are_in_help_and_palette(app: ClarinetApp) -> None:
         commands = {command.title for command in app.get_system_commands(app.screen)}
         assert {"New", "Stop", "Resume", "Clone", "Tag", "Note", "Delete", "Undo delete", "Copy"} <= commands
         await pilot.press("question_mark")
-        await said(pilot, "Clone and edit")
+        await expect_text(pilot, "Clone: open the launch form")
 
 
 async def test_a_queue_without_supervisor_goes_on_when_the_app_opens(held: Path) -> None:
-    from clarinet_tui.queue.queue_file import change_queue
-    from clarinet_tui.queue.supervisor_process import supervisor
+    from clarinet_tui.queue.queue_file import update_queue
+    from clarinet_tui.queue.supervisor_process import find_supervisor
 
     run = fill_queue(held, "ddd444", paused=False)[0]
-    change_queue(held, lambda queue: queue.change([run.id], paused=True))
-    assert supervisor(held) is None
+    update_queue(held, lambda queue: queue.with_changes([run.id], paused=True))
+    assert find_supervisor(held) is None
     app = make_app(held)
     async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: supervisor(held) is not None, "the supervisor")
+        await wait_until(pilot, lambda: find_supervisor(held) is not None, "the supervisor")

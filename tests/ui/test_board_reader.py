@@ -8,13 +8,12 @@ import pytest
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.ui.feed.board_reader import BUDGET, BoardReader
-from clarinet_tui.ui.feed.history_reader import Reader
-from clarinet_tui.ui.snapshot.board import BoardSeen, BoardWanted
-from clarinet_tui.ui.snapshot.snapshot import Wanted
+from clarinet_tui.ui.feed.board_reader import READ_SECONDS, BoardReader
+from clarinet_tui.ui.feed.history_reader import HistoryReader
+from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot, ViewRequest
 from tests.support.events import evaluation, step
-from tests.support.finished_runs import finished
-from tests.support.histories import history, say
+from tests.support.finished_runs import make_finished_run
+from tests.support.histories import open_history, write_events
 
 
 class Clock:
@@ -30,40 +29,40 @@ class Clock:
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
-    with closing(history(tmp_path)) as opened:
+    with closing(open_history(tmp_path)) as opened:
         yield opened
 
 
-def looked(reader: BoardReader, db: Database, wanted: BoardWanted | None = None) -> BoardSeen:
+def looked(reader: BoardReader, db: Database, wanted: BoardRequest | None = None) -> BoardSnapshot:
     """After everything that runs have said was ingested."""
     ingest_all(db, db.path.parent)
-    seen = reader.look(db, wanted or BoardWanted())
+    seen = reader.read(db, wanted or BoardRequest())
     assert seen is not None
     return seen
 
 
 def test_without_a_history_there_is_the_board_of_the_paper(tmp_path: Path) -> None:
-    seen = BoardReader(tmp_path).look(None, BoardWanted())
+    seen = BoardReader(tmp_path).read(None, BoardRequest())
     assert seen is not None
-    assert (seen.board.preset, seen.whole, seen.runs) == ("quick", True, 0)
+    assert (seen.board.preset, seen.is_complete, seen.runs) == ("quick", True, 0)
     assert seen.board.cells["clarinet", "U->M"].published
 
 
 def test_nobody_who_wants_no_board_gets_one(tmp_path: Path) -> None:
-    assert BoardReader(tmp_path).look(None, None) is None
+    assert BoardReader(tmp_path).read(None, None) is None
 
 
 def test_many_runs_are_read_over_several_looks(tmp_path: Path, db: Database) -> None:
     for seed in range(1, 6):
-        finished(tmp_path, f"cum{seed}", 80.0 + seed, seed=seed)
+        make_finished_run(tmp_path, f"cum{seed}", 80.0 + seed, seed=seed)
     clock = Clock()
-    clock.takes = BUDGET
+    clock.takes = READ_SECONDS
     reader = BoardReader(tmp_path, clock)
     reads: list[int] = []
     while not reads or reader.pending:
         seen = looked(reader, db)
         reads.append(seen.read)
-        assert bool(seen.board.cells["clarinet", "U->M"].figures) == seen.whole, "no mean of a part of the runs"
+        assert bool(seen.board.cells["clarinet", "U->M"].results) == seen.is_complete, "no mean of a part of the runs"
     assert reads == sorted(reads)
     assert len(reads) > 2
     assert reads[-1] == 5
@@ -71,28 +70,28 @@ def test_many_runs_are_read_over_several_looks(tmp_path: Path, db: Database) -> 
 
 
 def test_the_same_runs_make_the_same_board(tmp_path: Path, db: Database) -> None:
-    finished(tmp_path, "cum1", 84.0, seed=1)
-    run = finished(tmp_path, "cum2", 50.0, seed=2, end="running")
+    make_finished_run(tmp_path, "cum1", 84.0, seed=1)
+    run = make_finished_run(tmp_path, "cum2", 50.0, seed=2, end="running")
     reader = BoardReader(tmp_path, clock := Clock())
     first = looked(reader, db)
     clock.now += 100
-    say(run, [step(150, epoch=1, stage="more")])
+    write_events(run, [step(150, epoch=1, stage="more")])
     assert looked(reader, db) is first, "an iteration more is no news"
     clock.now += 100
-    say(run, [evaluation(200, 60.0, epoch=2)])
+    write_events(run, [evaluation(200, 60.0, epoch=2)])
     second = looked(reader, db)
     assert second is not first
-    assert second.board.cells["clarinet", "U->M"].interim.mean == 60.0
-    assert looked(reader, db, BoardWanted(seeds=3)).board.seeds == 3
+    assert second.board.cells["clarinet", "U->M"].interim_summary.mean == 60.0
+    assert looked(reader, db, BoardRequest(seeds=3)).board.seeds == 3
 
 
 def test_runs_are_not_listed_again_at_once_but_are_not_forgotten_either(tmp_path: Path, db: Database) -> None:
-    finished(tmp_path, "cum1", 84.0, seed=1)
+    make_finished_run(tmp_path, "cum1", 84.0, seed=1)
     clock = Clock()
     reader = BoardReader(tmp_path, clock)
     clock.takes = 0.1
     first = looked(reader, db)
-    finished(tmp_path, "cum2", 86.0, seed=2)
+    make_finished_run(tmp_path, "cum2", 86.0, seed=2)
     clock.takes = 0.0
     assert looked(reader, db) is first
     assert reader.pending
@@ -102,22 +101,22 @@ def test_runs_are_not_listed_again_at_once_but_are_not_forgotten_either(tmp_path
 
 
 def test_the_reader_of_all_views_has_the_board_in_its_snapshot(tmp_path: Path, db: Database) -> None:
-    finished(tmp_path, "cum1", 84.0, seed=1)
-    finished(tmp_path, "quick1", 70.0, seed=1, preset="quick")
-    finished(tmp_path, "quick2", 70.0, seed=2, preset="quick")
+    make_finished_run(tmp_path, "cum1", 84.0, seed=1)
+    make_finished_run(tmp_path, "quick1", 70.0, seed=1, preset="quick")
+    make_finished_run(tmp_path, "quick2", 70.0, seed=2, preset="quick")
     ingest_all(db, tmp_path)
-    reader = Reader(tmp_path)
-    snapshot = reader.look(Wanted(board=BoardWanted()))
+    reader = HistoryReader(tmp_path)
+    snapshot = reader.read(ViewRequest(board=BoardRequest()))
     assert snapshot is not None
     assert snapshot.board is not None
     assert snapshot.board.presets == {"smoke": 1, "quick": 2}
     assert snapshot.board.board.preset == "quick"
-    assert reader.look(Wanted(board=BoardWanted())) is None
-    other = reader.look(Wanted(board=BoardWanted("smoke", "best")))
+    assert reader.read(ViewRequest(board=BoardRequest())) is None
+    other = reader.read(ViewRequest(board=BoardRequest("smoke", "best")))
     assert other is not None
     assert other.board is not None
-    assert other.board.board.oracle
-    plain = reader.look(Wanted())
+    assert other.board.board.uses_oracle
+    plain = reader.read(ViewRequest())
     assert plain is not None
     assert plain.board is None
     reader.close()

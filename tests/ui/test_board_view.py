@@ -9,11 +9,11 @@ from textual.pilot import Pilot
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.board import BoardScreen
-from clarinet_tui.ui.screens.dialogs import Ask, Prompt
+from clarinet_tui.ui.screens.dialogs import ConfirmDialog, TextDialog
 from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.run_table import RunTable
 from tests.support.app import SIZES, make_app, screen_text, wait_until
-from tests.support.finished_runs import finished
+from tests.support.finished_runs import make_finished_run
 from tests.support.ui_board import board_runs
 from tests.support.ui_queue import dismissed, hold_queue, queue_of, waiting
 
@@ -33,10 +33,10 @@ async def opened(pilot: Pilot[None], words: str = "5/5") -> BoardTable:
     """The board of everything that was there when the app began."""
     app = pilot.app
     assert isinstance(app, ClarinetApp)
-    await wait_until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the history")
+    await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested, "the history")
     await pilot.press("5")
     await wait_until(pilot, lambda: words in screen_text(app), "the board")
-    await wait_until(pilot, lambda: app.session.machine, "the machine")
+    await wait_until(pilot, lambda: app.state.machine, "the machine")
     return app.screen.query_one(BoardTable)
 
 
@@ -55,7 +55,7 @@ async def test_an_empty_history_shows_the_paper_and_the_first_step(app: Clarinet
         await opened(pilot, "No runs yet")
         text = screen_text(app)
         assert "83.7±0.9" in text or "83.69 ± 0.93" in text
-        assert "f queues the seeds of the cell" in text
+        assert "f queues the missing seeds of this cell" in text
         assert "quick" in text
 
 
@@ -86,7 +86,7 @@ async def test_the_cursor_tells_everything_of_its_cell(runs_dir: Path, size: tup
         text = screen_text(app)
         assert "CLARINET U→M  83.68 ± 0.91  5/5  paper 83.69 ± 0.93  -0.01, 95 %" in text
         assert "1 ✓ 84.10 cum1 · 2 ✓ 83.00 cum2" in text
-        assert "Left out: epochs is 9, not 3 (odd1)" in text
+        assert "Excluded: epochs is 9, not 3 (odd1)" in text
         await pilot.press("j")
         await wait_until(pilot, lambda: "4 ▸ 61.50… epoch 1/10 cmu4" in told(app))
         assert "3 ✗ failed cmu3" in screen_text(app)
@@ -132,7 +132,7 @@ async def test_a_click_at_the_edge_of_a_cell_is_its_own(runs_dir: Path) -> None:
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
         table = await opened(pilot)
-        edge = table.gutter.left + table._sheet.label + 4 * table._sheet.column
+        edge = table.gutter.left + table._board.label_width + 4 * table._board.column_width
         await pilot.click(BoardTable, offset=(edge, 3))
         assert table.cell == ("clarinet", "U->M")
         await pilot.click(BoardTable, offset=(edge - 1, 3))
@@ -180,24 +180,24 @@ async def test_presets_rules_and_seeds_are_chosen_and_named(runs_dir: Path) -> N
         await pilot.press("p", "p", "p")
         await wait_until(pilot, lambda: "70.00" in line_of(app, "Y→D"), "the quick run")
         assert "not the protocol of the published numbers" in screen_text(app)
-        assert "Left out of the board: preset smoke" in screen_text(app)
+        assert "Excluded from the board: preset smoke" in screen_text(app)
         await pilot.press("y")
         assert app.clipboard == "clarinet table --preset quick --seeds 2"
 
 
 async def test_missing_seeds_are_asked_for_and_queued_as_those_that_are_there(held: Path) -> None:
     for seed in (1, 3):
-        finished(held, f"cum{seed}", 80.0 + seed, seed=seed, epochs=9, device="cpu", name=f"first {seed}")
+        make_finished_run(held, f"cum{seed}", 80.0 + seed, seed=seed, epochs=9, device="cpu", name=f"first {seed}")
     app = make_app(held)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await opened(pilot, "2/5")
         await pilot.press("l", "l", "l", "l", "f")
-        await wait_until(pilot, lambda: isinstance(app.screen, Ask), "the question")
+        await wait_until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
         text = screen_text(app)
         assert "Queue 3 runs?" in text
         assert "seeds 2, 4 and 5" in text
         assert "Preset smoke with" in text
-        assert "as the runs that are there" in text
+        assert "as in the existing runs" in text
         assert "MNIST is missing" in text
         await pilot.press("n")
         assert not waiting(held)
@@ -221,10 +221,10 @@ async def test_a_whole_table_is_filled_with_first_seeds_first(held: Path) -> Non
     async with app.run_test(size=(160, 48)) as pilot:
         table = await opened(pilot, "No runs yet")
         await pilot.press("minus", "minus", "minus", "a", "F")
-        await wait_until(pilot, lambda: isinstance(app.screen, Ask), "the question")
+        await wait_until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
         assert "Queue 36 runs?" in screen_text(app)
-        assert "And 14 cells more." in screen_text(app)
-        assert table.table == ("clarinet-ce", "clarinet-no-t", "clarinet")
+        assert "And 14 more cells." in screen_text(app)
+        assert table.table_methods == ("clarinet-ce", "clarinet-no-t", "clarinet")
         await pilot.press("y")
         await wait_until(pilot, lambda: len(waiting(held)) == 36, "the queue")
         configs = [RunDirectory(held, run).read_config() for run in waiting(held)]
@@ -242,7 +242,7 @@ async def test_failed_seeds_are_not_missing_and_it_says_what_to_do(runs_dir: Pat
         await pilot.press("f")
         await wait_until(pilot, lambda: app._notifications, "the advice")
         (notice,) = app._notifications
-        assert "1 did not end well: enter shows them, r in History goes on with them" in notice.message
+        assert "1 failed, stopped or lost: enter shows them, r in History resumes them" in notice.message
         assert isinstance(app.screen, BoardScreen)
 
 
@@ -252,7 +252,7 @@ async def test_latex_is_written_copied_and_replaced_only_after_asking(runs_dir: 
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await opened(pilot)
         await pilot.press("w")
-        await wait_until(pilot, lambda: isinstance(app.screen, Prompt), "the name")
+        await wait_until(pilot, lambda: isinstance(app.screen, TextDialog), "the name")
         await pilot.press("enter")
         await wait_until(pilot, lambda: "Written: board-smoke.tex" in screen_text(app), "the notice")
         written = Path("board-smoke.tex").read_text()
@@ -262,13 +262,13 @@ async def test_latex_is_written_copied_and_replaced_only_after_asking(runs_dir: 
         await wait_until(pilot, lambda: app.clipboard == written, "the copy")
         Path("board-smoke.tex").write_text("mine")
         await pilot.press("w")
-        await wait_until(pilot, lambda: isinstance(app.screen, Prompt), "the name")
+        await wait_until(pilot, lambda: isinstance(app.screen, TextDialog), "the name")
         await pilot.press("enter")
-        await wait_until(pilot, lambda: isinstance(app.screen, Ask), "the question")
+        await wait_until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
         await pilot.press("n")
         assert Path("board-smoke.tex").read_text() == "mine"
         await pilot.press("w", "enter")
-        await wait_until(pilot, lambda: isinstance(app.screen, Ask), "the question")
+        await wait_until(pilot, lambda: isinstance(app.screen, ConfirmDialog), "the question")
         await pilot.press("y")
         await wait_until(pilot, lambda: Path("board-smoke.tex").read_text() == written, "the new table")
 
@@ -279,15 +279,15 @@ async def test_a_folder_that_is_not_there_is_told(runs_dir: Path) -> None:
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await opened(pilot)
         await pilot.press("w")
-        await wait_until(pilot, lambda: isinstance(app.screen, Prompt), "the name")
+        await wait_until(pilot, lambda: isinstance(app.screen, TextDialog), "the name")
         await pilot.press("home", *"nowhere/", "enter")
         await wait_until(pilot, lambda: "nowhere: cannot be written" in screen_text(app), "the sentence")
 
 
 async def test_a_run_that_ends_changes_its_cell(runs_dir: Path) -> None:
-    finished(runs_dir, "cum1", 84.0, seed=1)
+    make_finished_run(runs_dir, "cum1", 84.0, seed=1)
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, "84.0     1/5")
-        finished(runs_dir, "cum2", 83.0, seed=2)
+        make_finished_run(runs_dir, "cum2", 83.0, seed=2)
         await wait_until(pilot, lambda: "83.5±0.7 2/5" in screen_text(app), "the second seed")

@@ -9,22 +9,21 @@ import pytest
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.compare_reader import CompareReader
-from clarinet_tui.ui.snapshot.comparison import ComparisonWanted
+from clarinet_tui.ui.snapshot.comparison import ComparisonRequest
 from core.events import Event, Stepped
+from tests.support.app import make_app, wait_until
 from tests.support.events import evaluation
 from tests.support.ui_families import STEPS, five_seeds, write_family_run
 
-PREPARED = """
+READ = """
 import sys
 from pathlib import Path
-from clarinet_tui.ui.feed.history_reader import Reader
-from clarinet_tui.ui.snapshot.snapshot import Wanted
-reader = Reader(Path(sys.argv[1]))
-reader.look(Wanted())
+from clarinet_tui.ui.feed.history_reader import HistoryReader
+from clarinet_tui.ui.snapshot.snapshot import ViewRequest
+HistoryReader(Path(sys.argv[1])).read(ViewRequest())
 print("scipy" in sys.modules)
-reader.prepare()
-print("scipy.special" in sys.modules)
 """
 
 
@@ -38,7 +37,7 @@ def step(iteration: int) -> Stepped:
 def test_numbers_are_computed_again_only_after_an_evaluation(tmp_path: Path) -> None:
     five_seeds(tmp_path, ("clarinet", "gac+dann"))
     going = write_family_run(tmp_path, "clar6", "clarinet", 6, until=5, end="running")
-    accuracy, loss = ComparisonWanted(), ComparisonWanted(metric="complementary_loss")
+    accuracy, loss = ComparisonRequest(), ComparisonRequest(metric="complementary_loss")
     append(going.journal, step(5 * STEPS + 1))
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
@@ -63,17 +62,30 @@ def append(journal: Path, event: Event) -> None:
         writer.append(event)
 
 
-@pytest.mark.parametrize("both", [False, True])
-def test_scipy_is_loaded_early_only_where_there_is_something_to_compare(tmp_path: Path, both: bool) -> None:
+def test_reading_the_history_does_not_import_scipy(tmp_path: Path) -> None:
     write_family_run(tmp_path, "clar1", "clarinet", 1)
-    if both:
-        write_family_run(tmp_path, "dann1", "gac+dann", 1)
+    write_family_run(tmp_path, "dann1", "gac+dann", 1)
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
-    said = subprocess.run(
-        [sys.executable, "-c", PREPARED, str(tmp_path)], check=True, capture_output=True, text=True
-    ).stdout
-    assert said.split() == ["False", str(both)]
+    command = [sys.executable, "-c", READ, str(tmp_path)]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("both", [False, True])
+async def test_compare_is_imported_ahead_only_if_both_families_have_runs(
+    runs_dir: Path, both: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_family_run(runs_dir, "clar1", "clarinet", 1)
+    if both:
+        write_family_run(runs_dir, "dann1", "gac+dann", 1)
+    started: list[str] = []
+    monkeypatch.setattr("clarinet_tui.ui.app.IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(ClarinetApp, "_start_thread", lambda app, work: started.append(work.__name__))
+    app = make_app(runs_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested, "the history")
+        await wait_until(pilot, lambda: len(started) == 1 + both, "the threads")
+    assert sorted(started) == ["_ensure_supervisor", *(["_import_compare"] if both else [])]
 
 
 def test_the_usual_choice_needs_both_families_and_quotes_what_it_asks(tmp_path: Path) -> None:
@@ -82,10 +94,10 @@ def test_the_usual_choice_needs_both_families_and_quotes_what_it_asks(tmp_path: 
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
         reader = CompareReader(tmp_path)
-        assert "Nothing to compare yet" in reader.read(db, ComparisonWanted()).sentence
+        assert "Nothing to compare yet" in reader.read(db, ComparisonRequest()).sentence
         write_family_run(tmp_path, "dann1", "gac+dann", 1, task=folder)
         ingest_all(db, tmp_path)
-        found = reader.read(db, ComparisonWanted())
+        found = reader.read(db, ComparisonRequest())
     assert found.queries == ('task:"my (own) digits->M" preset:smoke state:finished,running',) * 2
     assert found.matches == (1, 1)
     assert [part.place for part in found.parts] == [(folder, "smoke")]

@@ -14,11 +14,11 @@ from clarinet_tui.chart.references import Band
 from clarinet_tui.chart.series import Line
 from clarinet_tui.cli.main import main
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.snapshot.comparison import Compared
+from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot
 from clarinet_tui.ui.themes import THEMES
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.compare_charts import CompareCharts
-from clarinet_tui.ui.widgets.text_line import Words
+from clarinet_tui.ui.widgets.styled_text import StyledText
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.ui_families import five_seeds, more_epochs, write_family_run
 from tests.support.ui_runs import three_runs
@@ -26,14 +26,14 @@ from tests.support.ui_runs import three_runs
 WIDE = (160, 48)
 
 
-def compared(app: ClarinetApp) -> Compared:
-    assert app.session.snapshot is not None
-    assert app.session.snapshot.comparison is not None
-    return app.session.snapshot.comparison
+def compared(app: ClarinetApp) -> ComparisonSnapshot:
+    assert app.state.snapshot is not None
+    assert app.state.snapshot.comparison is not None
+    return app.state.snapshot.comparison
 
 
 async def opened(app: ClarinetApp, pilot: Pilot[None], *keys: str, words: str = "arget accuracy %") -> None:
-    await wait_until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the history")
+    await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested, "the history")
     await pilot.press(*(keys or ("4",)))
     await wait_until(pilot, lambda: words in screen_text(app), words)
 
@@ -55,7 +55,7 @@ async def test_both_sides_have_the_same_axes_and_crosshairs_in_step(runs_dir: Pa
         assert (left.axes.low, left.axes.high, left.axes.left) == (right.axes.low, right.axes.high, right.axes.left)
         assert left.window == right.window
         assert left.size == right.size
-        assert left.header_rows <= left.least_header == right.least_header
+        assert left.header_rows <= left.min_header_rows == right.min_header_rows
         await pilot.press("right", "right", "plus", "L")
         await pilot.pause()
         assert left.crosshair == right.crosshair is not None
@@ -113,7 +113,7 @@ async def test_words_change_their_colours_with_the_theme(runs_dir: Path) -> None
     app = make_app(runs_dir)
 
     def coloured(words: str, palette: str) -> bool:
-        said = app.screen.query_one(words, Words).content
+        said = app.screen.query_one(words, StyledText).content
         assert isinstance(said, Content)
         return not {str(span.style) for span in said.spans}.isdisjoint(PALETTES[palette])
 
@@ -122,7 +122,7 @@ async def test_words_change_their_colours_with_the_theme(runs_dir: Path) -> None
         for theme in THEMES:
             app.theme = theme.name
             palette = theme.variables["chart-palette"]
-            for words in ("#contrast-table", "#contrast-detail", "#verdict"):
+            for words in ("#difference-table", "#difference-detail", "#difference-summary"):
                 await wait_until(pilot, partial(coloured, words, palette), words)
 
 
@@ -135,16 +135,16 @@ async def test_bands_and_seeds_come_and_go(runs_dir: Path) -> None:
         widths = []
         for name in ("± std", "95 % interval", "min–max"):
             assert f"band: {name}" in screen_text(app)
-            (band,) = (thing for thing in left.behind if isinstance(thing, Band))
+            (band,) = (thing for thing in left.references if isinstance(thing, Band))
             widths.append(float(band.high[-1] - band.low[-1]))
             await pilot.press("b")
             await pilot.pause()
         assert len(set(widths)) == 3
-        assert not any(isinstance(thing, Band) for thing in left.behind)
-        assert sum(isinstance(thing, Line) for thing in left.behind) == 5
+        assert not any(isinstance(thing, Band) for thing in left.references)
+        assert sum(isinstance(thing, Line) for thing in left.references) == 5
         await pilot.press("B")
         await pilot.pause()
-        assert left.behind == ()
+        assert left.references == ()
 
 
 async def test_one_chart_or_two(runs_dir: Path) -> None:
@@ -157,7 +157,7 @@ async def test_one_chart_or_two(runs_dir: Path) -> None:
         await pilot.press("v")
         await wait_until(pilot, lambda: len(left.lines) == 4)
         assert not right.display
-        assert len({line.slot for line in left.lines}) == 4
+        assert len({line.colour_index for line in left.lines}) == 4
 
 
 async def test_x_is_aligned_in_five_ways(runs_dir: Path) -> None:
@@ -184,7 +184,7 @@ async def test_too_many_runs_are_not_compared_while_a_query_is_typed(
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     app = make_app(runs_dir)
     async with app.run_test(size=WIDE) as pilot:
-        await opened(app, pilot, words="10 runs match, and at most 9 are compared at once")
+        await opened(app, pilot, words="10 runs match, at most 9 can be compared")
 
 
 async def test_another_measure_is_read(runs_dir: Path) -> None:
@@ -214,7 +214,7 @@ async def test_the_cursor_goes_from_difference_to_difference_and_over_tasks(runs
         assert first != compared(app).parts[1].place[0]
         await pilot.press("k", "enter")
         await wait_until(pilot, lambda: app.current_mode == "live")
-        assert len(app.session.overlaid) == 2 if first == "M->U" else 8
+        assert len(app.state.overlaid_runs) == 2 if first == "M->U" else 8
 
 
 async def test_queries_choose_and_say_what_is_wrong(runs_dir: Path) -> None:
@@ -226,14 +226,14 @@ async def test_queries_choose_and_say_what_is_wrong(runs_dir: Path) -> None:
         await wait_until(pilot, lambda: "one-step / task:U->M" in screen_text(app), "the queries in use")
         await pilot.press("enter", "ctrl+u", *"method:gac+dann", "enter")
         await wait_until(
-            pilot, lambda: "5 one-step + 5 two-step runs  Chosen by queries" in screen_text(app), "one method"
+            pilot, lambda: "5 one-step + 5 two-step runs  Selected by queries" in screen_text(app), "one method"
         )
-        assert app.session.compared_queries == ("task:U->M preset:smoke state:finished,running", "method:gac+dann")
+        assert app.state.compared_queries == ("task:U->M preset:smoke state:finished,running", "method:gac+dann")
         await pilot.press("slash", "ctrl+u", *"seed:9", "enter", "enter")
         await wait_until(pilot, lambda: "No one-step run matches its query" in screen_text(app))
         await pilot.press("slash", "escape")
         await wait_until(pilot, lambda: "15 two-step runs  All that are" in screen_text(app), "its own choice again")
-        assert app.session.compared_queries is None
+        assert app.state.compared_queries is None
 
 
 async def test_chosen_by_hand_and_swapped(runs_dir: Path) -> None:
@@ -241,10 +241,10 @@ async def test_chosen_by_hand_and_swapped(runs_dir: Path) -> None:
     app = make_app(runs_dir, "aaa111", "ccc333")
     async with app.run_test(size=WIDE) as pilot:
         await wait_until(pilot, lambda: "■ ccc333" in screen_text(app), "the overlay")
-        await opened(app, pilot, "c", words="chosen by hand")
+        await opened(app, pilot, "c", words="selected by id")
         assert compared(app).command == "clarinet compare aaa111 ccc333"
         await pilot.press("w")
-        await wait_until(pilot, lambda: compared(app).wanted.runs == ("ccc333", "aaa111"))
+        await wait_until(pilot, lambda: compared(app).request.runs == ("ccc333", "aaa111"))
 
 
 async def test_running_runs_bring_new_numbers_and_nothing_else_does(runs_dir: Path) -> None:
@@ -273,7 +273,7 @@ async def test_the_layout_is_remembered(runs_dir: Path) -> None:
         await opened(app, pilot)
         charts = app.screen.query_one(CompareCharts)
         await wait_until(pilot, lambda: charts.left.x_name == "adaptation epoch")
-        assert (charts.band, charts.members, charts.overlaid) == ("interval", False, True)
+        assert (charts.band, charts.show_seeds, charts.overlaid) == ("interval", False, True)
         assert not app.screen.query_one("#numbers").display
 
 
@@ -283,7 +283,7 @@ async def test_help_and_palette_know_every_key(runs_dir: Path) -> None:
     async with app.run_test(size=(100, 120)) as pilot:
         await opened(app, pilot)
         titles = {command.title for command in app.get_system_commands(app.screen)}
-        assert {"Band: 95 % interval", "X axis: samples", "Measure: Adversarial loss", "Pane: numbers"} <= titles
+        assert {"Band: 95 % interval", "X axis: samples", "Metric: Adversarial loss", "Pane: numbers"} <= titles
         await pilot.press("question_mark")
         await wait_until(pilot, lambda: "Which runs, by queries" in screen_text(app))
         for words in ("Next difference", "Copy the command line", "Show or hide the runs behind their mean"):

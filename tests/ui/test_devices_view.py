@@ -47,7 +47,7 @@ async def test_devices_with_load_and_strangers(
         assert "free" in lines[2]
         assert "97 %" in lines[3]
         assert "71" in lines[3]
-        assert "?: ? 4194305 computes, 9.0 GiB" in lines[4]
+        assert "?: ? 4194305 compute, 9.0 GiB" in lines[4]
         assert "full" in lines[5]
         assert "The queue is empty" in screen_text(app)
 
@@ -96,7 +96,7 @@ async def test_order_hold_and_cancel(held: Path, size: tuple[int, int]) -> None:
         await wait_until(pilot, lambda: not queue_of(held)["aaa111"].paused, "the end of the pause")
         await pilot.press("d")
         await wait_until(pilot, lambda: waiting(held) == ["bbb222", "ccc333"], "the cancelling")
-        await wait_until(pilot, lambda: "aaa111 has left the queue" in screen_text(app), "the notice")
+        await wait_until(pilot, lambda: "aaa111 was removed from the queue" in screen_text(app), "the notice")
 
 
 async def test_the_whole_queue_pauses_and_goes_on(held: Path) -> None:
@@ -105,10 +105,10 @@ async def test_the_whole_queue_pauses_and_goes_on(held: Path) -> None:
     app = make_app(held)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        await wait_until(pilot, lambda: "paused: P continues it" in screen_text(app))
+        await wait_until(pilot, lambda: "paused: P resumes it" in screen_text(app))
         await pilot.press("P")
         await wait_until(pilot, lambda: not queue_of(held).paused, "the queue's going on")
-        await wait_until(pilot, lambda: "P continues it" not in screen_text(app))
+        await wait_until(pilot, lambda: "P resumes it" not in screen_text(app))
         await pilot.press("P")
         await wait_until(pilot, lambda: queue_of(held).paused, "the pause")
 

@@ -4,33 +4,32 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from textual.widgets._toast import Toast
 
-from clarinet_tui.chart.references import Band, Level
+from clarinet_tui.chart.references import Band, ReferenceLine
 from clarinet_tui.chart.series import Line
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.feed.history_reader import Reader
-from clarinet_tui.ui.feed.reference_reader import GhostReader
-from clarinet_tui.ui.preferences import read
-from clarinet_tui.ui.snapshot.references import Ghost, GhostWanted
-from clarinet_tui.ui.snapshot.snapshot import CurvesWanted, Wanted
+from clarinet_tui.ui.feed.history_reader import HistoryReader
+from clarinet_tui.ui.feed.reference_reader import ReferenceReader
+from clarinet_tui.ui.preferences import read_preferences
+from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
+from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, ViewRequest
 from clarinet_tui.ui.widgets.run_charts import RunCharts
-from tests.support.app import make_app, screen_text, wait_until
+from tests.support.app import make_app, screen_text, toast_texts, wait_until
 from tests.support.ui_runs import seeds_behind_a_run, write_run
 
 
-def ghost_of(runs_dir: Path, run: str, *, seeds: bool = True) -> Ghost:
+def ghost_of(runs_dir: Path, run: str, *, seeds: bool = True) -> References:
     with Database.open(runs_dir) as db:
         ingest_all(db, runs_dir)
-        reader, wanted = GhostReader(runs_dir), GhostWanted(run, seeds)
-        assert reader.look(db, wanted) is None
+        reader, wanted = ReferenceReader(runs_dir), ReferenceRequest(run, seeds)
+        assert reader.read(db, wanted) is None
         assert reader.pending
-        ghost = reader.look(db, wanted)
+        ghost = reader.read(db, wanted)
         assert ghost is not None
         assert not reader.pending
-        assert reader.look(db, wanted) is ghost
+        assert reader.read(db, wanted) is ghost
     return ghost
 
 
@@ -44,18 +43,18 @@ def test_other_seeds_of_the_same_protocol_make_the_band_and_others_are_named(run
     np.testing.assert_allclose(ghost.seeds.high - ghost.seeds.low, 12.0)
     np.testing.assert_allclose((ghost.seeds.high + ghost.seeds.low)[-1] / 2, 80 - 60 * np.exp(-4))
     assert [one.runs for one in ghost.left_out] == [("run4",)]
-    told = ghost.sentence("both")
+    told = ghost.describe("both")
     assert "Published 94.5 ± 0.3" in told
     assert "seeds 1, 2, 3, as mean ± std" in told
-    assert "left out: 1 run (classifier_rate is 0.1" in told
-    assert ghost.sentence("none") == "Nothing."
+    assert "excluded: 1 run (classifier_rate is 0.1" in told
+    assert ghost.describe("none") == "None."
 
 
 def test_one_other_seed_is_a_line_and_none_is_said(runs_dir: Path) -> None:
     seeds_behind_a_run(runs_dir)
     ghost = ghost_of(runs_dir, "run4")
     assert ghost.seeds is None
-    assert "No other seed of this is finished" in ghost.sentence("seeds")
+    assert "No other seed has finished" in ghost.describe("seeds")
     write_run(runs_dir, "again", seed=9, task="M->U", classifier_rate=0.1, age=10)
     ghost = ghost_of(runs_dir, "run4")
     assert ghost.seeds is not None
@@ -78,72 +77,77 @@ def test_the_paper_has_no_number_of_other_tasks_and_nothing_is_read_for_it_alone
     ghost = ghost_of(runs_dir, "aaa", seeds=False)
     assert ghost.published is None
     assert ghost.seeds is None
-    assert "no number" in ghost.sentence("published")
+    assert "no number" in ghost.describe("published")
 
 
 def test_curves_come_before_ghosts_and_another_finished_seed_is_seen(runs_dir: Path) -> None:
     seeds_behind_a_run(runs_dir)
-    reader = Reader(runs_dir)
-    wanted = Wanted(curves=(CurvesWanted("run5", ("target_accuracy",)),), ghost=GhostWanted("run5"))
+    reader = HistoryReader(runs_dir)
+    wanted = ViewRequest(curves=(CurvesRequest("run5", ("target_accuracy",)),), references=ReferenceRequest("run5"))
     with Database.open(runs_dir) as db:
         ingest_all(db, runs_dir)
-        first, second, third = (reader.look(wanted) for _ in range(3))
+        first, second, third = (reader.read(wanted) for _ in range(3))
         assert first is not None
         assert first.curves
-        assert first.ghost is None
+        assert first.references is None
         assert second is not None
-        assert second.ghost is not None
+        assert second.references is not None
         assert third is None
         write_run(runs_dir, "run6", seed=6, task="M->U", age=10)
         ingest_all(db, runs_dir)
-        fourth, fifth = reader.look(wanted), reader.look(wanted)
+        fourth, fifth = reader.read(wanted), reader.read(wanted)
     assert fourth is not None
-    assert fourth.ghost is second.ghost
+    assert fourth.references is second.references
     assert fifth is not None
-    assert fifth.ghost is not None
-    assert fifth.ghost.seeds is not None
-    assert fifth.ghost.seeds.seeds == (1, 2, 3, 6)
+    assert fifth.references is not None
+    assert fifth.references.seeds is not None
+    assert fifth.references.seeds.seeds == (1, 2, 3, 6)
     reader.close()
 
 
 def behind(app: ClarinetApp) -> list[type]:
-    return [type(thing) for thing in app.screen.query_one(RunCharts).accuracy.behind]
+    return [type(thing) for thing in app.screen.query_one(RunCharts).accuracy.references]
 
 
 async def test_a_key_chooses_what_is_behind_and_it_is_remembered(runs_dir: Path) -> None:
     seeds_behind_a_run(runs_dir)
     app = make_app(runs_dir, "run5")
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
-        await wait_until(pilot, lambda: behind(app) == [Level, Band], "both")
+        await wait_until(pilot, lambda: behind(app) == [ReferenceLine, Band], "both")
         await wait_until(pilot, lambda: "published 94.5" in screen_text(app), "the published number")
         await wait_until(pilot, lambda: "3 other seeds ± std" in screen_text(app), "the other seeds")
-        for kind, things in (("published", [Level]), ("seeds", [Band]), ("none", []), ("both", [Level, Band])):
+        for kind, things in (
+            ("published", [ReferenceLine]),
+            ("seeds", [Band]),
+            ("none", []),
+            ("both", [ReferenceLine, Band]),
+        ):
             await pilot.press("b")
             await wait_until(pilot, lambda things=things: behind(app) == things, kind)  # type: ignore[misc]
-            assert app.keeper.preferences.ghosts == kind
-        await wait_until(
-            pilot, lambda: any("left out" in str(toast.render()) for toast in app.query(Toast)), "the notice"
-        )
+            assert app.preferences.values.references == kind
+        await wait_until(pilot, lambda: any("excluded" in text for text in toast_texts(app)), "the notice")
         await pilot.press("b")
-    assert read(Path("config/clarinet/tui.json"))[0].ghosts == "published"
+    assert read_preferences(Path("config/clarinet/tui.json"))[0].references == "published"
     again = make_app(runs_dir, "run5")
     async with again.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: behind(again) == [Level], "what was chosen the last time")
+        await wait_until(pilot, lambda: behind(again) == [ReferenceLine], "what was chosen the last time")
 
 
 async def test_ghosts_follow_the_axis_and_the_run(runs_dir: Path) -> None:
     seeds_behind_a_run(runs_dir)
     app = make_app(runs_dir, "run5")
     async with app.run_test(size=(120, 36)) as pilot:
-        await wait_until(pilot, lambda: behind(app) == [Level, Band], "both")
+        await wait_until(pilot, lambda: behind(app) == [ReferenceLine, Band], "both")
         await pilot.press("x")
-        band = app.screen.query_one(RunCharts).accuracy.behind[1]
+        band = app.screen.query_one(RunCharts).accuracy.references[1]
         assert isinstance(band, Band)
         np.testing.assert_allclose(band.x, np.arange(1, 9))
         await pilot.press("j")
-        await wait_until(pilot, lambda: app.session.watched == "run4" and behind(app) == [Level], "the other run's")
+        await wait_until(
+            pilot, lambda: app.state.live_run == "run4" and behind(app) == [ReferenceLine], "the other run's"
+        )
         write_run(runs_dir, "again", seed=9, task="M->U", classifier_rate=0.1, age=10)
-        await wait_until(pilot, lambda: behind(app) == [Level, Line, Band], "the line of one seed")
+        await wait_until(pilot, lambda: behind(app) == [ReferenceLine, Line, Band], "the line of one seed")
         await wait_until(pilot, lambda: "seed 9" in screen_text(app), "its name")
 
 
@@ -152,7 +156,9 @@ async def test_runs_over_each_other_have_no_ghosts(runs_dir: Path) -> None:
     app = make_app(runs_dir, "run1", "run2")
     async with app.run_test(size=(120, 36)) as pilot:
         await wait_until(pilot, lambda: "■ run2" in screen_text(app))
-        await pilot.press("b")
-        await pilot.pause(0.5)
+        await pilot.press("b", "x")
+        await wait_until(pilot, lambda: app.preferences.values.axis == "epoch", "the key after b")
+        snapshot = app.state.snapshot
+        await wait_until(pilot, lambda: app.state.snapshot is not snapshot, "another snapshot")
         assert not behind(app)
-        assert app.keeper.preferences.ghosts == "both"
+        assert app.preferences.values.references == "both"

@@ -7,7 +7,7 @@ from textual import events
 from textual.strip import Strip
 
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.error_guard import LARGEST, QUIET, TroubleBook, log_place
+from clarinet_tui.ui.error_guard import MAX_BYTES, REPEAT_SECONDS, ErrorLog, error_log_path
 from clarinet_tui.ui.screens.history import HistoryScreen
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.run_detail import RunDetail
@@ -15,7 +15,7 @@ from clarinet_tui.ui.widgets.run_table import RunTable
 from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import NOW, three_runs
 
-SENTENCE = "Something went wrong here"
+SENTENCE = "Internal error"
 
 
 class Mishap(Exception):  # noqa: N818
@@ -27,7 +27,7 @@ def broken(*_: object, **__: object) -> Strip:
 
 
 def careful_app(runs_dir: Path) -> ClarinetApp:
-    return ClarinetApp(runs_dir, now=lambda: NOW, careful=True)
+    return ClarinetApp(runs_dir, now=lambda: NOW, catches_errors=True)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def careful_app(runs_dir: Path) -> ClarinetApp:
         (RunDetail, "show", "j"),
         (HistoryScreen, "action_sort", "o"),
         (HistoryScreen, "on_run_table_run_highlighted", "j"),
-        (HistoryScreen, "wanted", "j"),
+        (HistoryScreen, "make_request", "j"),
         (Chart, "_redraw", "j"),
         (RunTable, "_row", "j"),
         (RunTable, "on_click", ""),
@@ -86,31 +86,31 @@ async def test_in_tests_an_exception_is_seen(runs_dir: Path, monkeypatch: pytest
 
 def test_the_same_trouble_is_told_once_in_a_while(tmp_path: Path) -> None:
     now = [0.0]
-    book = TroubleBook(tmp_path / "a" / "tui.log", lambda: now[0])
+    book = ErrorLog(tmp_path / "a" / "tui.log", lambda: now[0])
     sentence = book.write(Mishap("one"), "History")
     assert sentence is not None
     assert f"Details are in {tmp_path / 'a' / 'tui.log'}" in sentence
     assert book.write(Mishap("one"), "History") is None
     assert book.write(Mishap("two"), "History") is not None
-    now[0] = QUIET
+    now[0] = REPEAT_SECONDS
     assert book.write(Mishap("one"), "History") is not None
 
 
 def test_the_file_stays_small_and_the_one_before_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "tui.log"
-    path.write_bytes(b"x" * (LARGEST + 1))
-    TroubleBook(path).write(Mishap(), "Live")
+    path.write_bytes(b"x" * (MAX_BYTES + 1))
+    ErrorLog(path).write(Mishap(), "Live")
     assert path.stat().st_size < 2000
-    assert (tmp_path / "tui.log.1").stat().st_size > LARGEST
+    assert (tmp_path / "tui.log.1").stat().st_size > MAX_BYTES
 
 
 def test_where_nothing_can_be_written_it_says_so(tmp_path: Path) -> None:
     (tmp_path / "clarinet").write_text("a file where a folder should be")
-    sentence = TroubleBook(tmp_path / "clarinet" / "tui.log").write(Mishap("one"), "Live")
+    sentence = ErrorLog(tmp_path / "clarinet" / "tui.log").write(Mishap("one"), "Live")
     assert sentence is not None
     assert "could not be written" in sentence
 
 
 def test_it_is_kept_in_the_users_state() -> None:
-    assert log_place({"XDG_STATE_HOME": "/s"}) == Path("/s/clarinet/tui.log")
-    assert log_place({"HOME": "/home/a"}) == Path("/home/a/.local/state/clarinet/tui.log")
+    assert error_log_path({"XDG_STATE_HOME": "/s"}) == Path("/s/clarinet/tui.log")
+    assert error_log_path({"HOME": "/home/a"}) == Path("/home/a/.local/state/clarinet/tui.log")

@@ -18,7 +18,7 @@ async def test_without_runs_it_says_how_to_start(app: ClarinetApp, runs_dir: Pat
     async with app.run_test(size=size) as pilot:
         await wait_until(pilot, lambda: "No runs yet" in screen_text(app))
         text = screen_text(app)
-        assert "make demo" in text
+        assert "clarinet demo" in text
         assert "clarinet run --headless --preset smoke" in text
         assert "Compare " not in text.splitlines()[-1]
         assert not runs_dir.exists()
@@ -33,7 +33,7 @@ async def test_three_runs_with_charts(app: ClarinetApp, runs_dir: Path, size: tu
     three_runs(runs_dir)
     async with app.run_test(size=size) as pilot:
         await wait_until(pilot, lambda: "● target" in screen_text(app), "the chart")
-        await wait_until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the whole history")
+        await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested, "the whole history")
         text = screen_text(app)
         rows = [line[:79] for line in text.splitlines() if line[3:9] in ("aaa111", "bbb222", "ccc333")]
         assert "ccc333" in rows[0]
@@ -92,7 +92,7 @@ async def test_a_filter_that_nothing_matches_says_how_to_leave_it(app: ClarinetA
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         assert "No run matches" not in screen_text(app)
         await pilot.press("slash", *"seed:77", "enter")
-        await wait_until(pilot, lambda: "No run matches: esc clears the filter." in screen_text(app), "the sentence")
+        await wait_until(pilot, lambda: "No run matches. Escape clears the filter." in screen_text(app), "the sentence")
         await pilot.press("escape")
         await wait_until(pilot, lambda: "aaa111 " in screen_text(app), "the whole list again")
         assert "No run matches" not in screen_text(app)
@@ -105,8 +105,8 @@ async def test_select_two_and_compare(app: ClarinetApp, runs_dir: Path) -> None:
         await pilot.press("space", "k", "c")
         await wait_until(pilot, lambda: "Select another run" in screen_text(app))
         await pilot.press("j", "space", "c")
-        await wait_until(pilot, lambda: "chosen by hand" in screen_text(app), "the comparison")
-        assert app.session.compared == ("ccc333", "bbb222")
+        await wait_until(pilot, lambda: "selected by id" in screen_text(app), "the comparison")
+        assert app.state.compared_runs == ("ccc333", "bbb222")
 
 
 async def test_text_from_data_is_never_markup_nor_steers_the_terminal(runs_dir: Path) -> None:
@@ -126,7 +126,7 @@ async def test_many_runs_are_read_by_pages(app: ClarinetApp, runs_dir: Path) -> 
         await wait_until(pilot, lambda: "450 runs" in screen_text(app), "the whole history")
         await pilot.press("G")
         await wait_until(pilot, lambda: "run000" in screen_text(app), "the oldest run")
-        snapshot = app.session.snapshot
+        snapshot = app.state.snapshot
         assert snapshot is not None
         assert len(snapshot.listing.rows) <= 200
         await pilot.press("g")

@@ -144,7 +144,7 @@ async def test_the_time_is_that_of_finished_runs_of_the_same_kind(runs_dir: Path
         await opened(pilot)
         focus(pilot, "preset")
         await pilot.press("right", "right", "right", "space")
-        await wait_until(pilot, lambda: "about 20s, on 1 slot, as 1 finished run took" in screen_text(app))
+        await wait_until(pilot, lambda: "about 20s, on 1 slot, estimated from 1 finished run" in screen_text(app))
         focus(pilot, "seeds")
         await pilot.press(*"1..3")
         await wait_until(pilot, lambda: "about 1m00, each 20s" in screen_text(app))
@@ -156,7 +156,7 @@ async def test_clicks_pick_too(app: ClarinetApp) -> None:
         tasks = screen.query_one("#tasks", Choices)
         await pilot.click(tasks, offset=(0, 0))
         await wait_until(pilot, lambda: "'U->M,Y->D'" in screen_text(app))
-        assert tasks.picked == ("U->M", "Y->D")
+        assert tasks.selected == ("U->M", "Y->D")
         await pilot.click(tasks, offset=(0, 0))
         await wait_until(pilot, lambda: "--tasks 'Y->D'" in screen_text(app))
 
@@ -173,6 +173,6 @@ async def test_keys_are_in_help_and_palette(app: ClarinetApp) -> None:
     async with app.run_test(size=(100, 60)) as pilot:
         await opened(pilot)
         commands = {command.title for command in app.get_system_commands(app.screen)}
-        assert {"Start", "Queue paused", "Copy", "Pick"} <= commands
+        assert {"Start", "Queue paused", "Copy", "Select"} <= commands
         await pilot.press("question_mark")
         await wait_until(pilot, lambda: "Queue them, and start none yet" in screen_text(app))

@@ -31,7 +31,7 @@ async def test_live_and_compare_without_runs(app: ClarinetApp, size: tuple[int, 
     async with app.run_test(size=size) as pilot:
         await wait_until(pilot, lambda: "No runs yet" in screen_text(app))
         await pilot.press("3")
-        await wait_until(pilot, lambda: "No run yet" in screen_text(app))
+        await wait_until(pilot, lambda: "No runs yet" in screen_text(app))
         await pilot.press("4")
         await wait_until(pilot, lambda: "Nothing to compare yet" in screen_text(app))
         await pilot.press("escape")
@@ -57,8 +57,8 @@ async def test_zoom_is_shared_reads_detail_and_resets(runs_dir: Path) -> None:
         assert accuracy.crosshair == loss.crosshair is not None
         await pilot.press("0")
         await pilot.pause()
-        assert loss.view.whole
-        assert accuracy.view.whole
+        assert loss.view.shows_all
+        assert accuracy.view.shows_all
         await pilot.press("escape")
         assert loss.crosshair is None
         await pilot.press("f")
@@ -90,10 +90,10 @@ async def test_help_lists_every_key_and_quit_says_that_runs_go_on(
         await pilot.press("question_mark")
         await wait_until(pilot, lambda: "In charts" in screen_text(app))
         text = screen_text(app)
-        for words in ("Zoom in", "Pan left", "Crosshair right", "Next run", "Quit; runs go on", "Find any action"):
-            assert words in text
+        for key_text in ("Zoom in", "Pan left", "Crosshair right", "Next run", "Quit; runs continue", "Search all"):
+            assert key_text in text
         await pilot.press("escape", key)
-    assert "1 run goes on" in "".join(capsys.readouterr())
+    assert "1 run continues" in "".join(capsys.readouterr())
 
 
 async def test_the_palette_offers_the_actions_of_the_view(runs_dir: Path) -> None:

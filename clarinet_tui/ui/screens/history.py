@@ -38,7 +38,7 @@ class HistoryScreen(RunActionScreen):
             "compare",
             "Compare",
             id="history.compare",
-            tooltip="Compare the selected runs, or those of the newest task",
+            tooltip="Compare the selected runs, or the newest task",
         ),
         Binding("v", "overlay", "Overlay", id="history.overlay", tooltip="Overlay the selected runs in Live"),
         Binding("o", "sort", "Sort", id="history.sort", tooltip="Sort by date, accuracy, method, task or time"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from clarinet_tui.text import format_count
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -105,7 +107,7 @@ def _format_published(result: PublishedResult | None) -> str:
 
 
 def _count_runs(excluded: ExcludedRuns) -> str:
-    return "1 run" if len(excluded.runs) == 1 else f"{len(excluded.runs)} runs"
+    return format_count(len(excluded.runs), "run")
 
 
 def _format_seeds(seeds: SeedBand) -> str:

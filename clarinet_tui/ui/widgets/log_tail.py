@@ -12,18 +12,18 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widgets import Input, Static
+from textual.widgets import Input, Log, Static
 
 from clarinet_tui.ui.snapshot.run_detail import MAX_LOG_LINES
 from clarinet_tui.ui.text.styled import styled
-from clarinet_tui.ui.textual_private import GuardedHandlers, StyledLog
+from clarinet_tui.ui.textual_private import GuardedHandlers, LogLineStyles
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.run_detail import LogExcerpt
 
 
-class LogLines(StyledLog):
+class LogLines(LogLineStyles, Log):
     """Lines, with what is searched for in another colour."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"log--match", "log--found"}

@@ -1,0 +1,163 @@
+"""An exception in any thread of the app: shown in a sentence, logged, and the app stays usable."""
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from clarinet_tui.queue.queue_file import read_queue
+from clarinet_tui.runs.directory import list_run_ids
+from clarinet_tui.ui.actions import RunActions
+from clarinet_tui.ui.app import ClarinetApp
+from tests.support.app import screen_text, toast_texts, wait_until
+from tests.support.nvml import build
+from tests.support.ui_queue import dismissed, fill_queue, still_machine
+from tests.support.ui_runs import NOW, three_runs
+
+HISTORY, DEVICES, BOARD, LAUNCH = ("1", "aaa111"), ("6", "ddd444"), ("5", "smoke 4"), ("2", "clarinet sweep")
+"""The key of a view, and a text that shows that it is complete."""
+ACTIONS = [
+    ("stop", HISTORY, ("s",)),
+    ("resume", HISTORY, ("r",)),
+    ("delete", HISTORY, ("d", "y")),
+    ("restore", HISTORY, ("u",)),
+    ("tag", HISTORY, ("t", "x", "enter")),
+    ("note", HISTORY, ("N", "x", "enter")),
+    ("make_command", HISTORY, ("y",)),
+    ("make_form", HISTORY, ("e",)),
+    ("stop", DEVICES, ("s",)),
+    ("cancel", DEVICES, ("d",)),
+    ("move", DEVICES, ("J",)),
+    ("toggle_pause", DEVICES, ("p",)),
+    ("toggle_queue_pause", DEVICES, ("P",)),
+    ("change_slots", DEVICES, ("plus",)),
+    ("queue_missing_seeds", BOARD, ("f", "y")),
+    ("write_file", BOARD, ("w", "enter")),
+    ("submit", LAUNCH, ("ctrl+s",)),
+]
+OTHER_THREADS = [
+    ("clarinet_tui.evidence.board_latex.to_latex", BOARD, ("Y",), "Internal error (Mishap: boom)"),
+    ("clarinet_tui.ui.screens.launch.check_form", LAUNCH, ("space",), "Internal error (Mishap: boom)"),
+    ("clarinet_tui.queue.requests.ensure_supervisor_if_needed", HISTORY, ("6",), "Internal error (Mishap: boom)"),
+    ("clarinet_tui.ui.feed.history_reader.HistoryReader.read", HISTORY, (), "Mishap: boom"),
+    ("clarinet_tui.ui.feed.history_feed.HistoryUpdater.update", HISTORY, (), "Mishap: boom"),
+    ("clarinet_tui.ui.feed.machine_reader.MachineReader.read", HISTORY, ("6",), "Mishap: boom"),
+    ("clarinet_tui.ui.preferences.PreferenceStore._replace_file", HISTORY, ("o",), "preferences could not be saved"),
+    ("clarinet_tui.ui.app.ClarinetApp._ensure_supervisor", None, (), "Internal error (Mishap: boom)"),
+    ("clarinet_tui.ui.app.ClarinetApp._import_compare", None, (), "Internal error (Mishap: boom)"),
+]
+
+
+class Mishap(Exception):  # noqa: N818
+    """Raised only by these tests."""
+
+
+def broken(*_: object, **__: object) -> None:
+    raise Mishap("boom")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture
+def app(runs_dir: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClarinetApp]:
+    """The app as users run it, on three runs of both families and a paused queue."""
+    still_machine(library, monkeypatch)
+    three_runs(runs_dir)
+    fill_queue(runs_dir, "ddd444", device="cpu")
+    for _ in dismissed(runs_dir):
+        app = ClarinetApp(runs_dir, now=lambda: NOW, catches_errors=True)
+        app.state.deletions.append(("eee555",))
+        yield app
+
+
+async def open_view(pilot: Pilot[None], view: tuple[str, str]) -> None:
+    await wait_until(pilot, lambda: "aaa111" in screen_text(pilot.app), "the history")
+    await pilot.press(view[0])
+    await wait_until(pilot, lambda: view[1] in screen_text(pilot.app), view[1])
+
+
+async def expect_report(pilot: Pilot[None], message: str, tmp_path: Path) -> None:
+    log = tmp_path / "state" / "clarinet" / "tui.log"
+    await wait_until(pilot, lambda: message in "".join([screen_text(pilot.app), *toast_texts(pilot.app)]), message)
+    await wait_until(pilot, lambda: log.exists() and "Mishap: boom" in log.read_text(), "the log entry")
+
+
+async def expect_usable(pilot: Pilot[None], app: ClarinetApp) -> None:
+    """The history still shows its runs and takes keys, and quitting works."""
+    await pilot.press("escape", "1", "n")
+    await wait_until(pilot, lambda: app.current_mode == "launch", "Launch")
+    await pilot.press("escape")
+    await wait_until(pilot, lambda: app.current_mode == "history" and "aaa111" in screen_text(app), "History")
+    await pilot.press("q")
+
+
+def test_every_action_is_tested() -> None:
+    public = {name for name, _ in inspect.getmembers(RunActions, inspect.isfunction) if not name.startswith("_")}
+    assert public - {"add_directories"} == {name for name, _, _ in ACTIONS}
+
+
+@pytest.mark.parametrize(("action", "view", "keys"), ACTIONS)
+async def test_an_error_in_an_action_is_reported(
+    action: str,
+    view: tuple[str, str],
+    keys: tuple[str, ...],
+    app: ClarinetApp,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(RunActions, action, broken)
+    async with app.run_test(size=(160, 48), notifications=True) as pilot:
+        await open_view(pilot, view)
+        if action == "change_slots":
+            app.screen.query_one("#devices").focus()
+        await pilot.press(*keys)
+        await expect_report(pilot, "Internal error (Mishap: boom)", tmp_path)
+        await expect_usable(pilot, app)
+    assert app.return_code == 0
+
+
+@pytest.mark.parametrize(("function", "view", "keys", "message"), OTHER_THREADS)
+async def test_an_error_in_another_thread_is_reported(
+    function: str,
+    view: tuple[str, str] | None,
+    keys: tuple[str, ...],
+    message: str,
+    app: ClarinetApp,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch:
+        if view is None:
+            patch.setattr(function, broken)
+        async with app.run_test(size=(160, 48), notifications=True) as pilot:
+            if view:
+                await open_view(pilot, view)
+                patch.setattr(function, broken)
+                if not keys:  # make the history change
+                    fill_queue(app.state.runs_dir, "fff666")
+                await pilot.press(*keys)
+            await expect_report(pilot, message, tmp_path)
+            patch.undo()
+            await expect_usable(pilot, app)
+    assert app.return_code == 0
+
+
+async def test_start_works_again_after_an_error(
+    app: ClarinetApp, runs_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with app.run_test(size=(160, 48), notifications=True) as pilot:
+        await open_view(pilot, LAUNCH)
+        with monkeypatch.context() as patch:
+            patch.setattr(RunActions, "submit", broken)
+            await pilot.press("ctrl+s")
+            await expect_report(pilot, "Internal error (Mishap: boom)", tmp_path)
+        runs = set(list_run_ids(runs_dir))
+        await pilot.press("ctrl+s")
+        await wait_until(pilot, lambda: app.current_mode == "history", "History")
+        (new,) = set(list_run_ids(runs_dir)) - runs
+        assert read_queue(runs_dir).waiting[0].id == new
