@@ -13,11 +13,9 @@ from core.data.batches import normalise
 from core.data.complementary_labels import class_priors, label_weights
 from core.data.task_data import TaskData
 from core.events import Stepped
-from core.losses.adversarial import adversarial_loss, domain_input
+from core.losses.adversarial import adversarial_loss, domain_input, reverse_gradient
 from core.losses.complementary import ascent_loss, class_losses
-from core.losses.entropy import entropy, entropy_weights
-from core.losses.reversal import reverse_gradient
-from core.losses.scattering import log_scatter
+from core.losses.predictions import entropy, entropy_weights, log_scatter
 from core.networks import build_classifier, build_discriminator, set_dropout_generator
 from core.training.train import train
 

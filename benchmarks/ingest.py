@@ -85,7 +85,9 @@ def measure_curves(run: RunDirectory, iterations: int) -> None:
 
                 def read_curve(span: int = span, width: int = width) -> object:
                     first = rng.randint(1, iterations - span + 1)
-                    return read_series(db, run.id, rng.choice(EIGHT_METRICS), start=first, stop=first + span, width=width)
+                    return read_series(
+                        db, run.id, rng.choice(EIGHT_METRICS), start=first, stop=first + span, width=width
+                    )
 
                 report(f"curve of {span} iterations in {width} columns", read_curve)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_all, reindex
+from clarinet_tui.history.ingest import ingest_all
+from clarinet_tui.history.reindex import reindex
 from clarinet_tui.history.states import refresh_states
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue, update_queue

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from clarinet_tui.history.database import DATABASE_NAME, Database
-from clarinet_tui.history.ingest import ingest_all, reindex
+from clarinet_tui.history.ingest import ingest_all
+from clarinet_tui.history.reindex import reindex
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory

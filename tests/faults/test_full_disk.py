@@ -77,7 +77,7 @@ def test_a_run_continues_while_the_disk_of_the_history_is_full(tmp_path: Path, m
             assert len(db.tuples("SELECT * FROM iterations")) == 3000
             assert db.rows("SELECT state FROM runs")[0][0] == "finished"
     assert len(messages) == 1
-    assert "the disk is full: the runs go on, and the history catches up when there is room" in messages[0]
+    assert "the disk is full: runs continue, and the history is updated when there is room again" in messages[0]
 
 
 RECORD_WITH_FILE_SIZE_LIMIT = """
@@ -116,7 +116,10 @@ def test_a_run_continues_while_the_database_file_cannot_grow(runs: Path) -> None
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
     (message,) = result.stdout.splitlines()
-    assert "clarinet.db: its disk fails (disk I/O error): the runs go on; try again, or keep it elsewhere" in message
+    assert (
+        "clarinet.db: disk error (disk I/O error): runs continue; try again, or give --db a path on another disk"
+        in message
+    )
     assert run.journal.stat().st_size < 200_000
     with Database.open_read_only(runs) as db:
         assert len(db.tuples("SELECT * FROM iterations")) == 4000
@@ -189,7 +192,7 @@ def test_a_checkpoint_waits_until_the_journal_is_on_the_disk(tmp_path: Path) -> 
         disk.has_space = next(polls, None) is None
         return True
 
-    options: dict[str, Any] = {"write": disk.write, "interval": 0.001, "say": messages.append}
+    options: dict[str, Any] = {"write": disk.write, "interval": 0.001, "notify": messages.append}
     with JournalWriter(tmp_path / "one", can_wait=can_wait, **options) as journal:
         journal.append(step(1))
         journal.sync_or_wait()

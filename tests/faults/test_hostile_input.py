@@ -64,7 +64,7 @@ def test_texts_of_runs_are_shown_literally(runs: Path, hostile: RunDirectory) ->
     assert clarinet(runs, "note", "hostile", HOSTILE).returncode == 0
     assert "';DROP_TABLE_tags;--[red]" in output_of(runs, "ls", f"name:{HOSTILE}")
     assert output_of(runs, "show", "hostile").count(SHOWN) >= 6  # name, note, note of the data, kind, error and frame
-    assert output_of(runs, "logs", "hostile").count(SHOWN) == 4
+    assert output_of(runs, "logs", "hostile").count(SHOWN) == 5  # worker.log, note, notice, error and frame
     assert "hostile" in output_of(runs, "ls", "tag:';DROP_TABLE_tags;--[red]")
 
 
@@ -78,7 +78,7 @@ def test_texts_of_runs_are_shown_literally(runs: Path, hostile: RunDirectory) ->
         (["run", "--headless", "--run-id", "linked", "--preset", "smoke"], "is a symbolic link"),
         (["ls", "--sort", "id; DROP TABLE runs"], "sort: expected one of"),
         (["run", "--headless", "--task", HOSTILE], "task: expected SOURCE->TARGET"),
-        (["run", "large.toml", "--headless"], "large.toml: larger than 1 MB"),
+        (["run", "large.toml", "--headless"], "large.toml: expected at most 1 MB"),
     ],
 )
 def test_hostile_arguments_are_refused_and_change_nothing(
@@ -124,7 +124,7 @@ def test_code_in_a_checkpoint_is_not_executed(runs: Path, tmp_path: Path) -> Non
     run = tiny_run(runs, make_task(tmp_path), "one", "clarinet")
     write_events(run, [started(), step(1)])
     run.checkpoint.write_bytes(pickle.dumps({"format": 1, "state": Payload(tmp_path / "executed")}, protocol=2))
-    assert "holds code or foreign objects, which are never loaded" in error_of(
+    assert "contains code or foreign objects, which are never loaded" in error_of(
         runs, "run", "--headless", "--resume", "one"
     )
     assert not (tmp_path / "executed").exists()

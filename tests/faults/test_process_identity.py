@@ -84,9 +84,9 @@ def test_a_lock_of_another_host_counts_as_running_while_the_journal_is_fresh(run
     write_events(run, [started(), step(1)])
     run.lock.write_bytes(msgspec.json.encode(msgspec.structs.replace(current_process(), host="elsewhere")) + b"\n")
     options = requests.LaunchOptions(runs, runs, paused=True)
-    with pytest.raises(InputError, match=r"is running already, process [0-9]+ on elsewhere"):
+    with pytest.raises(InputError, match=r"is already running as process [0-9]+ on elsewhere"):
         requests.resume([run], options)
-    with pytest.raises(InputError, match=r"runs on elsewhere as process [0-9]+: stop it there"):
+    with pytest.raises(InputError, match=r"is running on elsewhere as process [0-9]+: stop it there"):
         requests.stop(run)
     os.utime(run.journal, (1.0, 1.0))
     with running_supervisor(runs):

@@ -78,7 +78,7 @@ def test_a_run_killed_with_its_supervisor_can_be_resumed_before_another_supervis
     enqueue_directly(run)
     with running_supervisor(runs) as supervisor:
         wait_until(lambda: count_steps(run) > 10, runs)
-        with pytest.raises(InputError, match="is running already"):
+        with pytest.raises(InputError, match="is already running"):
             requests.resume([run], requests.LaunchOptions(runs, runs))
         supervisor.kill()
         os.kill(int(read_worker_starts(run)[0][0]), signal.SIGKILL)
@@ -140,7 +140,7 @@ def test_a_worker_that_exits_before_writing_its_journal_has_failed_and_is_retrie
         wait_until(lambda: is_empty(runs), runs)
     failed = events_named(run, "failed")
     assert len(failed) == 2
-    assert f"the worker ended with exit code {code} before it events_named a word" in failed[0]["message"]
+    assert f"the worker ended with exit code {code} before it wrote to its journal" in failed[0]["message"]
     assert read_state(run) == "failed"
 
 
