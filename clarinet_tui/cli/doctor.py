@@ -14,7 +14,7 @@ from clarinet_tui.cli.output import as_object, make_console, print_json, quiet_p
 from clarinet_tui.text import printable
 
 if TYPE_CHECKING:
-    from clarinet_tui.doctor.machine import CheckResult
+    from clarinet_tui.doctor.machine_checks import CheckResult
 
 SIGNS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "red")}
 PLAIN = {"good": "ok", "warning": "!", "bad": "x"}
@@ -46,7 +46,8 @@ def doctor(
 def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckResult]":
     """Yield each result as soon as its check is done."""
     from clarinet_tui.devices.local import list_devices
-    from clarinet_tui.doctor import machine, storage
+    from clarinet_tui.doctor import machine_checks as machine
+    from clarinet_tui.doctor import storage_checks as storage
     from clarinet_tui.history.database import database_path
 
     devices = list_devices(seconds=0)

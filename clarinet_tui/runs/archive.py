@@ -25,8 +25,8 @@ PORTABLE_FILES = (ANNOTATIONS, CONFIG, ENVIRONMENT, JOURNAL, "pseudo_labels.npy"
 CHECKPOINT_FILES = ("checkpoint.previous.pt", "checkpoint.pt")
 APPENDED_FILES = frozenset({ANNOTATIONS, JOURNAL, LOG})
 """Only complete lines of these are packed, because the run may still append to them."""
-PRIVATE_FILES = frozenset({ENVIRONMENT, LOG})
-FIXED_MTIME = int(EPOCH.timestamp())
+PRIVATE = frozenset({ENVIRONMENT, LOG})
+MTIME = int(EPOCH.timestamp())
 """The modification time of every packed file: a recent one would make an imported run look alive."""
 CHUNK = 1 << 20
 
@@ -154,8 +154,8 @@ def _add(archive: tarfile.TarFile, run: RunDirectory, name: str, patches: bool) 
 
 def _header(name: str, size: int) -> tarfile.TarInfo:
     header = tarfile.TarInfo(name)
-    header.size, header.mtime = size, FIXED_MTIME
-    header.mode = 0o600 if name.rpartition("/")[2] in PRIVATE_FILES else 0o644
+    header.size, header.mtime = size, MTIME
+    header.mode = 0o600 if name.rpartition("/")[2] in PRIVATE else 0o644
     return header
 
 

@@ -11,16 +11,7 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.runs.archive import (
-    ENVIRONMENT,
-    FIXED_MTIME,
-    FORMAT,
-    MANIFEST,
-    PRIVATE_FILES,
-    Manifest,
-    PackedFile,
-    fingerprint,
-)
+from clarinet_tui.runs.archive import ENVIRONMENT, FORMAT, MANIFEST, MTIME, PRIVATE, Manifest, PackedFile, fingerprint
 from clarinet_tui.runs.archive_members import Limits, Member, read_members
 from clarinet_tui.runs.atomic_files import as_input_error, create_file
 from clarinet_tui.runs.directory import CONFIG, RunDirectory
@@ -141,11 +132,11 @@ def _write(path: Path, folder: Path, new: dict[str, dict[str, PackedFile]], limi
             continue
         target = folder / member.name
         target.parent.mkdir(exist_ok=True)
-        with os.fdopen(create_file(target, 0o600 if name in PRIVATE_FILES else 0o666), "wb") as file:
+        with os.fdopen(create_file(target, 0o600 if name in PRIVATE else 0o666), "wb") as file:
             packed = _read_hashed(member, file.write)
             file.flush()
             os.fsync(file.fileno())
-        os.utime(target, (FIXED_MTIME, FIXED_MTIME))
+        os.utime(target, (MTIME, MTIME))
         if new[run_id].get(name) != packed:
             raise InputError(f"{path}: was changed while it was read")
         written += 1

@@ -26,11 +26,14 @@ RuleResult = str | None
 class Window:
     """Sums over successive iterations; a metric that most of them lack is ignored."""
 
-    __slots__ = ("ascended", "ascents", "count", "discriminated", "guessed", "loss", "losses", "min_lambda", "off")
+    __slots__ = (
+        *("accuracy_count", "accuracy_sum", "ascent_count", "ascent_sum", "count"),
+        *("deviation_sum", "loss_count", "loss_sum", "min_lambda"),
+    )
 
     def __init__(self) -> None:
-        self.count = self.losses = self.ascents = self.discriminated = 0
-        self.loss = self.ascended = self.guessed = self.off = 0.0
+        self.count = self.loss_count = self.ascent_count = self.accuracy_count = 0
+        self.loss_sum = self.ascent_sum = self.accuracy_sum = self.deviation_sum = 0.0
         self.min_lambda = 1.0
 
     def add(self, measured: dict[str, float]) -> None:
@@ -39,23 +42,23 @@ class Window:
         if loss is None:
             loss = measured.get("complementary_loss")
         if loss is not None:
-            self.loss += loss
-            self.losses += 1
+            self.loss_sum += loss
+            self.loss_count += 1
         ascended = measured.get("ascended")
         if ascended is not None:
-            self.ascended += ascended
-            self.ascents += 1
-        guessed = measured.get("discriminator_accuracy")
-        if guessed is not None:
-            self.guessed += guessed
-            self.off += abs(guessed - 50.0)
-            self.discriminated += 1
+            self.ascent_sum += ascended
+            self.ascent_count += 1
+        accuracy = measured.get("discriminator_accuracy")
+        if accuracy is not None:
+            self.accuracy_sum += accuracy
+            self.deviation_sum += abs(accuracy - 50.0)
+            self.accuracy_count += 1
             strength = measured.get("lambda", 1.0)
             if strength < self.min_lambda:
                 self.min_lambda = strength
 
     def mean_loss(self) -> float | None:
-        return self.loss / self.losses if self.losses else None
+        return self.loss_sum / self.loss_count if self.loss_count else None
 
 
 @dataclass
@@ -67,23 +70,23 @@ class Stage:
     patience: int = PATIENCE
     first_loss: float | None = None
     """None until it is known, and in a stage that started in an earlier attempt."""
-    widest: float = 0.0
+    largest_share: float = 0.0
     """The largest share of classes that its predictions have had."""
-    narrow: int = 0
+    narrow_count: int = 0
     """Successive evaluations with a small share."""
     best: Evaluated | None = field(default=None, repr=False)
     """The one with the highest source accuracy."""
-    doubtful: int = 0
+    overconfident_count: int = 0
     """Successive evaluations that are more confident and less accurate than `best`."""
 
 
 def ascent(window: Window) -> RuleResult:
     """Nearly every step is a gradient ascent: some L_k is always negative, and the loss is never descended."""
-    if 2 * window.ascents < WINDOW:
+    if 2 * window.ascent_count < WINDOW:
         return None
-    share = window.ascended / window.ascents
+    share = window.ascent_sum / window.ascent_count
     if share >= 0.95:
-        return f"{100 * share:.0f} % of the last {window.ascents} steps were gradient ascents"
+        return f"{100 * share:.0f} % of the last {window.ascent_count} steps were gradient ascents"
     return "" if share < 0.8 else None
 
 
@@ -93,22 +96,22 @@ def blind(window: Window) -> RuleResult:
     The accuracy of a confused D varies around 50 % by chance, by more than 1 % in batches of up to 1500 images; that of
     a constant output is exactly 50 %.
     """
-    if 2 * window.discriminated < WINDOW:
+    if 2 * window.accuracy_count < WINDOW:
         return None
-    off = window.off / window.discriminated
-    if off < 1.0:
-        return f"over {window.discriminated} iterations the discriminator was right on 50 %, ±{off:.1f}"
-    return "" if off > 2.0 else None
+    deviation = window.deviation_sum / window.accuracy_count
+    if deviation < 1.0:
+        return f"over {window.accuracy_count} iterations the discriminator was right on 50 %, ±{deviation:.1f}"
+    return "" if deviation > 2.0 else None
 
 
 def unbeaten(window: Window) -> RuleResult:
     """D is always right although λ is close to its maximum."""
-    if 2 * window.discriminated < WINDOW:
+    if 2 * window.accuracy_count < WINDOW:
         return None
-    right = window.guessed / window.discriminated
-    if right > 99.0 and window.min_lambda >= FULL_STRENGTH:
-        return f"over {window.discriminated} iterations the discriminator was right on {right:.1f} % of the images"
-    return "" if right < 97.0 else None
+    accuracy = window.accuracy_sum / window.accuracy_count
+    if accuracy > 99.0 and window.min_lambda >= FULL_STRENGTH:
+        return f"over {window.accuracy_count} iterations the discriminator was right on {accuracy:.1f} % of the images"
+    return "" if accuracy < 97.0 else None
 
 
 def no_progress(window: Window, stage: Stage, iteration: int) -> RuleResult:
@@ -127,11 +130,11 @@ def collapse(event: Evaluated, stage: Stage) -> RuleResult:
     share = _share_of_classes(event.confusion or [])
     if share is None or event.iteration - stage.start < EARLY:
         return None
-    stage.widest = max(stage.widest, share)
-    stage.narrow = stage.narrow + 1 if share < 0.2 else 0
-    fell = stage.narrow >= 2 and stage.widest >= 0.4
-    never = stage.narrow >= 3 and event.iteration - stage.start >= stage.patience
-    if fell or never:
+    stage.largest_share = max(stage.largest_share, share)
+    stage.narrow_count = stage.narrow_count + 1 if share < 0.2 else 0
+    has_collapsed = stage.narrow_count >= 2 and stage.largest_share >= 0.4
+    never_was_diverse = stage.narrow_count >= 3 and event.iteration - stage.start >= stage.patience
+    if has_collapsed or never_was_diverse:
         return _describe_collapse(event.confusion or [])
     return "" if share > 0.3 else None
 
@@ -142,23 +145,19 @@ def overconfident(event: Evaluated, stage: Stage) -> RuleResult:
     if accuracy is None or entropy is None or event.iteration - stage.start < EARLY:
         return None
     if best is None or best.source_accuracy is None or best.target_entropy is None or accuracy > best.source_accuracy:
-        stage.best, stage.doubtful = event, 0
+        stage.best, stage.overconfident_count = event, 0
         return ""
     lost, left = best.source_accuracy - accuracy, entropy / max(best.target_entropy, 1e-9)
-    stage.doubtful = stage.doubtful + 1 if lost > 5.0 and left < 0.5 else 0
-    if stage.doubtful >= 2:
-        before = f"it was {best.source_accuracy:.1f} % and {best.target_entropy:.2g}"
-        return f"source accuracy is {accuracy:.1f} % and the target's entropy {entropy:.2g}; {before} in {_epoch(best)}"
+    stage.overconfident_count = stage.overconfident_count + 1 if lost > 5.0 and left < 0.5 else 0
+    if stage.overconfident_count >= 2:
+        before = f"it was {best.source_accuracy:.1f} % and {best.target_entropy:.2g} in epoch {best.epoch}"
+        return f"source accuracy is {accuracy:.1f} % and the target's entropy {entropy:.2g}; {before}"
     return "" if lost < 2.5 or left > 0.75 else None
 
 
 def not_finite(measured: dict[str, float]) -> str:
     values = (f"{name} is {value}" for name, value in measured.items() if not math.isfinite(value))
     return ", ".join(values)
-
-
-def _epoch(event: Evaluated) -> str:
-    return f"epoch {event.epoch}"
 
 
 def _share_of_classes(confusion: list[list[int]]) -> float | None:

@@ -15,7 +15,7 @@ from clarinet_tui.devices.local import list_devices
 from clarinet_tui.devices.nvml import visible_indices
 from clarinet_tui.devices.placement import match_devices, unavailable_reason, worker_device, worker_environment
 from core.errors import InputError
-from tests.support.nvml import BUSY, ELSEWHERE, FREE, FULL, LARGE, SLICE, UUIDS, build, plug_in
+from tests.support.nvml import BUSY, ELSEWHERE, FREE, FULL, LARGE, SLICE, UUIDS, build, install_standin
 
 GIB = 1 << 30
 ME = psutil.Process().username()
@@ -29,7 +29,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def four_gpus(library: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A machine with four GPUs, controlled with `setenv`."""
-    plug_in(library, monkeypatch)
+    install_standin(library, monkeypatch)
     return monkeypatch
 
 

@@ -86,7 +86,7 @@ def test_stop_on_a_full_disk_ends_with_a_message(task: str, tmp_path: Path) -> N
         if "kept in memory and written later" in line:
             worker.terminate()
     assert worker.wait(timeout=60) == 1, output
-    assert "there was no room for a checkpoint" in output
+    assert "no disk space for a checkpoint" in output
     assert "bytes of events are lost; free some space and resume the run" in output
     assert "Traceback" not in output
     assert run.journal.stat().st_size == 4000

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from clarinet_tui.doctor.machine import CheckResult
+from clarinet_tui.doctor.machine_checks import CheckResult
 from clarinet_tui.history.database import explain_errors
 from clarinet_tui.history.migrations import check_schema
 from clarinet_tui.history.schema import MIGRATIONS

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clarinet_tui.doctor.storage import (
+from clarinet_tui.doctor.storage_checks import (
     check_clock,
     check_database,
     check_file_system,
