@@ -151,12 +151,12 @@ def ink_spans(columns: Columns) -> tuple[Floats, Floats]:
     """
     count = columns.mean.size
     known = np.flatnonzero(~np.isnan(columns.mean))
-    places, values = known.astype(np.float64), columns.mean[known]
+    positions, values = known.astype(np.float64), columns.mean[known]
     if columns.before:
-        places, values = np.r_[columns.before[0], places], np.r_[columns.before[1], values]
+        positions, values = np.r_[columns.before[0], positions], np.r_[columns.before[1], values]
     if columns.after:
-        places, values = np.r_[places, columns.after[0]], np.r_[values, columns.after[1]]
-    if not places.size:
+        positions, values = np.r_[positions, columns.after[0]], np.r_[values, columns.after[1]]
+    if not positions.size:
         return columns.low, columns.high
     empty = np.isnan(columns.mean) & (columns.missing | columns.above | columns.below)
     breaks = np.r_[0, np.cumsum(empty)]
@@ -164,10 +164,10 @@ def ink_spans(columns: Columns) -> tuple[Floats, Floats]:
     grid = np.arange(count, dtype=np.float64)
     for shift in (-0.5, 0.0, 0.5):
         at = grid + shift
-        right = np.clip(np.searchsorted(places, at), 1, max(places.size - 1, 1))
+        right = np.clip(np.searchsorted(positions, at), 1, max(positions.size - 1, 1))
         left = right - 1
-        ends = np.clip(places[[left, np.minimum(right, places.size - 1)]] + 1, 0, count).astype(np.intp)
-        connected = (breaks[ends[0]] == breaks[ends[1]]) & (at >= places[0]) & (at <= places[-1])
-        segment = np.where(connected, np.interp(at, places, values), np.nan)
+        ends = np.clip(positions[[left, np.minimum(right, positions.size - 1)]] + 1, 0, count).astype(np.intp)
+        connected = (breaks[ends[0]] == breaks[ends[1]]) & (at >= positions[0]) & (at <= positions[-1])
+        segment = np.where(connected, np.interp(at, positions, values), np.nan)
         low, high = np.fmin(low, segment), np.fmax(high, segment)
     return low, high

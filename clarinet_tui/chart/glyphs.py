@@ -35,7 +35,9 @@ class GlyphSet:
 def _braille() -> Codes:
     """Unicode numbers Braille dots by column with the fourth row last; patterns here go row by row."""
     bits = (0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80)
-    codes = [0x2800 + sum(bit for place, bit in enumerate(bits) if pattern >> place & 1) for pattern in range(256)]
+    codes = [
+        0x2800 + sum(bit for position, bit in enumerate(bits) if pattern >> position & 1) for pattern in range(256)
+    ]
     return np.array([0, *codes[1:]], dtype=np.uint32)
 
 

@@ -72,26 +72,26 @@ def chart_header(title: str, entries: list[LegendEntry], badges: str, width: int
     if rows <= 0:
         return []
     for value, letters in ((True, None), (False, None), (False, SHORT)):
-        laid = _wrap(title, [entry.pieces(value=value, letters=letters) for entry in entries], width)
-        if len(laid) <= rows:
+        layout = _wrap(title, [entry.pieces(value=value, letters=letters) for entry in entries], width)
+        if len(layout) <= rows:
             break
-    laid = laid[:rows]
+    layout = layout[:rows]
     if badges:
-        _add_badges(laid, badges, width, rows)
-    return [_fill(row, width) for row in laid]
+        _add_badges(layout, badges, width, rows)
+    return [_fill(row, width) for row in layout]
 
 
-def _add_badges(laid: list[list[Piece]], badges: str, width: int, rows: int) -> None:
+def _add_badges(layout: list[list[Piece]], badges: str, width: int, rows: int) -> None:
     """Put badges at the right end of the first row with room for them, or else in a new row if there may be one."""
-    if len(laid) < rows:
-        laid.append([])
-    for row in laid:
+    if len(layout) < rows:
+        layout.append([])
+    for row in layout:
         room = width - _length(row) - cell_len(badges)
         if room >= 2:
             row += [(" " * room, PLAIN), (badges, LABEL)]
             break
-    if not laid[-1]:
-        laid.pop()
+    if not layout[-1]:
+        layout.pop()
 
 
 def _wrap(title: str, groups: list[list[Piece]], width: int) -> list[list[Piece]]:

@@ -167,9 +167,9 @@ def _draw_non_finite(grid: CellGrid, axes: Axes, trace: _Trace, glyphs: GlyphSet
     """Draw arrows at the edges for infinite values and values beyond the scale, and × in a separate row for NaN."""
     style = line_style(trace.colour_index)
     bottom = axes.top + axes.height - 1
-    for flags, row, sign in ((trace.raw.above, axes.top, "▲"), (trace.raw.below, bottom, "▼")):
+    for flags, row, arrow in ((trace.raw.above, axes.top, "▲"), (trace.raw.below, bottom, "▼")):
         cells = np.unique(np.flatnonzero(flags) // glyphs.across)
-        grid.scatter(np.full(cells.size, row), axes.left + cells, sign, style)
+        grid.scatter(np.full(cells.size, row), axes.left + cells, arrow, style)
     if axes.missing_row is not None:
         cells = np.unique(np.flatnonzero(trace.raw.missing) // glyphs.across)
         grid.scatter(np.full(cells.size, axes.missing_row), axes.left + cells, "×", style)

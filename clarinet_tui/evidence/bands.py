@@ -54,13 +54,13 @@ def make_bands(curves: "Sequence[Points]", *, points: int | None = None) -> Band
     import numpy as np
     from scipy.special import stdtrit
 
-    known_curves = [(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)) for x, y in curves if len(x)]
-    grid = np.unique(np.concatenate([x for x, _ in known_curves])) if known_curves else np.empty(0)
+    non_empty = [(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)) for x, y in curves if len(x)]
+    grid = np.unique(np.concatenate([x for x, _ in non_empty])) if non_empty else np.empty(0)
     grid = grid[np.isfinite(grid)]
     if points is not None and len(grid):
         grid = np.linspace(grid[0], grid[-1], points)
     sample = _interpolate if points is not None else _align
-    values = np.array([sample(grid, x, y) for x, y in known_curves]).reshape(len(known_curves), len(grid))
+    values = np.array([sample(grid, x, y) for x, y in non_empty]).reshape(len(non_empty), len(grid))
     known = np.isfinite(values)
     n = known.sum(axis=0)
     mean = np.where(n > 0, np.where(known, values, 0.0).sum(axis=0) / np.maximum(n, 1), np.nan)

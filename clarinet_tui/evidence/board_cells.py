@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from clarinet_tui.evidence.choices import Rule
 from clarinet_tui.evidence.groups import (
@@ -18,7 +17,6 @@ from clarinet_tui.evidence.run_records import RunRecord
 from clarinet_tui.evidence.selection import RuleSummary, SelectedEpoch, summarise_rules
 from clarinet_tui.evidence.statistics import Distance, Summary, distance, summarise
 from clarinet_tui.runs.state import RunState
-from core.config import RunConfig
 from core.errors import InputError
 from core.resolve import changed_settings
 
@@ -123,29 +121,28 @@ def make_cell(
     groups = group_runs(records, by_commit=by_commit)
     counted = groups if mix else groups[:1]
     excluded = [] if mix else exclude_other_groups(groups)
-    results: list[SeedResult] = []
+    results: dict[str, SeedResult] = {}
     for group in counted:
         of_group, not_counted = _results(group, rule)
-        results += [result for result in of_group if result not in results]
+        results |= {result.run: result for result in of_group}
         excluded += not_counted
     members = list({record.row.id: record for group in counted for record in group.records}.values())
-    published = find_published(method, task)
-    summary = summarise(result.selected.accuracy for result in results)
-    counted_ids = {result.run for result in results}
+    published, template = find_published(method, task), _find_template(counted)
+    summary = summarise(result.selected.accuracy for result in results.values())
     return Cell(
         task=task,
         method=method,
         wanted=seeds,
-        results=tuple(sorted(results, key=_seed_order)),
+        results=tuple(sorted(results.values(), key=_seed_order)),
         summary=summary,
-        rules=summarise_rules(record.selected for record in members if record.row.id in counted_ids),
+        rules=summarise_rules(record.selected for record in members if record.row.id in results),
         states=_states(members),
         unfinished=_unfinished(members, rule),
         missing=_missing({record.row.seed for record in members}, seeds),
-        template_run=_model(counted),
+        template_run=template.row.id if template else None,
         published=published,
         distance=distance(summary, published.summary) if published else None,
-        changes=_changes(counted),
+        changes=_changes(template),
         notes=tuple(dict.fromkeys(note for record in members for note in record.row.notes)),
         commits=tuple(sorted({record.code.commit for record in members if record.code.commit and record.is_finished})),
         mixed=_mixed(counted),
@@ -210,10 +207,10 @@ def _unfinished(records: Sequence[RunRecord], rule: Rule) -> tuple[UnfinishedSee
         if PRECEDENCE.index(record.row.state) < PRECEDENCE.index(before.row.state):
             best[record.row.seed] = record
     rows = [(record.row, record.selected.get(rule)) for record in best.values() if not record.is_finished]
-    found = [
+    unfinished = [
         UnfinishedSeed(row.id, row.seed, row.state, selected, row.epoch, row.epochs_total) for row, selected in rows
     ]
-    return tuple(sorted(found, key=_seed_order))
+    return tuple(sorted(unfinished, key=_seed_order))
 
 
 def _missing(present: set[int | None], wanted: int) -> tuple[int, ...]:
@@ -222,27 +219,18 @@ def _missing(present: set[int | None], wanted: int) -> tuple[int, ...]:
     return tuple(seed for seed, _ in zip(absent, range(max(0, wanted - len(present))), strict=False))
 
 
-def _exact(groups: Sequence[RunGroup]) -> RunRecord | None:
+def _find_template(groups: Sequence[RunGroup]) -> RunRecord | None:
     """Return a run of the first group with exactly its settings; one whose seed happens to match stage 1 differs."""
     exact = (record for group in groups[:1] for record in group.records if record.settings == group.settings)
     return next((record for record in exact if record.config and record.settings), None)
 
 
-def _model(groups: Sequence[RunGroup]) -> str | None:
-    record = _exact(groups)
-    return record.row.id if record else None
-
-
-def _changes(groups: Sequence[RunGroup]) -> tuple[str, ...]:
-    """Return the settings of the first group that differ from the preset and affect results."""
-    record = _exact(groups)
-    if record is None or record.config is None or record.settings is None:
+def _changes(template: RunRecord | None) -> tuple[str, ...]:
+    """Return the settings that differ from the preset and affect results."""
+    if template is None or template.config is None or template.settings is None:
         return ()
-    return tuple(f"{name}={value}" for name, value in _changed(record.config) if name in record.settings)
-
-
-def _changed(config: RunConfig) -> list[tuple[str, Any]]:
     try:
-        return [(name, value) for name, (_, value) in changed_settings(config).items()]
+        changed = changed_settings(template.config)
     except InputError:  # a plug-in that is not installed
-        return []
+        return ()
+    return tuple(f"{name}={value}" for name, (_, value) in changed.items() if name in template.settings)

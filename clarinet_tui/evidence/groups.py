@@ -64,15 +64,17 @@ def group_runs(records: Sequence[RunRecord], *, by_commit: bool = False) -> list
 
 def _by_settings(records: Sequence[RunRecord]) -> list[tuple[Settings | None, list[RunRecord]]]:
     """A run whose seed equals the fixed seed of stage 1 joins the runs that share stage 1 and those that do not."""
-    found: dict[Any, tuple[Settings | None, list[RunRecord]]] = {}
+    by_settings: dict[Any, tuple[Settings | None, list[RunRecord]]] = {}
     for record in records:
-        found.setdefault(_key(record.settings, record), (record.settings, []))[1].append(record)
-    for settings, members in found.values():
+        by_settings.setdefault(_key(record.settings, record), (record.settings, []))[1].append(record)
+    for settings, members in by_settings.values():
         if settings and settings.get("stage1.seed", OWN_SEED) != OWN_SEED:
-            _, own = found.get(_key({**settings, "stage1.seed": OWN_SEED}, members[0]), (None, []))
+            _, own = by_settings.get(_key({**settings, "stage1.seed": OWN_SEED}, members[0]), (None, []))
             members += [record for record in own if record.row.seed == settings["stage1.seed"]]
-    ids = [{record.row.id for record in members} for _, members in found.values()]
-    return [group for group, mine in zip(found.values(), ids, strict=True) if not any(mine < other for other in ids)]
+    ids = [{record.row.id for record in members} for _, members in by_settings.values()]
+    return [
+        group for group, mine in zip(by_settings.values(), ids, strict=True) if not any(mine < other for other in ids)
+    ]
 
 
 def exclude_other_groups(groups: Sequence[RunGroup]) -> list[ExcludedRuns]:
@@ -88,18 +90,18 @@ def _key(settings: Settings | None, record: RunRecord) -> Any:
 
 def _by_origin(settings: Settings | None, records: list[RunRecord], *, by_commit: bool) -> Iterable[RunGroup]:
     """Split by data and code version; runs that have not started join the group with the most finished runs."""
-    found: dict[Any, list[RunRecord]] = {}
+    by_origin: dict[Any, list[RunRecord]] = {}
     not_started = [record for record in records if record.data is None]
     for record in records:
         if record.data is not None:
             commit = record.code.commit if by_commit else None
-            found.setdefault((record.data, record.code.version, commit), []).append(record)
-    if not found:
+            by_origin.setdefault((record.data, record.code.version, commit), []).append(record)
+    if not by_origin:
         yield RunGroup(settings, None, CodeVersion(), tuple(records))
         return
-    fullest = max(found.values(), key=lambda members: sum(record.is_finished for record in members))
+    fullest = max(by_origin.values(), key=lambda members: sum(record.is_finished for record in members))
     fullest += not_started
-    for members in found.values():
+    for members in by_origin.values():
         first = members[0]
         yield RunGroup(settings, first.data, first.code, tuple(_newest_first(members)))
 

@@ -52,8 +52,8 @@ def run_curve(db: Database, run: str, evaluated: RunEvaluations, metric: str, ax
     if level_of(metric) == "evaluation":
         rows = [row for row in evaluated.rows if evaluated.stage is None or row["stage"] == evaluated.stage]
         return metric_curve(rows, metric, axis, evaluated.cost)
-    found = read_series(db, run, metric, width=width)
-    return _to_axis(found.x, evaluated, axis), found.mean
+    series = read_series(db, run, metric, width=width)
+    return _to_axis(series.x, evaluated, axis), series.mean
 
 
 def make_side_curves(side: Side, curves: "dict[str, Points]", metric: str, axis: Axis) -> SideCurves:

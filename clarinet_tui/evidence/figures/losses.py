@@ -58,8 +58,8 @@ def _refuse_unknown(reader: RunRecords, runs: FigureRuns, metrics: Sequence[str]
 
 
 def _read(reader: RunRecords, side: Side, metric: str, points: int) -> dict[str, Series]:
-    found = {run.run: read_series(reader.db, run.run, metric, width=points) for run in side.runs}
-    return {run: one for run, one in found.items() if len(one.x)}
+    series = {run.run: read_series(reader.db, run.run, metric, width=points) for run in side.runs}
+    return {run: one for run, one in series.items() if len(one.x)}
 
 
 def _panel(runs: FigureRuns, task: str, metric: str, series: list[dict[str, Series]], band: BandKind) -> Panel:

@@ -80,13 +80,11 @@ def make_report(
     """
     records = reader.search(query)
     if not records:
-        raise InputError(f"report: no run matches {query or 'anything'!a}: `clarinet ls` lists runs")
+        raise InputError(f"report: no run matches {query or 'any run'!a}: `clarinet ls` lists runs")
     board = make_board(reader, query, rule=rule, preset=preset, seeds=seeds)
-    environments = {record.row.id: read_environment(RunDirectory(reader.runs_dir, record.row.id)) for record in records}
     if not hosts:
-        host = ""
-        records = [replace(record, row=replace(record.row, host=None)) for record in records]
-        environments = {run: {**fields, "host": None} for run, fields in environments.items()}
+        host, records = "", [replace(record, row=replace(record.row, host=None)) for record in records]
+    environments = _read_environments(reader, records, hosts=hosts)
     return Report(
         title=title,
         query=query,
@@ -97,12 +95,10 @@ def make_report(
         board=board,
         comparison=_compare(reader, records, query, rule),
         figures=_figures(reader, board),
-        environments=_group_runs({run: _environment(fields) for run, fields in environments.items() if fields}),
+        environments=_group_runs({run: _environment(fields) for run, fields in environments.items()}),
         commands=_commands(records, command_of),
-        typed={run: text for run, fields in environments.items() if (text := _command(fields))} if typed else {},
-        patches=_group_runs({run: text for run, fields in environments.items() if (text := _patch(fields))})
-        if patches
-        else {},
+        typed=_texts(environments, _command) if typed else {},
+        patches=_group_runs(_texts(environments, _patch)) if patches else {},
     )
 
 
@@ -131,6 +127,16 @@ def _commands(records: Sequence[RunRecord], command_of: CommandOf) -> dict[str, 
             except InputError:
                 continue
     return commands
+
+
+def _read_environments(reader: RunRecords, records: Sequence[RunRecord], *, hosts: bool) -> dict[str, dict[str, Any]]:
+    hidden = {} if hosts else {"host": None}
+    runs = [RunDirectory(reader.runs_dir, record.row.id) for record in records]
+    return {run.id: {**fields, **hidden} for run in runs if (fields := read_environment(run))}
+
+
+def _texts(environments: Mapping[str, Mapping[str, Any]], read: Callable[[Mapping[str, Any]], str]) -> dict[str, str]:
+    return {run: text for run, fields in environments.items() if (text := read(fields))}
 
 
 def _environment(fields: Mapping[str, Any]) -> Environment:

@@ -8,7 +8,7 @@ from clarinet_tui.evidence.figures.matplotlib_output import render_figure
 from clarinet_tui.evidence.figures.style import COLUMN, PRINT, Theme
 from clarinet_tui.evidence.report.markup import Markup, bullet_list, escape, table, tag
 
-_PLACEHOLDERS = tuple(f"#fe01{place:02d}" for place in range(len(PRINT.lines)))
+_PLACEHOLDERS = tuple(f"#fe01{index:02d}" for index in range(len(PRINT.lines)))
 PLACEHOLDER_THEME = Theme(ink="#fe0190", faint="#fe0191", paper="#fe0192", lines=_PLACEHOLDERS)
 """Placeholder colours that are replaced by CSS variables."""
 VARIABLES = {"90": "ink", "91": "faint", "92": "paper"}
@@ -54,6 +54,6 @@ def inline_svg(svg: str, label: str) -> Markup:
     assert header is not None, "matplotlib writes a viewBox"
     body = _STYLE.sub("", svg[header.end() :])
     body = _FONT.sub("", _GROUP.sub("<g", body)).replace("<use xlink:href", "<use href")
-    body = _PATH.sub(lambda found: _LONG.sub(r"\1", found[0]).replace("\n", ""), body)
-    body = _COLOUR.sub(lambda found: f"var(--{VARIABLES.get(found[1], f'line{int(found[1])}')})", body)
+    body = _PATH.sub(lambda match: _LONG.sub(r"\1", match[0]).replace("\n", ""), body)
+    body = _COLOUR.sub(lambda match: f"var(--{VARIABLES.get(match[1], f'line{int(match[1])}')})", body)
     return Markup(f'<svg viewBox="{header[1]}" role="img" aria-label="{escape(label)}">{body}')

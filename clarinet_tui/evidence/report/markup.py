@@ -41,8 +41,8 @@ def join(parts: Iterable[Markup], between: str = "") -> Markup:
 
 def row(cells: Iterable[Content], kind: str = "td", **attributes: Value) -> Markup:
     """Build a table row; the first cell is its header."""
-    named = [tag("th" if place == 0 or kind == "th" else kind, cell) for place, cell in enumerate(cells)]
-    return tag("tr", *named, **attributes)
+    elements = [tag("th" if index == 0 or kind == "th" else kind, cell) for index, cell in enumerate(cells)]
+    return tag("tr", *elements, **attributes)
 
 
 def table(header: Sequence[Content], rows: Iterable[Markup], *, caption: str = "", **attributes: Value) -> Markup:

@@ -81,7 +81,7 @@ def settings_section(records: Sequence[RunRecord]) -> Iterator[Markup | None]:
         differing = [name for name in names if len({*values[name].values()} - {None}) > 1]
         yield _differing(records, {name: values[name] for name in differing})
         same = [(name, {*values[name].values()} - {None}) for name in names if name not in differing]
-        rows = [row([name, format_setting(*found)]) for name, found in same if found]
+        rows = [row([name, format_setting(*value)]) for name, value in same if value]
         yield collapsible(f"{len(rows)} settings are equal in all runs", table(["Setting", "value"], rows))
     unread = [record.row.id for record in records if record.row.id not in read]
     yield tag("p", f"Settings that cannot be read: {' '.join(unread)}.", class_="notes") if unread else None

@@ -67,6 +67,6 @@ def style() -> str:
 
 
 def _variables(theme: Theme) -> str:
-    named = {"ink": theme.ink, "faint": theme.faint, "paper": theme.paper}
-    named |= {f"line{place}": colour for place, colour in enumerate(theme.lines)}
-    return " ".join(f"--{name}: {colour};" for name, colour in named.items())
+    variables = {"ink": theme.ink, "faint": theme.faint, "paper": theme.paper}
+    variables |= {f"line{index}": colour for index, colour in enumerate(theme.lines)}
+    return " ".join(f"--{name}: {colour};" for name, colour in variables.items())
