@@ -1,7 +1,6 @@
 """The log of a run: the events of its journal and the output of its worker, merged by time."""
 
 import heapq
-import os
 from collections.abc import Callable, Iterator
 from functools import reduce
 from itertools import chain, islice
@@ -32,7 +31,8 @@ MAX_MEMORY, LINE_OVERHEAD = 64 << 20, 64
 """Bytes that the last lines may use in memory, and what each uses beside its characters."""
 MAX_UNTIMED = 1000
 """Lines without a time that are kept in memory until the time of an earlier line is known."""
-HEAD = 1 << 16
+SAMPLE = 1 << 16
+"""Bytes at both ends of worker.log that show whether its lines have times."""
 
 TimedLine = tuple[float, str]
 """A line of the log and its Unix time."""
@@ -46,7 +46,7 @@ class RunLog:
         self._journal = FileTail(run.journal, MAX_EVENT_BYTES)
         self._output = FileTail(run.log, MAX_LINE_BYTES)
         self._output_time = 0.0
-        self._printed_until = _printed_until(run)
+        self._printed_until = self._find_printed_until()
         self.has_final_event = False
 
     def __enter__(self) -> Self:
@@ -92,6 +92,12 @@ class RunLog:
         if self._run.id not in queue:
             return False
         return queue[self._run.id].is_waiting or find_supervisor(self._run.runs_dir) is not None
+
+    def _find_printed_until(self) -> float:
+        """Return until when the worker also printed its events, as it did before worker.log had times."""
+        ends = b"\n" + self._output.read_ends(SAMPLE)
+        is_old = TIMESTAMP.search(ends) is None and b"\nrun %s: " % self._run.id.encode() in ends
+        return modified_time(self._run.log) if is_old else 0.0
 
     def _last_output(self, count: int) -> list[TimedLine]:
         lines = _timed_backwards(self._output.read_backwards())
@@ -178,17 +184,3 @@ def _timed_backwards(lines: Iterator[bytes]) -> Iterator[TimedLine]:
             yield from ((time or 0.0, text) for text in untimed)
             untimed = []
     yield from ((0.0, text) for text in untimed)
-
-
-def _printed_until(run: RunDirectory) -> float:
-    """Return the time until which the worker has printed its events as well, as it did before lines had a time."""
-    try:
-        with run.log.open("rb") as file:
-            head = file.read(HEAD)
-            file.seek(max(0, file.seek(0, os.SEEK_END) - HEAD))
-            tail = file.read(HEAD)
-    except OSError:
-        return 0.0
-    has_times = TIMESTAMP.search(head) or TIMESTAMP.search(tail)
-    is_old = not has_times and b"\nrun %s: " % run.id.encode() in b"\n" + head
-    return modified_time(run.log) if is_old else 0.0

@@ -46,6 +46,14 @@ class FileTail:
             self._open()
             yield from self._complete_lines()
 
+    def read_ends(self, size: int) -> bytes:
+        """Return the first and the last `size` bytes of the file."""
+        if self._file is None:
+            return b""
+        descriptor = self._file.fileno()
+        start = max(0, os.fstat(descriptor).st_size - size)
+        return os.pread(descriptor, size, 0) + b"\n" + os.pread(descriptor, size, start)
+
     def read_partial(self) -> Iterator[bytes]:
         """Yield the last line if it has no line end; to be called when the file grows no more."""
         partial, self._partial = self._partial, b""

@@ -44,7 +44,7 @@ def test_device_argument_overrides_the_setting_and_attempts_are_recorded(task: s
 def test_wrong_input_of_a_queued_run_is_a_failure(task: str, tmp_path: Path) -> None:
     run = tiny_run(tmp_path, task, "refused", device="cuda:7")
     assert run_worker(run, "--queued") == 2
-    assert "clarinet: device: there is no cuda:7 here" in run.log.read_text()
+    assert "clarinet: device: cuda:7 does not exist" in run.log.read_text()
     (failed,) = read_events(run)
     assert (failed["event"], failed["kind"]) == ("failed", "wrong input")
     with Database.open(tmp_path) as history:
