@@ -114,7 +114,7 @@ def three_runs(runs_dir: Path) -> list[RunDirectory]:
     ]
 
 
-def seeds_behind_a_run(runs_dir: Path) -> None:
+def write_reference_runs(runs_dir: Path) -> None:
     """On M→U: three finished seeds, one of another protocol, and seed 5, which is running."""
     for seed, gain in {1: -6.0, 2: 0.0, 3: 6.0}.items():
         write_run(runs_dir, f"run{seed}", seed=seed, gain=gain, task="M->U", age=9000 - seed)

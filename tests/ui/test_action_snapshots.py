@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.queue.queue_file import change_queue
+from clarinet_tui.queue.queue_file import update_queue
 from tests.support.app import SIZES, make_app
 from tests.support.nvml import FREE, build
 from tests.support.ui_queue import fill_queue, still_machine
@@ -52,7 +52,12 @@ def test_devices(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompar
 def test_devices_and_queue(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
     three_runs(runs_dir)
     fill_queue(runs_dir, "ddd444", "eee555", "fff666", "ggg777")
-    change_queue(runs_dir, lambda queue: queue.change(["eee555"], paused=True).change(["ddd444"], on=FREE, begun=1.0))
+    update_queue(
+        runs_dir,
+        lambda queue: queue.with_changes(["eee555"], paused=True).with_changes(
+            ["ddd444"], device_key=FREE, started_at=1.0
+        ),
+    )
     steps = ("6", " 1 started, 3 waiting", " starting", "j", "j")
     assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=step_and_freeze(*steps))
 

@@ -72,7 +72,7 @@ async def test_it_says_what_it_chose_by_itself(runs_dir: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await opened(app, pilot)
         text = screen_text(app)
-        assert "U→M smoke  5 one-step + 5 two-step runs  All that are finished or running" in text
+        assert "U→M smoke  5 one-step + 5 two-step runs  All finished and running runs" in text
         assert compared(app).queries == ("task:U->M preset:smoke state:finished,running",) * 2
 
 
@@ -180,7 +180,7 @@ async def test_x_is_aligned_in_five_ways(runs_dir: Path) -> None:
 async def test_too_many_runs_are_not_compared_while_a_query_is_typed(
     runs_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clarinet_tui.ui.feed.compare_reader.MOST_RUNS", 9)
+    monkeypatch.setattr("clarinet_tui.ui.feed.compare_reader.MAX_RUNS", 9)
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     app = make_app(runs_dir)
     async with app.run_test(size=WIDE) as pilot:
@@ -232,7 +232,7 @@ async def test_queries_choose_and_say_what_is_wrong(runs_dir: Path) -> None:
         await pilot.press("slash", "ctrl+u", *"seed:9", "enter", "enter")
         await wait_until(pilot, lambda: "No one-step run matches its query" in screen_text(app))
         await pilot.press("slash", "escape")
-        await wait_until(pilot, lambda: "15 two-step runs  All that are" in screen_text(app), "its own choice again")
+        await wait_until(pilot, lambda: "15 two-step runs  All finished" in screen_text(app), "its own choice again")
         assert app.state.compared_queries is None
 
 
@@ -285,6 +285,6 @@ async def test_help_and_palette_know_every_key(runs_dir: Path) -> None:
         titles = {command.title for command in app.get_system_commands(app.screen)}
         assert {"Band: 95 % interval", "X axis: samples", "Metric: Adversarial loss", "Pane: numbers"} <= titles
         await pilot.press("question_mark")
-        await wait_until(pilot, lambda: "Which runs, by queries" in screen_text(app))
-        for words in ("Next difference", "Copy the command line", "Show or hide the runs behind their mean"):
+        await wait_until(pilot, lambda: "Select runs by queries" in screen_text(app))
+        for words in ("Next difference", "Copy the command line", "Show or hide single runs behind their mean"):
             assert words in screen_text(app)

@@ -175,4 +175,4 @@ async def test_keys_are_in_help_and_palette(app: ClarinetApp) -> None:
         commands = {command.title for command in app.get_system_commands(app.screen)}
         assert {"Start", "Queue paused", "Copy", "Select"} <= commands
         await pilot.press("question_mark")
-        await wait_until(pilot, lambda: "Queue them, and start none yet" in screen_text(app))
+        await wait_until(pilot, lambda: "Queue these runs, paused" in screen_text(app))

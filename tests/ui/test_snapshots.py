@@ -7,7 +7,7 @@ import pytest
 from clarinet_tui.ui.themes import CONTRAST, LIGHT
 from clarinet_tui.ui.widgets.run_detail import PANES
 from tests.support.app import SIZES, make_app
-from tests.support.ui_runs import seeds_behind_a_run, three_runs
+from tests.support.ui_runs import write_reference_runs, three_runs
 from tests.support.ui_snapshots import SnapCompare, press_and_freeze
 
 
@@ -35,8 +35,8 @@ def test_live_of_a_failed_run(runs_dir: Path, size: tuple[int, int], snap_compar
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_live_with_ghosts(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
-    seeds_behind_a_run(runs_dir)
+def test_live_with_references(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
+    write_reference_runs(runs_dir)
     assert snap_compare(make_app(runs_dir, "run5"), terminal_size=size, run_before=press_and_freeze("■ source"))
 
 

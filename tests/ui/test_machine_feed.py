@@ -1,0 +1,158 @@
+"""The machine feed: what it reads of devices and queue, and that it reads only while a view shows them."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.durations import Duration, typical_durations
+from clarinet_tui.history.ingest import ingest_all
+from clarinet_tui.queue.queue_file import update_queue
+from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
+from clarinet_tui.runs.process import current_process
+from clarinet_tui.ui.feed.machine_feed import MachineFeed
+from clarinet_tui.ui.feed.machine_reader import MachineReader
+from clarinet_tui.ui.snapshot.machine import MachineSnapshot
+from clarinet_tui.ui.text.queue import format_queued_run
+from tests.support.nvml import BUSY, build
+from tests.support.ui_queue import fill_queue, still_machine
+from tests.support.ui_runs import write_run
+
+TIMEOUT = 20.0
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture(autouse=True)
+def machine(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    still_machine(library, monkeypatch)
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_an_empty_directory_stays_empty(tmp_path: Path) -> None:
+    snapshot = MachineReader(tmp_path / "runs", tmp_path / "data").read()
+    assert [device.label for device in snapshot.devices] == ["cuda:0", "cuda:1", "cuda:2", "cuda:3", "cpu"]
+    assert snapshot.queue_rows == ()
+    assert not snapshot.has_supervisor
+    assert {domain.letter for domain in snapshot.domains if not domain.is_present} == {"M", "U", "S", "m", "Y"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_queue_of_another_machine_waits_for_it(tmp_path: Path) -> None:
+    fill_queue(tmp_path, "aaa111", paused=False, device="cpu")
+    last = msgspec.structs.replace(current_process(), host="gpu7")
+    (tmp_path / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(last))
+    snapshot = MachineReader(tmp_path, tmp_path).read()
+    assert snapshot.supervisor_host == "gpu7"
+    assert format_queued_run(snapshot.queue_rows[0], snapshot, None, 120).plain.endswith(" the supervisor on gpu7")
+
+
+def test_queue_rows_are_in_starting_order_with_their_wait_reason(tmp_path: Path) -> None:
+    runs = fill_queue(tmp_path, "aaa111", "bbb222", "ccc333", paused=False, device="cuda:1")
+    update_queue(tmp_path, lambda queue: queue.with_changes(["aaa111"], device_key=BUSY, started_at=1.0))
+    with runs[0].hold_lock() as holder:
+        snapshot = MachineReader(tmp_path, tmp_path).read()
+    started, *others = snapshot.queue_rows
+    assert (started.id, started.position, started.wait_reason, started.is_waiting) == ("aaa111", 0, "", False)
+    assert snapshot.workers == {holder.pid: "aaa111"}
+    assert [(row.id, row.position, row.method) for row in others] == [
+        ("bbb222", 1, "gac+dan"),
+        ("ccc333", 2, "clarinet"),
+    ]
+    assert {row.wait_reason for row in others} == {"cuda:1 has no free slot"}
+
+
+def test_a_run_without_a_readable_config_keeps_its_row(tmp_path: Path) -> None:
+    run = fill_queue(tmp_path, "aaa111")[0]
+    run.config.write_text("no toml")
+    (row,) = MachineReader(tmp_path, tmp_path).read().queue_rows
+    assert (row.id, row.method, row.seed) == ("aaa111", "?", None)
+
+
+def test_durations_are_medians_of_finished_runs_of_a_kind(tmp_path: Path) -> None:
+    for seed, epochs in ((1, 4), (2, 8), (3, 40)):
+        write_run(tmp_path, f"aaa11{seed}", seed=seed, epochs=epochs)
+    write_run(tmp_path, "bbb222", until=2, end="failed")
+    with Database.open(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        assert typical_durations(db) == {("clarinet", "Y->D", "smoke"): Duration(20.0, 3)}
+    reader = MachineReader(tmp_path, tmp_path)
+    assert reader.read().durations[("clarinet", "Y->D", "smoke")].runs == 3
+    (tmp_path / "clarinet.db").unlink()
+    assert reader.read().durations == {}
+
+
+class WaitSignal(threading.Event):
+    """An event that signals when a thread blocks on it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_blocking = threading.Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not self.is_set():
+            self.is_blocking.set()
+        return super().wait(timeout)
+
+
+def test_the_feed_reads_while_it_is_shown_and_posts_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = 0
+    read = MachineReader.read
+
+    def count_reads(reader: MachineReader) -> MachineSnapshot:
+        nonlocal reads
+        reads += 1
+        return read(reader)
+
+    monkeypatch.setattr(MachineReader, "read", count_reads)
+    posted: list[MachineSnapshot] = []
+    feed = MachineFeed(tmp_path, tmp_path, posted.append, interval=0.02)
+    feed._is_shown = is_shown = WaitSignal()
+    try:
+        assert "machine" not in {thread.name for thread in threading.enumerate()}
+        feed.poll("devices", True)
+        wait_for(lambda: reads >= 5)
+        assert len(posted) == 1
+        feed.poll("launch", True)
+        feed.poll("devices", False)
+        fill_queue(tmp_path, "aaa111")
+        wait_for(lambda: posted[-1].queue_rows)
+        feed.poll("launch", False)
+        assert is_shown.is_blocking.wait(TIMEOUT)
+        reads_when_hidden = reads
+        fill_queue(tmp_path, "bbb222")
+        assert reads == reads_when_hidden
+        feed.poll("devices", True)
+        wait_for(lambda: len(posted[-1].queue_rows) == 2)
+    finally:
+        feed.stop()
+
+
+def test_an_unreadable_queue_is_reported_and_read_again(tmp_path: Path) -> None:
+    posted: list[MachineSnapshot] = []
+    errors: list[Exception] = []
+    (tmp_path / "queue.json").write_text("no queue")
+    feed = MachineFeed(tmp_path, tmp_path, posted.append, lambda error, where: errors.append(error), interval=0.02)
+    try:
+        feed.poll("devices", True)
+        wait_for(lambda: posted)
+        assert "not a queue" in posted[-1].problem
+        assert errors
+        (tmp_path / "queue.json").unlink()
+        wait_for(lambda: not posted[-1].problem)
+        assert posted[-1].devices
+    finally:
+        feed.stop()

@@ -1,0 +1,92 @@
+"""The palette and the help: nothing that can be done is missing."""
+
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.chart.glyphs import QUADRANTS
+from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.palette_commands import list_bindings, list_commands
+from clarinet_tui.ui.screens.help import GROUPS, HelpScreen
+from clarinet_tui.ui.themes import LIGHT
+from clarinet_tui.ui.widgets.chart import Chart
+from clarinet_tui.ui.widgets.log_tail import LogTail
+from clarinet_tui.ui.widgets.run_detail import RunDetail
+from clarinet_tui.ui.widgets.top_bar import VIEW_KEYS, VIEWS
+from tests.support.app import make_app, screen_text, wait_until
+from tests.support.ui_runs import three_runs
+
+
+@pytest.mark.parametrize("view", list(VIEWS))
+async def test_help_has_every_key_of_the_view(view: str, runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 160)) as pilot:
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
+        await pilot.press(str(VIEW_KEYS[view]))
+        await wait_until(pilot, lambda: app.current_mode == view)
+        await pilot.pause()
+        expected = list_bindings(app.screen)
+        assert {(binding.id or "").partition(".")[0] for binding in expected} <= set(GROUPS)
+        await pilot.press("question_mark")
+        await wait_until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await wait_until(pilot, lambda: "Everywhere" in screen_text(app))
+        text = screen_text(app)
+        for binding in expected:
+            assert (binding.tooltip or binding.description) in text, binding
+        for words in ("Focus Next", "Page Left", "return to the command prompt"):
+            assert words not in text
+        await pilot.press("escape")
+
+
+def titles(app: ClarinetApp) -> dict[str, object]:
+    return {command.title: command.callback for command in list_commands(app, app.screen)}
+
+
+async def test_the_palette_has_every_action_and_every_choice_once(runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
+        listed = [command.title for command in list_commands(app, app.screen)]
+        assert len(listed) == len(set(listed))
+        for title in ("Filter", "Compare", "Zoom in", "Sort by method", "Pane: Log", "Theme: light", "Charts: halves"):
+            assert title in listed
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: app.current_mode == "live")
+        assert {"X axis: time", "Log", "Next run", "Crosshair left"} <= set(titles(app))
+
+
+async def test_choices_do_what_they_say(runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
+        for title in ("Sort by method", "Theme: light", "Charts: quadrants", "Zoom in"):
+            act = titles(app)[title]
+            assert callable(act)
+            act()
+            await pilot.pause()
+        assert app.theme == LIGHT
+        chart = app.screen.query(Chart).first()
+        assert chart.glyphs is QUADRANTS
+        await wait_until(pilot, lambda: not chart.view.shows_all, "the zoom")
+        await wait_until(pilot, lambda: app.history_feed._request.sort == "method", "the order")
+        act = titles(app)["Pane: Log"]
+        assert callable(act)
+        act()
+        await wait_until(pilot, lambda: app.screen.query_one(LogTail).display, "the log")
+        assert app.screen.query_one(RunDetail).pane == "log"
+
+
+async def test_the_palette_can_be_searched(runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
+        await pilot.press("ctrl+p", *"pane: settings")
+        await wait_until(pilot, lambda: "Show settings of the run" in screen_text(app), "the command")
+        await pilot.press("enter")
+        await wait_until(
+            pilot, lambda: app.screen.query(RunDetail) and app.screen.query_one(RunDetail).pane == "settings"
+        )
