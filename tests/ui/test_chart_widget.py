@@ -11,6 +11,7 @@ from clarinet_tui.chart.glyphs import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyp
 from clarinet_tui.chart.references import Band, ReferenceLine
 from clarinet_tui.chart.series import Line
 from clarinet_tui.ui.widgets.chart import Chart
+from clarinet_tui.ui.widgets.chart_legend import legend_entries
 from tests.support.app import screen_text
 
 X = np.arange(5000.0)
@@ -149,3 +150,13 @@ async def test_band_is_tinted_with_the_colour_of_its_line() -> None:
         assert "published 9.5" in screen_text(app)
         backgrounds = {segment.style.bgcolor for strip in app.chart._strips for segment in strip if segment.style}
         assert len(backgrounds) == 2
+
+
+def test_legend_shows_the_band_at_the_crosshair_and_named_bands() -> None:
+    flat = np.full(X.size, 5.0)
+    mean = Line.through("mean", X, flat, colour_index=0)
+    band = Band.between(X, flat - 3, flat + 3, colour_index=0)
+    other_seeds = Band.between(X, flat, flat + 1, name="other seeds")
+    first, second = legend_entries((mean,), 500.0, (band, other_seeds))
+    assert first.value == "5 (2…8)"
+    assert (second.marker, second.name, second.value) == ("░", "other seeds", "")

@@ -6,8 +6,9 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.content import Content
 
+from clarinet_tui.queue.sweep import Grid
 from clarinet_tui.ui.actions import RunActions
-from clarinet_tui.ui.text.launch import Choice
+from clarinet_tui.ui.text.launch import Choice, format_run_count
 from clarinet_tui.ui.widgets.choices import Choices
 from clarinet_tui.ui.widgets.pick_list import PickList
 from tests.support.app import make_app, screen_text, wait_until
@@ -97,3 +98,8 @@ def test_a_command_names_directories_that_are_not_the_default(monkeypatch: pytes
     assert elsewhere.add_directories("clarinet sweep") == "clarinet sweep --runs-dir 'my runs' --data-dir /big/data"
     monkeypatch.setenv("CLARINET_RUNS", "my runs")
     assert elsewhere.add_directories("clarinet sweep") == "clarinet sweep --data-dir /big/data"
+
+
+def test_the_number_of_runs_is_a_product_of_the_axes() -> None:
+    grid = Grid(["clarinet", "gac"], ["M->U"], [1, 2, 3], axes={"epochs": [5, 10], "stage1.epochs": [1]})
+    assert format_run_count(grid).plain == "12 runs  2 methods × 1 task × 3 seeds × 2 epochs × 1 stage1.epochs"

@@ -39,8 +39,8 @@ async def test_panes_show_the_run(app: ClarinetApp, runs_dir: Path, size: tuple[
         await wait_until(pilot, lambda: "● target" in screen_text(app), "the charts")
         await open_pane(pilot, "about")
         await wait_until(pilot, lambda: "cuda:3" in screen_text(app), "the environment")
-        for words in ("#icml", "the [bold]best[/] one", "6 000 source", "431 080 parameters", "source images are rend"):
-            assert words in screen_text(app)
+        for text in ("#icml", "the [bold]best[/] one", "6 000 source", "431 080 parameters", "source images are rend"):
+            assert text in screen_text(app)
         await open_pane(pilot, "settings")
         await wait_until(pilot, lambda: "Differs from the preset smoke" in screen_text(app), "the settings")
         assert "500  instead of 3" in screen_text(app).replace("500         ", "500")
@@ -84,7 +84,7 @@ async def test_curves_are_not_read_for_a_text_pane(app: ClarinetApp, runs_dir: P
     async with app.run_test(size=(160, 48)) as pilot:
         await wait_until(pilot, lambda: "● target" in screen_text(app))
         await open_pane(pilot, "about")
-        await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.detail, "the papers")
+        await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.detail, "the details")
         assert app.state.snapshot is not None
         assert not app.state.snapshot.curves
 

@@ -68,9 +68,9 @@ def _legend() -> Iterator[Span]:
         yield f"{state}  ", "faint"
     yield "… not finished  † mixed  bold: best of its row  ", "faint"
     yield "-0.5", "good"
-    yield " within 95 % interval  ", "faint"
+    yield " not significant  ", "faint"
     yield "-5.0", "warn"
-    yield " outside", "faint"
+    yield " significant (95 %)", "faint"
 
 
 def _result_spans(cell: Cell) -> Iterator[Span]:

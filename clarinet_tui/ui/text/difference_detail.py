@@ -17,7 +17,7 @@ from clarinet_tui.evidence.comparison_rows import (
     setting_rows,
     side_row,
 )
-from clarinet_tui.text import format_task, printable
+from clarinet_tui.text import fit_width, format_task, printable, shorten
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
@@ -110,13 +110,13 @@ def _format_headings(title: str, names: tuple[str, str]) -> Content:
 def _format_sides(difference: PairedDifference, names: tuple[str, str]) -> Lines:
     """Device time of one run, including its stage 1, and of all runs; accuracies that are not compared."""
     left, right = difference.left, difference.right
-    one, two = side_row(left), side_row(right)
+    left_row, right_row = side_row(left), side_row(right)
     lines = [_format_headings("each side", names)]
     if left.seconds.mean is not None or right.seconds.mean is not None:
-        lines.append(_format_row("time each with stage 1", one.time_each, two.time_each))
+        lines.append(_format_row("time each with stage 1", left_row.time_each, right_row.time_each))
     if left.seconds.mean and right.seconds.mean:
         lines[-1] += styled((f"   ×{right.seconds.mean / left.seconds.mean:.2f}", "strong"))
-    lines.append(_format_row("time of all runs", one.time_total, two.time_total))
+    lines.append(_format_row("time of all runs", left_row.time_total, right_row.time_total))
     accuracies = (
         ("pseudo-label accuracy", left.pseudo_label_accuracy.mean, right.pseudo_label_accuracy.mean),
         ("source accuracy", left.source_accuracy.mean, right.source_accuracy.mean),
@@ -139,7 +139,10 @@ def _format_settings(difference: PairedDifference, names: tuple[str, str]) -> Li
     rows = setting_rows(difference)
     if not rows:
         return [styled((" no setting differs except the method", "muted"))]
-    lines = [styled((f" {name[:22]:<22}{left[:15]:>16}{right[:15]:>16}", "")) for name, left, right in rows]
+    lines = [
+        styled((f" {fit_width(name, 22)}{shorten(left, 15):>16}{shorten(right, 15):>16}", ""))
+        for name, left, right in rows
+    ]
     return [_format_headings("setting that differs", names), *lines]
 
 

@@ -96,15 +96,15 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
         """Show a layout; the cursor stays on its cell if that still exists."""
         if layout == self._board:
             return
-        before, kept = self.cell, self._cursor
+        old_cell, old_cursor = self.cell, self._cursor
         self._board, self._lines = layout, _screen_lines(layout)
-        same_cell = [position for position in self._positions() if before == self._cell_at(position)]
-        same_table = [position for position in same_cell if position.table == kept.table]
+        same_cell = [position for position in self._positions() if old_cell == self._cell_at(position)]
+        same_table = [position for position in same_cell if position.table == old_cursor.table]
         self._cursor = next(iter(same_table or same_cell or self._positions()), CellPosition())
         self.virtual_size = Size(self.size.width, len(self._lines))
         self._scroll_to_cursor()
         self.refresh()
-        if self.cell != before:
+        if self.cell != old_cell:
             self._post_highlighted()
 
     def _positions(self) -> list[CellPosition]:

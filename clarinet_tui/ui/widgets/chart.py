@@ -15,7 +15,6 @@ from textual.widget import Widget
 from clarinet_tui.chart.axes import Axes
 from clarinet_tui.chart.cells import LABEL, PLAIN
 from clarinet_tui.chart.glyphs import BRAILLE, GlyphSet
-from clarinet_tui.chart.legend import Piece, chart_header, legend_entries
 from clarinet_tui.chart.references import Reference
 from clarinet_tui.chart.render import render_chart
 from clarinet_tui.chart.scales import SCALES, ScaleName
@@ -25,6 +24,7 @@ from clarinet_tui.chart.viewport import Extent, Viewport
 from clarinet_tui.text import printable
 from clarinet_tui.ui.error_guard import guard_render_line
 from clarinet_tui.ui.textual_private import GuardedHandlers
+from clarinet_tui.ui.widgets.chart_legend import Piece, chart_header, legend_entries
 from clarinet_tui.ui.widgets.chart_styles import COMPONENTS, ChartStyles, make_styles
 
 SMOOTHINGS = (0.0, 0.01, 0.03, 0.1)

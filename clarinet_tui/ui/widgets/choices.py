@@ -149,7 +149,7 @@ class Choices(Widget, can_focus=True):
             self.selected = tuple(value for value in self.selected if value != choice.value)
         else:
             values = {*self.selected, choice.value}
-            self.selected = tuple(one.value for one in self.choices if one.value in values)
+            self.selected = tuple(choice.value for choice in self.choices if choice.value in values)
         self.post_message(self.SelectionChanged(self, self.selected))
 
     def on_click(self, event: events.Click) -> None:

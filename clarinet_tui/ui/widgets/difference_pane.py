@@ -83,7 +83,7 @@ class DifferencePane(GuardedHandlers, Vertical):
         self._snapshot = snapshot
         if is_new:
             differences = enumerate(self._differences())
-            self._cursor = next((index for index, (_, one) in differences if one.paired.pairs), 0)
+            self._cursor = next((index for index, (_, difference) in differences if difference.paired.pairs), 0)
         self._update()
 
     def move_cursor(self, rows: int) -> None:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 class LogLines(LogLineStyles, Log):
     """Lines, with what is searched for in another colour."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"log--match", "log--found"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"log--match", "log--current-match"}
     DEFAULT_CSS = """
     LogLines { background: transparent; color: $foreground 85%; overflow: auto; scrollbar-size: 0 1; }
     LogLines > .log--match { background: $warning 40%; color: $foreground; text-style: bold; }
-    LogLines > .log--found { background: $warning; color: $background; text-style: bold; }
+    LogLines > .log--current-match { background: $warning; color: $background; text-style: bold; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "scroll_down", "Down", id="log.down", show=False),
@@ -71,16 +71,16 @@ class LogLines(LogLineStyles, Log):
         if pattern is None or not pattern.search(self.lines[y]):
             return None
         text = Text(self.expanded_line(y), style=style, no_wrap=True)
-        name = "log--found" if y == self.match_line else "log--match"
+        name = "log--current-match" if y == self.match_line else "log--match"
         text.highlight_regex(pattern, self.get_component_rich_style(name))
         return Strip(text.render(self.app.console), text.cell_len)
 
     def watch_search_text(self) -> None:
         self.refresh()
 
-    def watch_match_line(self, found: int | None) -> None:
-        if found is not None:
-            self.scroll_to(y=max(0, found - self.size.height // 2), animate=False)
+    def watch_match_line(self, line: int | None) -> None:
+        if line is not None:
+            self.scroll_to(y=max(0, line - self.size.height // 2), animate=False)
         self.refresh()
 
 

@@ -57,7 +57,10 @@ class RunCharts(GuardedHandlers, Vertical):
     @property
     def curves(self) -> RunCurves | None:
         """The curves of the front run."""
-        return next((one for one in self.runs if one.run.id == self._front_run), self.runs[0] if self.runs else None)
+        return self._curves_of(self._front_run) or (self.runs[0] if self.runs else None)
+
+    def _curves_of(self, run: str) -> RunCurves | None:
+        return next((curves for curves in self.runs if curves.run.id == run), None)
 
     def compose(self) -> ComposeResult:
         yield self.loss
@@ -78,9 +81,9 @@ class RunCharts(GuardedHandlers, Vertical):
     def curves_wanted(self, run: str, *more: str) -> CurvesRequest:
         """The request for a run's curves; a zoomed chart requests its window in detail."""
         window = None
-        shown = next((one for one in self.runs if one.run.id == run), None)
+        shown = self._curves_of(run)
         if shown and not self.loss.view.shows_all:
-            start, stop = (shown.axis_map.to_iteration(self.usable_axis, place) for place in self.loss.window)
+            start, stop = (shown.axis_map.to_iteration(self.usable_axis, x) for x in self.loss.window)
             margin = (stop - start) / 2
             window = (max(0.0, start - margin), stop + margin)
         widest = max(self.loss.size.width, self.accuracy.size.width)
@@ -93,7 +96,7 @@ class RunCharts(GuardedHandlers, Vertical):
         is_same = len(runs) == len(self.runs) and all(new is old for new, old in zip(runs, self.runs, strict=True))
         if runs and is_same and front == self._front_run:
             return
-        has_other_runs = {one.run.id for one in runs} != {one.run.id for one in self.runs}
+        has_other_runs = {curves.run.id for curves in runs} != {curves.run.id for curves in self.runs}
         self.runs, self._front_run = runs, front
         if has_other_runs:
             self._reset_views()
@@ -129,7 +132,7 @@ class RunCharts(GuardedHandlers, Vertical):
 
     def set_initial_axis(self, axis: str) -> None:
         """Set the last used axis before there are runs."""
-        self.axis = next((known for known in AXES if known == axis), "iteration")
+        self.axis = next((name for name in AXES if name == axis), "iteration")
 
     def use_axis(self, axis: AxisName) -> None:
         self.axis = axis
@@ -160,15 +163,15 @@ class RunCharts(GuardedHandlers, Vertical):
 
     def _lines(self, metrics: dict[str, Metric], chart: str, axis: AxisName) -> tuple[Line, ...]:
         """All metrics of one run, or one metric of several runs, named in the title."""
-        known = [metric for metric in metrics if any(len(one.series[metric].x) for one in self._curves_with(metric))]
+        available = [metric for metric in metrics if self._has_values(metric)]
         title = TITLES[chart]
-        if len(self.runs) > 1 and known:
-            metric = known[self._metric_index % len(known)]
+        if len(self.runs) > 1 and available:
+            metric = available[self._metric_index % len(available)]
             title = f"{metrics[metric].label.capitalize()} {title.lower()}"
         (self.loss if chart == "loss" else self.accuracy).title = title
         if len(self.runs) > 1:
-            return overlay_lines(self.runs, metric, axis, self._front_run) if known else ()
+            return overlay_lines(self.runs, metric, axis, self._front_run) if available else ()
         return make_lines(self.runs[0], metrics, axis) if self.runs else ()
 
-    def _curves_with(self, metric: str) -> list[RunCurves]:
-        return [curves for curves in self.runs if metric in curves.series]
+    def _has_values(self, metric: str) -> bool:
+        return any(metric in curves.series and len(curves.series[metric].x) for curves in self.runs)

@@ -110,7 +110,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
 
     def show(self, listing: Listing) -> None:
         """Show a page of runs; the cursor follows its run."""
-        held, cursor = self._listing, self._cursor
+        old_listing, old_cursor = self._listing, self._cursor
         before, same_query = self.cursor_run, listing.query == self._listing.query
         self._listing, self._columns = listing, applicable_columns(listing.rows)
         self._cursor = min(self._cursor, max(listing.total - 1, 0)) if same_query else 0
@@ -121,18 +121,24 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
             if shift:
                 self.scroll_to(y=self.scroll_offset.y + shift, animate=False)
         self.virtual_size = Size(self.scrollable_content_region.width, listing.total + 1)
-        self._refresh_rows(held, cursor)
+        self._refresh_rows(old_listing, old_cursor)
         self.post_message(self.RunHighlighted(self.cursor_run))
         self._request_page()
 
-    def _refresh_rows(self, held: Listing, cursor: int) -> None:
+    def _refresh_rows(self, before: Listing, old_cursor: int) -> None:
         """Repaint only changed rows if rows, columns and cursor are where they were."""
         listing = self._listing
         shape = listing.offset, listing.total, len(listing.rows), self._columns, self._cursor
-        if shape != (held.offset, held.total, len(held.rows), applicable_columns(held.rows), cursor):
+        if shape != (
+            before.offset,
+            before.total,
+            len(before.rows),
+            applicable_columns(before.rows),
+            old_cursor,
+        ):
             self.refresh()
             return
-        for row, (old, new) in enumerate(zip(held.rows, listing.rows, strict=True)):
+        for row, (old, new) in enumerate(zip(before.rows, listing.rows, strict=True)):
             line = listing.offset + row - self.scroll_offset.y + 1
             if old != new and 1 <= line < self.size.height:
                 self.refresh(Region(0, line, self.size.width, 1))
@@ -233,10 +239,10 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
 
     def _scroll_to_cursor(self) -> None:
         top = self.scroll_offset.y
-        wanted = min(max(top, self._cursor - self._visible_rows + 1), self._cursor)
-        if wanted != top:
-            self.scroll_to(y=wanted, animate=False)
-        self._request_page(wanted)
+        y = min(max(top, self._cursor - self._visible_rows + 1), self._cursor)
+        if y != top:
+            self.scroll_to(y=y, animate=False)
+        self._request_page(y)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -246,8 +252,8 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         """Request another page if visible rows are not in this one."""
         first = self.scroll_offset.y if top is None else top
         last = min(first + self._visible_rows, self._listing.total)
-        held = self._listing.offset, self._listing.offset + len(self._listing.rows)
-        if first < held[0] or last > held[1]:
+        start, stop = self._listing.offset, self._listing.offset + len(self._listing.rows)
+        if first < start or last > stop:
             self.post_message(self.PageRequested(max(0, first - PAGE_ROWS // 3)))
 
 
@@ -260,12 +266,12 @@ FIRST_STEPS = (
 class Welcome(Middle):
     """Shown instead of the table until there is a run."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, runs_dir: str) -> None:
         super().__init__()
-        self._place = place
+        self._runs_dir = runs_dir
 
     def compose(self) -> ComposeResult:
-        lines = [styled(("No runs yet", "strong")), styled((f"in {self._place}", "muted")), styled()]
+        lines = [styled(("No runs yet", "strong")), styled((f"in {self._runs_dir}", "muted")), styled()]
         lines.append(styled(("Press ", ""), ("n", "live"), (" to start one here.", "")))
         lines.append(styled(("Or start one in another terminal; it appears here:", "")))
         for command, description in FIRST_STEPS:

@@ -47,9 +47,10 @@ class ViewTab(Static):
 class TopBar(Horizontal):
     """Shows the views, and the counts of the newest snapshot."""
 
-    def __init__(self, active: str, place: str) -> None:
+    def __init__(self, active: str, runs_dir: str) -> None:
         super().__init__()
-        self._active, self._place = active, place if len(place) <= MAX_PATH else f"…{place[1 - MAX_PATH :]}"
+        self._active = active
+        self._runs_dir = runs_dir if len(runs_dir) <= MAX_PATH else f"…{runs_dir[1 - MAX_PATH :]}"
         self._shown: Snapshot | None = None
 
     def compose(self) -> ComposeResult:
@@ -67,7 +68,7 @@ class TopBar(Horizontal):
         listing = snapshot.listing
         text = self.query_one(".counts", StyledText)
         width = self.size.width - text.region.x
-        counts = [(format_count(listing.all_runs, "run"), "muted"), (self._place, "muted")]
+        counts = [(format_count(listing.all_runs, "run"), "muted"), (self._runs_dir, "muted")]
         if listing.running:
             counts.insert(0, (f"▸ {listing.running}" + (" running" if width >= FULL_LABELS else ""), "live"))
         if snapshot.problem:
