@@ -1,4 +1,4 @@
-"""The manager of runs. From Python, read what they recorded:
+"""The experiment manager. To read results from Python:
 
 from clarinet_tui import History
 with History("runs") as history:
@@ -14,7 +14,7 @@ __all__ = ["History"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what reads only when it is asked for: every command imports this package."""
+    """Import History on first use: every command imports this package."""
     if name == "History":
         from clarinet_tui.api import History
 

@@ -1,4 +1,4 @@
-"""`from clarinet_tui import History`: reading results from Python, and every example of its guide."""
+"""`from clarinet_tui import History`, and every example of its guide."""
 
 import re
 from pathlib import Path
@@ -7,12 +7,11 @@ import pytest
 
 import clarinet_tui
 from clarinet_tui import History
-from clarinet_tui.history.database import NAME
+from clarinet_tui.history.database import DATABASE_NAME
 from core.errors import InputError
 from tests.support.cli import HEAVY, imported_modules
 from tests.support.events import evaluation, started, step
-from tests.support.histories import history as made_history
-from tests.support.histories import make_run, say
+from tests.support.histories import make_run, open_history, write_events
 from tests.support.trained_runs import make_trained_run
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "read-from-python.md"
@@ -22,7 +21,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"),
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     runs = tmp_path / "runs"
-    made_history(runs).close()
+    open_history(runs).close()
     for seed in (1, 2):
         make_trained_run(runs, f"run{seed}", [20, 60 + seed], seed=seed)
     return runs
@@ -33,27 +32,30 @@ def test_runs_are_dictionaries_with_the_same_keys(runs: Path) -> None:
         found = history.runs("seed:1..2", sort="target_accuracy")
         assert [run["id"] for run in found] == ["run2", "run1"]
         assert {run["state"] for run in found} == {"finished"}
+        assert {type(run["state"]) for run in found} == {str}
         assert found[0].keys() == found[1].keys()
         assert [run["id"] for run in history.runs(sort="seed", descending=False, limit=1)] == ["run1"]
         with pytest.raises(InputError, match="query"):
             history.runs("seed:many")
 
 
-def test_everything_of_one_run(runs: Path) -> None:
+def test_settings_metrics_evaluations_events_and_curves_of_a_run(runs: Path) -> None:
     with History(str(runs)) as history:
         assert history.config("run1")["stage1"]["epochs"] == 3
         assert history.metrics("run1")[:2] == ["complementary_loss", "adversarial_loss"]
         assert [row["target_accuracy"] for row in history.evaluations("run2")] == [20, 62]
         assert history.evaluations("run2")[-1]["confusion"] == [[62, 38], [38, 62]]
-        assert [said["event"] for said in history.events("run1")] == ["started", "stage", "finished"]
+        assert [event["event"] for event in history.events("run1")] == ["started", "stage", "finished"]
         curve = history.series("run1", "complementary_loss", width=2)
         assert curve.mean.tolist() == [1.0, 0.5]
         assert len(history.series("run1", "adversarial_loss", start=5, stop=8).x) == 3
 
 
-def test_iterations_come_one_by_one_and_have_the_same_keys(tmp_path: Path) -> None:
+def test_iterations_have_the_same_keys(tmp_path: Path) -> None:
     run = make_run(tmp_path, "aaa")
-    say(run, [started(), step(1, {"mmd": 1.0}), step(2, {"mmd": float("nan"), "mine": 3.0}), evaluation(2, 50.0)])
+    write_events(
+        run, [started(), step(1, {"mmd": 1.0}), step(2, {"mmd": float("nan"), "mine": 3.0}), evaluation(2, 50.0)]
+    )
     with History(tmp_path) as history:
         rows = list(history.iterations("a" * 3))
         assert [row["mine"] for row in rows] == [None, 3.0]
@@ -63,31 +65,31 @@ def test_iterations_come_one_by_one_and_have_the_same_keys(tmp_path: Path) -> No
             "run": "aaa", "iteration": 2, "epoch": 0, "adaptation_epoch": None, "stage": "clarinet", "seconds": 2 / 64,
             "mine": 3.0,
         }  # fmt: skip
-        with pytest.raises(InputError, match="no 'target_accuracy' at iterations; it has mmd, mine"):
+        with pytest.raises(InputError, match="no 'target_accuracy' at iterations: expected one of mmd, mine"):
             history.iterations("aaa", ["target_accuracy"])
         with pytest.raises(InputError, match="no 'lambda'"):
             history.series("aaa", "lambda")
 
 
-def test_the_board_is_flat(runs: Path) -> None:
+def test_the_board_is_a_list_of_dictionaries(runs: Path) -> None:
     with History(runs) as history:
         (cell,) = [cell for cell in history.table(seeds=2) if cell["runs"]]
         assert (cell["mean"], cell["published_mean"], cell["runs"]) == (61.5, 83.692, "run1 run2")
         assert all(cell["oracle"] for cell in history.table(select="best"))
 
 
-def test_what_is_new_is_taken_in_unless_one_only_reads(runs: Path) -> None:
-    say(make_run(runs, "new"), [started(), step(1)])
+def test_new_lines_are_ingested_unless_read_only(runs: Path) -> None:
+    write_events(make_run(runs, "new"), [started(), step(1)])
     with pytest.raises(InputError, match="no such directory"):
         History(runs / "nowhere")
     with History(runs, read_only=True) as history:
         assert history.runs() == []
         history.refresh()
-        with pytest.raises(InputError, match="open it without read_only"):
+        with pytest.raises(InputError, match="open the history without read_only"):
             history.evaluations("new")
     with History(runs) as history:
         assert history.runs("id:new")[0]["iteration"] == 1
-        say(make_run(runs, "later"), [started(), step(1)])
+        write_events(make_run(runs, "later"), [started(), step(1)])
         assert len(history.runs()) == 3
         history.refresh()
         assert history.runs(limit=1)[0]["id"] == "later"
@@ -98,17 +100,17 @@ def test_the_database_may_be_elsewhere(tmp_path: Path) -> None:
     with History(tmp_path / "runs", db=tmp_path / "local.db") as history:
         assert len(history.runs()) == 1
     assert (tmp_path / "local.db").exists()
-    assert not (tmp_path / "runs" / NAME).exists()
+    assert not (tmp_path / "runs" / DATABASE_NAME).exists()
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=["runs", "curves", "board"])
 def test_examples_of_the_guide(
     example: str, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As they stand, where the runs are."""
+    """Run the example in the directory with the runs."""
     run = make_run(runs, "zzz", task="Y->D")
     measured = {"complementary_loss": 0.5, "ascended": 1.0}
-    say(run, [started(task="Y->D"), step(1, measured), step(2, measured), evaluation(2, 42.0, epoch=1)])
+    write_events(run, [started(task="Y->D"), step(1, measured), step(2, measured), evaluation(2, 42.0, epoch=1)])
     monkeypatch.chdir(runs.parent)
     exec(compile(example, str(GUIDE), "exec"), {})
     printed = capsys.readouterr().out
@@ -117,7 +119,7 @@ def test_examples_of_the_guide(
         "width=100": "2 points, the last one at 0.500\n2 of 2 steps were gradient ascents\nBest at epoch 1",
         "seeds=2": "U->M CLARINET: 61.50 ± 0.71 (2 seeds)\n  published 83.692, from runs run1 run2",
     }
-    assert next(words for key, words in expected.items() if key in example) in printed
+    assert next(output for key, output in expected.items() if key in example) in printed
 
 
 def test_the_package_itself_is_light() -> None:

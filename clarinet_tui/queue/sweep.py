@@ -1,4 +1,4 @@
-"""A grid of runs: methods, tasks, seeds and any other settings, as configurations and as command lines."""
+"""Sweeps: a grid of methods, tasks, seeds and other settings, as configurations and as command lines."""
 
 import itertools
 import json
@@ -16,7 +16,7 @@ from core.resolve import resolve
 
 MAX_RUNS = 10_000
 FLAGS = ("method", "task", "seed", "preset", "epochs", "device")
-"""Settings with a flag of their own on the command line."""
+"""Settings that have their own command line flag."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,11 @@ class Grid:
     tasks: Sequence[str]
     seeds: Sequence[int]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """For every run."""
+    """Settings of every run."""
     axes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """Any other setting, with the values that it takes."""
+    """Other settings with their values."""
     place: str = "sweep"
+    """Where the grid comes from, for error messages."""
 
     def __len__(self) -> int:
         sizes = [len(self.methods), len(self.tasks), len(self.seeds), *map(len, self.axes.values())]
@@ -40,7 +41,7 @@ class Grid:
         return count
 
     def points(self) -> Iterator[dict[str, Any]]:
-        """The settings of each run."""
+        """Yield the settings of each run."""
         for seed, task, *values, method in itertools.product(self.seeds, self.tasks, *self.axes.values(), self.methods):
             point = dict(self.settings) | {"method": method, "task": task, "seed": seed}
             for name, value in zip(self.axes, values, strict=True):
@@ -49,19 +50,19 @@ class Grid:
 
 
 def expand_grid(grid: Grid, cores: int | None = None) -> list[RunConfig]:
-    """Every run of the grid, all checked before any of them exists."""
+    """Return the configuration of every run; all are checked before any run is created."""
     for name, axis in (("methods", grid.methods), ("tasks", grid.tasks), ("seeds", grid.seeds), *grid.axes.items()):
         if not axis:
             raise InputError(f"{grid.place}: {name}: expected at least one")
         if len(set(map(repr, axis))) < len(axis):
-            raise InputError(f"{grid.place}: {name}: a value is there twice")
+            raise InputError(f"{grid.place}: {name}: expected each value once")
     if len(grid) > MAX_RUNS:
-        raise InputError(f"{grid.place}: {len(grid)} runs are more than {MAX_RUNS}: make several sweeps of it")
+        raise InputError(f"{grid.place}: expected at most {MAX_RUNS} runs, got {len(grid)}: split the sweep")
     return [resolve(point, place=grid.place, cores=cores) for point in grid.points()]
 
 
 def parse_seeds(text: str, place: str = "--seeds") -> list[int]:
-    """`1..5`, `1,2,7` or both."""
+    """Parse `1..5`, `1,2,7` or a combination."""
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,10})(?:\.\.(\d{1,10}))?\s*", part, re.ASCII)
@@ -69,38 +70,38 @@ def parse_seeds(text: str, place: str = "--seeds") -> list[int]:
             raise InputError(f"{place}: expected seeds such as 1..5 or 1,2,7, got {format_value(text)}")
         first, last = int(match[1]), int(match[2] or match[1])
         if last - first > MAX_RUNS:
-            raise InputError(f"{place}: {format_value(text)} are more than {MAX_RUNS} seeds")
+            raise InputError(f"{place}: {format_value(text)} has more than {MAX_RUNS} seeds")
         seeds.extend(range(first, last + 1))
     return seeds
 
 
 def parse_grid(settings: Mapping[str, Any], place: str) -> Grid:
-    """A sweep's TOML file: methods, tasks and seeds, `[grid]` with lists, and settings for every run beside them."""
+    """Parse a sweep's TOML file: methods, tasks, seeds, a table `[grid]` of lists, and settings of every run."""
     rest = dict(settings)
-    methods, tasks = (_texts(rest, name, place) for name in ("methods", "tasks"))
+    methods, tasks = (_pop_strings(rest, name, place) for name in ("methods", "tasks"))
     seeds = rest.pop("seeds", [1])
     if isinstance(seeds, str):
         seeds = parse_seeds(seeds, f"{place}: seeds")
     if isinstance(seeds, int) or not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
         raise InputError(
-            f'{place}: seeds: expected a list of integers, or a text such as "1..5", got {format_value(seeds)}'
+            f'{place}: seeds: expected a list of integers, or a string such as "1..5", got {format_value(seeds)}'
         )
     axes = rest.pop("grid", {})
     if not isinstance(axes, dict):
         raise InputError(f"{place}: grid: expected a table of lists, got {format_value(axes)}")
     for name in ("method", "task", "seed"):
         if name in rest:
-            raise InputError(f"{place}: {name}: a sweep has {name}s, a list")
+            raise InputError(f"{place}: {name}: expected {name}s, a list")
     return Grid(methods, tasks, seeds, rest, dict(_axes(axes, place)), place)
 
 
-def _texts(rest: dict[str, Any], name: str, place: str) -> list[str]:
+def _pop_strings(rest: dict[str, Any], name: str, place: str) -> list[str]:
     default = {"methods": ["clarinet"], "tasks": []}[name]
-    found = rest.pop(name, default)
-    found = [found] if isinstance(found, str) else found
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise InputError(f"{place}: {name}: expected a list of texts, got {format_value(found)}")
-    return found
+    values = rest.pop(name, default)
+    values = [values] if isinstance(values, str) else values
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise InputError(f"{place}: {name}: expected a list of strings, got {format_value(values)}")
+    return values
 
 
 def _axes(table: Mapping[str, Any], place: str, prefix: str = "") -> Iterator[tuple[str, list[Any]]]:
@@ -114,7 +115,7 @@ def _axes(table: Mapping[str, Any], place: str, prefix: str = "") -> Iterator[tu
 
 
 def nest(name: str, value: Any) -> dict[str, Any]:
-    """`stage1.epochs` as a table in a table."""
+    """Return `stage1.epochs` as a table in a table."""
     for part in reversed(name.split(".")):
         value = {part: value}
     settings: dict[str, Any] = value
@@ -122,33 +123,33 @@ def nest(name: str, value: Any) -> dict[str, Any]:
 
 
 def run_command(settings: Mapping[str, Any], on_alarm: str | None = None) -> str:
-    """The line that makes one run of a grid without the queue."""
-    command = () if on_alarm is None else ("--on-alarm", on_alarm)
-    return shlex.join(["clarinet", "run", "--headless", *_words(settings), *command])
+    """Return the command that trains one run without the queue."""
+    hook = () if on_alarm is None else ("--on-alarm", on_alarm)
+    return shlex.join(["clarinet", "run", "--headless", *_format_flags(settings), *hook])
 
 
 def sweep_command(grid: Grid) -> str:
-    """The line that makes the whole grid."""
-    words = ["clarinet", "sweep", "--methods", ",".join(grid.methods), "--tasks", ",".join(grid.tasks)]
-    words += ["--seeds", _seeds(grid.seeds), *_words(grid.settings)]
+    """Return the command that queues the whole grid."""
+    command = ["clarinet", "sweep", "--methods", ",".join(grid.methods), "--tasks", ",".join(grid.tasks)]
+    command += ["--seeds", _format_seeds(grid.seeds), *_format_flags(grid.settings)]
     for name, values in grid.axes.items():
-        words += ["--grid", f"{name}={','.join(map(_toml, values))}"]
-    return shlex.join(words)
+        command += ["--grid", f"{name}={','.join(map(_format_toml, values))}"]
+    return shlex.join(command)
 
 
-def _seeds(seeds: Sequence[int]) -> str:
+def _format_seeds(seeds: Sequence[int]) -> str:
     if len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]}..{seeds[-1]}"
     return ",".join(map(str, seeds))
 
 
-def _words(settings: Mapping[str, Any]) -> Iterator[str]:
+def _format_flags(settings: Mapping[str, Any]) -> Iterator[str]:
     flat = dict(flatten(settings))
     for name in FLAGS:
         if name in flat:
             yield from (f"--{name}", str(flat.pop(name)))
     for name, value in flat.items():
-        yield from ("--set", f"{name}={_toml(value)}")
+        yield from ("--set", f"{name}={_format_toml(value)}")
 
 
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -159,8 +160,8 @@ def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
             yield prefix + name, value
 
 
-def _toml(value: Any) -> str:
-    """So that the command line reads it again as what it is; a text may look like a number."""
+def _format_toml(value: Any) -> str:
+    """Format a value so that the command line parses it back to the same type; a string may look like a number."""
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):

@@ -100,7 +100,7 @@ def test_flags_override_the_sweep_file(tmp_path: Path, runs: Path) -> None:
     assert len(lines) == 2
     assert all("--seed 7" in line and "--task 'U->M'" in line for line in lines)
     (tmp_path / "s.toml").write_text("methods = 3")
-    assert fail("sweep", "s.toml") == "s.toml: methods: expected a list of texts, got 3"
+    assert fail("sweep", "s.toml") == "s.toml: methods: expected a list of strings, got 3"
     assert "epocs: no such setting" in fail("sweep", "--tasks", "M->U", "--grid", "epocs=1,2")
     assert read_queue(runs).entries == ()
 

@@ -59,7 +59,7 @@ def test_a_run_killed_with_its_supervisor_is_lost_and_retried_if_requested(runs:
         wait_until(lambda: count_steps(run) > 20, runs)
         supervisor.kill()
         os.kill(int(read_worker_starts(run)[0][0]), signal.SIGKILL)
-    wait_until(lambda: read_state(run) == "lost", runs, patience=5)
+    wait_until(lambda: read_state(run) == "lost", runs, timeout=5)
     with running_supervisor(runs):
         wait_until(lambda: is_empty(runs), runs)
         if not retries:

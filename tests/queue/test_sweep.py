@@ -1,4 +1,4 @@
-"""Grids: what they expand to, the lines that say them, and what is refused."""
+"""Sweeps: expanded grids, their commands, and invalid files."""
 
 import shlex
 from typing import Any
@@ -20,7 +20,7 @@ GRID = Grid(
 )
 
 
-def test_every_combination_once_and_the_first_seed_of_all_before_the_second_of_any() -> None:
+def test_every_combination_once_with_seeds_varying_slowest() -> None:
     configs = expand_grid(GRID)
     assert len(configs) == len(GRID) == 16
     assert len({repr(config) for config in configs}) == 16
@@ -67,16 +67,16 @@ def test_a_file_has_methods_tasks_seeds_a_grid_and_settings_for_all() -> None:
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"methods": [3]}, "methods: expected a list of texts"),
+        ({"methods": [3]}, "methods: expected a list of strings"),
         ({"seeds": [1.5]}, "seeds: expected a list of integers"),
         ({"seeds": True}, "seeds: expected a list of integers"),
         ({"grid": {"epochs": 3}}, "grid.epochs: expected a list"),
         ({"grid": [1]}, "grid: expected a table"),
-        ({"seed": 3}, "seed: a sweep has seeds"),
+        ({"seed": 3}, "seed: expected seeds"),
         ({"tasks": ["M->U"], "epoch": 3}, "epoch: no such setting"),
         ({"tasks": ["M->U"], "grid": {"epochs": [1, "ten"]}}, 'epochs: expected an integer ≥ 1, got "ten"'),
         ({"tasks": ["M->U"], "grid": {"epochs": []}}, "epochs: expected at least one"),
-        ({"tasks": ["M->U"], "seeds": [1, 1]}, "seeds: a value is there twice"),
+        ({"tasks": ["M->U"], "seeds": [1, 1]}, "seeds: expected each value once"),
         ({"tasks": ["M->U"], "seeds": "0..5000", "grid": {"epochs": [1, 2, 3]}}, f"more than {MAX_RUNS}"),
         ({"tasks": ["M->X"]}, '"X" is neither'),
     ],
@@ -118,7 +118,7 @@ def test_what_has_to_be_said_of_a_run_makes_the_same_run(asked: dict[str, Any]) 
 
 @pytest.mark.parametrize("name", ["1", "true", '"quoted"', "[bold]x[/]", "2026-01-31", "plain", "two words", "1 # one"])
 def test_a_text_that_looks_like_a_number_is_read_again_as_a_text(name: str) -> None:
-    from clarinet_tui.cli.run import parse_pair
+    from clarinet_tui.cli.settings import parse_pair
 
     words = shlex.split(run_command({"name": name}))
     assert parse_pair(words[words.index("--set") + 1]) == {"name": name}

@@ -1,4 +1,4 @@
-"""Runs made for tests, and the whole content of a history to compare with another."""
+"""Runs for tests, and the whole content of a history, to compare it with another."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -19,8 +19,8 @@ TABLES = ("runs", "evaluations", "iterations", "events", "tags", "notes", "rollu
 
 
 @cache
-def _empty() -> bytes:
-    """A history without runs, made once: sqlite-utils takes its time."""
+def _empty_database() -> bytes:
+    """Return an empty database, made once: sqlite-utils is slow."""
     with TemporaryDirectory() as folder:
         Database.open(Path(folder)).close()
         return (Path(folder) / DATABASE_NAME).read_bytes()
@@ -29,7 +29,7 @@ def _empty() -> bytes:
 def open_history(runs_dir: Path) -> Database:
     runs_dir.mkdir(parents=True, exist_ok=True)
     if not (runs_dir / DATABASE_NAME).exists():
-        (runs_dir / DATABASE_NAME).write_bytes(_empty())
+        (runs_dir / DATABASE_NAME).write_bytes(_empty_database())
     return Database.open(runs_dir)
 
 
@@ -45,15 +45,15 @@ def write_lock(run: RunDirectory, **changes: object) -> LockOwner:
 
 
 def write_events(run: RunDirectory, events: Iterable[Event]) -> None:
-    """One sitting of a run."""
+    """Write the events of one attempt."""
     with JournalWriter(run.journal, now=lambda: 1000.0) as writer:
         for event in events:
             writer.append(event)
 
 
-def content(db: Database, *, heard: bool = False) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything; when a file was last changed is left out unless asked for."""
-    if not heard:
+def content(db: Database, *, with_times: bool = False) -> dict[str, list[tuple[Any, ...]]]:
+    """Return all rows; without the journals' modification times unless `with_times`."""
+    if not with_times:
         with db.transaction() as connection:
             connection.execute("UPDATE runs SET heard = NULL")
     return {table: sorted(db.tuples(f"SELECT * FROM {table}"), key=repr) for table in TABLES}
