@@ -5,7 +5,6 @@ import pytest
 
 from clarinet_tui.chart.cells import REFERENCE, band_style, faint_style
 from clarinet_tui.chart.glyphs import HALVES, QUADRANTS
-from clarinet_tui.chart.legend import legend_entries
 from clarinet_tui.chart.references import Band, ReferenceLine
 from clarinet_tui.chart.render import render_chart
 from clarinet_tui.chart.series import Line
@@ -84,13 +83,6 @@ def test_crosshair_covers_bands_but_not_lines() -> None:
     characters = [row[column] for row in chart.grid.text()[: chart.axes.height]]
     assert characters.count("│") == chart.axes.height - 1
     assert band_style(0) in chart.grid.styles
-
-
-def test_the_legend_reads_the_band_at_the_crosshair_and_lists_named_bandss() -> None:
-    earlier_seeds = Band.between(X, FLAT, FLAT + 1, name="earlier seeds")
-    mean, earlier = legend_entries((MEAN,), 500.0, (BAND, earlier_seeds))
-    assert mean.value == "5 (2…8)"
-    assert (earlier.marker, earlier.name, earlier.value) == ("░", "earlier seeds", "")
 
 
 def test_edges_of_different_length_are_refused() -> None:
