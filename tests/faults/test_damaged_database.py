@@ -2,7 +2,6 @@
 
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from core.events import Finished
+from tests.support.cli import CLARINET
 from tests.support.events import evaluation, started, step
 from tests.support.histories import content, open_history, write_events
 from tests.support.supervised import (
@@ -33,7 +33,6 @@ from tests.support.supervised import (
     wait_until,
 )
 
-CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
 TABLES = ("runs", "evaluations", "iterations", "tags", "notes", "events")
 
 

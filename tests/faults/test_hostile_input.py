@@ -4,7 +4,6 @@ import os
 import pickle
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,12 @@ from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from core.events import Failed, Noticed
 from core.resolve import resolve
+from tests.support.cli import CLARINET
 from tests.support.events import started, step
 from tests.support.histories import write_events
 from tests.support.supervised import enqueue_directly, make_fault_run, running_supervisor, wait_until
 from tests.support.workers import make_task, tiny_run
 
-CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
 HOSTILE = "\x1b[31mred\x1b]0;title\x07[bold]x[/bold]'; DROP TABLE runs;--\u202e\x9b2J"
 SHOWN = "[31mred]0;title[bold]x[/bold]'; DROP TABLE runs;--2J"
 CONTROL_CHARACTERS = "\x1b\x07\x9b\u202e"
