@@ -1,4 +1,4 @@
-"""Open alarms: what the last sitting raised and did not call over, in rows, in queries, and read in any pieces."""
+"""Open alarms in rows and queries, ingested in batches of any size."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,8 +28,8 @@ def db(tmp_path: Path) -> Iterator[Database]:
         yield opened
 
 
-def kinds(db: Database, tmp_path: Path, *events: Event) -> tuple[str, ...]:
-    """Those of a run that said this, which the row and the query have to agree on."""
+def ingest_kinds(db: Database, tmp_path: Path, *events: Event) -> tuple[str, ...]:
+    """Ingest the events, and return the kinds of open alarms, on which row and query must agree."""
     run = make_run(tmp_path)
     write_events(run, events)
     ingest_run(db, run)
@@ -39,32 +39,32 @@ def kinds(db: Database, tmp_path: Path, *events: Event) -> tuple[str, ...]:
     return row.alarms
 
 
-def test_raised_over_and_raised_again(db: Database, tmp_path: Path) -> None:
+def test_alarms_are_raised_cleared_and_raised_again(db: Database, tmp_path: Path) -> None:
     said = [started(), step(1), alarm("ascent", 1), alarm("collapse", 2)]
-    assert kinds(db, tmp_path, *said) == ("ascent", "collapse")
-    assert kinds(db, tmp_path, *said, alarm("ascent", 3, over=True)) == ("collapse",)
+    assert ingest_kinds(db, tmp_path, *said) == ("ascent", "collapse")
+    assert ingest_kinds(db, tmp_path, *said, alarm("ascent", 3, over=True)) == ("collapse",)
     again = [*said, alarm("ascent", 3, over=True), alarm("ascent", 4)]
-    assert kinds(db, tmp_path, *again) == ("collapse", "ascent")
+    assert ingest_kinds(db, tmp_path, *again) == ("collapse", "ascent")
     end = Finished(iteration=5, epoch=1, target_accuracy=None, source_accuracy=None)
-    assert kinds(db, tmp_path, *again, end) == ("collapse", "ascent")
-    assert kinds(db, tmp_path, started()) == ()
+    assert ingest_kinds(db, tmp_path, *again, end) == ("collapse", "ascent")
+    assert ingest_kinds(db, tmp_path, started()) == ()
 
 
-def test_a_new_sitting_begins_without_alarms(db: Database, tmp_path: Path) -> None:
+def test_a_new_attempt_starts_without_alarms(db: Database, tmp_path: Path) -> None:
     said = [started(), step(1), alarm("ascent", 1), step(2), alarm("collapse", 2)]
-    assert kinds(db, tmp_path, *said, resumed(1)) == ()
-    assert kinds(db, tmp_path, *said, resumed(1), step(2), alarm("collapse", 2)) == ("collapse",)
-    assert kinds(db, tmp_path, *said, started()) == ()
+    assert ingest_kinds(db, tmp_path, *said, resumed(1)) == ()
+    assert ingest_kinds(db, tmp_path, *said, resumed(1), step(2), alarm("collapse", 2)) == ("collapse",)
+    assert ingest_kinds(db, tmp_path, *said, started()) == ()
 
 
-def test_what_is_told_of_one(db: Database, tmp_path: Path) -> None:
+def test_fields_of_an_alarm(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), alarm("collapse", 7)])
     ingest_run(db, run)
     assert read_open_alarms(db, run.id) == [Alarm("collapse", "collapse at 7", "try", 7, 1000.0)]
 
 
-def test_foreign_alarms_are_taken_as_they_can_be(db: Database, tmp_path: Path) -> None:
+def test_malformed_alarms_are_read_as_far_as_possible(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started()])
     with run.journal.open("ab") as journal:
@@ -73,7 +73,7 @@ def test_foreign_alarms_are_taken_as_they_can_be(db: Database, tmp_path: Path) -
     assert read_open_alarms(db, run.id) == [Alarm("x", "", "", None, None)]
 
 
-def test_queries(db: Database, tmp_path: Path) -> None:
+def test_queries_for_alarms(db: Database, tmp_path: Path) -> None:
     for name, said in (("one", ["collapse"]), ("two", ["collapse", "no-progress"]), ("none", [])):
         run = make_run(tmp_path, id=name)
         write_events(run, [started(), *(alarm(kind, 1) for kind in said)])
@@ -91,19 +91,19 @@ def test_queries(db: Database, tmp_path: Path) -> None:
         found("alarm>3")
 
 
-def test_the_same_in_one_piece_and_in_many(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alarms_do_not_depend_on_the_batches(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), step(1), alarm("ascent", 1), step(2), alarm("ascent", 2, over=True), step(3)])
     write_events(run, [resumed(1), step(2), alarm("collapse", 2), step(3)])
     monkeypatch.setattr(batches, "MAX_ROWS", 1)
     ingest_run(db, run)
-    in_pieces = content(db)
+    in_batches = content(db)
     monkeypatch.undo()
     reindex(tmp_path)
-    assert content(db) == in_pieces
+    assert content(db) == in_batches
 
 
-def test_a_history_from_before_alarms_gets_their_column(tmp_path: Path, db: Database) -> None:
+def test_an_older_database_gets_the_column_of_alarms(tmp_path: Path, db: Database) -> None:
     run = make_run(tmp_path, id="old")
     ingest_run(db, run)
     with db.transaction() as connection:

@@ -1,4 +1,4 @@
-"""Several processes ingest at once, and are killed: nothing is lost, nothing is there twice."""
+"""Several processes ingest at once and are killed: no line is lost or stored twice."""
 
 import os
 import random
@@ -53,13 +53,13 @@ while not (runs / "over").exists():
 """
 
 
-def ingester(runs: Path, code: str = INGEST) -> "subprocess.Popen[bytes]":
+def start_ingester(runs: Path, code: str = INGEST) -> "subprocess.Popen[bytes]":
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.Popen([sys.executable, "-c", code, str(runs)], stdout=subprocess.PIPE, env=environment)
 
 
-def speak(runs: list[RunDirectory], rounds: int) -> None:
-    """Every run goes on and is resumed now and then, a little at a time."""
+def write_journals(runs: list[RunDirectory], rounds: int) -> None:
+    """Write to all journals in turns, with a resume now and then."""
     writers = [JournalWriter(run.journal, interval=0.01, now=lambda: 5.0) for run in runs]
     for writer in writers:
         writer.append(started())
@@ -78,17 +78,17 @@ def speak(runs: list[RunDirectory], rounds: int) -> None:
         writer.close()
 
 
-def progress(db: Database) -> int:
-    """Bytes of all journals that are in the history."""
+def ingested_bytes(db: Database) -> int:
+    """Return the number of ingested bytes of all journals."""
     found: int | None = db.rows("SELECT total(journal) FROM ingested")[0][0]
     return int(found or 0)
 
 
-def test_three_ingesters_of_three_growing_runs(tmp_path: Path) -> None:
+def test_three_processes_ingest_three_growing_runs(tmp_path: Path) -> None:
     runs = [make_run(tmp_path) for _ in range(3)]
     open_history(tmp_path).close()
-    ingesters = [ingester(tmp_path) for _ in range(3)]
-    speak(runs, 40)
+    ingesters = [start_ingester(tmp_path) for _ in range(3)]
+    write_journals(runs, 40)
     (tmp_path / "over").touch()
     counts = [int(process.communicate()[0]) for process in ingesters]
     said = sum(len(list(read_journal(run.journal))) + 1 for run in runs)  # and when each was created
@@ -105,7 +105,7 @@ def test_three_ingesters_of_three_growing_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_killed_anywhere_and_taken_up_again(tmp_path: Path, seed: int) -> None:
+def test_a_killed_ingester_is_continued_by_another(tmp_path: Path, seed: int) -> None:
     runs = [make_run(tmp_path) for _ in range(2)]
     for run in runs:
         write_events(run, [started(), *map(step, range(1, 4000)), resumed(3000), *map(step, range(3001, 5000))])
@@ -113,14 +113,14 @@ def test_killed_anywhere_and_taken_up_again(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     with open_history(tmp_path) as db:
         for _ in range(3):
-            before = progress(db)
-            process = ingester(tmp_path)
-            while progress(db) == before and process.poll() is None:
+            before = ingested_bytes(db)
+            process = start_ingester(tmp_path)
+            while ingested_bytes(db) == before and process.poll() is None:
                 time.sleep(0.001)
             time.sleep(chance.random() / 20)
             process.kill()
             process.communicate()
-        assert progress(db) > 0
+        assert ingested_bytes(db) > 0
         assert db.rows("PRAGMA integrity_check")[0][0] == "ok"
         ingest_all(db, tmp_path)
         grown = content(db)
@@ -129,36 +129,36 @@ def test_killed_anywhere_and_taken_up_again(tmp_path: Path, seed: int) -> None:
         assert db.rows("SELECT count(*) FROM iterations")[0][0] == 2 * 4999
 
 
-def overwritten(database: Path) -> None:
+def overwrite(database: Path) -> None:
     database.write_bytes(b"garbage" * 5000)
 
 
-def emptied(database: Path) -> None:
+def truncate(database: Path) -> None:
     database.write_bytes(b"")
 
 
-def deleted(database: Path) -> None:
+def delete(database: Path) -> None:
     database.unlink()
 
 
-def deleted_with_its_log(database: Path) -> None:
+def delete_with_wal(database: Path) -> None:
     for path in database.parent.glob(DATABASE_NAME + "*"):
         path.unlink()
 
 
-@pytest.mark.parametrize("harm", [overwritten, emptied, deleted, deleted_with_its_log])
-def test_database_harmed_while_runs_go_on(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("damage", [overwrite, truncate, delete, delete_with_wal])
+def test_a_database_damaged_while_runs_train_is_rebuilt(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     runs = [make_run(tmp_path) for _ in range(2)]
     with open_history(tmp_path) as db:
-        recorders = [ingester(tmp_path, RECORD) for _ in range(2)]
-        speaking = threading.Thread(target=speak, args=(runs, 40))
-        speaking.start()
-        while progress(db) == 0:
+        recorders = [start_ingester(tmp_path, RECORD) for _ in range(2)]
+        writing = threading.Thread(target=write_journals, args=(runs, 40))
+        writing.start()
+        while ingested_bytes(db) == 0:
             time.sleep(0.01)
-    harm(tmp_path / DATABASE_NAME)
+    damage(tmp_path / DATABASE_NAME)
     time.sleep(0.2)
     reindex(tmp_path)
-    speaking.join()
+    writing.join()
     (tmp_path / "over").touch()
     for process in recorders:
         process.communicate()
@@ -172,7 +172,7 @@ def test_database_harmed_while_runs_go_on(tmp_path: Path, harm: Callable[[Path],
         assert db.rows("SELECT count(*) FROM iterations")[0][0] == 2 * (40 * 40 - 5 * 25)
 
 
-def test_interrupted_inside_a_transaction_nothing_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_transaction_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), *map(step, range(1, 100))])
     with open_history(tmp_path) as db:

@@ -1,4 +1,4 @@
-"""Curves against the same thing computed plainly from every value."""
+"""Curves against a computation from every value."""
 
 import math
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ METRICS = ("mmd", 'own metric\'s "name"')
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Database, RunDirectory]]:
-    """Two metrics with the same values, one of a plug-in; a stretch where neither is measured; a resumed part."""
+    """Record two metrics with the same values, one of a plug-in, with a gap and a resumed part."""
     runs = tmp_path_factory.mktemp("runs")
     run = make_run(runs)
 
@@ -48,30 +48,30 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Databas
     db.close()
 
 
-def total(found: Series, start: int, stop: int, metric: str) -> None:
-    """Whatever the columns, together they hold exactly the values asked for."""
+def check_totals(series: Series, start: int, stop: int, metric: str) -> None:
+    """Check that the columns together contain exactly the requested values."""
     values = [value for at, value in VALUES.items() if start <= at < stop]
     finite = [value for value in values if math.isfinite(value)]
-    assert found.missing.sum() == len(values) - len(finite), metric
-    assert len(found.x) == len(found.low) == len(found.high) == len(found.mean) == len(found.missing)
-    assert np.all(np.diff(found.x) > 0)
+    assert series.missing.sum() == len(values) - len(finite), metric
+    assert len(series.x) == len(series.low) == len(series.high) == len(series.mean) == len(series.missing)
+    assert np.all(np.diff(series.x) > 0)
     if finite:
-        assert np.nanmin(found.low) == pytest.approx(min(finite), rel=1e-8)
-        assert np.nanmax(found.high) == pytest.approx(max(finite), rel=1e-8)
+        assert np.nanmin(series.low) == pytest.approx(min(finite), rel=1e-8)
+        assert np.nanmax(series.high) == pytest.approx(max(finite), rel=1e-8)
     else:
-        assert not np.isfinite(found.mean).any()
+        assert not np.isfinite(series.mean).any()
 
 
 @settings(max_examples=120)
 @given(st.integers(-10, LENGTH + 10), st.integers(0, LENGTH), st.integers(1, 400), st.sampled_from(METRICS))
-def test_nothing_is_left_out_or_counted_twice(
+def test_every_value_is_counted_once(
     recorded: tuple[Database, RunDirectory], start: int, length: int, width: int, metric: str
 ) -> None:
     db, run = recorded
-    found = read_series(db, run.id, metric, start=start, stop=start + length, width=width)
-    total(found, start, start + length, metric)
-    assert len(found.x) <= width + 1
-    assert not np.any((found.x > GAP[0] + length / width + 32) & (found.x < GAP[-1] - length / width - 32))
+    series = read_series(db, run.id, metric, start=start, stop=start + length, width=width)
+    check_totals(series, start, start + length, metric)
+    assert len(series.x) <= width + 1
+    assert not np.any((series.x > GAP[0] + length / width + 32) & (series.x < GAP[-1] - length / width - 32))
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -80,56 +80,56 @@ def test_columns_agree_with_the_values_in_them(
     recorded: tuple[Database, RunDirectory], width: int, metric: str
 ) -> None:
     db, run = recorded
-    found = read_series(db, run.id, metric, width=width)
+    series = read_series(db, run.id, metric, width=width)
     count = 0.0
-    for low, high, mean in zip(found.low, found.high, found.mean, strict=True):
+    for low, high, mean in zip(series.low, series.high, series.mean, strict=True):
         assert math.isnan(mean) or low <= mean <= high
         count += not math.isnan(mean)
     assert count > 0
     if width == 1:
         finite = [value for value in VALUES.values() if math.isfinite(value)]
-        assert found.mean[0] == pytest.approx(np.mean(finite), rel=1e-8)
+        assert series.mean[0] == pytest.approx(np.mean(finite), rel=1e-8)
 
 
-def test_few_iterations_are_given_one_by_one(recorded: tuple[Database, RunDirectory]) -> None:
+def test_few_iterations_are_returned_one_by_one(recorded: tuple[Database, RunDirectory]) -> None:
     db, run = recorded
-    found = read_series(db, run.id, "mmd", start=90, stop=100, width=200)
-    assert found.x.tolist() == list(range(90, 100))
-    assert found.missing.tolist() == [0] * 7 + [1] + [0] * 2
-    assert np.isnan(found.mean[7])
-    assert found.mean[0] == pytest.approx(VALUES[90], rel=1e-8)
+    series = read_series(db, run.id, "mmd", start=90, stop=100, width=200)
+    assert series.x.tolist() == list(range(90, 100))
+    assert series.missing.tolist() == [0] * 7 + [1] + [0] * 2
+    assert np.isnan(series.mean[7])
+    assert series.mean[0] == pytest.approx(VALUES[90], rel=1e-8)
 
 
 def test_evaluations_are_points(recorded: tuple[Database, RunDirectory]) -> None:
     db, run = recorded
-    found = read_series(db, run.id, "target_accuracy", start=200, stop=500)
-    assert found.x.tolist() == [200, 300, 400]
-    assert found.mean.tolist() == [4, 6, 8]
+    series = read_series(db, run.id, "target_accuracy", start=200, stop=500)
+    assert series.x.tolist() == [200, 300, 400]
+    assert series.mean.tolist() == [4, 6, 8]
 
 
-def test_evaluation_that_is_not_a_number(tmp_path: Path) -> None:
+def test_an_evaluation_may_be_nan(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [evaluation(1, math.nan), evaluation(2, 3.0), evaluation(3, None)])
     with open_history(tmp_path) as db:
         ingest_run(db, run)
-        found = read_series(db, run.id, "target_accuracy")
-        assert found.x.tolist() == [1, 2]
-        assert found.missing.tolist() == [1, 0]
+        series = read_series(db, run.id, "target_accuracy")
+        assert series.x.tolist() == [1, 2]
+        assert series.missing.tolist() == [1, 0]
         assert list_metrics(db, run.id) == ["target_accuracy"]
 
 
-def test_names_of_what_can_be_drawn(recorded: tuple[Database, RunDirectory]) -> None:
+def test_names_of_metrics(recorded: tuple[Database, RunDirectory]) -> None:
     db, run = recorded
     assert list_metrics(db, run.id) == ["mmd", "entropy", METRICS[1], "target_accuracy"]
 
 
 @pytest.mark.parametrize("metric", ["mmd", "nothing", "target_loss", "x'; DROP TABLE runs; --"])
-def test_nothing_to_draw(recorded: tuple[Database, RunDirectory], metric: str) -> None:
+def test_an_unknown_metric_gives_an_empty_curve(recorded: tuple[Database, RunDirectory], metric: str) -> None:
     db, _ = recorded
     assert len(read_series(db, "none", metric).x) == 0
 
 
-def test_rows_read_are_bounded_by_the_width(
+def test_the_number_of_rows_read_is_bounded_by_the_width(
     recorded: tuple[Database, RunDirectory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db, run = recorded

@@ -1,4 +1,4 @@
-"""The database file: newer, older, garbage, locked, gone, read-only, and made by several at once."""
+"""The database file: newer, older, damaged, locked, deleted, read-only, and created concurrently."""
 
 import sqlite3
 import subprocess
@@ -24,7 +24,7 @@ from tests.support.events import evaluation, resumed, started, step
 from tests.support.histories import content, make_run, open_history, write_events
 
 
-def test_readable_as_plain_tables(tmp_path: Path) -> None:
+def test_tables_can_be_read_with_sqlite(tmp_path: Path) -> None:
     Database.open(tmp_path).close()
     tables = Tables(tmp_path / DATABASE_NAME)
     assert {"runs", "evaluations", "iterations", "tags", "notes", "events", "rollups"} <= set(tables.table_names())
@@ -32,7 +32,7 @@ def test_readable_as_plain_tables(tmp_path: Path) -> None:
     assert tables.journal_mode == "wal"
 
 
-def test_newer_schema_is_refused(tmp_path: Path) -> None:
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     with open_history(tmp_path) as db, db.transaction() as connection:
         connection.execute("INSERT INTO _sqlite_migrations VALUES (99, 'clarinet', '0099', 'later')")
     for open_it in (Database.open, Database.open_read_only):
@@ -40,7 +40,7 @@ def test_newer_schema_is_refused(tmp_path: Path) -> None:
             open_it(tmp_path)
 
 
-def test_older_schema_is_migrated_with_a_copy_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_schema_is_migrated_with_a_backup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(tmp_path)
     with open_history(tmp_path) as db:
         ingest_run(db, run)
@@ -63,7 +63,7 @@ def test_older_schema_is_migrated_with_a_copy_beside_it(tmp_path: Path, monkeypa
     copy.close()
 
 
-def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_migration_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong() -> Migrations:
         numbered: Migrations = first()
 
@@ -85,7 +85,7 @@ def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytes
         assert "colour" not in [row["name"] for row in db.rows("PRAGMA table_info(runs)")]
 
 
-def test_made_by_several_at_once(tmp_path: Path) -> None:
+def test_several_processes_create_it_at_once(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
@@ -98,8 +98,8 @@ print(Database.open(Path(sys.argv[1])).rows("SELECT count(*) AS n FROM runs")[0]
 
 
 @pytest.mark.parametrize("garbage", [b"garbage" * 2000, b"SQLite format 3\x00" + b"\xff" * 5000])
-def test_garbage_says_reindex_and_reindex_brings_all_back(tmp_path: Path, garbage: bytes) -> None:
-    run = _a_run(tmp_path)
+def test_a_damaged_database_is_rebuilt_by_reindex(tmp_path: Path, garbage: bytes) -> None:
+    run = _write_run(tmp_path)
     with open_history(tmp_path) as db:
         ingest_all(db, tmp_path)
         before = content(db)
@@ -115,8 +115,8 @@ def test_garbage_says_reindex_and_reindex_brings_all_back(tmp_path: Path, garbag
     assert aside.read_bytes() == garbage
 
 
-def test_garbage_in_the_middle_is_told_too(tmp_path: Path) -> None:
-    _a_run(tmp_path)
+def test_damage_in_the_middle_is_reported(tmp_path: Path) -> None:
+    _write_run(tmp_path)
     with open_history(tmp_path) as db:
         ingest_all(db, tmp_path)
         before = content(db)
@@ -130,7 +130,7 @@ def test_garbage_in_the_middle_is_told_too(tmp_path: Path) -> None:
         assert content(db) == before
 
 
-def test_deleted_while_open_is_made_anew(tmp_path: Path) -> None:
+def test_a_database_deleted_while_open_is_created_again(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), step(1)])
     with open_history(tmp_path) as db:
@@ -143,9 +143,9 @@ def test_deleted_while_open_is_made_anew(tmp_path: Path) -> None:
             assert [row["iteration"] for row in other.rows("SELECT iteration FROM iterations")] == [1, 2]
 
 
-def test_reindex_equals_what_was_there_and_others_stay_connected(tmp_path: Path) -> None:
+def test_reindex_gives_the_same_content_and_keeps_connections(tmp_path: Path) -> None:
     for _ in range(3):
-        _a_run(tmp_path)
+        _write_run(tmp_path)
     with open_history(tmp_path) as db:
         ingest_all(db, tmp_path)
         before = content(db)
@@ -155,7 +155,7 @@ def test_reindex_equals_what_was_there_and_others_stay_connected(tmp_path: Path)
         assert [(done, total) for done, total, _ in told] == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
-def test_locked_by_another_is_not_thrown_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_database_is_reported_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
     run = make_run(tmp_path)
     with open_history(tmp_path) as db:
@@ -174,7 +174,7 @@ def test_locked_by_another_is_not_thrown_away(tmp_path: Path, monkeypatch: pytes
         assert ingest_run(db, run) == 1
 
 
-def test_disk_full_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_loses_nothing(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), *map(step, range(1, 3000))])
     with open_history(tmp_path) as db:
@@ -187,7 +187,7 @@ def test_disk_full_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
         assert ingest_run(db, run) == 3000
 
 
-def test_read_only_neither_makes_nor_writes(tmp_path: Path) -> None:
+def test_read_only_neither_creates_nor_writes(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         Database.open_read_only(tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -204,8 +204,8 @@ def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
         Database.open(tmp_path)
 
 
-def test_elsewhere(tmp_path: Path) -> None:
-    run = _a_run(tmp_path / "runs")
+def test_the_path_can_be_set(tmp_path: Path) -> None:
+    run = _write_run(tmp_path / "runs")
     with Database.open(tmp_path / "runs", tmp_path / "local disk" / "my?.db") as db:
         ingest_all(db, tmp_path / "runs")
         assert get_run(db, run)
@@ -213,7 +213,7 @@ def test_elsewhere(tmp_path: Path) -> None:
     assert not (tmp_path / "runs" / DATABASE_NAME).exists()
 
 
-def test_one_connection_belongs_to_one_thread(tmp_path: Path) -> None:
+def test_a_connection_is_used_by_one_thread(tmp_path: Path) -> None:
     with open_history(tmp_path) as db:
         caught = list[BaseException]()
 
@@ -229,8 +229,8 @@ def test_one_connection_belongs_to_one_thread(tmp_path: Path) -> None:
         assert caught
 
 
-def _a_run(runs_dir: Path) -> str:
-    """Everything that a history can hold."""
+def _write_run(runs_dir: Path) -> str:
+    """Write a run with every kind of row."""
     run = make_run(runs_dir)
     write_events(run, [started(), *map(step, range(1, 300)), evaluation(100, 12.5), evaluation(200, 25.0)])
     write_events(run, [resumed(150), *map(step, range(151, 200))])
@@ -266,7 +266,7 @@ def test_an_older_database_gets_the_four_families(tmp_path: Path) -> None:
     assert (tmp_path / f"{DATABASE_NAME}.before-0003").exists()
 
 
-def test_several_that_migrate_at_once_leave_one_whole_copy_of_what_was_there(tmp_path: Path) -> None:
+def test_concurrent_migrations_leave_one_complete_backup(tmp_path: Path) -> None:
     open_history(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as old:
         old.execute("ALTER TABLE runs DROP COLUMN alarms")

@@ -1,4 +1,4 @@
-"""Ingest: each line exactly once, in whatever pieces it comes; a resumed run supersedes; what is hurt is told."""
+"""Ingest: each line exactly once in batches of any size, superseded rows, damaged lines."""
 
 import math
 from pathlib import Path
@@ -21,7 +21,7 @@ from tests.support.events import evaluation, resumed, started, step
 from tests.support.histories import content, make_run, open_history, write_events
 
 
-def test_life_of_a_run(tmp_path: Path) -> None:
+def test_a_run_from_start_to_end(tmp_path: Path) -> None:
     run = make_run(tmp_path, seed=3, name="mine")
     db = open_history(tmp_path)
     ingest_all(db, tmp_path)
@@ -52,7 +52,7 @@ def test_life_of_a_run(tmp_path: Path) -> None:
     assert (row.ended, row.seconds, row.epochs_total, row.iterations_total) == (1000.0, 9.0, 10, 1000)
 
 
-def test_failure_is_data_and_resuming_clears_it(tmp_path: Path) -> None:
+def test_a_failure_is_stored_and_cleared_by_a_resume(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     db = open_history(tmp_path)
     write_events(
@@ -76,7 +76,7 @@ def test_failure_is_data_and_resuming_clears_it(tmp_path: Path) -> None:
     ]
 
 
-def test_two_step_run_knows_its_labels_before_an_evaluation(tmp_path: Path) -> None:
+def test_pseudo_label_accuracy_is_stored_before_an_evaluation(tmp_path: Path) -> None:
     run = make_run(tmp_path, method="gac+dann")
     labelled = PseudoLabelled(iteration=5, label_hash="x", accuracy=71.5, given=True, labels=[1, 2])
     write_events(run, [started(method="gac+dann"), labelled, StageStarted(stage="dann", index=2, iteration=5, epoch=3)])
@@ -92,7 +92,7 @@ def test_two_step_run_knows_its_labels_before_an_evaluation(tmp_path: Path) -> N
     assert (row.iteration, row.iterations_given) == (7, 5)
 
 
-def test_not_a_number_is_kept(tmp_path: Path) -> None:
+def test_nan_is_kept(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(
         run, [step(1, {"mmd": math.nan, "entropy": math.inf, "own": 3.0, "bad": -math.inf}), step(2, {"mmd": 1.0})]
@@ -115,7 +115,7 @@ def test_not_a_number_is_kept(tmp_path: Path) -> None:
     assert missing == {"mmd": 1, "entropy": 1, "own": 0, "bad": 1}
 
 
-def test_starting_from_scratch_supersedes_everything(tmp_path: Path) -> None:
+def test_a_new_start_supersedes_everything(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), step(1), step(2), evaluation(2, 99.0), resumed(2), step(3)])
     db = open_history(tmp_path)
@@ -128,7 +128,7 @@ def test_starting_from_scratch_supersedes_everything(tmp_path: Path) -> None:
     assert (row.target_accuracy, row.seconds) == (None, 1 / 64)
 
 
-def test_damaged_line_is_an_event_with_its_number(tmp_path: Path) -> None:
+def test_a_damaged_line_is_an_event_with_its_number(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), step(1)])
     with run.journal.open("ab") as file:
@@ -142,7 +142,7 @@ def test_damaged_line_is_an_event_with_its_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_torn_line_before_a_new_sitting_is_no_damage(tmp_path: Path, together: bool) -> None:
+def test_a_torn_line_before_a_new_attempt_is_not_damage(tmp_path: Path, together: bool) -> None:
     run = make_run(tmp_path)
     db = open_history(tmp_path)
     write_events(run, [started(), step(1)])
@@ -172,7 +172,7 @@ def test_tags_and_notes(tmp_path: Path) -> None:
     assert db.rows("SELECT * FROM notes") == []
 
 
-def test_vanished_run_is_forgotten_and_an_exchanged_one_read_anew(tmp_path: Path) -> None:
+def test_a_deleted_run_is_removed_and_a_replaced_one_ingested_again(tmp_path: Path) -> None:
     run, other = make_run(tmp_path), make_run(tmp_path)
     write_events(run, [started(), *map(step, range(1, 50))])
     write_events(other, [started(), step(1)])
@@ -198,7 +198,7 @@ def test_unreadable_settings_do_not_hide_a_run(tmp_path: Path) -> None:
     assert "epochs: expected an integer" in (row.error or "")
 
 
-def test_limit_ends_between_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_limit_ends_between_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "MAX_ROWS", 10)
     run = make_run(tmp_path)
     write_events(run, map(step, range(1, 101)))
@@ -208,13 +208,13 @@ def test_limit_ends_between_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 class Journal:
-    """A model of a run: what counts after sittings that were killed and resumed."""
+    """A model of a run: the valid rows after killed and resumed attempts."""
 
     def __init__(self) -> None:
         self.steps: dict[int, float] = {}
         self.evaluations: dict[int, float] = {}
 
-    def sitting(self, begin: int, count: int, start: Any) -> list[Event]:
+    def attempt(self, begin: int, count: int, start: Any) -> list[Event]:
         self.steps = {at: value for at, value in self.steps.items() if at <= begin}
         self.evaluations = {at: value for at, value in self.evaluations.items() if at <= begin}
         events: list[Event] = [start]
@@ -235,25 +235,25 @@ SITTINGS = st.lists(
 
 @settings(max_examples=30)
 @given(SITTINGS, st.lists(st.floats(0, 1), max_size=6), st.integers(1, 60))
-def test_any_pieces_give_the_same_history(sittings: Any, pieces: list[float], most: int) -> None:
+def test_any_batches_give_the_same_history(attempts: Any, cuts: list[float], max_rows: int) -> None:
     model = Journal()
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         runs = Path(folder)
         run = make_run(runs)
-        for number, (where, count, torn, cut) in enumerate(sittings):
+        for number, (where, count, torn, cut) in enumerate(attempts):
             last = max(model.steps, default=0)
             begin = int(where * last) if number else 0
-            write_events(run, model.sitting(begin, count, resumed(begin) if number else started()))
-            if torn and number < len(sittings) - 1:
+            write_events(run, model.attempt(begin, count, resumed(begin) if number else started()))
+            if torn and number < len(attempts) - 1:
                 size = run.journal.stat().st_size
                 with run.journal.open("r+b") as file:
                     file.truncate(max(0, size - cut))
-                kept = _whole_steps(run.journal.read_bytes())
+                kept = _last_complete_step(run.journal.read_bytes())
                 model.steps = {at: value for at, value in model.steps.items() if at <= kept}
         whole = run.journal.read_bytes()
-        patch.setattr(batches, "MAX_ROWS", most)
+        patch.setattr(batches, "MAX_ROWS", max_rows)
         db = open_history(runs)
-        for piece in sorted(pieces):
+        for piece in sorted(cuts):
             run.journal.write_bytes(whole[: int(piece * len(whole))])
             ingest_run(db, run)
         run.journal.write_bytes(whole)
@@ -270,8 +270,8 @@ def test_any_pieces_give_the_same_history(sittings: Any, pieces: list[float], mo
         db.close()
 
 
-def _whole_steps(content: bytes) -> int:
-    """The last iteration that a torn journal still holds, when its last line is given an end."""
+def _last_complete_step(content: bytes) -> int:
+    """Return the last complete iteration of a torn journal."""
     last = 0
     for line in content.split(b"\n"):
         if line.startswith(b"[") and line.endswith(b"]"):

@@ -1,4 +1,4 @@
-"""Columns of metrics: the schema's are frozen, a metric that the catalogue gains later is stored all the same."""
+"""Columns of metrics are frozen; metrics added to the catalogue later are stored as well."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where metrics stand, against the plain computation."""
+"""Metric summaries against a plain computation."""
 
 import math
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_last_mean_and_extremes(tmp_path: Path, last: int) -> None:
     assert (found.minimum, found.maximum) == pytest.approx((min(values), max(values)), abs=1e-8)
 
 
-def test_not_a_number_is_last_and_mean_and_no_extreme(tmp_path: Path) -> None:
+def test_nan_counts_as_last_and_mean_but_not_as_extreme(tmp_path: Path) -> None:
     run, db = make_run(tmp_path), open_history(tmp_path)
     write_events(run, [step(1, {"a": 1.0, "b": math.inf}), step(2, {"a": math.nan, "b": math.nan})])
     ingest_run(db, run)
@@ -42,7 +42,7 @@ def test_not_a_number_is_last_and_mean_and_no_extreme(tmp_path: Path) -> None:
     assert (b.minimum, b.maximum, b.missing) == (None, None, 2)
 
 
-def test_a_range_and_nothing_at_all(tmp_path: Path) -> None:
+def test_a_range_and_a_metric_without_values(tmp_path: Path) -> None:
     run, db = make_run(tmp_path), open_history(tmp_path)
     write_events(run, [step(n, {"a": float(n)}) for n in range(1, 301)])
     ingest_run(db, run)

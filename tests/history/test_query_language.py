@@ -62,7 +62,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         yield db
 
 
-def found(db: Database, query: str) -> set[str]:
+def find_ids(db: Database, query: str) -> set[str]:
     rows = list_runs(db, query, limit=1000, now=NOW)
     assert len(rows) == count_runs(db, query, now=NOW)
     return {row.id for row in rows}
@@ -124,8 +124,8 @@ EXAMPLES: list[tuple[str, Callable[[Run], bool]]] = [
 
 
 @pytest.mark.parametrize(("query", "true"), EXAMPLES, ids=[query for query, _ in EXAMPLES])
-def test_examples(db: Database, query: str, true: Callable[[Run], bool]) -> None:
-    assert found(db, query) == expected(true)
+def test_examples_agree_with_the_model(db: Database, query: str, true: Callable[[Run], bool]) -> None:
+    assert find_ids(db, query) == expected(true)
 
 
 ATOMS = st.sampled_from([pair for pair in EXAMPLES if pair[0].strip() and " " not in pair[0] and "," not in pair[0]])
@@ -146,15 +146,15 @@ def either(pairs: tuple[Pair, Pair]) -> Pair:
     return f"({one} OR {other})", lambda run: true(run) or too(run)
 
 
-def deeper(pairs: st.SearchStrategy[Pair]) -> st.SearchStrategy[Pair]:
+def combine(pairs: st.SearchStrategy[Pair]) -> st.SearchStrategy[Pair]:
     two = st.tuples(pairs, pairs)
     return pairs.map(negation) | two.map(both) | two.map(either)
 
 
 @settings(max_examples=100)
-@given(st.recursive(ATOMS, deeper, max_leaves=8))
-def test_any_combination_means_what_it_says(db: Database, pair: Pair) -> None:
-    assert found(db, pair[0]) == expected(pair[1])
+@given(st.recursive(ATOMS, combine, max_leaves=8))
+def test_any_combination_agrees_with_the_model(db: Database, pair: Pair) -> None:
+    assert find_ids(db, pair[0]) == expected(pair[1])
 
 
 WORDS = st.sampled_from(
@@ -165,7 +165,7 @@ TEXTS = st.text(max_size=30) | st.lists(WORDS | st.text(string.printable, max_si
 
 @settings(max_examples=400)
 @given(TEXTS)
-def test_any_text_is_a_query_or_says_where_it_is_wrong(db: Database, text: str) -> None:
+def test_any_text_is_a_query_or_gives_the_position_of_its_error(db: Database, text: str) -> None:
     wrong: QueryError | None = None
     try:
         count_runs(db, text, now=NOW)
@@ -206,7 +206,7 @@ def test_any_text_is_a_query_or_says_where_it_is_wrong(db: Database, text: str) 
         ("x " * 300, 400, "expected at most 200 conditions"),
     ],
 )
-def test_wrong_queries(query: str, position: int, message: str) -> None:
+def test_errors_of_invalid_queries(query: str, position: int, message: str) -> None:
     with pytest.raises(QueryError) as caught:
         compile_query(query, NOW)
     assert caught.value.position == position
@@ -262,8 +262,8 @@ def test_plain_values_stay_readable() -> None:
     assert [quote_value(value) for value in ("gac+dann", "U->M", "two words")] == ["gac+dann", "U->M", '"two words"']
 
 
-def test_bytes_that_are_no_text(db: Database) -> None:
-    assert found(db, "name:\udcff \ud800") == set()
+def test_lone_surrogates(db: Database) -> None:
+    assert find_ids(db, "name:\udcff \ud800") == set()
 
 
 def test_sorting_and_pages(db: Database) -> None:
@@ -280,7 +280,7 @@ def test_sorting_and_pages(db: Database) -> None:
         list_runs(db, sort="id; DROP TABLE runs")
 
 
-def test_dates_that_no_calendar_has(tmp_path: Path) -> None:
+def test_invalid_dates(tmp_path: Path) -> None:
     for text in ("9999999999d", "0000-00-00", "2026-13-01", "99999-01-01", "1e5d"):
         with pytest.raises(QueryError):
             compile_query(f"since:{text}", NOW)

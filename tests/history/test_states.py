@@ -1,4 +1,4 @@
-"""Alive, lost and silent, with real processes, other machines and jumping clocks."""
+"""States with real processes, other machines and clocks that jump."""
 
 import os
 import signal
@@ -83,7 +83,7 @@ def test_queued_starting_running_lost_and_running_again(tmp_path: Path) -> None:
         assert refresh_states(db, tmp_path) == 0
 
 
-def test_last_words_are_read_before_a_run_is_called_lost(tmp_path: Path) -> None:
+def test_last_lines_are_ingested_before_a_run_is_lost(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     db = open_history(tmp_path)
     write_events(run, [started(), step(1)])
@@ -105,8 +105,8 @@ def test_reused_pid_does_not_hide_a_lost_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("machine", ["m", ""])
-def test_another_boot(tmp_path: Path, machine: str) -> None:
-    """A machine that was restarted lost its runs; one that only has our name did not."""
+def test_a_restarted_machine_has_lost_its_runs(tmp_path: Path, machine: str) -> None:
+    """A machine with the same name is another one unless its id is the same."""
     run = make_run(tmp_path)
     write_events(run, [started()])
     db = open_history(tmp_path)
@@ -116,7 +116,7 @@ def test_another_boot(tmp_path: Path, machine: str) -> None:
     assert state(db, run) == ("lost" if machine else "running")
 
 
-def test_other_hosts_are_silent_never_lost(tmp_path: Path) -> None:
+def test_runs_of_other_hosts_are_silent_and_never_lost(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started()])
     db = open_history(tmp_path)
@@ -135,7 +135,7 @@ def test_other_hosts_are_silent_never_lost(tmp_path: Path) -> None:
     assert state(db, run) == "running"
 
 
-def test_refused_before_its_first_word_waits_as_before(tmp_path: Path) -> None:
+def test_a_worker_that_was_refused_leaves_its_run_waiting(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     db = open_history(tmp_path)
     ingest_run(db, run)
@@ -148,17 +148,17 @@ def test_refused_before_its_first_word_waits_as_before(tmp_path: Path) -> None:
     assert state(db, run) == "lost"
 
 
-def test_state_that_changed_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_that_changed_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(tmp_path)
     write_events(run, [started()])
     db, other = open_history(tmp_path), open_history(tmp_path)
     ingest_run(db, run)
     write_lock(run, start=-1.0)
 
-    def somebody_else_was_faster(db: Database, run: RunDirectory) -> int:
+    def change_first(db: Database, run: RunDirectory) -> int:
         write_events(run, [Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
         return ingest_run(other, run)
 
-    monkeypatch.setattr("clarinet_tui.history.states.ingest_run", somebody_else_was_faster)
+    monkeypatch.setattr("clarinet_tui.history.states.ingest_run", change_first)
     assert refresh_states(db, tmp_path) == 0
     assert state(db, run) == "finished"

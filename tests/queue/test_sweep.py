@@ -31,7 +31,7 @@ def test_every_combination_once_with_seeds_varying_slowest() -> None:
     assert all(config.stage1.epochs == 3 and config.preset == "quick" for config in configs)
 
 
-def test_settings_with_a_dot_go_into_their_table() -> None:
+def test_dotted_settings_go_into_their_table() -> None:
     configs = expand_grid(Grid(["gac"], ["M->U"], [1], {}, {"stage1.epochs": [3, 5]}))
     assert [config.stage1.epochs for config in configs] == [3, 5]
 
@@ -39,12 +39,12 @@ def test_settings_with_a_dot_go_into_their_table() -> None:
 @pytest.mark.parametrize(
     ("text", "seeds"), [("1..5", [1, 2, 3, 4, 5]), ("7", [7]), ("1, 3..4,9", [1, 3, 4, 9]), ("2..2", [2])]
 )
-def test_seeds_as_people_write_them(text: str, seeds: list[int]) -> None:
+def test_notations_of_seeds(text: str, seeds: list[int]) -> None:
     assert parse_seeds(text) == seeds
 
 
 @pytest.mark.parametrize("text", ["", "1..", "5..1", "a", "1-5", "1;2", "-3", "1...3", "0..99999999"])
-def test_wrong_seeds_are_one_sentence(text: str) -> None:
+def test_invalid_seeds(text: str) -> None:
     with pytest.raises(InputError, match="--seeds"):
         parse_seeds(text)
 
@@ -65,7 +65,7 @@ def test_a_file_has_methods_tasks_seeds_a_grid_and_settings_for_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "words"),
+    ("table", "message"),
     [
         ({"methods": [3]}, "methods: expected a list of strings"),
         ({"seeds": [1.5]}, "seeds: expected a list of integers"),
@@ -81,14 +81,14 @@ def test_a_file_has_methods_tasks_seeds_a_grid_and_settings_for_all() -> None:
         ({"tasks": ["M->X"]}, '"X" is neither'),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named_with_its_place(table: dict[str, Any], words: str) -> None:
+def test_errors_name_their_place_in_the_file(table: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         expand_grid(parse_grid(table, "sweep.toml"))
     assert str(caught.value).startswith("sweep.toml: ")
-    assert words in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_the_lines_that_say_it_can_be_typed() -> None:
+def test_commands_can_be_typed() -> None:
     line = sweep_command(GRID)
     assert shlex.split(line) == [
         *("clarinet", "sweep", "--methods", "clarinet,gac+dann", "--tasks", "M->U,U->M", "--seeds", "1..2"),
@@ -111,13 +111,13 @@ def test_the_lines_that_say_it_can_be_typed() -> None:
         },
     )
 )
-def test_what_has_to_be_said_of_a_run_makes_the_same_run(asked: dict[str, Any]) -> None:
-    config = resolve(asked, task="M->U", cores=2)
+def test_minimal_settings_give_the_same_run(settings_given: dict[str, Any]) -> None:
+    config = resolve(settings_given, task="M->U", cores=2)
     assert resolve(minimal_settings(config), cores=2) == config
 
 
 @pytest.mark.parametrize("name", ["1", "true", '"quoted"', "[bold]x[/]", "2026-01-31", "plain", "two words", "1 # one"])
-def test_a_text_that_looks_like_a_number_is_read_again_as_a_text(name: str) -> None:
+def test_a_string_that_looks_like_a_number_stays_a_string(name: str) -> None:
     from clarinet_tui.cli.settings import parse_pair
 
     words = shlex.split(run_command({"name": name}))
