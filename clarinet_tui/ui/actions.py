@@ -81,9 +81,9 @@ class RunActions:
         done = self._for_each(ids, lambda run: trash.restore_run(self.runs_dir, run.id, self.database))
         return _with_message(done, f"{_runs_are(done.runs)} restored")
 
-    def tag(self, ids: Iterable[str], words: str) -> ActionResult:
+    def tag(self, ids: Iterable[str], text: str) -> ActionResult:
         """Add and remove tags: `icml -old` adds one and removes another."""
-        changes = [(word.removeprefix("-"), not word.startswith("-")) for word in words.split()]
+        changes = [(word.removeprefix("-"), not word.startswith("-")) for word in text.split()]
         for name, _ in changes:
             validate_tag(name)
 
@@ -92,7 +92,7 @@ class RunActions:
                 (add_tag if is_added else remove_tag)(run, name)
 
         done = self._for_each(ids, one)
-        return _with_message(done, f"{_runs_are(done.runs)} tagged {words.strip()}")
+        return _with_message(done, f"{_runs_are(done.runs)} tagged {text.strip()}")
 
     def note(self, ids: Iterable[str], text: str) -> ActionResult:
         done = self._for_each(ids, lambda run: set_note(run, text))
@@ -145,8 +145,8 @@ class RunActions:
         from core.resolve import minimal_settings
 
         settings: dict[str, Any] = {"preset": cell.preset}
-        if cell.model:
-            model = minimal_settings(RunDirectory(self.runs_dir, cell.model).read_config())
+        if cell.template_run:
+            model = minimal_settings(RunDirectory(self.runs_dir, cell.template_run).read_config())
             own = settings_tagged(Tag.IDENTITY, Tag.NO_EFFECT) - {"preset"}
             settings = {name: value for name, value in model.items() if name not in own}
         grid = Grid([cell.method], [cell.task], cell.seeds, settings, place="board")

@@ -91,22 +91,36 @@ class ClarinetApp(GuardedApp):
         if fps < FPS:
             self.animation_level = "none"
         self.preferences = PreferenceStore(preferences or preferences_path(), self._warn)
-        saved = self.preferences.values
-        for theme in THEMES:
-            self.register_theme(theme)
+        theme = self.preferences.values.theme
+        for own_theme in THEMES:
+            self.register_theme(own_theme)
         # Without watchers, which would compute all styles twice.
-        self.set_reactive(App.theme, saved.theme if saved.theme in self.available_themes else DARK)
+        self.set_reactive(App.theme, theme if theme in self.available_themes else DARK)
         self.stylesheet.set_variables(self.get_css_variables())
         self._plain_glyphs = PlainGlyphs(enabled=needs_plain_glyphs(os.environ))
         log = self._error_log.write
         self.history_feed = HistoryFeed(runs_dir, self._post_snapshot, log, database=database, interval=1 / fps)
         self.machine_feed = MachineFeed(runs_dir, data_dir, self._post_machine, log, database=database)
-        self.state = AppState(
+        self.state = self._make_state(runs_dir, runs, now, glyphs, data_dir, database)
+        self._families: set[str] = set()
+        """Families of all runs listed so far."""
+        self._add_modes()
+
+    def _make_state(
+        self,
+        runs_dir: Path,
+        runs: tuple[str, ...],
+        now: Callable[[], float],
+        glyphs: str,
+        data_dir: Path,
+        database: Path | None,
+    ) -> AppState:
+        return AppState(
             runs_dir,
             self.history_feed.request,
             now,
             glyphs,
-            saved,
+            self.preferences.values,
             self.preferences.save,
             live_run=runs[0] if runs else None,
             overlaid_runs=runs if len(runs) > 1 else (),
@@ -115,9 +129,6 @@ class ClarinetApp(GuardedApp):
             poll_machine=self.machine_feed.poll,
             refresh_machine=self.machine_feed.refresh,
         )
-        self._families: set[str] = set()
-        """Families of all runs listed so far."""
-        self._add_modes()
 
     def _add_modes(self) -> None:
         self.add_mode("history", lambda: HistoryScreen(self.state))
@@ -250,7 +261,7 @@ class ClarinetApp(GuardedApp):
         for screen in self.screen_stack:
             if isinstance(screen, ViewScreen):
                 with self._guard(screen.NAME):
-                    screen.receive(event.snapshot)
+                    screen.receive_snapshot(event.snapshot)
         self._prepare_compare(event.snapshot)
 
     def _prepare_compare(self, snapshot: Snapshot) -> None:

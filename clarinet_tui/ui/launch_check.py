@@ -64,11 +64,11 @@ def check_form(form: LaunchForm) -> CheckedForm:
             raise InputError(f"{len(grid)} runs are more than {MAX_RUNS}: start fewer at once")
         expand_grid(replace(grid, seeds=seeds[:1]))
     except InputError as error:
-        return replace(checked, problems={"runs": _sentence(error)})
+        return replace(checked, problems={"runs": _without_place(error)})
     return replace(checked, grid=grid)
 
 
-def _sentence(error: InputError) -> str:
+def _without_place(error: InputError) -> str:
     return str(error).removeprefix(f"{PLACE}: ")
 
 
@@ -92,7 +92,7 @@ def _parse_seeds(form: LaunchForm, problems: dict[str, str]) -> list[int]:
         if len(set(seeds)) < len(seeds):
             raise InputError("seeds: a seed occurs twice")
     except InputError as error:
-        problems["seeds"] = _sentence(error)
+        problems["seeds"] = _without_place(error)
         return []
     return seeds
 
@@ -117,7 +117,7 @@ def _parse_settings(
             for value in values:
                 _resolve_setting(bases, name, value)
         except InputError as error:
-            problems[name] = _sentence(error)
+            problems[name] = _without_place(error)
         if len(values) > 1:
             axes[name] = values
         else:

@@ -29,7 +29,7 @@ class MissingSeeds:
     task: str
     preset: str
     seeds: tuple[int, ...]
-    model: str | None = None
+    template_run: str | None = None
     changes: tuple[str, ...] = ()
 
 

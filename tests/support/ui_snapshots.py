@@ -18,18 +18,18 @@ EQUAL_FRAMES = 6
 
 def is_complete(app: ClarinetApp) -> bool:
     """Whether the snapshot holds everything that the current view requests."""
-    snapshot, screen = app.session.snapshot, app.screen
+    snapshot, screen = app.state.snapshot, app.screen
     assert isinstance(screen, ViewScreen)
-    if snapshot is None or not snapshot.settled:
+    if snapshot is None or not snapshot.is_ingested:
         return False
-    wanted = screen.wanted()
-    if wanted.detail and not (snapshot.detail and snapshot.detail.wanted == wanted.detail):
+    wanted = screen.make_request()
+    if wanted.detail and not (snapshot.detail and snapshot.detail.request == wanted.detail):
         return False
-    if wanted.comparison and not (snapshot.comparison and snapshot.comparison.wanted == wanted.comparison):
+    if wanted.comparison and not (snapshot.comparison and snapshot.comparison.request == wanted.comparison):
         return False
-    if wanted.ghost and not (snapshot.ghost and snapshot.ghost.wanted == wanted.ghost):
+    if wanted.references and not (snapshot.references and snapshot.references.request == wanted.references):
         return False
-    return all(one.run in snapshot.curves and snapshot.curves[one.run].wanted == one for one in wanted.curves)
+    return all(one.run in snapshot.curves and snapshot.curves[one.run].request == one for one in wanted.curves)
 
 
 def press_and_freeze(text: str, *keys: str, first: str = "● target") -> RunBefore:
@@ -43,7 +43,7 @@ def press_and_freeze(text: str, *keys: str, first: str = "● target") -> RunBef
             await pilot.press(*keys)
         await wait_until(pilot, lambda: text in screen_text(app), text)
         await wait_until(pilot, lambda: is_complete(app), "a complete snapshot")
-        app.feed.stop()
+        app.history_feed.stop()
         for line in app.screen.query(Input):
             line.cursor_blink = False
         await _wait_until_still(pilot)
@@ -57,7 +57,7 @@ def step_and_freeze(*steps: str) -> RunBefore:
     async def run_before(pilot: Pilot[None]) -> None:
         app = pilot.app
         assert isinstance(app, ClarinetApp)
-        await wait_until(pilot, lambda: app.session.snapshot and app.session.snapshot.settled, "the history")
+        await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested, "the history")
         for step in steps:
             if step.startswith("#"):
                 app.screen.query_one(step).focus()
@@ -65,7 +65,7 @@ def step_and_freeze(*steps: str) -> RunBefore:
                 await wait_until(pilot, partial(_shows, app, step[1:]), step)
             else:
                 await pilot.press(step)
-        app.feed.stop()
+        app.history_feed.stop()
         app.machine_feed.stop()
         await _wait_until_still(pilot)
 

@@ -1,4 +1,4 @@
-"""Pictures of the views that act on runs: `pytest --snapshot-update` makes them anew; look at the diff."""
+"""SVG snapshots of the views that act on runs; `pytest --snapshot-update` updates them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Reading the board: never longer than it may, never twice the same, never what has not changed."""
+"""Reading the board: in bounded steps, and only what has changed."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -48,18 +48,18 @@ def test_without_a_history_there_is_the_board_of_the_paper(tmp_path: Path) -> No
     assert seen.board.cells["clarinet", "U->M"].published
 
 
-def test_nobody_who_wants_no_board_gets_one(tmp_path: Path) -> None:
+def test_no_board_is_read_without_a_request(tmp_path: Path) -> None:
     assert BoardReader(tmp_path).read(None, None) is None
 
 
-def test_many_runs_are_read_over_several_looks(tmp_path: Path, db: Database) -> None:
+def test_many_runs_are_read_in_several_steps(tmp_path: Path, db: Database) -> None:
     for seed in range(1, 6):
         make_finished_run(tmp_path, f"cum{seed}", 80.0 + seed, seed=seed)
     clock = Clock()
     clock.takes = READ_SECONDS
     reader = BoardReader(tmp_path, clock)
     reads: list[int] = []
-    while not reads or reader.pending:
+    while not reads or reader.has_more:
         seen = looked(reader, db)
         reads.append(seen.read)
         assert bool(seen.board.cells["clarinet", "U->M"].results) == seen.is_complete, "no mean of a part of the runs"
@@ -85,7 +85,7 @@ def test_the_same_runs_make_the_same_board(tmp_path: Path, db: Database) -> None
     assert looked(reader, db, BoardRequest(seeds=3)).board.seeds == 3
 
 
-def test_runs_are_not_listed_again_at_once_but_are_not_forgotten_either(tmp_path: Path, db: Database) -> None:
+def test_runs_are_listed_again_after_a_pause(tmp_path: Path, db: Database) -> None:
     make_finished_run(tmp_path, "cum1", 84.0, seed=1)
     clock = Clock()
     reader = BoardReader(tmp_path, clock)
@@ -94,13 +94,13 @@ def test_runs_are_not_listed_again_at_once_but_are_not_forgotten_either(tmp_path
     make_finished_run(tmp_path, "cum2", 86.0, seed=2)
     clock.takes = 0.0
     assert looked(reader, db) is first
-    assert reader.pending
+    assert reader.has_more
     clock.now += 100
     assert looked(reader, db).board.cells["clarinet", "U->M"].summary.mean == 85.0
-    assert not reader.pending
+    assert not reader.has_more
 
 
-def test_the_reader_of_all_views_has_the_board_in_its_snapshot(tmp_path: Path, db: Database) -> None:
+def test_the_history_reader_includes_the_board(tmp_path: Path, db: Database) -> None:
     make_finished_run(tmp_path, "cum1", 84.0, seed=1)
     make_finished_run(tmp_path, "quick1", 70.0, seed=1, preset="quick")
     make_finished_run(tmp_path, "quick2", 70.0, seed=2, preset="quick")

@@ -1,4 +1,4 @@
-"""The board: its numbers, its cursor, where its keys lead, and the runs that it queues into a real queue."""
+"""The board view: its numbers, cursor and keys, and the runs that it queues."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,24 +29,24 @@ def held(runs_dir: Path) -> Iterator[Path]:
     yield from dismissed(runs_dir)
 
 
-async def opened(pilot: Pilot[None], words: str = "5/5") -> BoardTable:
+async def opened(pilot: Pilot[None], text: str = "5/5") -> BoardTable:
     """The board of everything that was there when the app began."""
     app = pilot.app
     assert isinstance(app, ClarinetApp)
     await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested, "the history")
     await pilot.press("5")
-    await wait_until(pilot, lambda: words in screen_text(app), "the board")
+    await wait_until(pilot, lambda: text in screen_text(app), "the board")
     await wait_until(pilot, lambda: app.state.machine, "the machine")
     return app.screen.query_one(BoardTable)
 
 
-def told(app: ClarinetApp) -> str:
-    """What the screen says, without frames, and wherever lines end."""
+def flat_text(app: ClarinetApp) -> str:
+    """Return the text of the screen without frames and line ends."""
     return " ".join("".join(sign if sign not in FRAMES else " " for sign in screen_text(app)).split())
 
 
-def line_of(app: ClarinetApp, words: str) -> str:
-    return next(line for line in screen_text(app).splitlines() if words in line)
+def line_of(app: ClarinetApp, text: str) -> str:
+    return next(line for line in screen_text(app).splitlines() if text in line)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -59,7 +59,7 @@ async def test_an_empty_history_shows_the_paper_and_the_first_step(app: Clarinet
         assert "quick" in text
 
 
-async def test_cells_tell_mean_seeds_states_and_distance(runs_dir: Path) -> None:
+async def test_cells_show_mean_seeds_states_and_difference(runs_dir: Path) -> None:
     board_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
@@ -76,7 +76,7 @@ async def test_cells_tell_mean_seeds_states_and_distance(runs_dir: Path) -> None
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_cursor_tells_everything_of_its_cell(runs_dir: Path, size: tuple[int, int]) -> None:
+async def test_the_detail_of_the_cell_under_the_cursor(runs_dir: Path, size: tuple[int, int]) -> None:
     board_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=size) as pilot:
@@ -88,14 +88,14 @@ async def test_the_cursor_tells_everything_of_its_cell(runs_dir: Path, size: tup
         assert "1 ✓ 84.10 cum1 · 2 ✓ 83.00 cum2" in text
         assert "Excluded: epochs is 9, not 3 (odd1)" in text
         await pilot.press("j")
-        await wait_until(pilot, lambda: "4 ▸ 61.50… epoch 1/10 cmu4" in told(app))
+        await wait_until(pilot, lambda: "4 ▸ 61.50… epoch 1/10 cmu4" in flat_text(app))
         assert "3 ✗ failed cmu3" in screen_text(app)
         assert "Missing: seed 5: f queues it" in screen_text(app)
         await pilot.press("up", "h")
         assert table.cell == ("gac+cdan-e", "U->M")
 
 
-async def test_down_leads_into_the_ablations_and_a_key_jumps_there(runs_dir: Path) -> None:
+async def test_down_and_a_key_lead_to_the_ablations(runs_dir: Path) -> None:
     board_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -114,7 +114,7 @@ async def test_down_leads_into_the_ablations_and_a_key_jumps_there(runs_dir: Pat
         await wait_until(pilot, lambda: "Avg." in screen_text(app), "the averages with the last task")
 
 
-async def test_a_click_points_and_two_open(runs_dir: Path) -> None:
+async def test_one_click_moves_the_cursor_and_two_open_the_cell(runs_dir: Path) -> None:
     board_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -127,7 +127,7 @@ async def test_a_click_points_and_two_open(runs_dir: Path) -> None:
         await wait_until(pilot, lambda: app.current_mode == "history", "History")
 
 
-async def test_a_click_at_the_edge_of_a_cell_is_its_own(runs_dir: Path) -> None:
+async def test_a_click_at_the_edge_of_a_cell_selects_it(runs_dir: Path) -> None:
     board_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
@@ -139,7 +139,7 @@ async def test_a_click_at_the_edge_of_a_cell_is_its_own(runs_dir: Path) -> None:
         assert table.cell == ("gac+cdan-e", "U->M")
 
 
-async def test_a_narrow_terminal_moves_along_the_methods(runs_dir: Path) -> None:
+async def test_a_narrow_terminal_scrolls_through_the_methods(runs_dir: Path) -> None:
     board_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(50, 24)) as pilot:
@@ -167,14 +167,14 @@ async def test_enter_shows_the_runs_of_the_cell(runs_dir: Path) -> None:
         await wait_until(pilot, lambda: "gum1" in screen_text(app), "all runs again")
 
 
-async def test_presets_rules_and_seeds_are_chosen_and_named(runs_dir: Path) -> None:
+async def test_presets_rules_and_seed_counts_can_be_selected(runs_dir: Path) -> None:
     board_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
         await opened(pilot)
-        for words in ("ORACLE SELECTION", "complementary risk", "information on the target", "last epoch, as"):
+        for title in ("ORACLE SELECTION", "complementary risk", "information on the target", "last epoch, as"):
             await pilot.press("o")
-            await wait_until(pilot, lambda words=words: words in line_of(app, "One step against two"), words)  # type: ignore[misc]
+            await wait_until(pilot, lambda title=title: title in line_of(app, "One step against two"), title)  # type: ignore[misc]
         await pilot.press("minus", "minus", "minus")
         await wait_until(pilot, lambda: "91.50 ± 0.71 2/2" in screen_text(app), "two seeds")
         await pilot.press("p", "p", "p")
@@ -185,7 +185,7 @@ async def test_presets_rules_and_seeds_are_chosen_and_named(runs_dir: Path) -> N
         assert app.clipboard == "clarinet table --preset quick --seeds 2"
 
 
-async def test_missing_seeds_are_asked_for_and_queued_as_those_that_are_there(held: Path) -> None:
+async def test_missing_seeds_are_queued_with_the_settings_of_existing_runs(held: Path) -> None:
     for seed in (1, 3):
         make_finished_run(held, f"cum{seed}", 80.0 + seed, seed=seed, epochs=9, device="cpu", name=f"first {seed}")
     app = make_app(held)
@@ -216,7 +216,7 @@ async def test_missing_seeds_are_asked_for_and_queued_as_those_that_are_there(he
         assert not any(entry.paused for entry in queue_of(held).entries)
 
 
-async def test_a_whole_table_is_filled_with_first_seeds_first(held: Path) -> None:
+async def test_filling_a_table_queues_first_seeds_first(held: Path) -> None:
     app = make_app(held)
     async with app.run_test(size=(160, 48)) as pilot:
         table = await opened(pilot, "No runs yet")
@@ -232,7 +232,7 @@ async def test_a_whole_table_is_filled_with_first_seeds_first(held: Path) -> Non
         assert {one.preset for one in configs} == {"quick"}
 
 
-async def test_failed_seeds_are_not_missing_and_it_says_what_to_do(runs_dir: Path) -> None:
+async def test_failed_seeds_are_not_missing_and_the_notice_explains_it(runs_dir: Path) -> None:
     board_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
@@ -246,7 +246,7 @@ async def test_failed_seeds_are_not_missing_and_it_says_what_to_do(runs_dir: Pat
         assert isinstance(app.screen, BoardScreen)
 
 
-async def test_latex_is_written_copied_and_replaced_only_after_asking(runs_dir: Path) -> None:
+async def test_latex_is_written_copied_and_replaced_after_a_question(runs_dir: Path) -> None:
     board_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
@@ -273,7 +273,7 @@ async def test_latex_is_written_copied_and_replaced_only_after_asking(runs_dir: 
         await wait_until(pilot, lambda: Path("board-smoke.tex").read_text() == written, "the new table")
 
 
-async def test_a_folder_that_is_not_there_is_told(runs_dir: Path) -> None:
+async def test_a_missing_directory_is_reported(runs_dir: Path) -> None:
     board_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:

@@ -94,11 +94,11 @@ def test_the_usual_choice_needs_both_families_and_quotes_what_it_asks(tmp_path: 
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
         reader = CompareReader(tmp_path)
-        assert "Nothing to compare yet" in reader.read(db, ComparisonRequest()).sentence
+        assert "Nothing to compare yet" in reader.read(db, ComparisonRequest()).description
         write_family_run(tmp_path, "dann1", "gac+dann", 1, task=folder)
         ingest_all(db, tmp_path)
         found = reader.read(db, ComparisonRequest())
     assert found.queries == ('task:"my (own) digits->M" preset:smoke state:finished,running',) * 2
     assert found.matches == (1, 1)
-    assert [part.place for part in found.parts] == [(folder, "smoke")]
+    assert [part.task_preset for part in found.parts] == [(folder, "smoke")]
     assert found.command.startswith("clarinet compare --one-step 'task:")

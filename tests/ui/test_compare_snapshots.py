@@ -1,4 +1,4 @@
-"""Pictures of the Compare view in states that do not move."""
+"""SVG snapshots of the Compare view."""
 
 from pathlib import Path
 
@@ -56,7 +56,9 @@ def test_other_labels(runs_dir: Path, size: tuple[int, int], snap_compare: SnapC
     for seed in (1, 2):
         write_family_run(runs_dir, f"clar{seed}", "clarinet", seed)
         write_family_run(runs_dir, f"dann{seed}", "gac+dann", seed, draw="another" if seed == 2 else None)
-    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=press_and_freeze("has no counterpart", "4", "P"))
+    assert snap_compare(
+        make_app(runs_dir), terminal_size=size, run_before=press_and_freeze("has no counterpart", "4", "P")
+    )
 
 
 def test_a_query_that_cannot_be_understood(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:

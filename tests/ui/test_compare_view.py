@@ -1,4 +1,4 @@
-"""The Compare view: what it chooses, how it is steered, and that it goes on with the runs."""
+"""The Compare view: its selection, its keys, and its updates while runs train."""
 
 import json
 import sys
@@ -63,7 +63,7 @@ async def test_both_sides_have_the_same_axes_and_crosshairs_in_step(runs_dir: Pa
         assert left.scale == right.scale == "log"
 
 
-async def test_it_says_what_it_chose_by_itself(runs_dir: Path) -> None:
+async def test_the_default_selection_is_described(runs_dir: Path) -> None:
     write_family_run(runs_dir, "old1", "clarinet", 1, task="M->U", age=9000)
     write_family_run(runs_dir, "old2", "gac+dan", 1, task="M->U", age=9000)
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
@@ -97,7 +97,7 @@ async def test_the_numbers_are_those_of_the_command_line(
         assert line in text
 
 
-async def test_it_begins_with_a_difference_that_there_is(runs_dir: Path) -> None:
+async def test_it_starts_with_an_existing_difference(runs_dir: Path) -> None:
     write_family_run(runs_dir, "one1", "clarinet", 1)
     write_family_run(runs_dir, "two1", "gac+dan", 2)
     write_family_run(runs_dir, "two2", "gac+dann", 1)
@@ -108,7 +108,7 @@ async def test_it_begins_with_a_difference_that_there_is(runs_dir: Path) -> None
         await wait_until(pilot, lambda: "CLARINET minus ◆ GAC+DANN" in screen_text(app), "the pair's detail")
 
 
-async def test_words_change_their_colours_with_the_theme(runs_dir: Path) -> None:
+async def test_text_colours_follow_the_theme(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     app = make_app(runs_dir)
 
@@ -126,7 +126,7 @@ async def test_words_change_their_colours_with_the_theme(runs_dir: Path) -> None
                 await wait_until(pilot, partial(coloured, words, palette), words)
 
 
-async def test_bands_and_seeds_come_and_go(runs_dir: Path) -> None:
+async def test_bands_and_single_runs_can_be_hidden(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     app = make_app(runs_dir)
     async with app.run_test(size=WIDE) as pilot:
@@ -187,7 +187,7 @@ async def test_too_many_runs_are_not_compared_while_a_query_is_typed(
         await opened(app, pilot, words="10 runs match, at most 9 can be compared")
 
 
-async def test_another_measure_is_read(runs_dir: Path) -> None:
+async def test_another_metric_is_read(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     app = make_app(runs_dir)
     async with app.run_test(size=WIDE) as pilot:
@@ -199,7 +199,7 @@ async def test_another_measure_is_read(runs_dir: Path) -> None:
         assert left.lines[0].x.size > 20
 
 
-async def test_the_cursor_goes_from_difference_to_difference_and_over_tasks(runs_dir: Path) -> None:
+async def test_the_cursor_moves_over_differences_of_all_tasks(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     write_family_run(runs_dir, "old1", "clarinet", 1, task="M->U", age=9000)
     write_family_run(runs_dir, "old2", "gac+dan", 1, task="M->U", age=9000)
@@ -208,16 +208,16 @@ async def test_the_cursor_goes_from_difference_to_difference_and_over_tasks(runs
         await opened(app, pilot)
         await pilot.press("slash", "ctrl+u", "enter", "ctrl+u", "enter")
         await wait_until(pilot, lambda: "M→U smoke" in screen_text(app), "both tasks")
-        first = compared(app).parts[0].place[0]
+        first = compared(app).parts[0].task_preset[0]
         await pilot.press("j")
         await wait_until(pilot, lambda: compared(app).part != compared(app).parts[0], "the other task")
-        assert first != compared(app).parts[1].place[0]
+        assert first != compared(app).parts[1].task_preset[0]
         await pilot.press("k", "enter")
         await wait_until(pilot, lambda: app.current_mode == "live")
         assert len(app.state.overlaid_runs) == 2 if first == "M->U" else 8
 
 
-async def test_queries_choose_and_say_what_is_wrong(runs_dir: Path) -> None:
+async def test_queries_select_runs_and_errors_are_shown(runs_dir: Path) -> None:
     five_seeds(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=WIDE) as pilot:
@@ -236,7 +236,7 @@ async def test_queries_choose_and_say_what_is_wrong(runs_dir: Path) -> None:
         assert app.state.compared_queries is None
 
 
-async def test_chosen_by_hand_and_swapped(runs_dir: Path) -> None:
+async def test_runs_selected_by_id_can_be_swapped(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir, "aaa111", "ccc333")
     async with app.run_test(size=WIDE) as pilot:
@@ -247,7 +247,7 @@ async def test_chosen_by_hand_and_swapped(runs_dir: Path) -> None:
         await wait_until(pilot, lambda: compared(app).request.runs == ("ccc333", "aaa111"))
 
 
-async def test_running_runs_bring_new_numbers_and_nothing_else_does(runs_dir: Path) -> None:
+async def test_only_new_evaluations_change_the_numbers(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     going = write_family_run(runs_dir, "clar6", "clarinet", 6, until=5, end="running", age=60)
     app = make_app(runs_dir)
@@ -262,7 +262,7 @@ async def test_running_runs_bring_new_numbers_and_nothing_else_does(runs_dir: Pa
         await wait_until(pilot, lambda: compared(app) is not before, "news of the running one")
 
 
-async def test_the_layout_is_remembered(runs_dir: Path) -> None:
+async def test_the_layout_is_saved(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     app = make_app(runs_dir)
     async with app.run_test(size=WIDE) as pilot:
@@ -277,7 +277,7 @@ async def test_the_layout_is_remembered(runs_dir: Path) -> None:
         assert not app.screen.query_one("#numbers").display
 
 
-async def test_help_and_palette_know_every_key(runs_dir: Path) -> None:
+async def test_help_and_palette_list_every_key(runs_dir: Path) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
     app = make_app(runs_dir)
     async with app.run_test(size=(100, 120)) as pilot:

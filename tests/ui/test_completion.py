@@ -1,4 +1,4 @@
-"""What is offered while a query is typed."""
+"""Completion of queries."""
 
 from pathlib import Path
 
@@ -51,19 +51,19 @@ def test_fields_and_values(text: str, candidates: tuple[str, ...]) -> None:
     assert set(offered(text)) == set(candidates)
 
 
-def test_before_any_letter_the_usual_fields_are_offered() -> None:
+def test_common_fields_are_offered_for_an_empty_query() -> None:
     assert offered("")[:2] == offered("acc>80 ")[:2] == ("method:", "task:")
 
 
-def test_a_candidate_stands_in_the_place_of_the_word_before_the_caret() -> None:
+def test_a_candidate_replaces_the_word_before_the_cursor() -> None:
     text = "acc>80 method:g seed:1"
     found = complete(text, text.index(" seed"), KNOWN)
     assert text[found.start : text.index(" seed")] == "g"
 
 
 @given(st.text(), st.integers(0, 50))
-def test_any_text_can_be_completed(text: str, caret: int) -> None:
-    found = complete(text, min(caret, len(text)), KNOWN)
+def test_any_text_can_be_completed(text: str, cursor: int) -> None:
+    found = complete(text, min(cursor, len(text)), KNOWN)
     assert 0 <= found.start <= len(text)
 
 
@@ -73,26 +73,26 @@ def test_a_quoted_value_is_one_value_of_a_query(value: str) -> None:
     assert len(parameters) == 1
 
 
-def test_the_words_of_a_history(tmp_path: Path) -> None:
+def test_query_values_of_a_history(tmp_path: Path) -> None:
     add_tag(write_run(tmp_path, "aaa111", method="my-own", name="a name"), "icml")
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
-        words = read_query_values(db)
-    assert words["method"][0] == "clarinet"
-    assert words["method"][-1] == "my-own"
-    assert words["tag"] == ("icml",)
-    assert words["name"] == ("a name",)
-    assert "U->M" in words["task"]
+        values = read_query_values(db)
+    assert values["method"][0] == "clarinet"
+    assert values["method"][-1] == "my-own"
+    assert values["tag"] == ("icml",)
+    assert values["name"] == ("a name",)
+    assert "U->M" in values["task"]
 
 
-def test_the_chosen_candidate_is_always_in_sight() -> None:
+def test_the_selected_candidate_is_always_visible() -> None:
     candidates = tuple(f"candidate{number}" for number in range(20))
     for chosen in (0, 7, 19):
         assert f"candidate{chosen}  " in format_candidates(candidates, chosen, 40).plain
         assert len(format_candidates(candidates, chosen, 40).plain) <= 44
 
 
-async def test_tab_goes_through_the_candidates(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_tab_steps_through_the_candidates(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
@@ -115,7 +115,7 @@ async def test_tab_goes_through_the_candidates(app: ClarinetApp, runs_dir: Path)
         assert "starting" not in screen_text(app)
 
 
-async def test_what_is_wrong_stands_under_its_place_also_after_spaces(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_an_error_is_shown_below_its_position(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))

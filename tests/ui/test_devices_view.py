@@ -1,4 +1,4 @@
-"""Devices and queue: what is on them, what waits, and what the keys do to queue.json."""
+"""The Devices view: devices, waiting runs, and what the keys change in queue.json."""
 
 import os
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ async def opened(pilot: Pilot[None]) -> PickList:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_devices_with_load_and_strangers(
+async def test_devices_with_load_and_foreign_processes(
     app: ClarinetApp, library: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
     still_machine(library, monkeypatch)
@@ -52,7 +52,7 @@ async def test_devices_with_load_and_strangers(
         assert "The queue is empty" in screen_text(app)
 
 
-async def test_a_driver_that_fails_is_told(app: ClarinetApp, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_driver_error_is_shown(app: ClarinetApp, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     still_machine(library, monkeypatch)
     monkeypatch.setenv("STANDIN_LOST", "1")
     async with app.run_test(size=(160, 48)) as pilot:
@@ -60,7 +60,7 @@ async def test_a_driver_that_fails_is_told(app: ClarinetApp, library: Path, monk
         assert "NVIDIA's driver reports" in screen_text(app)
 
 
-async def test_a_run_stands_on_its_device(held: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_is_shown_with_its_device(held: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     still_machine(library, monkeypatch)
     monkeypatch.setenv("STANDIN_FOREIGN", str(os.getpid()))
     run = fill_queue(held, "aaa111", "bbb222")[0]
@@ -77,7 +77,7 @@ async def test_a_run_stands_on_its_device(held: Path, library: Path, monkeypatch
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_order_hold_and_cancel(held: Path, size: tuple[int, int]) -> None:
+async def test_move_pause_and_cancel(held: Path, size: tuple[int, int]) -> None:
     fill_queue(held, "aaa111", "bbb222", "ccc333")
     app = make_app(held)
     async with app.run_test(size=size, notifications=True) as pilot:
@@ -99,7 +99,7 @@ async def test_order_hold_and_cancel(held: Path, size: tuple[int, int]) -> None:
         await wait_until(pilot, lambda: "aaa111 was removed from the queue" in screen_text(app), "the notice")
 
 
-async def test_the_whole_queue_pauses_and_goes_on(held: Path) -> None:
+async def test_the_whole_queue_can_be_paused_and_resumed(held: Path) -> None:
     run = fill_queue(held, "aaa111")[0]
     update_queue(held, lambda queue: queue.with_changes([run.id], paused=True))
     app = make_app(held)
@@ -107,7 +107,7 @@ async def test_the_whole_queue_pauses_and_goes_on(held: Path) -> None:
         await opened(pilot)
         await wait_until(pilot, lambda: "paused: P resumes it" in screen_text(app))
         await pilot.press("P")
-        await wait_until(pilot, lambda: not queue_of(held).paused, "the queue's going on")
+        await wait_until(pilot, lambda: not queue_of(held).paused, "the resumed queue")
         await wait_until(pilot, lambda: "P resumes it" not in screen_text(app))
         await pilot.press("P")
         await wait_until(pilot, lambda: queue_of(held).paused, "the pause")
@@ -126,7 +126,7 @@ async def test_slots_of_the_device_under_the_cursor(held: Path, library: Path, m
         assert queue_of(held).slots_for(FREE) == 1
 
 
-async def test_what_a_run_waits_for_is_told_in_full(held: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_wait_reason_is_shown_in_full(held: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     still_machine(library, monkeypatch)
     fill_queue(held, "aaa111", device="cuda:9")
     app = make_app(held)
@@ -135,7 +135,7 @@ async def test_what_a_run_waits_for_is_told_in_full(held: Path, library: Path, m
         await wait_until(pilot, lambda: "aaa111: device: there is no cuda:9 here, only cuda:0" in screen_text(app))
 
 
-async def test_enter_opens_a_run_and_keys_without_one_say_so(held: Path) -> None:
+async def test_enter_opens_a_run_and_keys_on_an_empty_queue_notify(held: Path) -> None:
     three_runs(held)
     fill_queue(held, "ddd444")
     app = make_app(held)

@@ -1,4 +1,4 @@
-"""Exceptions inside the views: told in a sentence, kept in a file, and survived."""
+"""Exceptions in the views: shown, logged, and survived."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def careful_app(runs_dir: Path) -> ClarinetApp:
         (RunTable, "on_click", ""),
     ],
 )
-async def test_the_app_goes_on(
+async def test_the_app_survives_exceptions_in_views(
     owner: type, method: str, key: str, runs_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     three_runs(runs_dir)
@@ -70,7 +70,7 @@ async def test_the_app_goes_on(
     assert app.return_code == 0
 
 
-async def test_in_tests_an_exception_is_seen(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_catching_an_exception_propagates(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir)
     monkeypatch.setattr(HistoryScreen, "action_sort", broken)
@@ -84,7 +84,7 @@ async def test_in_tests_an_exception_is_seen(runs_dir: Path, monkeypatch: pytest
         await order()
 
 
-def test_the_same_trouble_is_told_once_in_a_while(tmp_path: Path) -> None:
+def test_a_repeated_error_is_reported_once(tmp_path: Path) -> None:
     now = [0.0]
     book = ErrorLog(tmp_path / "a" / "tui.log", lambda: now[0])
     sentence = book.write(Mishap("one"), "History")
@@ -96,7 +96,7 @@ def test_the_same_trouble_is_told_once_in_a_while(tmp_path: Path) -> None:
     assert book.write(Mishap("one"), "History") is not None
 
 
-def test_the_file_stays_small_and_the_one_before_is_kept(tmp_path: Path) -> None:
+def test_the_log_is_rotated(tmp_path: Path) -> None:
     path = tmp_path / "tui.log"
     path.write_bytes(b"x" * (MAX_BYTES + 1))
     ErrorLog(path).write(Mishap(), "Live")
@@ -104,13 +104,13 @@ def test_the_file_stays_small_and_the_one_before_is_kept(tmp_path: Path) -> None
     assert (tmp_path / "tui.log.1").stat().st_size > MAX_BYTES
 
 
-def test_where_nothing_can_be_written_it_says_so(tmp_path: Path) -> None:
+def test_an_unwritable_log_is_mentioned(tmp_path: Path) -> None:
     (tmp_path / "clarinet").write_text("a file where a folder should be")
     sentence = ErrorLog(tmp_path / "clarinet" / "tui.log").write(Mishap("one"), "Live")
     assert sentence is not None
     assert "could not be written" in sentence
 
 
-def test_it_is_kept_in_the_users_state() -> None:
+def test_the_log_is_in_the_state_directory() -> None:
     assert error_log_path({"XDG_STATE_HOME": "/s"}) == Path("/s/clarinet/tui.log")
     assert error_log_path({"HOME": "/home/a"}) == Path("/home/a/.local/state/clarinet/tui.log")

@@ -1,4 +1,4 @@
-"""The home view: table, detail, filter, selection, and the first step."""
+"""The History view: table, detail, filter, selection, and the first steps."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.support.ui_runs import NOW, go_on, three_runs, write_run
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_without_runs_it_says_how_to_start(app: ClarinetApp, runs_dir: Path, size: tuple[int, int]) -> None:
+async def test_an_empty_history_explains_how_to_start(app: ClarinetApp, runs_dir: Path, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         await wait_until(pilot, lambda: "No runs yet" in screen_text(app))
         text = screen_text(app)
@@ -49,7 +49,7 @@ async def test_three_runs_with_charts(app: ClarinetApp, runs_dir: Path, size: tu
             await wait_until(pilot, lambda: "×" in screen_text(app), "the crosses of missing values")
 
 
-async def test_a_running_run_moves_on_by_itself(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_a_running_run_is_updated(app: ClarinetApp, runs_dir: Path) -> None:
     directory = three_runs(runs_dir)[2]
     async with app.run_test(size=(160, 48)) as pilot:
         await wait_until(pilot, lambda: "62%" in screen_text(app))
@@ -58,7 +58,7 @@ async def test_a_running_run_moves_on_by_itself(app: ClarinetApp, runs_dir: Path
         assert "epoch 6/8" in screen_text(app)
 
 
-async def test_the_cursor_stays_on_its_run_when_another_comes_in_above(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_the_cursor_stays_on_its_run_when_another_is_added(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
@@ -70,7 +70,7 @@ async def test_the_cursor_stays_on_its_run_when_another_comes_in_above(app: Clar
         assert run.id == "aaa111"
 
 
-async def test_filter_while_typing_and_what_is_wrong_with_it(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_the_filter_applies_while_typing_and_shows_errors(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
@@ -86,7 +86,7 @@ async def test_filter_while_typing_and_what_is_wrong_with_it(app: ClarinetApp, r
         await wait_until(pilot, lambda: "aaa111 " in screen_text(app), "the whole list again")
 
 
-async def test_a_filter_that_nothing_matches_says_how_to_leave_it(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_a_filter_without_matches_explains_how_to_clear_it(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
@@ -109,7 +109,7 @@ async def test_select_two_and_compare(app: ClarinetApp, runs_dir: Path) -> None:
         assert app.state.compared_runs == ("ccc333", "bbb222")
 
 
-async def test_text_from_data_is_never_markup_nor_steers_the_terminal(runs_dir: Path) -> None:
+async def test_text_from_data_is_neither_markup_nor_terminal_control(runs_dir: Path) -> None:
     write_run(runs_dir, "aaa111", name="[bold]x[/] \x1b[31mred\x07 [@click=app.quit]y[/]")
     app = make_app(runs_dir)
     async with app.run_test(size=(200, 55)) as pilot:
@@ -118,7 +118,7 @@ async def test_text_from_data_is_never_markup_nor_steers_the_terminal(runs_dir: 
         assert "\x07" not in screen_text(app)
 
 
-async def test_many_runs_are_read_by_pages(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_many_runs_are_read_in_pages(app: ClarinetApp, runs_dir: Path) -> None:
     for number in range(450):
         created = datetime.fromtimestamp(NOW - 10_000 + number, UTC)
         RunDirectory.create(runs_dir, RunConfig(), id=f"run{number:03d}", now=created)
@@ -133,7 +133,7 @@ async def test_many_runs_are_read_by_pages(app: ClarinetApp, runs_dir: Path) -> 
         await wait_until(pilot, lambda: "run449" in screen_text(app), "the newest run")
 
 
-async def test_a_history_that_cannot_be_read_is_said_in_a_sentence(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_an_unreadable_history_is_reported(app: ClarinetApp, runs_dir: Path) -> None:
     runs_dir.mkdir()
     (runs_dir / "clarinet.db").write_bytes(b"this is not a database" * 100)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -142,7 +142,7 @@ async def test_a_history_that_cannot_be_read_is_said_in_a_sentence(app: Clarinet
         await wait_until(pilot, lambda: "reindex" in screen_text(app))
 
 
-async def test_the_history_survives_being_deleted_under_the_app(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_a_history_deleted_while_the_app_runs_is_rebuilt(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))

@@ -1,4 +1,4 @@
-"""What a launch form comes to, and what is wrong with it, without a screen."""
+"""Checking a launch form without a screen."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def test_several_values_of_a_number_are_another_dimension() -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "field", "words"),
+    ("form", "field", "message"),
     [
         (LaunchForm(methods=()), "methods", "select at least one"),
         (LaunchForm(tasks=()), "tasks", "select at least one"),
@@ -49,27 +49,27 @@ def test_several_values_of_a_number_are_another_dimension() -> None:
         (LaunchForm(settings={"epochs": "3,x"}), "epochs", 'got "x"'),
     ],
 )
-def test_what_is_wrong_is_told_by_its_field(form: LaunchForm, field: str, words: str) -> None:
+def test_errors_are_reported_by_field(form: LaunchForm, field: str, message: str) -> None:
     checked = check_form(form)
     assert checked.grid is None
     assert checked.command == ""
     assert list(checked.problems) == [field]
-    assert words in checked.problems[field]
+    assert message in checked.problems[field]
 
 
-def test_two_problems_are_two_sentences() -> None:
+def test_two_problems_have_two_messages() -> None:
     checked = check_form(LaunchForm(seeds="", settings={"epochs": "0"}))
     assert set(checked.problems) == {"seeds", "epochs"}
 
 
-def test_usual_values_follow_preset_methods_and_tasks() -> None:
+def test_defaults_follow_preset_methods_and_tasks() -> None:
     usual = check_form(LaunchForm(("clarinet", "gac+dann"), preset="paper")).defaults
     assert usual["classifier_rate"] == "5e-05 or 0.005"
     assert usual["optimizer"] == "sgd"
     assert set(usual) == set(FIELDS)
 
 
-def test_own_folders_are_tasks(tmp_path: Path) -> None:
+def test_custom_folders_are_tasks(tmp_path: Path) -> None:
     for name in ("photos", "scans"):
         (tmp_path / name).mkdir()
     checked = check_form(LaunchForm(tasks=(), other_tasks=f"{tmp_path}/photos->{tmp_path}/scans, M->D"))
@@ -77,10 +77,10 @@ def test_own_folders_are_tasks(tmp_path: Path) -> None:
     assert checked.grid is not None
 
 
-def test_a_run_and_its_form_are_the_same_run() -> None:
-    said = {"method": "gac+dan", "task": "M->D", "seed": 7, "preset": "quick", "device": "cpu", "epochs": 9}
-    said |= {"momentum": 0.123456789012, "channels_last": False, "stage1": {"rate": 3e-5}, "usps_split": "80/20"}
-    config = resolve(said)
+def test_the_form_of_a_run_gives_the_same_run() -> None:
+    settings = {"method": "gac+dan", "task": "M->D", "seed": 7, "preset": "quick", "device": "cpu", "epochs": 9}
+    settings |= {"momentum": 0.123456789012, "channels_last": False, "stage1": {"rate": 3e-5}, "usps_split": "80/20"}
+    config = resolve(settings)
     form = make_form(config)
     assert (form.tasks, form.other_tasks, form.seeds) == ((), "M->D", "7")
     checked = check_form(form)
@@ -94,7 +94,7 @@ def test_an_empty_text_leaves_a_setting_to_the_preset() -> None:
     assert form.with_setting("epochs", " ").settings == {}
 
 
-def test_values_are_read_by_their_kind() -> None:
+def test_values_are_parsed_by_type() -> None:
     assert parse_values(FIELDS["epochs"], "3") == [3]
     assert parse_values(FIELDS["compile"], "true, false") == [True, False]
     assert parse_values(FIELDS["usps_split"], "80/20") == ["80/20"]

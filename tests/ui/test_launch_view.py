@@ -1,4 +1,4 @@
-"""The launch view: a form that is checked while it is typed, and starts real runs in a real queue."""
+"""The Launch view: a form that is checked while it is typed, and queues real runs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ def focus(pilot: Pilot[None], name: str) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_picking_methods_tasks_and_seeds_makes_a_command(app: ClarinetApp, size: tuple[int, int]) -> None:
+async def test_selected_methods_tasks_and_seeds_make_a_command(app: ClarinetApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         screen = await opened(pilot)
         await pilot.press("right", "right", "right", "space")
@@ -53,7 +53,7 @@ async def test_picking_methods_tasks_and_seeds_makes_a_command(app: ClarinetApp,
         assert app.clipboard.endswith("--seeds 1..3 --preset quick")
 
 
-async def test_what_is_wrong_stands_under_its_field_and_nothing_starts(held: Path) -> None:
+async def test_an_error_is_shown_below_its_field_and_nothing_starts(held: Path) -> None:
     app = make_app(held)
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await opened(pilot)
@@ -69,7 +69,7 @@ async def test_what_is_wrong_stands_under_its_field_and_nothing_starts(held: Pat
         assert isinstance(app.screen, LaunchScreen)
 
 
-async def test_settings_are_found_edited_taken_back_and_turned(app: ClarinetApp) -> None:
+async def test_settings_are_searched_edited_and_reset(app: ClarinetApp) -> None:
     async with app.run_test(size=(160, 48)) as pilot:
         await opened(pilot)
         focus(pilot, "setting-lines")
@@ -89,7 +89,7 @@ async def test_settings_are_found_edited_taken_back_and_turned(app: ClarinetApp)
         await wait_until(pilot, lambda: "precision=" not in screen_text(app))
 
 
-async def test_start_puts_runs_before_all_that_wait_and_goes_to_history(held: Path) -> None:
+async def test_start_queues_runs_at_the_front_and_opens_history(held: Path) -> None:
     fill_queue(held, "aaa111")
     app = make_app(held)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
@@ -119,7 +119,7 @@ async def test_queued_paused_runs_wait_at_the_end(held: Path) -> None:
         assert new.paused
 
 
-async def test_missing_data_is_named_and_asked_about(held: Path) -> None:
+async def test_missing_data_is_shown_and_needs_confirmation(held: Path) -> None:
     app = make_app(held)
     async with app.run_test(size=(160, 48)) as pilot:
         await opened(pilot)
@@ -137,7 +137,7 @@ async def test_missing_data_is_named_and_asked_about(held: Path) -> None:
         await wait_until(pilot, lambda: len(waiting(held)) == 2, "the runs in the queue")
 
 
-async def test_the_time_is_that_of_finished_runs_of_the_same_kind(runs_dir: Path) -> None:
+async def test_the_estimate_comes_from_finished_runs(runs_dir: Path) -> None:
     write_run(runs_dir, "aaa111", epochs=8)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
@@ -150,7 +150,7 @@ async def test_the_time_is_that_of_finished_runs_of_the_same_kind(runs_dir: Path
         await wait_until(pilot, lambda: "about 1m00, each 20s" in screen_text(app))
 
 
-async def test_clicks_pick_too(app: ClarinetApp) -> None:
+async def test_a_click_selects(app: ClarinetApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         tasks = screen.query_one("#tasks", Choices)
@@ -161,7 +161,7 @@ async def test_clicks_pick_too(app: ClarinetApp) -> None:
         await wait_until(pilot, lambda: "--tasks 'Y->D'" in screen_text(app))
 
 
-async def test_foreign_text_is_shown_as_it_is(app: ClarinetApp) -> None:
+async def test_text_is_not_interpreted_as_markup(app: ClarinetApp) -> None:
     async with app.run_test(size=(160, 48)) as pilot:
         await opened(pilot)
         focus(pilot, "other-tasks")

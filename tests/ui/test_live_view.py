@@ -1,4 +1,4 @@
-"""One run while it trains, and two beside each other."""
+"""The Live view of one run."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.support.ui_runs import go_on, three_runs, write_run
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_live_shows_both_charts_and_moves(runs_dir: Path, size: tuple[int, int]) -> None:
+async def test_live_shows_both_charts_and_updates(runs_dir: Path, size: tuple[int, int]) -> None:
     directory = three_runs(runs_dir)[2]
     app = make_app(runs_dir, "ccc333")
     async with app.run_test(size=size) as pilot:
@@ -66,7 +66,7 @@ async def test_zoom_is_shared_reads_detail_and_resets(runs_dir: Path) -> None:
         assert loss.view.follow
 
 
-async def test_x_goes_round_iteration_epoch_and_time(runs_dir: Path) -> None:
+async def test_x_cycles_through_the_axes(runs_dir: Path) -> None:
     write_run(runs_dir, "aaa111")
     app = make_app(runs_dir, "aaa111")
     async with app.run_test(size=(160, 48)) as pilot:
@@ -80,7 +80,7 @@ async def test_x_goes_round_iteration_epoch_and_time(runs_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+q"])
-async def test_help_lists_every_key_and_quit_says_that_runs_go_on(
+async def test_help_lists_every_key_and_quit_mentions_running_runs(
     key: str, runs_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     three_runs(runs_dir)

@@ -63,11 +63,11 @@ def test_the_queue_of_another_machine_waits_for_it(tmp_path: Path) -> None:
 def test_queue_rows_are_in_starting_order_with_their_wait_reason(tmp_path: Path) -> None:
     runs = fill_queue(tmp_path, "aaa111", "bbb222", "ccc333", paused=False, device="cuda:1")
     update_queue(tmp_path, lambda queue: queue.with_changes(["aaa111"], device_key=BUSY, started_at=1.0))
-    with runs[0].hold_lock() as holder:
+    with runs[0].hold_lock() as owner:
         snapshot = MachineReader(tmp_path, tmp_path).read()
     started, *others = snapshot.queue_rows
     assert (started.id, started.position, started.wait_reason, started.is_waiting) == ("aaa111", 0, "", False)
-    assert snapshot.workers == {holder.pid: "aaa111"}
+    assert snapshot.workers == {owner.pid: "aaa111"}
     assert [(row.id, row.position, row.method) for row in others] == [
         ("bbb222", 1, "gac+dan"),
         ("ccc333", 2, "clarinet"),

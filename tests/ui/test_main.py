@@ -11,14 +11,14 @@ from clarinet_tui.ui.main import main
 from tests.support.ui_runs import write_run
 
 
-def test_a_run_that_is_not_there_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_run_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--runs-dir", str(tmp_path), "zzz"])
     assert ended.value.code == 2
     assert "no run in" in capsys.readouterr().err
 
 
-def test_without_a_terminal_it_says_what_to_do(
+def test_without_a_terminal_an_alternative_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_run(tmp_path, "aaa111")
@@ -37,16 +37,18 @@ def test_nine_runs_are_too_many(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("asked", ["0", "0.1", "11", "nan", "fast"])
-def test_a_rate_that_cannot_be_is_refused(asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_rate_is_rejected(asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--runs-dir", str(tmp_path), "--fps", asked])
     assert ended.value.code == 2
     assert "expected a number from 0.2 to 10" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("words", "database", "interval"), [((), "here.db", 0.25), (("--fps", "0.5"), "here.db", 2.0)])
+@pytest.mark.parametrize(
+    ("options", "database", "interval"), [((), "here.db", 0.25), (("--fps", "0.5"), "here.db", 2.0)]
+)
 def test_the_database_of_the_environment_and_the_rate_reach_the_feed(
-    words: tuple[str, ...], database: str, interval: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: tuple[str, ...], database: str, interval: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[ClarinetApp] = []
     monkeypatch.setattr(ClarinetApp, "run", lambda app: opened.append(app))
@@ -54,14 +56,14 @@ def test_the_database_of_the_environment_and_the_rate_reach_the_feed(
     monkeypatch.setenv("CLARINET_DB", database)
     monkeypatch.setenv("TEXTUAL_FPS", "60")
     with pytest.raises(SystemExit) as ended:
-        main(["--runs-dir", str(tmp_path), *words])
+        main(["--runs-dir", str(tmp_path), *options])
     assert ended.value.code == 0
-    assert opened[0].feed.database == Path(database)
-    assert opened[0].feed.interval == interval
+    assert opened[0].history_feed.database == Path(database)
+    assert opened[0].history_feed.interval == interval
     assert (opened[0].animation_level == "none") == (interval > 1)
 
 
-def test_the_first_paint_needs_nothing_that_takes_long_to_import() -> None:
+def test_the_first_paint_imports_no_slow_module() -> None:
     slow = {"torch", "numpy", "scipy", "sqlite_utils", "sqlite3", "psutil", "core", "textual.widgets._log"}
     program = f"import sys, clarinet_tui.ui.app; print(*{slow} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

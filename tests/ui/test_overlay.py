@@ -1,4 +1,4 @@
-"""Several runs over each other, and what stands beside their charts."""
+"""The Live view of overlaid runs, and the text beside the charts."""
 
 import os
 from pathlib import Path
@@ -44,7 +44,7 @@ async def test_each_run_has_its_line_and_one_is_in_front(runs_dir: Path, screen:
         assert loss.title == "Complementary loss"
 
 
-async def test_selected_runs_are_watched_over_each_other(app: ClarinetApp, runs_dir: Path) -> None:
+async def test_selected_runs_are_overlaid(app: ClarinetApp, runs_dir: Path) -> None:
     three_runs(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
@@ -62,7 +62,7 @@ async def test_selected_runs_are_watched_over_each_other(app: ClarinetApp, runs_
         await wait_until(pilot, lambda: "● target" in screen_text(app), "one run alone")
 
 
-async def test_the_log_takes_the_place_of_the_charts_and_back(runs_dir: Path) -> None:
+async def test_the_log_replaces_the_charts_and_back(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir, "ccc333")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -76,7 +76,7 @@ async def test_the_log_takes_the_place_of_the_charts_and_back(runs_dir: Path) ->
         assert isinstance(app.focused, Chart)
 
 
-async def test_runs_over_each_other_share_zoom_and_axes(runs_dir: Path) -> None:
+async def test_overlaid_runs_share_zoom_and_axes(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir, "aaa111", "bbb222")
     async with app.run_test(size=(160, 48)) as pilot:
@@ -109,14 +109,14 @@ def curves_of(runs_dir: Path, *ids: str) -> list[RunCurves]:
     return [snapshot.curves[run] for run in ids]
 
 
-def test_the_run_in_front_lies_on_top_and_keeps_its_colour(tmp_path: Path) -> None:
+def test_the_front_run_is_on_top_and_keeps_its_colour(tmp_path: Path) -> None:
     three_runs(tmp_path)
     lines = overlay_lines(curves_of(tmp_path, "aaa111", "bbb222"), "target_accuracy", "iteration", "bbb222")
     assert [line.colour_index for line in lines] == [1, 0]
     assert not overlay_lines(curves_of(tmp_path, "aaa111"), "mmd", "iteration", "")
 
 
-def test_runs_are_listed_with_their_signs(tmp_path: Path) -> None:
+def test_runs_are_listed_with_their_markers(tmp_path: Path) -> None:
     three_runs(tmp_path)
     shown = curves_of(tmp_path, "bbb222", "ccc333")
     text = format_runs(shown, "ccc333", [("●", "#ffffff"), ("■", "#000000")], 50).plain.split("\n")
@@ -131,7 +131,7 @@ def test_the_meter_shows_the_share_of_ascent_steps() -> None:
     assert recent_mean([0.0] * 90 + [1.0] * 10) == 1.0
 
 
-def test_memory_is_that_of_the_process_that_holds_the_run(tmp_path: Path) -> None:
+def test_memory_is_that_of_the_locking_process(tmp_path: Path) -> None:
     run = write_run(tmp_path, "aaa111")
     assert read_memory(run) is None
     now = [0.0]
@@ -146,7 +146,7 @@ def test_memory_is_that_of_the_process_that_holds_the_run(tmp_path: Path) -> Non
     assert memory.read(run) is None
 
 
-def test_a_run_whose_id_cannot_be_is_said(tmp_path: Path) -> None:
+def test_an_invalid_run_id_is_reported(tmp_path: Path) -> None:
     reader = DetailReader(tmp_path)
     assert "run id" in str(reader.read_files(DetailRequest("../etc"))[0])
     assert reader.read_files(None) == ()

@@ -1,4 +1,4 @@
-"""The palette and the help: nothing that can be done is missing."""
+"""The palette and the help list every action."""
 
 from pathlib import Path
 
@@ -57,7 +57,7 @@ async def test_the_palette_has_every_action_and_every_choice_once(runs_dir: Path
         assert {"X axis: time", "Log", "Next run", "Crosshair left"} <= set(titles(app))
 
 
-async def test_choices_do_what_they_say(runs_dir: Path) -> None:
+async def test_palette_commands_apply_their_value(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:

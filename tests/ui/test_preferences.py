@@ -1,4 +1,4 @@
-"""What the app remembers, and what it does when it cannot."""
+"""Reading and saving preferences."""
 
 import os
 import threading
@@ -21,12 +21,12 @@ def fail(message: str, error: Exception) -> None:
     pytest.fail(message)
 
 
-def test_it_is_kept_in_the_users_configuration() -> None:
+def test_the_file_is_in_the_config_directory() -> None:
     assert preferences_path({"XDG_CONFIG_HOME": "/c"}) == Path("/c/clarinet/tui.json")
     assert preferences_path({"HOME": "/home/a"}) == Path("/home/a/.config/clarinet/tui.json")
 
 
-def test_what_is_remembered_is_read_again_and_what_others_wrote_is_kept(tmp_path: Path) -> None:
+def test_saved_values_are_read_again_and_others_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "a" / "tui.json"
     one, two = PreferenceStore(path, fail), PreferenceStore(path, fail)
     one.save(theme=LIGHT)
@@ -45,7 +45,7 @@ def test_without_a_change_nothing_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"theme": 3}', b"\xff\xfe", b'{"axis": ' + b"[" * 9000])
-def test_a_damaged_file_is_left_alone_with_a_sentence(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_reported_and_not_overwritten(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "tui.json"
     path.write_bytes(content)
     store = PreferenceStore(path, fail)
@@ -57,18 +57,18 @@ def test_a_damaged_file_is_left_alone_with_a_sentence(tmp_path: Path, content: b
     assert path.read_bytes() == content
 
 
-def test_settings_of_a_newer_program_do_no_harm(tmp_path: Path) -> None:
+def test_unknown_values_are_ignored(tmp_path: Path) -> None:
     path = tmp_path / "tui.json"
     path.write_text('{"pane": "hologram", "new": {"x": 1}}')
     assert read_preferences(path) == (Preferences(pane="hologram"), "")
 
 
-def test_a_pipe_in_its_place_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_pipe_in_its_place_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "tui.json")
     assert read_preferences(tmp_path / "tui.json")[0] == Preferences()
 
 
-def test_what_cannot_be_written_is_said_and_nothing_else_happens(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "clarinet").write_text("a file where a folder should be")
     errors: list[str] = []
     store = PreferenceStore(tmp_path / "clarinet" / "tui.json", lambda message, error: errors.append(message))
@@ -81,7 +81,7 @@ def test_what_cannot_be_written_is_said_and_nothing_else_happens(tmp_path: Path)
     assert threading.current_thread().name == "MainThread"
 
 
-async def test_the_layout_is_as_it_was_left(runs_dir: Path, tmp_path: Path) -> None:
+async def test_the_layout_is_restored(runs_dir: Path, tmp_path: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48)) as pilot:
@@ -105,7 +105,7 @@ async def test_the_layout_is_as_it_was_left(runs_dir: Path, tmp_path: Path) -> N
         assert charts.loss.glyphs is HALVES
 
 
-async def test_a_damaged_file_is_told_and_the_app_works(app: ClarinetApp, runs_dir: Path, tmp_path: Path) -> None:
+async def test_the_app_works_with_a_damaged_file(app: ClarinetApp, runs_dir: Path, tmp_path: Path) -> None:
     three_runs(runs_dir)
     path = tmp_path / "config" / "clarinet" / "tui.json"
     path.parent.mkdir(parents=True)
@@ -116,7 +116,7 @@ async def test_a_damaged_file_is_told_and_the_app_works(app: ClarinetApp, runs_d
         await wait_until(pilot, lambda: "● target" in screen_text(app))
 
 
-async def test_an_axis_that_the_run_has_not_is_iterations(runs_dir: Path, tmp_path: Path) -> None:
+async def test_an_axis_that_the_run_lacks_becomes_iterations(runs_dir: Path, tmp_path: Path) -> None:
     three_runs(runs_dir)
     path = tmp_path / "config" / "clarinet" / "tui.json"
     path.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What can be done to runs from History and Live: real requests on real runs, of which none trains."""
+"""Actions on runs from History and Live: real requests on real runs that do not train."""
 
 import re
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ async def expect_text(pilot: Pilot[None], text: str) -> None:
     await wait_until(pilot, lambda: text in screen_text(pilot.app), text)
 
 
-async def test_tags_come_and_go(app: ClarinetApp) -> None:
+async def test_tags_are_added_and_removed(app: ClarinetApp) -> None:
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "aaa111")
         await pilot.press("t", *"icml", "space", *"best", "enter")
@@ -56,7 +56,7 @@ async def test_tags_come_and_go(app: ClarinetApp) -> None:
         assert "#icml" in screen_text(app)
 
 
-async def test_a_tag_that_cannot_be_is_refused(app: ClarinetApp) -> None:
+async def test_an_invalid_tag_is_rejected(app: ClarinetApp) -> None:
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "aaa111")
         await pilot.press("t", *"fine", "space", "minus", "enter")
@@ -64,7 +64,7 @@ async def test_a_tag_that_cannot_be_is_refused(app: ClarinetApp) -> None:
         assert "#fine" not in screen_text(app)
 
 
-async def test_a_note_is_written_changed_and_taken_away(app: ClarinetApp) -> None:
+async def test_a_note_is_added_changed_and_removed(app: ClarinetApp) -> None:
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "aaa111")
         await pilot.press("N", *"[b]why", "enter")
@@ -75,7 +75,7 @@ async def test_a_note_is_written_changed_and_taken_away(app: ClarinetApp) -> Non
         await wait_until(pilot, lambda: "note [b]" not in screen_text(app), "the note's going")
 
 
-async def test_delete_asks_and_can_be_undone(app: ClarinetApp, held: Path) -> None:
+async def test_delete_asks_first_and_can_be_undone(app: ClarinetApp, held: Path) -> None:
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await on_run(pilot, "bbb222")
         await pilot.press("d")
@@ -94,7 +94,7 @@ async def test_delete_asks_and_can_be_undone(app: ClarinetApp, held: Path) -> No
         await expect_text(pilot, "Nothing was deleted in this session")
 
 
-async def test_several_runs_are_asked_about_and_deleted_together(app: ClarinetApp, held: Path) -> None:
+async def test_several_runs_are_deleted_after_one_question(app: ClarinetApp, held: Path) -> None:
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "bbb222")
         await pilot.press("space", "space", "d")
@@ -107,7 +107,7 @@ async def test_several_runs_are_asked_about_and_deleted_together(app: ClarinetAp
         await wait_until(pilot, lambda: len(list_run_ids(held)) == 3, "their return")
 
 
-async def test_stop_takes_a_waiting_run_out_and_resume_puts_it_back(app: ClarinetApp, held: Path) -> None:
+async def test_stop_removes_a_waiting_run_and_resume_queues_it(app: ClarinetApp, held: Path) -> None:
     fill_queue(held, "ddd444")
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "ddd444")
@@ -119,7 +119,7 @@ async def test_stop_takes_a_waiting_run_out_and_resume_puts_it_back(app: Clarine
         assert waiting(held) == ["ddd444"]
 
 
-async def test_what_cannot_be_is_a_sentence(app: ClarinetApp) -> None:
+async def test_an_impossible_action_is_explained(app: ClarinetApp) -> None:
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "aaa111")
         await pilot.press("s")
@@ -128,7 +128,7 @@ async def test_what_cannot_be_is_a_sentence(app: ClarinetApp) -> None:
         await expect_text(pilot, "run aaa111: has finished")
 
 
-async def test_stopping_several_asks_and_does_what_it_can(app: ClarinetApp, held: Path) -> None:
+async def test_stopping_several_runs_asks_first_and_reports_errors(app: ClarinetApp, held: Path) -> None:
     fill_queue(held, "ddd444", "eee555")
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "ddd444")
@@ -157,7 +157,7 @@ async def test_the_command_line_is_copied(app: ClarinetApp) -> None:
         assert app.clipboard.startswith("clarinet run --headless --method clarinet --task 'Y->D' --seed 2")
 
 
-async def test_live_acts_on_its_run(held: Path) -> None:
+async def test_actions_in_live_apply_to_its_run(held: Path) -> None:
     app = make_app(held, "bbb222")
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await expect_text(pilot, "● complementary")
@@ -180,7 +180,7 @@ async def test_keys_are_in_help_and_palette(app: ClarinetApp) -> None:
         await expect_text(pilot, "Clone: open the launch form")
 
 
-async def test_a_queue_without_supervisor_goes_on_when_the_app_opens(held: Path) -> None:
+async def test_opening_the_app_starts_a_missing_supervisor(held: Path) -> None:
     from clarinet_tui.queue.queue_file import update_queue
     from clarinet_tui.queue.supervisor_process import find_supervisor
 

@@ -1,4 +1,4 @@
-"""Pictures of each view in states that do not move: `pytest --snapshot-update` makes them anew; look at the diff."""
+"""SVG snapshots of each view; `pytest --snapshot-update` updates them."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from clarinet_tui.ui.themes import CONTRAST, LIGHT
 from clarinet_tui.ui.widgets.run_detail import PANES
 from tests.support.app import SIZES, make_app
-from tests.support.ui_runs import write_reference_runs, three_runs
+from tests.support.ui_runs import three_runs, write_reference_runs
 from tests.support.ui_snapshots import SnapCompare, press_and_freeze
 
 

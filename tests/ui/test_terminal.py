@@ -1,4 +1,4 @@
-"""The app in a real terminal: start a run, watch it, leave it, find it again and stop it."""
+"""The app in a real terminal: start a run, watch it, quit, open the app again, and stop the run."""
 
 import os
 import re
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.runs.atomic_files import size_of
-from clarinet_tui.runs.directory import RunDirectory, all_ids
-from clarinet_tui.runs.journal_reader import last_word
+from clarinet_tui.runs.atomic_files import file_size
+from clarinet_tui.runs.directory import RunDirectory, list_run_ids
+from clarinet_tui.runs.journal_reader import read_last_event
 from tests.support.ui_queue import dismissed
 from tests.support.ui_runs import write_run
 from tests.support.workers import make_task, tiny_run
@@ -91,7 +91,7 @@ def epoch(screen: str) -> int:
     return int(found[1]) if found else 0
 
 
-def test_start_leave_come_back_and_stop(terminal: Terminal, runs_dir: Path, tmp_path: Path) -> None:
+def test_start_quit_reopen_and_stop(terminal: Terminal, runs_dir: Path, tmp_path: Path) -> None:
     app = f"{sys.executable} -P -m clarinet_tui.ui.main --runs-dir runs"
     write_run(runs_dir, "aaa111")
     tiny_run(runs_dir, make_task(tmp_path), "bbb222", "clarinet", epochs=100_000)
@@ -111,7 +111,7 @@ def test_start_leave_come_back_and_stop(terminal: Terminal, runs_dir: Path, tmp_
     terminal.see("--seeds 5")
     terminal.press("C-s")
     terminal.see("is queued")
-    (run,) = (RunDirectory(runs_dir, name) for name in all_ids(runs_dir) if name not in ("aaa111", "bbb222"))
+    (run,) = (RunDirectory(runs_dir, name) for name in list_run_ids(runs_dir) if name not in ("aaa111", "bbb222"))
     terminal.see(run.id)
 
     terminal.until(lambda screen: "▸ 1 running" in screen, "the run's beginning")
@@ -120,15 +120,15 @@ def test_start_leave_come_back_and_stop(terminal: Terminal, runs_dir: Path, tmp_
     terminal.until(lambda screen: epoch(screen) > first, "the curve's moving")
 
     terminal.press("q")
-    terminal.see("1 run goes on")
-    written = size_of(run.journal)
-    terminal.until(lambda _: size_of(run.journal) > written, "the run's going on without us")
+    terminal.see("1 run continues")
+    written = file_size(run.journal)
+    terminal.until(lambda _: file_size(run.journal) > written, "the run's going on without us")
 
     terminal.type(f"{app} {run.id}", "Enter")
     terminal.until(lambda screen: epoch(screen) > first, "the run in a new app")
     terminal.press("s")
     terminal.see("was asked to stop")
-    terminal.until(lambda _: (last_word(run.journal) or {}).get("event") == "stopped", "the stop")
+    terminal.until(lambda _: (read_last_event(run.journal) or {}).get("event") == "stopped", "the stop")
     terminal.see("stopped")
     terminal.press("q")
     terminal.until(lambda screen: "▸ 1 running" not in screen, "the end")

@@ -1,4 +1,4 @@
-"""Looks that everybody can read: contrast, colour vision, few colours, poor fonts."""
+"""Themes: contrast, colour vision, few colours, limited fonts."""
 
 import itertools
 from pathlib import Path
@@ -10,7 +10,7 @@ from rich.segment import Segment
 from textual.color import Color
 
 from clarinet_tui.chart.palette import PALETTES, colour
-from clarinet_tui.ui.text.plain_glyphs import PLAIN, PlainSigns, needed
+from clarinet_tui.ui.text.plain_glyphs import PLAIN, PlainGlyphs, needs_plain_glyphs
 from clarinet_tui.ui.themes import CONTRAST, THEMES
 from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
@@ -51,7 +51,7 @@ def contrast(one: str, two: str) -> float:
 
 
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
-def test_lines_stand_out_from_the_background_and_from_each_other(theme: object) -> None:
+def test_lines_contrast_with_the_background_and_each_other(theme: object) -> None:
     from textual.theme import Theme
 
     assert isinstance(theme, Theme)
@@ -68,7 +68,7 @@ def test_lines_stand_out_from_the_background_and_from_each_other(theme: object) 
 
 
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
-async def test_words_can_be_read_in_every_theme(theme: object, runs_dir: Path) -> None:
+async def test_text_is_readable_in_every_theme(theme: object, runs_dir: Path) -> None:
     from textual.theme import Theme
 
     assert isinstance(theme, Theme)
@@ -84,7 +84,7 @@ async def test_words_can_be_read_in_every_theme(theme: object, runs_dir: Path) -
             assert contrast(seen.hex, ground.hex) >= least, name
 
 
-async def test_the_look_changes_at_once(runs_dir: Path) -> None:
+async def test_a_theme_change_applies_at_once(runs_dir: Path) -> None:
     three_runs(runs_dir)
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -100,15 +100,15 @@ def test_unknown_palettes_are_the_dark_one() -> None:
     assert colour(9, "of another time") == colour(1, "dark")
 
 
-def test_a_poor_console_gets_plain_signs_of_the_same_width() -> None:
-    assert needed({"TERM": "linux"})
-    assert not needed({"TERM": "xterm-256color"})
+def test_plain_glyphs_have_the_same_width() -> None:
+    assert needs_plain_glyphs({"TERM": "linux"})
+    assert not needs_plain_glyphs({"TERM": "xterm-256color"})
     assert all(len(sign) == len(plain) == 1 for sign, plain in PLAIN.items())
-    segments = PlainSigns().apply([Segment("✓ ok ━━╸"), Segment("plain")], Color(0, 0, 0))
+    segments = PlainGlyphs().apply([Segment("✓ ok ━━╸"), Segment("plain")], Color(0, 0, 0))
     assert [segment.text for segment in segments] == ["+ ok ==-", "plain"]
 
 
-async def test_on_a_poor_console_every_sign_is_plain(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_limited_console_shows_only_plain_glyphs(runs_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "linux")
     three_runs(runs_dir)
     app = make_app(runs_dir)

@@ -33,18 +33,18 @@ class BoardReader:
         self._records: list[RunRecord] = []
         self._last: BoardSnapshot | None = None
         self._rest_until = float("-inf")
-        self.pending = False
+        self.has_more = False
         """Whether another read may give more, even if the history does not change."""
         self.is_partial = False
         """Whether runs are still to be read, so that the next read should come soon."""
 
     def read(self, db: Database | None, request: BoardRequest | None) -> BoardSnapshot | None:
-        self.pending = self.is_partial = False
+        self.has_more = self.is_partial = False
         if request is None:
             return None
         started, last = self._clock(), self._last
         if last and last.request == request and last.is_complete and started < self._rest_until:
-            self.pending = True
+            self.has_more = True
             return last
         rows = [row.without_progress() for row in list_runs(db, limit=2**31)] if db else []
         records = self._read_records(db, rows) if db else []
@@ -54,7 +54,7 @@ class BoardReader:
 
     def close(self) -> None:
         self._run_records, self._last, self._records = None, None, []
-        self.pending = self.is_partial = False
+        self.has_more = self.is_partial = False
 
     def _read_records(self, db: Database, rows: list[RunRow]) -> list[RunRecord]:
         """Read records until the time is over, at least one new one; cached records are free."""
@@ -75,7 +75,7 @@ class BoardReader:
     def _make_snapshot(self, request: BoardRequest, rows: list[RunRow], records: list[RunRecord]) -> BoardSnapshot:
         last = self._last
         presets = Counter(row.preset for row in rows if row.preset)
-        self.pending = self.is_partial = len(records) < len(rows)
+        self.has_more = self.is_partial = len(records) < len(rows)
         if self.is_partial:
             board = last.board if last else _make_board(request, [])
         elif last and last.is_complete and last.request == request and _are_same(records, self._records):

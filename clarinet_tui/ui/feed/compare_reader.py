@@ -13,7 +13,7 @@ from clarinet_tui.history.queries import RunRow, get_run, list_metrics, list_run
 from clarinet_tui.history.query_language import QueryError, quote_value
 from clarinet_tui.ui.snapshot.comparison import (
     COMPARED_FAMILIES,
-    MEASURES,
+    COMPARED_METRICS,
     ComparisonRequest,
     ComparisonSnapshot,
     TaskComparison,
@@ -43,11 +43,11 @@ class _Selection:
     """The runs to compare, and how they were selected."""
 
     rows: tuple[RunRow, ...] = ()
-    sentence: str = ""
+    description: str = ""
     queries: tuple[str, str] | None = None
     matches: tuple[int, ...] = ()
     problems: tuple[QueryProblem | None, ...] = ()
-    complete: bool = True
+    is_complete: bool = True
     """Whether both sides have runs."""
 
 
@@ -79,16 +79,16 @@ class CompareReader:
 
     def _read(self, db: Database, request: ComparisonRequest, selection: _Selection) -> ComparisonSnapshot:
         snapshot = ComparisonSnapshot(
-            request, selection.sentence, selection.queries, selection.matches, selection.problems
+            request, selection.description, selection.queries, selection.matches, selection.problems
         )
-        if not selection.complete:
+        if not selection.is_complete:
             return snapshot
         from core.errors import InputError
 
         try:
             comparison, parts = self._compare(db, request, selection)
         except InputError as error:  # a run was deleted since it was selected
-            return replace(snapshot, sentence=str(error))
+            return replace(snapshot, description=str(error))
         snapshot = replace(snapshot, comparison=comparison, parts=parts)
         if snapshot.part is None:
             return snapshot
@@ -97,7 +97,7 @@ class CompareReader:
         return replace(
             snapshot,
             curves=self._read_curves(db, request, snapshot.part, rows),
-            measures=tuple(name for name in MEASURES if name in available),
+            metrics=tuple(name for name in COMPARED_METRICS if name in available),
         )
 
     def _compare(
@@ -161,14 +161,14 @@ def _select(db: Database, request: ComparisonRequest) -> _Selection:
     if request.runs:
         return _select_by_id(db, request.runs)
     default = _default_queries(db)
-    return _select_by_queries(db, *default) if default else _Selection(sentence=NOTHING, complete=False)
+    return _select_by_queries(db, *default) if default else _Selection(description=NOTHING, is_complete=False)
 
 
 def _select_by_id(db: Database, runs: tuple[str, ...]) -> _Selection:
     rows = tuple(row for run in runs if (row := get_run(db, run)))
     missing = len(runs) - len(rows)
     sentence = f"{len(rows)} runs, selected by id" + (f" ({missing} more are not in the history)" if missing else "")
-    return _Selection(rows, sentence, complete=bool(rows))
+    return _Selection(rows, sentence, is_complete=bool(rows))
 
 
 def _select_by_queries(db: Database, queries: tuple[str, str], sentence: str) -> _Selection:

@@ -59,7 +59,7 @@ class HistoryReader:
         version = db.rows("PRAGMA data_version")[0][0] if db else None
         files = self._details.read_files(request.detail) if db else ()
         key = (request, version, id(db.connection) if db else None, is_ingested, problem, files)
-        if key == self._last_key and not (self._board.pending or self._references.pending):
+        if key == self._last_key and not (self._board.has_more or self._references.has_more):
             return None
         board = self._board.read(db, request.board)
         snapshot = Snapshot(problem=problem, is_ingested=is_ingested, board=board)
@@ -86,7 +86,7 @@ class HistoryReader:
     @property
     def has_more(self) -> bool:
         """Whether another read gives more, even if no run writes anything."""
-        return self.is_partial or self._references.pending
+        return self.is_partial or self._references.has_more
 
     def close(self) -> None:
         if self._db:

@@ -14,8 +14,7 @@ from clarinet_tui.history.durations import typical_durations
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.queue.supervisor_process import find_supervisor, other_supervisor_host
-from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.lock import find_worker
+from clarinet_tui.runs.directory import RunDirectory, find_worker
 from clarinet_tui.runs.process import current_process
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
 from core.data.catalogue import list_domains
@@ -73,8 +72,8 @@ class MachineReader:
         self._db = None
 
     def _find_workers(self, queue: Queue) -> dict[int, str]:
-        holders = {entry.id: find_worker(RunDirectory(self.runs_dir, entry.id)) for entry in queue.started}
-        return {holder.pid: run for run, holder in holders.items() if holder}
+        owners = {entry.id: find_worker(RunDirectory(self.runs_dir, entry.id)) for entry in queue.started}
+        return {owner.pid: run for run, owner in owners.items() if owner}
 
     def _make_rows(self, queue: Queue, devices: tuple[Device, ...], workers: Mapping[int, str]) -> list[QueueRow]:
         """Make the queue's rows, with the decisions that a supervisor would make now."""

@@ -37,11 +37,11 @@ def read_memory(run: RunDirectory) -> int | None:
     """Return the rounded bytes; None for a run that is not training on this machine."""
     import psutil
 
-    holder = read_lock_owner(run.lock)
-    if holder is None or not is_alive(holder):
+    owner = read_lock_owner(run.lock)
+    if owner is None or not is_alive(owner):
         return None
     try:
-        held: int = psutil.Process(holder.pid).memory_info().rss
+        memory: int = psutil.Process(owner.pid).memory_info().rss
     except psutil.Error:
         return None
-    return max(held // STEP, 1) * STEP
+    return max(memory // STEP, 1) * STEP

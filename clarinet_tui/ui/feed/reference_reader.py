@@ -25,7 +25,7 @@ class ReferenceReader:
     """Used by one thread. New references come with the second read, so that the curves are not delayed."""
 
     runs_dir: Path
-    pending: bool = False
+    has_more: bool = False
     """Whether another read gives more."""
     _records: RunRecords | None = None
     _last: tuple[object, References] | None = None
@@ -33,22 +33,22 @@ class ReferenceReader:
     def read(self, db: Database, request: ReferenceRequest | None) -> References | None:
         run = get_run(db, request.run) if request else None
         if request is None or run is None:
-            self.pending = False
+            self.has_more = False
             return None
         finished = _finished_runs(db, run) if request.seeds else ()
         key = (id(db.connection), request, run.method, run.task, run.state, tuple(row.id for row in finished))
         last = self._last[1] if self._last and self._last[1].request.run == request.run else None
         if self._last and self._last[0] == key:
-            self.pending = False
+            self.has_more = False
             return last
-        self.pending = not self.pending
-        if self.pending:
+        self.has_more = not self.has_more
+        if self.has_more:
             return last
         self._last = (key, self._read(db, run, request, finished))
         return self._last[1]
 
     def close(self) -> None:
-        self._records, self._last, self.pending = None, None, False
+        self._records, self._last, self.has_more = None, None, False
 
     def _read(self, db: Database, run: RunRow, request: ReferenceRequest, finished: tuple[RunRow, ...]) -> References:
         from clarinet_tui.evidence.published import find_published

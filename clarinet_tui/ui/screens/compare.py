@@ -14,7 +14,7 @@ from textual.content import Content
 from clarinet_tui.text import format_task
 from clarinet_tui.ui.app_state import MAX_OVERLAID
 from clarinet_tui.ui.screens.view_screen import PaletteCommand, ViewScreen
-from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_FAMILIES, MEASURES, BandName, ComparisonRequest
+from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_FAMILIES, COMPARED_METRICS, BandName, ComparisonRequest
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
@@ -82,7 +82,7 @@ class CompareScreen(ViewScreen):
     def on_mount(self) -> None:
         saved = self.state.preferences
         self._axis: Axis = next((axis for axis in AXES if axis == saved.compare_axis), "epoch")
-        self._metric = next(iter(MEASURES))
+        self._metric = next(iter(COMPARED_METRICS))
         self._snapshot: ComparisonSnapshot | None = None
         self._charts.band = next((band for band in BANDS if band == saved.compare_band), "std")
         self._charts.show_seeds = saved.compare_members != "hidden"
@@ -111,7 +111,7 @@ class CompareScreen(ViewScreen):
             metric=self._metric,
             axis=self._axis,
             width=0 if level_of(self._metric) == "evaluation" else self._charts.columns,
-            place=self._numbers.place,
+            task_preset=self._numbers.place,
         )
         return ViewRequest(comparison=request, query_values=self.query_one(QueryPair).is_typing)
 
@@ -133,7 +133,7 @@ class CompareScreen(ViewScreen):
 
     def _show_all(self, compared: ComparisonSnapshot) -> None:
         if not compared.parts:
-            self._show_hint(compared.sentence)
+            self._show_hint(compared.description)
             return
         self._show_panes(True)
         self.query_one("#choice", StyledText).set_content(self._format_selection(compared))
@@ -157,14 +157,17 @@ class CompareScreen(ViewScreen):
         """Format what is compared, and how it was selected."""
         runs = compared.comparison.runs if compared.comparison else ()
         counts = [sum(run.family == family for run in runs) for family in COMPARED_FAMILIES]
-        words = " + ".join(
+        counted = " + ".join(
             f"{count} {family}" for count, family in zip(counts, COMPARED_FAMILIES, strict=True) if count
         )
-        place = compared.part.place if compared.part else ("?", None)
+        place = compared.part.task_preset if compared.part else ("?", None)
         where = f"{format_task(place[0])} {place[1] or ''}".strip()
         queries = "  ·  ".join(filter(None, dict.fromkeys(self.state.compared_queries or ())))
         return styled(
-            (f"{where}  ", "strong"), (f"{words} runs  ", ""), (f"{compared.sentence}  ", "muted"), (queries, "tag")
+            (f"{where}  ", "strong"),
+            (f"{counted} runs  ", ""),
+            (f"{compared.description}  ", "muted"),
+            (queries, "tag"),
         )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -213,7 +216,7 @@ class CompareScreen(ViewScreen):
 
     def action_metric(self) -> None:
         """Show the next metric of these runs."""
-        known = (self._snapshot.measures if self._snapshot else ()) or (self._metric,)
+        known = (self._snapshot.metrics if self._snapshot else ()) or (self._metric,)
         self._use_metric(known[(known.index(self._metric) + 1) % len(known) if self._metric in known else 0])
 
     def _use_metric(self, metric: str) -> None:
@@ -286,7 +289,7 @@ class CompareScreen(ViewScreen):
             yield PaletteCommand(f"X axis: {axis}", f"Align the runs by {axis}", partial(self._use_axis, axis))
         for band, name in BANDS.items():
             yield PaletteCommand(f"Band: {name}", f"Around each mean: {name}", partial(self._use_band, band))
-        for metric, name in MEASURES.items():
+        for metric, name in COMPARED_METRICS.items():
             yield PaletteCommand(f"Metric: {name}", f"Draw {name.lower()}", partial(self._use_metric, metric))
         for pane in PANES:
             yield PaletteCommand(f"Pane: {pane}", f"Show {pane}", partial(self._use_pane, pane))

@@ -66,7 +66,7 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
     def restyle(self) -> None:
         """Draw text again in the colours of the new theme."""
         if self.state.snapshot:
-            self.receive(self.state.snapshot)
+            self.receive_snapshot(self.state.snapshot)
 
     def on_screen_resume(self) -> None:
         self.call_after_refresh(self._resume)
@@ -80,13 +80,13 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
         if self.state.glyphs:
             self.use_glyphs()
         if self.state.snapshot:
-            self.receive(self.state.snapshot)
+            self.receive_snapshot(self.state.snapshot)
         self.send_request()
 
     def on_chart_resized(self) -> None:
         self.send_request()
 
-    def receive(self, snapshot: Snapshot) -> None:
+    def receive_snapshot(self, snapshot: Snapshot) -> None:
         if self._is_ready:
             self.query_one(TopBar).show(snapshot)
             self.show(snapshot)

@@ -21,7 +21,7 @@ TaskPreset = tuple[str, str | None]
 """Runs of one task and preset share a chart."""
 BandName = Literal["std", "interval", "range", "none"]
 BANDS: dict[BandName, str] = {"std": "± std", "interval": "95 % interval", "range": "min–max", "none": "no band"}
-MEASURES = {name: metric.title_with_unit for name, metric in shown_in("comparison").items()}
+COMPARED_METRICS = {name: metric.title_with_unit for name, metric in shown_in("comparison").items()}
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ComparisonRequest:
     metric: str = "target_accuracy"
     axis: Axis = "epoch"
     width: int = 200
-    place: TaskPreset | None = None
+    task_preset: TaskPreset | None = None
     """The task and preset whose curves are read; None is the first."""
 
 
@@ -41,7 +41,7 @@ class ComparisonRequest:
 class TaskComparison:
     """The left and right sides of one task, and the difference of each pair of them."""
 
-    place: TaskPreset
+    task_preset: TaskPreset
     lefts: tuple[Side, ...]
     rights: tuple[Side, ...]
     differences: tuple[PairedDifference, ...]
@@ -56,7 +56,7 @@ class ComparisonSnapshot:
     """One comparison; an unchanged comparison stays the same object."""
 
     request: ComparisonRequest
-    sentence: str = ""
+    description: str = ""
     """How the runs were selected, or why there are none."""
     queries: tuple[str, str] | None = None
     """The queries that selected the runs, also if they are the default ones."""
@@ -67,7 +67,7 @@ class ComparisonSnapshot:
     parts: tuple[TaskComparison, ...] = ()
     curves: Mapping[int, SideCurves] | None = None
     """Curves of the shown task's sides, by the side's index."""
-    measures: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
     """The metrics of `MEASURES` that any side of the shown task has."""
 
     @property
@@ -78,7 +78,7 @@ class ComparisonSnapshot:
     @property
     def part(self) -> TaskComparison | None:
         """The task whose curves were read."""
-        requested = [part for part in self.parts if part.place == self.request.place]
+        requested = [part for part in self.parts if part.task_preset == self.request.task_preset]
         return next(iter(requested or self.parts), None)
 
     @property

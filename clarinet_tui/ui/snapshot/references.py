@@ -65,7 +65,7 @@ class References:
     request: ReferenceRequest
     published: PublishedResult | None = None
     seeds: SeedBand | None = None
-    left_out: tuple[ExcludedRuns, ...] = field(default=())
+    excluded: tuple[ExcludedRuns, ...] = field(default=())
     """Runs of the same method and task that differ in more than their seed."""
 
     def for_chart(self, kind: str, axis_map: AxisMap, axis: AxisName) -> tuple[Reference, ...]:
@@ -94,7 +94,7 @@ class References:
             parts.append(_format_published(self.published))
         if "seeds" in shown:
             parts.append(_format_seeds(self.seeds) if self.seeds else "no other seed has finished")
-            parts += [f"excluded: {_count_runs(one)} ({one.reason})" for one in self.left_out]
+            parts += [f"excluded: {_count_runs(one)} ({one.reason})" for one in self.excluded]
         text = "; ".join(parts)
         return f"{text[:1].upper()}{text[1:]}." if text else NOTHING
 
