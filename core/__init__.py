@@ -1,4 +1,4 @@
-"""CLARINET, its baselines and its ablations, as generators that yield what they measure.
+"""CLARINET, its baselines and its ablations, as generators of events.
 
 from core import resolve, train
 for event in train(resolve(method="clarinet", task="Y->D", preset="smoke")):
@@ -17,10 +17,10 @@ __all__ = ["RunConfig", "resolve", "train"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the generator, and torch with it, only when it is asked for."""
+    """Import `train`, and torch with it, only when it is used."""
     if name == "train":
         from core.training.train import train
 
-        globals()["train"] = train  # the function, where the import has just put its module
+        globals()["train"] = train  # replaces the submodule of the same name, which the import has set
         return train
     raise AttributeError(f"module 'core' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What a run is: every setting, typed, bounded, with its sentence; and one clear sentence for what is wrong."""
+"""The settings of a run: typed, bounded, described and tagged; wrong ones are explained in one sentence."""
 
 import difflib
 import math
@@ -56,41 +56,42 @@ class Stage1(Struct, frozen=True, forbid_unknown_fields=True):
 class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One run. The defaults are the preset `paper` for the one-step methods."""
 
-    method: Annotated[str, Meta(description="Which algorithm trains.", extra=_tags(Tag.IDENTITY))] = "clarinet"
+    method: Annotated[str, Meta(description="Method to train.", extra=_tags(Tag.IDENTITY))] = "clarinet"
     task: Annotated[
-        str, Meta(description='Source and target: "M->U", or two folders of your own.', extra=_tags(Tag.IDENTITY))
+        str, Meta(description='Source and target, such as "M->U" or two directories.', extra=_tags(Tag.IDENTITY))
     ] = OFFLINE_TASK
     seed: Annotated[
         int, Meta(ge=0, lt=2**31, description="Seed of every random stream of the run.", extra=_tags(Tag.IDENTITY))
     ] = 1
     preset: Annotated[
-        Preset, Meta(description="The protocol that the other settings start from.", extra=_tags(Tag.IDENTITY))
+        Preset, Meta(description="Protocol that sets the defaults of the other settings.", extra=_tags(Tag.IDENTITY))
     ] = "paper"
     name: Annotated[
         str,
-        Meta(
-            max_length=200, description="A name of your own, for people only.", extra=_tags(Tag.IDENTITY, Tag.NO_EFFECT)
-        ),
+        Meta(max_length=200, description="A name for display only.", extra=_tags(Tag.IDENTITY, Tag.NO_EFFECT)),
     ] = ""
 
-    source_size: Annotated[int, Meta(ge=0, description="Source images to use; 0 is all.", extra=_tags(Tag.SOURCE))] = 0
+    source_size: Annotated[
+        int, Meta(ge=0, description="Number of source images; 0 is all.", extra=_tags(Tag.SOURCE))
+    ] = 0
     target_size: Annotated[
-        int, Meta(ge=0, description="Unlabelled target images to use; 0 is all.", extra=_tags(Tag.EVALUATION))
+        int, Meta(ge=0, description="Number of unlabelled target images; 0 is all.", extra=_tags(Tag.EVALUATION))
     ] = 0
     test_size: Annotated[
-        int, Meta(ge=0, description="Test images of each domain to measure on; 0 is all.", extra=_tags(Tag.EVALUATION))
+        int, Meta(ge=0, description="Number of test images of each domain; 0 is all.", extra=_tags(Tag.EVALUATION))
     ] = 0
     source_fraction: Annotated[
         float,
         Meta(
             gt=0,
             le=1,
-            description="Label budget: the share of source images that were labelled.",
+            description="Label budget: share of source images that are labelled.",
             extra=_tags(Tag.SOURCE),
         ),
     ] = 1.0
     ybars_per_sample: Annotated[
-        int, Meta(ge=1, description="Label budget: complementary labels of each source image.", extra=_tags(Tag.SOURCE))
+        int,
+        Meta(ge=1, description="Label budget: complementary labels for each source image.", extra=_tags(Tag.SOURCE)),
     ] = 1
     usps_split: Annotated[
         Literal["official", "80/20"],
@@ -104,17 +105,17 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(
             ge=0,
             le=2048,
-            description="Height and width to resize own images to; 0 keeps theirs.",
+            description="Height and width that custom images are resized to; 0 keeps their size.",
             extra=_tags(Tag.SOURCE),
         ),
     ] = 0
 
     network: Annotated[
         Literal["auto", "lenet", "dtn", "convnet", "resnet18", "resnet50"],
-        Meta(description="The feature extractor; auto chooses by the images' shape.", extra=_tags(Tag.STAGE1)),
+        Meta(description="Feature extractor; auto chooses by the image shape.", extra=_tags(Tag.STAGE1)),
     ] = "auto"
     weights: Annotated[
-        str, Meta(description="A local file of weights for resnet18 or resnet50.", extra=_tags(Tag.STAGE1))
+        str, Meta(description="Local weights file for resnet18 or resnet50.", extra=_tags(Tag.STAGE1))
     ] = ""
 
     epochs: Annotated[int, Meta(ge=1, description="Adaptation epochs: after the warm-up, or of stage 2.")] = 500
@@ -128,7 +129,7 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     complementary_loss: Annotated[
         Literal["ascent", "free", "non-negative", "forward", "pairwise", "cross-entropy"],
-        Meta(description="How complementary labels are learned from; ascent is the paper's.", extra=_tags(Tag.STAGE1)),
+        Meta(description="Loss for complementary labels; ascent is the paper's.", extra=_tags(Tag.STAGE1)),
     ] = "ascent"
     ascent_by_counts: Annotated[
         bool,
@@ -143,7 +144,7 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             extra=_tags(Tag.STAGE1),
         ),
     ] = "subset"
-    scatter: Annotated[float, Meta(gt=0, le=1, description="l of Eq. 7; 1 leaves predictions as they are.")] = 0.5
+    scatter: Annotated[float, Meta(gt=0, le=1, description="l of Eq. 7; 1 leaves predictions unchanged.")] = 0.5
     domain_terms: Annotated[
         Literal["mean", "sum"], Meta(description="L_adv as the mean of its two domain terms, or as their sum (Eq. 9).")
     ] = "mean"
@@ -170,7 +171,7 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         int, Meta(ge=0, description="Iterations in λ = 2/(1+exp(-10·i/horizon)) - 1; 0 is the whole adaptation.")
     ] = 10_000
     entropy_lambda_delay: Annotated[
-        int, Meta(ge=0, description="Epochs that the entropy's own λ starts after the other one.")
+        int, Meta(ge=0, description="Epochs by which the entropy's λ starts later than the other one.")
     ] = 0
     mmd: Annotated[
         Literal["linear", "quadratic"], Meta(description="DAN's estimate of MMD: linear-time or quadratic.")
@@ -186,7 +187,7 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     weight_decay: Annotated[float, Meta(ge=0, description="Weight decay of every optimizer.")] = 5e-4
     warmup_optimizer: Annotated[
         Literal["same", "sgd", "adam", "adamw"],
-        Meta(description="Optimizer of G and F in warm-up; same goes on with it."),
+        Meta(description="Optimizer of G and F in warm-up; same keeps it afterwards."),
     ] = "same"
     warmup_rate: Annotated[float, Meta(ge=0, description="Learning rate in warm-up; 0 is classifier_rate.")] = 0.0
     rate_decay: Annotated[
@@ -207,7 +208,7 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(
             ge=0,
             le=1024,
-            description="CPU threads; 0 is decided once, when the run is made.",
+            description="CPU threads; 0 chooses by the number of cores when the run is created.",
             extra=_tags(Tag.ROUNDING, Tag.STAGE1),
         ),
     ] = 0
@@ -225,19 +226,19 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         float,
         Meta(
             ge=0,
-            description="A domain larger than this is streamed instead of kept on the device.",
+            description="Domains larger than this are streamed instead of kept on the device.",
             extra=_tags(Tag.NO_EFFECT),
         ),
     ] = 4.0
     workers: Annotated[
-        int, Meta(ge=0, le=64, description="Processes that read a streamed domain.", extra=_tags(Tag.NO_EFFECT))
+        int, Meta(ge=0, le=64, description="Worker processes that read a streamed domain.", extra=_tags(Tag.NO_EFFECT))
     ] = 2
     checkpoint_minutes: Annotated[
         float, Meta(ge=0, description="Minutes between two checkpoints.", extra=_tags(Tag.NO_EFFECT))
     ] = 5.0
     on_nan: Annotated[
         Literal["fail", "continue"],
-        Meta(description="What happens when a loss is not a finite number.", extra=_tags(Tag.NO_EFFECT, Tag.STAGE1)),
+        Meta(description="Action when a metric is not finite.", extra=_tags(Tag.NO_EFFECT, Tag.STAGE1)),
     ] = "fail"
 
 
@@ -267,33 +268,33 @@ class SettingSpec:
 
 
 def setting_specs() -> Iterator[SettingSpec]:
-    """Every setting, those of stage 1 as `stage1.epochs`."""
-    yield from _all_fields()
+    """Yield every setting, those of stage 1 as `stage1.epochs`."""
+    yield from _all_specs()
 
 
 @cache
-def _all_fields() -> tuple[SettingSpec, ...]:
-    return tuple(_fields(RunConfig, ""))
+def _all_specs() -> tuple[SettingSpec, ...]:
+    return tuple(_specs(RunConfig, ""))
 
 
-def _fields(struct: type[Struct], prefix: str) -> Iterator[SettingSpec]:
+def _specs(struct: type[Struct], prefix: str) -> Iterator[SettingSpec]:
     for field in msgspec.structs.fields(struct):
         if field.type is Stage1 or getattr(field.type, "__origin__", None) is Stage1:
-            yield from _fields(Stage1, f"{field.name}.")
+            yield from _specs(Stage1, f"{field.name}.")
             continue
         sentence = next(meta.description for meta in field.type.__metadata__ if meta.description)
         yield SettingSpec(prefix + field.name, msgspec.inspect.type_info(field.type), field.default, sentence or "")
 
 
 def convert_settings(settings: Mapping[str, Any], place: str) -> RunConfig:
-    """Check a full mapping; a wrong key or value is named with its place."""
+    """Convert a complete mapping; an InputError names a wrong key or value with its place."""
     try:
         config = msgspec.convert(settings, RunConfig)
     except msgspec.ValidationError as error:
         raise InputError(f"{place}: {_explain(str(error), settings)}") from None
     for name, value in _flat(msgspec.to_builtins(config)):
-        if wrong := _unwritable(value):
-            raise InputError(f"{place}: {name}: expected {_expected(name)} {wrong}, got {format_value(value)}")
+        if wrong := _explain_unstorable(value):
+            raise InputError(f"{place}: {name}: expected {_describe_setting(name)} {wrong}, got {format_value(value)}")
     return config
 
 
@@ -305,17 +306,17 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield prefix + key, value
 
 
-def _unwritable(value: Any) -> str | None:
-    """Python and TOML have infinity and integers of any length; torch, JSON and SQLite have not."""
+def _explain_unstorable(value: Any) -> str | None:
+    """Return what is wrong with a value that torch, JSON or SQLite cannot store, such as infinity."""
     if isinstance(value, str):
         return None if value.encode(errors="replace").decode() == value else "in UTF-8"
     if isinstance(value, float):
         return None if math.isfinite(value) else "that is finite"
-    return None if abs(value) < 2**63 else "and not so large"
+    return None if abs(value) < 2**63 else "of at most 63 bits"
 
 
 def merge_settings(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` on top of `base`, table by table."""
+    """Return `base` updated with `over`, table by table."""
     merged = dict(base)
     for key, value in over.items():
         below = merged.get(key)
@@ -326,13 +327,13 @@ def merge_settings(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str
 
 
 def checkpoint_settings(config: RunConfig) -> dict[str, Any]:
-    """All that decides the numbers of a run: what a checkpoint must agree on."""
+    """Return the settings that decide the numbers of a run; a checkpoint must have the same."""
     without_effect = settings_tagged(Tag.NO_EFFECT)
     return {name: value for name, value in msgspec.to_builtins(config).items() if name not in without_effect}
 
 
 def _explain(message: str, settings: Mapping[str, Any]) -> str:
-    """msgspec's message as our sentence: `epochs: expected an integer ≥ 1, got "ten"`."""
+    """Rephrase msgspec's message: `epochs: expected an integer ≥ 1, got "ten"`."""
     if unknown := UNKNOWN.fullmatch(message):
         key, path = unknown[1], unknown[2]
         full = f"{path}.{key}" if path else key
@@ -345,14 +346,14 @@ def _explain(message: str, settings: Mapping[str, Any]) -> str:
     value: Any = settings
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
-    return f"{path}: expected {_expected(path)}, got {format_value(value)}"
+    return f"{path}: expected {_describe_setting(path)}, got {format_value(value)}"
 
 
 def _path(message: str) -> str:
     return message.split("`$")[-1].strip("`.") if "`$" in message else ""
 
 
-def _expected(path: str) -> str:
+def _describe_setting(path: str) -> str:
     for field in setting_specs():
         if field.name == path:
             return describe_type(field.type)
@@ -360,7 +361,7 @@ def _expected(path: str) -> str:
 
 
 def describe_type(kind: msgspec.inspect.Type) -> str:
-    """A type and its bounds in words: "an integer ≥ 1"."""
+    """Describe a type and its bounds, such as "an integer ≥ 1"."""
     if isinstance(kind, msgspec.inspect.Metadata):
         return describe_type(kind.type)
     if isinstance(kind, msgspec.inspect.LiteralType):

@@ -1,4 +1,4 @@
-"""What a run says, in the order in which it says it. Plain numbers only; accuracies in percent."""
+"""The events that a run yields, in order. Plain numbers only; accuracies in percent."""
 
 from enum import StrEnum
 from typing import Any
@@ -7,13 +7,13 @@ import msgspec
 
 
 class Event(msgspec.Struct, frozen=True, tag_field="event", kw_only=True):
-    """The base of all events. `seconds` is the run's own training time so far, all sittings together."""
+    """The base of all events. `seconds` is the training time so far, over all attempts."""
 
     seconds: float = 0.0
 
 
 class Started(Event, frozen=True, kw_only=True, tag="started"):
-    """A run begins: sizes, parameters, label draw and what to expect."""
+    """The run has started: sizes, parameters, label draw and length."""
 
     method: str
     task: str
@@ -31,17 +31,17 @@ class Started(Event, frozen=True, kw_only=True, tag="started"):
     epochs_total: int
     iterations_total: int
     notes: list[str]
-    """What a reader of the results must know: made data, a transductive target, images left out."""
+    """Caveats for readers of the results: generated data, a transductive target, images left out."""
 
 
 class Resumed(Event, frozen=True, kw_only=True, tag="resumed"):
-    """The run goes on from a checkpoint: what was said after `from_iteration` no longer counts."""
+    """The run continues from a checkpoint; events after `from_iteration` are superseded."""
 
     from_iteration: int
 
 
 class StageStarted(Event, frozen=True, kw_only=True, tag="stage"):
-    """A stage begins: `index` counts from 1."""
+    """A stage has started; `index` counts from 1."""
 
     stage: str
     index: int
@@ -60,7 +60,7 @@ class Stepped(Event, frozen=True, kw_only=True, tag="step"):
 
 
 class Evaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
-    """The end of an epoch: what the classifier knows. None is what cannot be known from the data given."""
+    """The classifier was evaluated after an epoch; None where the data has no labels."""
 
     iteration: int
     epoch: int
@@ -81,7 +81,7 @@ class Evaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
 
 
 class PseudoLabelled(Event, frozen=True, kw_only=True, tag="pseudo-labels"):
-    """Stage 1 has labelled the source images, or was given the labels."""
+    """Stage 1 has labelled the source images, or its labels were given."""
 
     iteration: int
     label_hash: str
@@ -89,30 +89,30 @@ class PseudoLabelled(Event, frozen=True, kw_only=True, tag="pseudo-labels"):
     given: bool
     labels: list[int]
     origin: str = ""
-    """The run whose stage 1 made them, if they were given."""
+    """The run whose stage 1 made them, if given."""
     origin_seconds: float = 0.0
-    """What stage 1 cost there."""
+    """The training time of that stage 1."""
 
 
 class Checkpointed(Event, frozen=True, kw_only=True, tag="checkpoint"):
-    """The whole state is on disk: the run can go on from here."""
+    """A checkpoint was written; the run can resume from here."""
 
     iteration: int
     path: str
 
 
 class Noticed(Event, frozen=True, kw_only=True, tag="notice"):
-    """Something that a person should know, and that does not end the run."""
+    """A message for the user that does not end the run."""
 
     iteration: int
     message: str
 
 
 class Alarmed(Event, frozen=True, kw_only=True, tag="alarm"):
-    """The numbers show that something goes wrong: said once when that begins, and once when it is over."""
+    """A rule on the metrics has raised an alarm, or has cleared it if `over`."""
 
     kind: str
-    """Which rule says so, such as "collapse"."""
+    """The rule, such as "collapse"."""
     message: str
     advice: str = ""
     iteration: int
@@ -120,7 +120,7 @@ class Alarmed(Event, frozen=True, kw_only=True, tag="alarm"):
 
 
 class Stopped(Event, frozen=True, kw_only=True, tag="stopped"):
-    """The run was asked to stop, and can be resumed."""
+    """The run was stopped on request and can be resumed."""
 
     iteration: int
 
@@ -136,14 +136,14 @@ class FailureKind(StrEnum):
 
 
 class Failed(Event, frozen=True, kw_only=True, tag="failed"):
-    """The run cannot go on."""
+    """The run has failed."""
 
     iteration: int
     message: str
     kind: str = ""
     """A FailureKind or the name of an exception's class."""
     frames: list[str] = []
-    """Where it happened, the innermost place first: "session.py:212 _step"."""
+    """The traceback, innermost frame first: "session.py:212 _step"."""
     terms: dict[str, float] = {}
     checkpoint: str | None = None
 
@@ -158,7 +158,7 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 
 
 def flatten_event(event: Event) -> dict[str, Any]:
-    """The event as one flat JSON object; metrics stand beside the other fields."""
+    """Return the event as one flat JSON object, with metrics beside the other fields and without labels."""
     fields: dict[str, Any] = msgspec.to_builtins(event)
     fields.update(fields.pop("measured", {}))
     fields.pop("labels", None)

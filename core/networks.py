@@ -1,4 +1,4 @@
-"""G and F as a Classifier, D as a Discriminator, chosen by the images' shape, and dropout with a stream of its own."""
+"""The networks: G and F as a Classifier, D as a Discriminator, and dropout with its own random stream."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ Shape = tuple[int, int, int]
 
 
 class Dropout(nn.Module):
-    """nn.Dropout drawing from the generator of `use_generator`, so that a run never touches the global stream."""
+    """nn.Dropout that draws from the generator of `set_dropout_generator` instead of the global one."""
 
     def __init__(self, p: float) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Dropout(nn.Module):
         return x * (drawn < round(keep * 2**31)).to(x.dtype).div_(keep)
 
     def mask_template(self, x: Tensor) -> Tensor:
-        """A tensor with one element for each decision to keep or drop."""
+        """Return a tensor with one element for each decision to keep or drop."""
         return x
 
     def extra_repr(self) -> str:
@@ -37,21 +37,21 @@ class Dropout(nn.Module):
 
 
 class ChannelDropout(Dropout):
-    """nn.Dropout2d likewise: whole channels are kept or dropped."""
+    """nn.Dropout2d likewise, which keeps or drops whole channels."""
 
     def mask_template(self, x: Tensor) -> Tensor:
         return x[:, :, :1, :1]
 
 
 def set_dropout_generator(module: nn.Module, generator: Generator | None) -> None:
-    """Let every dropout of `module` draw from `generator`, which lives on the module's device."""
-    for part in module.modules():
-        if isinstance(part, Dropout):
-            part.generator = generator
+    """Make every dropout of `module` draw from `generator`, which is on the module's device."""
+    for submodule in module.modules():
+        if isinstance(submodule, Dropout):
+            submodule.generator = generator
 
 
 class Classifier(nn.Module):
-    """G, which makes `width` features of an image, and F, a linear layer on them."""
+    """G, which computes `width` features of an image, and F, a linear layer on them."""
 
     def __init__(self, extractor: nn.Module, width: int, classes: int) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class Classifier(nn.Module):
 
 
 class Discriminator(nn.Module):
-    """D: one raw score for each row, above 0 for the source; CDAN's sizes."""
+    """D: one raw score for each row, positive for the source; CDAN's sizes."""
 
     def __init__(self, inputs: int, hidden: int = 500) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ def build_discriminator(inputs: int) -> Discriminator:
 
 
 def choose_network(shape: Shape) -> str:
-    """The paper's networks for its shapes, resnet18 for photographs, a convnet for the rest."""
+    """Return the paper's network for its shapes, resnet18 for photographs, and a convnet for the rest."""
     height, width, channels = shape
     if shape == (28, 28, 1):
         return "lenet"
@@ -111,15 +111,15 @@ def choose_network(shape: Shape) -> str:
 
 
 def build_classifier(network: str, shape: Shape, classes: int, weights: str = "") -> Classifier:
-    """G and F for images of `shape`, initialised from the global stream; `weights` is a file for a resnet's G."""
+    """Return G and F for images of `shape`, initialised from the global generator; `weights` is a file for a resnet."""
     network = choose_network(shape) if network == "auto" else network
     if weights and not network.startswith("resnet"):
         raise InputError(f"weights: only resnet18 and resnet50 take a weights file, the network is {network}")
     if network == "lenet":
-        _require(network, shape, (28, 28, 1))
+        _check_shape(network, shape, (28, 28, 1))
         return Classifier(_lenet(), 500, classes)
     if network == "dtn":
-        _require(network, shape, (32, 32, 3))
+        _check_shape(network, shape, (32, 32, 3))
         return Classifier(_convnet(shape), 512, classes)
     if network == "convnet":
         return Classifier(_convnet(shape), 512, classes)
@@ -128,12 +128,13 @@ def build_classifier(network: str, shape: Shape, classes: int, weights: str = ""
     raise InputError(f"network: expected one of auto, lenet, dtn, convnet, resnet18, resnet50, got {network!r}")
 
 
-def _require(network: str, shape: Shape, wanted: Shape) -> None:
+def _check_shape(network: str, shape: Shape, wanted: Shape) -> None:
     if shape != wanted:
-        raise InputError(f"network: {network} takes images of {_times(wanted)}, these are {_times(shape)}; use auto")
+        sizes = f"takes images of {_format_shape(wanted)}, these are {_format_shape(shape)}"
+        raise InputError(f"network: {network} {sizes}; use auto")
 
 
-def _times(shape: Shape) -> str:
+def _format_shape(shape: Shape) -> str:
     return "×".join(map(str, shape))
 
 
@@ -156,26 +157,26 @@ def _lenet() -> nn.Module:
 
 
 def _convnet(shape: Shape) -> nn.Module:
-    """CDAN's DTN, which this is for 32×32×3, carried on to any other shape.
+    """CDAN's DTN, which this is for 32×32×3, generalised to other shapes.
 
     At least three 5×5 convolutions; each halves an axis as long as that leaves 4, until none can be halved.
     """
     height, width, channels = shape
     if min(height, width) < 4 or channels < 1:
-        raise InputError(f"network: convnet takes images of 4×4 and more, these are {_times(shape)}")
+        raise InputError(f"network: convnet takes images of 4×4 and more, these are {_format_shape(shape)}")
     layers: list[nn.Module] = []
-    for made, drop in _widths():
+    for out_channels, drop in _widths():
         if len(layers) >= 12 and max(height, width) < 8:
             break
         strides = (1 + (height >= 8), 1 + (width >= 8))
         # As in the comment of LeNet, dropping channels before or after the relu is the same.
         layers += [
-            nn.Conv2d(channels, made, 5, stride=strides, padding=2),
-            nn.BatchNorm2d(made),
+            nn.Conv2d(channels, out_channels, 5, stride=strides, padding=2),
+            nn.BatchNorm2d(out_channels),
             nn.ReLU(inplace=True),
             ChannelDropout(drop),
         ]
-        height, width, channels = -(-height // strides[0]), -(-width // strides[1]), made
+        height, width, channels = -(-height // strides[0]), -(-width // strides[1]), out_channels
     if (height, width) != (4, 4):
         # Windows that slide by one make 4×4 of the 4 to 7 that are left; adaptive pooling is not deterministic on CUDA.
         layers.append(nn.AvgPool2d((height - 3, width - 3), stride=1))
@@ -190,14 +191,14 @@ def _convnet(shape: Shape) -> nn.Module:
 
 
 def _widths() -> Iterator[tuple[int, float]]:
-    """Channels and dropout of one convolution after another."""
+    """Yield the channels and dropout of successive convolutions."""
     yield from ((64, 0.1), (128, 0.3))
     while True:
         yield 256, 0.5
 
 
-class _Colour(nn.Module):
-    """One channel shown as three, for networks made for photographs."""
+class _GreyToColour(nn.Module):
+    """Repeats one channel three times, for networks that take colour images."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.expand(-1, 3, -1, -1)
@@ -207,20 +208,20 @@ def _resnet(network: str, shape: Shape, weights: str) -> nn.Module:
     from core.data.torchvision_import import torchvision
 
     if shape[2] not in (1, 3):
-        raise InputError(f"network: {network} takes images of 1 or 3 channels, these are {_times(shape)}")
+        raise InputError(f"network: {network} takes images of 1 or 3 channels, these are {_format_shape(shape)}")
     resnet: nn.Module = getattr(torchvision().models, network)(weights=None)
     resnet.fc = nn.Identity()
     if weights:
-        _load(resnet, network, Path(weights))
-    return nn.Sequential(_Colour(), resnet) if shape[2] == 1 else resnet
+        _load_weights(resnet, network, Path(weights))
+    return nn.Sequential(_GreyToColour(), resnet) if shape[2] == 1 else resnet
 
 
-def _load(resnet: nn.Module, network: str, path: Path) -> None:
-    """Read G's weights; those of the file's own last layer are left out."""
+def _load_weights(resnet: nn.Module, network: str, path: Path) -> None:
+    """Load G's weights without those of the file's last layer."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
-        raise InputError(f"weights: there is no file {path}") from None
+        raise InputError(f"weights: {path}: no such file") from None
     except Exception as error:  # a damaged file makes the unpickler raise anything
         raise InputError(
             f"weights: {path} cannot be read as a file of plain weights (torch.save of a state_dict)"

@@ -1,4 +1,4 @@
-"""The protocols that settings start from. What each changes, and why, is told in docs/protocols.md."""
+"""The presets: default settings by method table and task. docs/protocols.md explains each value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,20 +13,20 @@ Table = Literal["one-step", "two-step"]
 
 @dataclass(frozen=True)
 class PresetSettings:
-    """Settings for every method, those of one family on top, and those of some tasks on top of both."""
+    """Settings for every method, then those of one table, then those of some tasks."""
 
     description: str
     common: Mapping[str, Any] = field(default_factory=dict)
     one_step: Mapping[str, Any] = field(default_factory=dict)
     two_step: Mapping[str, Any] = field(default_factory=dict)
     by_task: Mapping[str, "PresetSettings"] = field(default_factory=dict)
-    """By a kind of task: the letter of the source, "colour", "own"."""
+    """Further settings by a key of the task: the letter of the source, "colour" or "custom"."""
 
     def settings_for(self, table: Table, task: Task) -> dict[str, Any]:
         settings = {**self.common, **(self.one_step if table == "one-step" else self.two_step)}
-        for kind in task.preset_keys:
-            if kind in self.by_task:
-                settings |= self.by_task[kind].settings_for(table, task)
+        for key in task.preset_keys:
+            if key in self.by_task:
+                settings |= self.by_task[key].settings_for(table, task)
         return settings
 
 
@@ -36,9 +36,9 @@ TWO_STEP = {"warmup_epochs": 0, "classifier_rate": 0.005, "discriminator_rate": 
 QUICK_STAGE1 = {"epochs": 8, "optimizer": "adamw", "rate": 1e-3}
 
 PRESETS: dict[str, PresetSettings] = {
-    "paper": PresetSettings("What most probably made the published numbers.", two_step=TWO_STEP),
+    "paper": PresetSettings("Most probably what produced the published numbers.", two_step=TWO_STEP),
     "literal": PresetSettings(
-        "Algorithm 1 and its numbers as printed, with the two slips mended.",
+        "Algorithm 1 and its numbers as printed, with two slips corrected.",
         {"weight_decay": 5e-5, "ascent_by_counts": False},
         {
             "domain_terms": "sum",
@@ -77,13 +77,13 @@ PRESETS: dict[str, PresetSettings] = {
                 },
                 {"warmup_epochs": 5},
             ),
-            "own": PresetSettings(
-                "Own data may be of any size: λ rises over the whole adaptation.", {"lambda_horizon": 0}
+            "custom": PresetSettings(
+                "Custom data may have any size: λ rises over the whole adaptation.", {"lambda_horizon": 0}
             ),
         },
     ),
     "smoke": PresetSettings(
-        "Seconds: shows that everything works, not how well.",
+        "Seconds: shows that everything works, not how well it learns.",
         {
             "source_size": 512,
             "target_size": 512,

@@ -1,4 +1,4 @@
-"""From what was asked for to a full configuration: preset, method and task decide the rest."""
+"""Complete a configuration: preset, method and task set what the user did not."""
 
 import os
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ from core.tasks import DOMAINS, OFFLINE_TASK, Domain, Task, parse_task
 def resolve(
     settings: Mapping[str, Any] | None = None, *, place: str = "settings", cores: int | None = None, **overrides: Any
 ) -> RunConfig:
-    """The full configuration: preset, then the method's own defaults, then what was asked for.
+    """Return the complete configuration: preset, then the method's defaults, then the given settings.
 
-    `settings` is a (possibly nested) mapping such as a TOML file holds; `place` names it in errors.
+    `settings` is a (possibly nested) mapping such as a TOML file contains; `place` names it in errors.
     """
     asked = merge_settings(dict(settings or {}), overrides)
     if asked.get("precision") == 32:  # as TOML and --set read it
@@ -29,7 +29,7 @@ def resolve(
     preset = asked.get("preset", "paper")
     if not isinstance(preset, str) or preset not in PRESETS:
         raise InputError(f"{place}: preset: expected one of {', '.join(PRESETS)}, got {format_value(preset)}")
-    methods()  # a plug-in that cannot be used is no matter of this place
+    methods()  # first, so that the error of a broken plug-in does not name this place
     try:
         spec = find_method(_text(asked, "method", "clarinet"))
         task = parse_task(_text(asked, "task", OFFLINE_TASK))
@@ -63,37 +63,37 @@ def _text(asked: Mapping[str, Any], name: str, default: str) -> str:
 
 
 def default_threads(cores: int | None = None) -> int:
-    """All cores, at most eight: more rarely helps networks of this size."""
+    """Return the number of cores, at most eight: more rarely help networks of this size."""
     return max(1, min(8, cores or os.cpu_count() or 1))
 
 
 def changed_settings(config: RunConfig) -> dict[str, tuple[Any, Any]]:
-    """What differs from the preset: name → (default, value), in the order of the settings.
+    """Return what differs from the preset: name → (default, value), in the order of the settings.
 
-    How many threads a machine gave is no change. A method that is not installed here is an InputError.
+    A number of threads chosen by the machine is no change. A method that is not installed is an InputError.
     """
     asked = {name: getattr(config, name) for name in ("method", "task", "seed", "preset")}
     spec, task = find_method(config.method), _task_of(config)
-    usual = _complete(asked, config.preset, spec, task, "settings", cores=config.threads)
-    pairs = {field.name: (attrgetter(field.name)(usual), attrgetter(field.name)(config)) for field in setting_specs()}
+    default = _complete(asked, config.preset, spec, task, "settings", cores=config.threads)
+    pairs = {field.name: (attrgetter(field.name)(default), attrgetter(field.name)(config)) for field in setting_specs()}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def minimal_settings(config: RunConfig) -> dict[str, Any]:
-    """What has to be said to get this run again, or one much like it."""
-    said: dict[str, Any] = {name: getattr(config, name) for name in ("preset", "method", "task", "seed")}
+    """Return the fewest settings that resolve to this configuration."""
+    minimal: dict[str, Any] = {name: getattr(config, name) for name in ("preset", "method", "task", "seed")}
     for name, (_, value) in changed_settings(config).items():
         table, _, key = name.rpartition(".")
-        (said.setdefault(table, {}) if table else said)[key] = value
-    return said
+        (minimal.setdefault(table, {}) if table else minimal)[key] = value
+    return minimal
 
 
 def _task_of(config: RunConfig) -> Task:
-    """The task of a run that may have been made elsewhere: its own folders need not be here."""
+    """Return the task of a run from any machine; its custom folders need not exist here."""
     source, _, target = config.task.partition("->")
     return Task(*(DOMAINS.get(side) or Domain(side, side, side, folder=Path(side)) for side in (source, target)))
 
 
 def data_seed(config: RunConfig) -> int:
-    """The seed of label draw and subsets: stage 1's where there is one, so that a fixed one shares its labels."""
+    """Return the seed of the label draw and subsets: that of stage 1 if there is one, so that runs can share it."""
     return config.stage1.seed if find_method(config.method).has_stage1 else config.seed

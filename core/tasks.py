@@ -1,4 +1,4 @@
-"""Which domains and tasks exist, and how a task is written: "M->U", "mnist->usps", "path/to/source->path/to/target"."""
+"""Domains and tasks. A task is written "M->U", "mnist->usps" or "path/to/source->path/to/target"."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,14 +8,14 @@ from core.errors import InputError
 
 @dataclass(frozen=True)
 class Domain:
-    """One side of a task: a known set of digits, or a folder of one's own."""
+    """One side of a task: a known set of digits, or a custom folder."""
 
     letter: str
     name: str
     title: str
     colour: bool = False
     folder: Path | None = None
-    """Where own data is: a folder, or one .npz file."""
+    """The folder or .npz file of a custom domain."""
 
     @property
     def is_custom(self) -> bool:
@@ -55,17 +55,17 @@ class Task:
 
     @property
     def preset_keys(self) -> tuple[str, ...]:
-        """By what presets size a run: its source, whether it is in colour, whether it is somebody's own."""
+        """The keys by which presets adjust to the task: its source, "colour" and "custom"."""
         source = () if self.source.is_custom else (self.source.letter,)
         colour = ("colour",) if self.shape == COLOUR else ()
-        return (*source, *colour, *(("own",) if self.is_custom else ()))
+        return (*source, *colour, *(("custom",) if self.is_custom else ()))
 
     @property
     def shape(self) -> tuple[int, int, int] | None:
-        """Height, width and channels of a task between known digits; own folders bring their own.
+        """Height, width and channels of a task between known digits; None for custom folders.
 
         The paper's grey tasks are 28×28×1, its colour tasks 32×32×3. Tasks with the UCI digits, which are
-        8×8 and grey, are made small so that the offline task is quick.
+        8×8 and grey, are grey as well, so that the offline task is quick.
         """
         if self.is_custom:
             return None
@@ -86,17 +86,17 @@ def parse_domain(text: str) -> Domain:
     known = DOMAINS.get(text) or BY_NAME.get(text.lower() if len(text) > 1 else text)
     if known:
         return known
-    whole = _own(text)
-    if whole is not None:
-        return Domain(letter=str(whole), name=whole.name, title=whole.name, folder=whole)
+    path = _custom_path(text)
+    if path is not None:
+        return Domain(letter=str(path), name=path.name, title=path.name, folder=path)
     letters = ", ".join(f"{domain.letter} ({domain.name})" for domain in DOMAINS.values())
     raise InputError(f'task: "{text}" is neither a folder, an .npz file nor one of {letters}')
 
 
-def _own(text: str) -> Path | None:
-    """A folder, or one file of arrays, under its whole name."""
+def _custom_path(text: str) -> Path | None:
+    """Return the absolute path of a folder or .npz file; None if there is none."""
     try:
         path = Path(text).expanduser()
         return path.resolve() if path.is_dir() or (path.suffix == ".npz" and path.is_file()) else None
-    except (OSError, RuntimeError):  # a name that is too long, a folder that may not be seen, a user that is not there
+    except (OSError, RuntimeError):  # the name is too long, the folder unreadable, or the user unknown
         return None

@@ -1,6 +1,6 @@
-"""The adversarial loss of Eq. 9, on what the discriminator sees; unit weights make it DANN's."""
+"""The adversarial loss of Eq. 9, which is DANN's with unit weights, and gradient reversal."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -35,7 +35,7 @@ def adversarial_loss(
 
 
 def discriminator_accuracy(source_scores: Tensor, target_scores: Tensor) -> Tensor:
-    """How many of both batches D places in their own domain, in percent; 50 is what adaptation wants."""
+    """Return the percentage of both batches that D assigns to the right domain; adaptation aims at 50."""
     right = torch.cat((source_scores > 0, target_scores <= 0))
     return 100 * right.to(source_scores.dtype).mean()
 
@@ -43,3 +43,23 @@ def discriminator_accuracy(source_scores: Tensor, target_scores: Tensor) -> Tens
 def _weighted_mean(values: Tensor, weights: Tensor, detach_sum: bool) -> Tensor:
     total = weights.sum()
     return (weights * values).sum() / (total.detach() if detach_sum else total)
+
+
+class _Reversal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor | float) -> Tensor:
+        ctx.weight = weight
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient * -ctx.weight, None
+
+
+def reverse_gradient(x: Tensor, weight: Tensor | float) -> Tensor:
+    """Return x; its gradient is multiplied by -weight (Ganin et al. 2016), which turns Eq. 10's minimax into a minimum.
+
+    `weight` is λ of Eq. 10, a number or a 0-dimensional tensor.
+    """
+    reversed_: Tensor = _Reversal.apply(x, weight)  # type: ignore[no-untyped-call]
+    return reversed_

@@ -1,5 +1,6 @@
-"""The complementary-label loss of Eq. 5 and 6, and its two corrections: gradient ascent and non-negative."""
+"""Losses for complementary labels: Eq. 5 and 6, their corrections, forward correction and pairwise comparison."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -12,7 +13,7 @@ class ClassLosses:
     """Eq. 5 for every class of one batch."""
 
     per_class: Tensor
-    """L_k, shape (K,): may be negative, which is what ascent corrects."""
+    """L_k, shape (K,): may be negative, which ascent corrects."""
     counts: Tensor
     """n_k, shape (K,): samples complementary-labelled k, in shares where a sample has several labels."""
 
@@ -53,3 +54,32 @@ def ascent_loss(losses: ClassLosses, by_counts: bool) -> tuple[Tensor, Tensor]:
 def non_negative_loss(losses: ClassLosses) -> Tensor:
     """Σ_k max(0, L_k): the non-negative correction of Eq. 6 (Ishida et al. 2019)."""
     return losses.per_class.clamp(min=0).sum()
+
+
+def forward_loss(logits: Tensor, weights: Tensor) -> Tensor:
+    """Forward correction (Yu et al. 2018): -log (Qᵀ softmax)_ȳ, averaged by the label weights (B, K).
+
+    Q is 0 on its diagonal and 1/(K-1) elsewhere, so that (Qᵀ p)_k = (1 - p_k)/(K-1). Only the likeliest class can
+    have p_k near 1, where log(1 - p_k) would lose its digits: it takes the logsumexp over the other classes, all
+    others take log1p.
+    """
+    log_p = functional.log_softmax(logits, dim=1)
+    top = log_p.argmax(dim=1, keepdim=True)
+    others = log_p.scatter(1, top, -torch.inf)
+    log_rest = torch.log1p(-others.exp()).scatter(1, top, others.logsumexp(dim=1, keepdim=True))
+    return math.log(logits.shape[1] - 1) - (weights * log_rest).sum() / weights.sum()
+
+
+def pairwise_loss(logits: Tensor, weights: Tensor) -> Tensor:
+    """Pairwise comparison (Ishida et al. 2017): (K-1)·mean L̄_PC - K(K-1)/2 + K-1.
+
+    L̄_PC(g, ȳ) = Σ_{k≠ȳ} ℓ(g_k - g_ȳ) with the sigmoid loss ℓ(z) = σ(-z).
+    Taken as published: with its constants it estimates the ordinary pairwise loss Σ_{k≠y} ℓ(g_y - g_k) without bias.
+    The authors' program adds the pair k = ȳ, a constant (K-1)/2 that changes no gradient; it is left out here.
+    The mean is over the label weights (B, K).
+    """
+    classes = logits.shape[1]
+    own_pair = 0.5  # σ(0)
+    losses = torch.sigmoid(logits.unsqueeze(2) - logits.unsqueeze(1)).sum(dim=2) - own_pair
+    mean = (weights * losses).sum() / weights.sum()
+    return (classes - 1) * mean - classes * (classes - 1) / 2 + classes - 1

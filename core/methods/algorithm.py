@@ -1,4 +1,4 @@
-"""What every algorithm is: networks, optimizers, and one step that measures itself without waiting for the device."""
+"""The base class of algorithms: networks, optimizers, and one training step that never waits for the device."""
 
 import importlib
 import math
@@ -23,7 +23,7 @@ Network = TypeVar("Network", bound=nn.Module)
 
 @dataclass(frozen=True)
 class StageProblem:
-    """What an algorithm is given to work on."""
+    """The inputs of an algorithm: settings, sizes and device."""
 
     config: RunConfig
     stage_plan: StagePlan
@@ -46,7 +46,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What G and F make of a batch of one domain."""
+    """The features of G and the logits of F for a batch of one domain."""
 
     features: Tensor
     logits: Tensor
@@ -54,17 +54,17 @@ class Outputs:
 
 @dataclass
 class StepMetrics:
-    """What a step found: tensors stay on the device, numbers are known already."""
+    """The metrics of one step: tensors that stay on the device, and numbers that are known without it."""
 
     on_device: dict[str, Tensor]
     on_host: dict[str, float]
 
 
 class Algorithm(ABC):
-    """Subclasses build what they need in `__init__` and train in `step`; the rest is the same for all."""
+    """Subclasses build networks and optimizers in `__init__` and train in `step`."""
 
     conditional: ClassVar[bool] = False
-    """Whether D sees features times classes."""
+    """Whether D takes features times classes."""
 
     def __init__(self, problem: StageProblem) -> None:
         self.problem = problem
@@ -78,7 +78,7 @@ class Algorithm(ABC):
 
     @abstractmethod
     def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
-        """One iteration; `adaptation_step` counts from 1 once adaptation has begun and is 0 before."""
+        """Train one iteration; `adaptation_step` counts from 1 once adaptation has started and is 0 before."""
 
     def stream_seed(self, name: str) -> int:
         return stream_seed(self.problem.stage_plan.seed, self.problem.stage_plan.spec.name, name)
@@ -107,17 +107,17 @@ class Algorithm(ABC):
         return module
 
     def make_optimizer(self, name: str, modules: Iterable[nn.Module], kind: str, rate: float) -> Optimizer:
-        """An optimizer of the run's own momentum and weight decay, kept in checkpoints under `name`."""
+        """Return an optimizer with the configured momentum and weight decay; checkpoints store it under `name`."""
         stage1, config = self.config.stage1, self.config
         kind = config.optimizer if kind == "same" else kind
-        source = stage1 if self.problem.stage_plan.spec.stage1 else config
+        settings = stage1 if self.problem.stage_plan.spec.stage1 else config
         parameters = [parameter for module in modules for parameter in module.parameters()]
         self.rates[name] = rate
-        self.optimizers[name] = make_optimizer(kind, parameters, rate, source.momentum, source.weight_decay)
+        self.optimizers[name] = _build_optimizer(kind, parameters, rate, settings.momentum, settings.weight_decay)
         return self.optimizers[name]
 
     def set_rates(self, iteration: int) -> None:
-        """The learning rates of an iteration, where they fall: a function of its number, so that resuming is exact."""
+        """Set decaying learning rates as a function of the iteration alone, so that resuming is exact."""
         if self.config.rate_decay == "none":
             return
         done, length = self.problem.stage_plan.phase_of(iteration)
@@ -126,7 +126,7 @@ class Algorithm(ABC):
                 group["lr"] = self.rates[name] * (1 - done / length)
 
     def forward(self, source: Tensor, target: Tensor | None) -> tuple[Outputs, Outputs | None]:
-        """G and F on both domains: together where batch-norm mixes them, apart where that saves a backward pass."""
+        """Run G and F on both domains: together if they have batch-norm, else apart, which saves a backward pass."""
         if target is None or not self.classifier.has_batch_norm:
             return self._forward_one(source), None if target is None else self._forward_one(target)
         both = self._forward_one(torch.cat((source, target)))
@@ -141,23 +141,23 @@ class Algorithm(ABC):
             features, logits = self.classifier(images)
         return Outputs(self.as_float32(features), self.as_float32(logits))
 
-    def as_float32(self, computed: Tensor) -> Tensor:
-        """What autocast has computed, in the precision that losses need."""
-        return computed.float() if self.config.precision == "bf16" else computed
+    def as_float32(self, output: Tensor) -> Tensor:
+        """Return an output of autocast in the precision that losses need."""
+        return output.float() if self.config.precision == "bf16" else output
 
     def autocast(self) -> torch.autocast:
         bf16 = self.config.precision == "bf16"
         return torch.autocast(self.problem.device.type, dtype=torch.bfloat16, enabled=bf16)
 
     def lambda_at(self, adaptation_step: int, delay_epochs: int = 0) -> float:
-        """λ = 2/(1+exp(-10·i/horizon)) - 1, rising from 0 to 1."""
+        """Return λ = 2/(1+exp(-10·i/horizon)) - 1, which rises from 0 to 1."""
         stage = self.problem.stage_plan
         i = max(0, adaptation_step - delay_epochs * stage.iterations_per_epoch)
         horizon = self.config.lambda_horizon or stage.adaptation_iterations
         return 2 / (1 + math.exp(-10 * i / horizon)) - 1
 
     def state(self) -> dict[str, Any]:
-        """All that decides the next step."""
+        """Return everything that decides the next step."""
         return {
             "modules": {name: module.state_dict() for name, module in self.modules.items()},
             "optimizers": {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()},
@@ -173,7 +173,7 @@ class Algorithm(ABC):
 
 
 def load_algorithm(stage: StageSpec) -> type[Algorithm]:
-    """The class that a stage's specification names."""
+    """Import the class that a stage's specification names."""
     module, _, name = stage.algorithm.partition(":")
     try:
         loaded: type[Algorithm] = getattr(importlib.import_module(module), name)
@@ -184,24 +184,24 @@ def load_algorithm(stage: StageSpec) -> type[Algorithm]:
     return loaded
 
 
-def make_optimizer(
+def _build_optimizer(
     kind: str, parameters: Sequence[nn.Parameter], rate: float, momentum: float, weight_decay: float
 ) -> Optimizer:
-    if kind in ("adam", "adamw"):  # the second keeps weight decay out of the moments
+    if kind in ("adam", "adamw"):  # AdamW keeps weight decay out of the moments
         return (Adam if kind == "adam" else AdamW)(parameters, lr=rate, weight_decay=weight_decay, fused=True)
     return SGD(parameters, lr=rate, momentum=momentum, weight_decay=weight_decay, fused=True)
 
 
 def apply_gradients(optimizer: Optimizer, parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
-    """One step of `optimizer` along gradients that were computed before."""
+    """Take one step of `optimizer` along computed gradients."""
     for parameter, gradient in zip(parameters, gradients, strict=True):
         parameter.grad = gradient
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
 
 
-class seeded:  # noqa: N801 - reads as a sentence: with seeded(...)
-    """torch's initialisers draw from the global stream: lend them a seeded one, and give the old one back."""
+class seeded:  # noqa: N801 - a context manager, used like a function
+    """Seeds torch's global generator, which initialisers use, and restores it on exit."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed

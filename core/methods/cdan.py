@@ -1,4 +1,4 @@
-"""CDAN_E (Long et al. 2018): cross-entropy, and a discriminator of features times predictions that weighs certainty."""
+"""CDAN_E (Long et al. 2018): cross-entropy, and a discriminator of features times predictions, entropy-weighted."""
 
 from core.methods.algorithm import Outputs
 from core.methods.objectives import adversarial_objective

@@ -7,8 +7,7 @@ and `discriminator_rate`, T_s is `warmup_epochs`. The ablations are other settin
 import torch
 
 from core.methods.algorithm import Algorithm, Batch, StageProblem, StepMetrics, apply_gradients
-from core.methods.complementary import complementary_objective
-from core.methods.objectives import adversarial_objective
+from core.methods.objectives import adversarial_objective, complementary_objective
 
 
 class Clarinet(Algorithm):
@@ -20,55 +19,61 @@ class Clarinet(Algorithm):
         self.discriminator = self.build_discriminator()  # ... and θ_D
         self.fg = list(self.classifier.parameters())
         self.d = list(self.discriminator.parameters())
-        self.fg_step = self.make_optimizer("classifier", [self.classifier], config.optimizer, config.classifier_rate)
-        self.d_step = self.make_optimizer(
+        self.fg_optimizer = self.make_optimizer(
+            "classifier", [self.classifier], config.optimizer, config.classifier_rate
+        )
+        self.d_optimizer = self.make_optimizer(
             "discriminator", [self.discriminator], config.discriminator_optimizer, config.discriminator_rate
         )
-        self.fg_warmup_step = self.fg_step
+        self.fg_warmup_optimizer = self.fg_optimizer
         if config.warmup_epochs and (config.warmup_optimizer != "same" or config.warmup_rate):
             rate = config.warmup_rate or config.classifier_rate
-            self.fg_warmup_step = self.make_optimizer("warmup", [self.classifier], config.warmup_optimizer, rate)
-        self.fg_adversarial_step = self.fg_step
+            self.fg_warmup_optimizer = self.make_optimizer("warmup", [self.classifier], config.warmup_optimizer, rate)
+        self.fg_adversarial_optimizer = self.fg_optimizer
         if config.adversarial_step == "own":
-            self.fg_adversarial_step = self.make_optimizer(
+            self.fg_adversarial_optimizer = self.make_optimizer(
                 "adversarial", [self.classifier], config.optimizer, config.discriminator_rate
             )
 
     def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
         assert batch.weights is not None
-        adapting = adaptation_step > 0
-        shared = adapting and self.config.shared_forward
+        is_adapting = adaptation_step > 0
+        shared = is_adapting and self.config.shared_forward
 
         # Lines 6-7: the complementary loss of each class and of the whole batch.
-        source, target = self.forward(batch.source, batch.target if shared or self._warms_up(adapting) else None)
-        loss, measured = complementary_objective(self.config, source.logits, batch.weights, self.problem.priors)
+        needs_target = shared or (not is_adapting and self._forwards_target_in_warmup)
+        source, target = self.forward(batch.source, batch.target if needs_target else None)
+        loss, metrics = complementary_objective(self.config, source.logits, batch.weights, self.problem.priors)
         gradients = torch.autograd.grad(loss, self.fg, retain_graph=shared)
 
-        if not adapting:
-            apply_gradients(self.fg_warmup_step, self.fg, gradients)
-            return StepMetrics(measured, self._rates(self.fg_warmup_step))
+        if not is_adapting:
+            apply_gradients(self.fg_warmup_optimizer, self.fg, gradients)
+            return StepMetrics(metrics, self._rates(self.fg_warmup_optimizer))
 
         if not shared:
-            apply_gradients(self.fg_step, self.fg, gradients)  # lines 8-13, before the adversarial part sees G and F
+            apply_gradients(self.fg_optimizer, self.fg, gradients)  # lines 8-13, before L_adv uses G and F
             source, target = self.forward(batch.source, batch.target)
 
         # Line 15: L_adv; its gradient reaches G and F as -λ∇L_adv.
         assert target is not None
-        adversarial, more, strength = adversarial_objective(self, self.discriminator, source, target, adaptation_step)
+        adversarial, adversarial_metrics, weight = adversarial_objective(
+            self, self.discriminator, source, target, adaptation_step
+        )
         both = torch.autograd.grad(adversarial, [*self.fg, *self.d])
 
         if shared:
-            apply_gradients(self.fg_step, self.fg, gradients)  # lines 8-13, at the weights that L_adv has seen
-        apply_gradients(self.d_step, self.d, both[len(self.fg) :])  # line 16
-        apply_gradients(self.fg_adversarial_step, self.fg, both[: len(self.fg)])  # line 17
-        return StepMetrics(measured | more, {"lambda": strength, **self._rates(self.fg_step)})
+            apply_gradients(self.fg_optimizer, self.fg, gradients)  # lines 8-13, after L_adv at the same weights
+        apply_gradients(self.d_optimizer, self.d, both[len(self.fg) :])  # line 16
+        apply_gradients(self.fg_adversarial_optimizer, self.fg, both[: len(self.fg)])  # line 17
+        return StepMetrics(metrics | adversarial_metrics, {"lambda": weight, **self._rates(self.fg_optimizer)})
 
-    def _warms_up(self, adapting: bool) -> bool:
-        """Whether warm-up forwards the target: it changes nothing but batch-norm's statistics."""
-        return not adapting and self.config.warmup_target and self.classifier.has_batch_norm
+    @property
+    def _forwards_target_in_warmup(self) -> bool:
+        """Whether warm-up forwards the target, which changes only batch-norm's statistics."""
+        return self.config.warmup_target and self.classifier.has_batch_norm
 
-    def _rates(self, fg_step: torch.optim.Optimizer) -> dict[str, float]:
+    def _rates(self, fg_optimizer: torch.optim.Optimizer) -> dict[str, float]:
         return {
-            "classifier_rate": fg_step.param_groups[0]["lr"],
-            "discriminator_rate": self.d_step.param_groups[0]["lr"],
+            "classifier_rate": fg_optimizer.param_groups[0]["lr"],
+            "discriminator_rate": self.d_optimizer.param_groups[0]["lr"],
         }

@@ -7,7 +7,7 @@ from core.methods.supervised import Adaptation, Supervised
 
 class DAN(Supervised):
     def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation:
-        strength = self.lambda_at(adaptation_step)
+        weight = self.lambda_at(adaptation_step)
         estimate = mmd_linear if self.config.mmd == "linear" else mmd_quadratic
         mmd = estimate(source.features, target.features)
-        return strength * mmd, {"mmd": mmd}, strength
+        return weight * mmd, {"mmd": mmd}, weight

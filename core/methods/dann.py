@@ -2,8 +2,7 @@
 
 import torch
 
-from core.losses.adversarial import adversarial_loss, discriminator_accuracy
-from core.losses.reversal import reverse_gradient
+from core.losses.adversarial import adversarial_loss, discriminator_accuracy, reverse_gradient
 from core.methods.algorithm import Outputs
 from core.methods.supervised import Adaptation, Supervised
 
@@ -12,14 +11,14 @@ class DANN(Supervised):
     adversarial = True
 
     def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation:
-        strength = self.lambda_at(adaptation_step)
+        weight = self.lambda_at(adaptation_step)
         with self.autocast():
-            scores = [self.discriminator(reverse_gradient(seen.features, strength)) for seen in (source, target)]
+            scores = [self.discriminator(reverse_gradient(outputs.features, weight)) for outputs in (source, target)]
         source_scores, target_scores = (self.as_float32(score) for score in scores)
         equal = torch.ones_like(source_scores), torch.ones_like(target_scores)
         loss = adversarial_loss(source_scores, target_scores, *equal, terms=self.config.domain_terms, detach_sums=True)
-        measured = {
+        metrics = {
             "adversarial_loss": loss,
             "discriminator_accuracy": discriminator_accuracy(source_scores, target_scores),
         }
-        return loss, measured, strength
+        return loss, metrics, weight

@@ -3,7 +3,7 @@
 import torch
 
 from core.methods.algorithm import Algorithm, Batch, StageProblem, StepMetrics, apply_gradients
-from core.methods.complementary import complementary_objective
+from core.methods.objectives import complementary_objective
 
 
 class GAC(Algorithm):
@@ -11,11 +11,11 @@ class GAC(Algorithm):
         super().__init__(problem)
         stage1 = self.config.stage1
         self.fg = list(self.classifier.parameters())
-        self.fg_step = self.make_optimizer("classifier", [self.classifier], stage1.optimizer, stage1.rate)
+        self.fg_optimizer = self.make_optimizer("classifier", [self.classifier], stage1.optimizer, stage1.rate)
 
     def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
         assert batch.weights is not None
         source, _ = self.forward(batch.source, None)
-        loss, measured = complementary_objective(self.config, source.logits, batch.weights, self.problem.priors)
-        apply_gradients(self.fg_step, self.fg, torch.autograd.grad(loss, self.fg))
-        return StepMetrics(measured, {"classifier_rate": self.fg_step.param_groups[0]["lr"]})
+        loss, metrics = complementary_objective(self.config, source.logits, batch.weights, self.problem.priors)
+        apply_gradients(self.fg_optimizer, self.fg, torch.autograd.grad(loss, self.fg))
+        return StepMetrics(metrics, {"classifier_rate": self.fg_optimizer.param_groups[0]["lr"]})

@@ -1,34 +1,71 @@
-"""The conditional adversary of CDAN_E and of CLARINET: D sees G⊗T(F), weighted by how sure T(F) is."""
+"""Objectives that several methods share: complementary labels, and the conditional adversary."""
 
 import torch
+import torch.nn.functional as functional
 from torch import Tensor
 
-from core.losses.adversarial import adversarial_loss, discriminator_accuracy, domain_input
-from core.losses.entropy import entropy, entropy_weights
-from core.losses.reversal import reverse_gradient
-from core.losses.scattering import log_scatter
+from core.config import RunConfig
+from core.losses.adversarial import adversarial_loss, discriminator_accuracy, domain_input, reverse_gradient
+from core.losses.complementary import (
+    ascent_loss,
+    class_losses,
+    complementary_loss,
+    forward_loss,
+    non_negative_loss,
+    pairwise_loss,
+)
+from core.losses.predictions import entropy, entropy_weights, log_scatter
 from core.methods.algorithm import Algorithm, Outputs
 from core.networks import Discriminator
+
+
+def complementary_objective(
+    config: RunConfig, logits: Tensor, weights: Tensor, priors: Tensor
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the loss to minimise, and metrics; the metric is always Eq. 6, never a surrogate."""
+    losses = class_losses(logits, weights, priors, by_loss_index=config.class_priors == "loss-index")
+    loss_of_eq6 = complementary_loss(losses)
+    metrics = {"complementary_loss": loss_of_eq6, "least_class_loss": losses.per_class.min()}
+    match config.complementary_loss:
+        case "ascent":
+            loss, metrics["ascended"] = ascent_loss(losses, by_counts=config.ascent_by_counts)
+        case "free":
+            loss = loss_of_eq6
+        case "non-negative":
+            loss = non_negative_loss(losses)
+        case "forward":
+            loss = forward_loss(logits, weights)
+        case "pairwise":
+            loss = pairwise_loss(logits, weights)
+        case "cross-entropy":
+            loss = functional.cross_entropy(logits, weights)
+            metrics["classification_loss"] = loss
+    return loss, metrics
 
 
 def adversarial_objective(
     algorithm: Algorithm, discriminator: Discriminator, source: Outputs, target: Outputs, adaptation_step: int
 ) -> tuple[Tensor, dict[str, Tensor], float]:
-    """L_adv of Eq. 9, with its gradient towards G and F reversed and scaled by λ; what was measured; λ."""
+    """Return L_adv of Eq. 9, metrics and λ; the gradient into G and F is reversed and scaled by λ.
+
+    D gets G⊗T(F), weighted by the certainty of T(F), as in CDAN_E and CLARINET.
+    """
     config = algorithm.config
-    strength = algorithm.lambda_at(adaptation_step)
-    entropy_strength = algorithm.lambda_at(adaptation_step, config.entropy_lambda_delay)
+    adaptation_lambda = algorithm.lambda_at(adaptation_step)
+    entropy_lambda = algorithm.lambda_at(adaptation_step, config.entropy_lambda_delay)
     log_t = log_scatter(torch.cat((source.logits, target.logits)), config.scatter)
     h = entropy(log_t, config.entropy_epsilon)
     features = torch.cat((source.features, target.features))
     # Reversing both factors is reversing their product, and cheaper: the product is K times as wide.
     pairs = domain_input(
-        reverse_gradient(features, strength), reverse_gradient(log_t, strength), detach=config.detach_predictions
+        reverse_gradient(features, adaptation_lambda),
+        reverse_gradient(log_t, adaptation_lambda),
+        detach=config.detach_predictions,
     )
     with algorithm.autocast():
         scores = discriminator(pairs)
     source_scores, target_scores = torch.split(algorithm.as_float32(scores), [len(source.logits), len(target.logits)])
-    weights = entropy_weights(reverse_gradient(h, entropy_strength))
+    weights = entropy_weights(reverse_gradient(h, entropy_lambda))
     loss = adversarial_loss(
         source_scores,
         target_scores,
@@ -36,9 +73,9 @@ def adversarial_objective(
         terms=config.domain_terms,
         detach_sums=config.detach_weight_sums,
     )
-    measured = {
+    metrics = {
         "adversarial_loss": loss,
         "discriminator_accuracy": discriminator_accuracy(source_scores, target_scores),
         "entropy": h.mean(),
     }
-    return loss, measured, strength
+    return loss, metrics, adaptation_lambda

@@ -1,4 +1,4 @@
-"""Which methods exist: their stages, what labels each stage learns from, and the settings that define them."""
+"""The methods: their stages, the labels each stage learns from, and the settings that define them."""
 
 import difflib
 from collections.abc import Mapping
@@ -25,14 +25,14 @@ class StageSpec:
     algorithm: str
     labels: Labels
     adapts: bool = True
-    """Whether it sees the target; if not, an epoch is one pass over the source."""
+    """Whether it uses the target; if not, an epoch is one pass over the source."""
     stage1: bool = False
-    """Whether epochs, batches, rates and seed are those of the table `stage1`."""
+    """Whether epochs, batch size, rate and seed are those of the table `stage1`."""
 
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """A method: one stage or two, on top of a preset's settings for its family."""
+    """A method: one or two stages, and settings on top of a preset's table."""
 
     name: str
     title: str
@@ -94,7 +94,7 @@ METHODS = {
         MethodSpec(
             "clarinet-ce",
             "C w/ L_CE",
-            "Ablation: CLARINET that takes complementary labels for true ones.",
+            "Ablation: CLARINET with cross-entropy on the complementary labels.",
             (CLARINET,),
             fixed={"complementary_loss": "cross-entropy"},
         ),
@@ -106,7 +106,7 @@ METHODS = {
             "source-only",
             "Source only",
             "Reference: true source labels, no adaptation.",
-            (StageSpec("source-only", "core.methods.source_only:SourceOnly", "true", adapts=False),),
+            (StageSpec("source-only", "core.methods.supervised:SourceOnly", "true", adapts=False),),
             preset_table="two-step",
         ),
         MethodSpec(
@@ -122,10 +122,10 @@ METHODS = {
 
 @cache
 def methods() -> Mapping[str, MethodSpec]:
-    """Our methods and those of installed plug-ins, by name."""
-    from importlib.metadata import entry_points  # it brings half of the standard library with it
+    """Return the built-in methods and those of installed plug-ins, by name."""
+    from importlib.metadata import entry_points  # imported here because it loads many modules
 
-    found = dict(METHODS)
+    known = dict(METHODS)
     for point in entry_points(group=ENTRY_POINTS):
         try:
             spec = point.load()
@@ -135,16 +135,17 @@ def methods() -> Mapping[str, MethodSpec]:
             ) from error
         if not isinstance(spec, MethodSpec):
             raise InputError(f"plug-in {point.name} ({point.value}): expected a MethodSpec, got {type(spec).__name__}")
-        if spec.name in found:
-            raise InputError(f"plug-in {point.name} ({point.value}): there is a method {spec.name} already")
-        found[spec.name] = spec
-    return found
+        if spec.name in known:
+            raise InputError(f"plug-in {point.name} ({point.value}): method {spec.name} already exists")
+        known[spec.name] = spec
+    return known
 
 
 def find_method(name: str) -> MethodSpec:
+    """Return a method by name; an unknown one is an InputError with the closest name."""
     spec = methods().get(name)
     if spec is None:
         near = difflib.get_close_matches(name, methods(), n=1)
-        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(methods())}"
+        hint = f"; did you mean {near[0]}?" if near else f"; available: {', '.join(methods())}"
         raise InputError(f'method: no method "{name}"{hint}')
     return spec

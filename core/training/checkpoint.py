@@ -1,4 +1,4 @@
-"""The whole state of a run on disk: written atomically, the one before kept, never run as code."""
+"""Checkpoint files: written atomically, with the previous one kept, and loaded without running code."""
 
 import io
 import os
@@ -19,12 +19,12 @@ FORMAT = 1
 
 
 def save(folder: Path, config: RunConfig, state: dict[str, Any]) -> Path:
-    """Write beside, sync, then rename: at every moment one whole checkpoint is there under a known name."""
+    """Write to a temporary file, sync and rename, so that one complete checkpoint exists at every moment."""
     path, temporary = folder / NAME, folder / f".{NAME}.partial"
     content = {"format": FORMAT, "protocol": msgspec.json.encode(checkpoint_settings(config)).decode(), "state": state}
     buffer = io.BytesIO()
-    torch.save(content, buffer)  # to memory: on a full disk, torch tells of its own confusion and not of the disk
-    temporary.unlink(missing_ok=True)  # it may be a link to somewhere else
+    torch.save(content, buffer)  # to memory: on a full disk, torch raises an unrelated error
+    temporary.unlink(missing_ok=True)  # it may be a symbolic link
     with temporary.open("xb") as file:
         file.write(buffer.getbuffer())
         file.flush()
@@ -37,46 +37,55 @@ def save(folder: Path, config: RunConfig, state: dict[str, Any]) -> Path:
 
 
 def load(path: Path, config: RunConfig) -> dict[str, Any]:
-    """The state in `path`, or a sentence that says why it cannot be used."""
+    """Return the state in `path`; an unusable file is an InputError."""
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no checkpoint to go on from") from None
+        raise InputError(f"{path}: no checkpoint to resume from") from None
     except pickle.UnpicklingError:
-        raise InputError(f"{path}: holds code or foreign objects, which are never loaded") from None
+        raise InputError(f"{path}: contains code or foreign objects, which are never loaded") from None
     except (RuntimeError, EOFError, zipfile.BadZipFile, OSError, ValueError) as error:
-        raise InputError(f"{path}: is damaged or cut short ({_first_line(error)})") from None
+        raise InputError(f"{path}: is damaged or truncated ({_first_line(error)})") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path}: is not a checkpoint of this version of Clarinet")
     try:
         recorded = msgspec.json.decode(content["protocol"], type=dict[str, Any])
     except (KeyError, TypeError, msgspec.MsgspecError):
-        raise InputError(f"{path}: does not say which settings it belongs to") from None
+        raise InputError(f"{path}: does not record its settings") from None
     if differences := _differences(recorded, checkpoint_settings(config)):
-        raise InputError(f"{path}: belongs to another configuration ({', '.join(differences[:3])})")
+        raise InputError(f"{path}: was written with other settings ({', '.join(differences[:3])})")
     state: dict[str, Any] = content["state"]
     return state
 
 
 def load_latest(folder: Path, config: RunConfig) -> tuple[dict[str, Any], str | None]:
-    """The newest whole checkpoint, and a sentence if that is not the newest file."""
+    """Return the newest complete checkpoint, and a notice if a newer file is damaged."""
     try:
         return load(folder / NAME, config), None
     except InputError as error:
         if not (folder / PREVIOUS).exists():
             raise
-        return load(folder / PREVIOUS, config), f"{error}; going on from the one before it"
+        return load(folder / PREVIOUS, config), f"{error}; resuming from the previous one"
 
 
 def _differences(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """A setting that came after the checkpoint was written had its default then."""
+    """Compare settings; one that is newer than the checkpoint had its default then."""
     before = merge_settings(checkpoint_settings(RunConfig()), recorded)
     names = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
-    return [f"{name}: {before.get(name)} there, {now.get(name)} here" for name in names]
+    return [f"{name}: {before.get(name)} in the checkpoint, {now.get(name)} here" for name in names]
 
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:120]
+
+
+def has_finite_weights(modules: dict[str, Any]) -> bool:
+    return all(
+        bool(tensor.isfinite().all())
+        for state in modules.values()
+        for tensor in state.values()
+        if tensor.is_floating_point()
+    )
 
 
 def _sync_folder(folder: Path) -> None:

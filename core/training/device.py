@@ -1,4 +1,4 @@
-"""Which device a run computes on, and torch's settings for as long as it does."""
+"""The device of a run, and torch's settings while it trains."""
 
 from types import TracebackType
 from typing import Any
@@ -10,8 +10,8 @@ import torch.utils.deterministic
 from core.config import RunConfig
 from core.errors import InputError
 
-MEMORY: Any = torch.utils.deterministic  # torch types no attribute of it
-COMPILED: Any = torch._functorch.config
+DETERMINISTIC: Any = torch.utils.deterministic  # its attributes have no types
+FUNCTORCH: Any = torch._functorch.config
 
 
 def find_device(name: str) -> torch.device:
@@ -24,12 +24,14 @@ def find_device(name: str) -> torch.device:
     if device.type not in ("cpu", "cuda"):
         raise InputError(f'device: expected auto, cpu or cuda:0, got "{name}"')
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise InputError(f"device: there is no {name} here, but {torch.cuda.device_count()} GPUs; say --device cpu")
+        raise InputError(
+            f"device: {name} does not exist, this machine has {torch.cuda.device_count()} GPUs; use --device cpu"
+        )
     return device
 
 
 class TorchSettings:
-    """Threads and determinism: set on the way in, given back on the way out."""
+    """Sets threads and determinism on entry, and restores them on exit."""
 
     def __init__(self, config: RunConfig) -> None:
         self._config = config
@@ -38,19 +40,19 @@ class TorchSettings:
         self._threads = torch.get_num_threads()
         self._deterministic = torch.are_deterministic_algorithms_enabled()
         self._warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-        self._fills = MEMORY.fill_uninitialized_memory
-        self._donates = COMPILED.donated_buffer
+        self._fill_memory = DETERMINISTIC.fill_uninitialized_memory
+        self._donated_buffer = FUNCTORCH.donated_buffer
         torch.set_num_threads(self._config.threads)
         torch.use_deterministic_algorithms(True, warn_only=True)
-        # We read no memory before it is written: filling it costs a hundred calls an iteration.
-        MEMORY.fill_uninitialized_memory = False
-        # A shared forward pass has two backward passes: a compiled first one must not give away what the second reads.
-        COMPILED.donated_buffer = False
+        # No memory is read before it is written, and filling it costs a hundred calls an iteration.
+        DETERMINISTIC.fill_uninitialized_memory = False
+        # A shared forward pass has two backward passes: the compiled first one must keep the buffers of the second.
+        FUNCTORCH.donated_buffer = False
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         torch.set_num_threads(self._threads)
         torch.use_deterministic_algorithms(self._deterministic, warn_only=self._warn_only)
-        MEMORY.fill_uninitialized_memory = self._fills
-        COMPILED.donated_buffer = self._donates
+        DETERMINISTIC.fill_uninitialized_memory = self._fill_memory
+        FUNCTORCH.donated_buffer = self._donated_buffer

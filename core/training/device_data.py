@@ -1,4 +1,4 @@
-"""A task's data on the device: images, labels of every kind, and what they are measured against."""
+"""A task's data on the device: images, labels and test sets."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from core.training.plan import StagePlan
 
 @dataclass(frozen=True)
 class DeviceData:
-    """What a run trains on and measures with; target labels are in `target_test` only."""
+    """What a run trains and evaluates on; target labels are in `target_test` only."""
 
     task_data: TaskData
     device: torch.device
@@ -38,7 +38,7 @@ class DeviceData:
         return len(self.task_data.classes)
 
     def batches(self, stage: StagePlan, epoch: int, start: int, labels: Tensor | None) -> Iterator[Batch]:
-        """The rest of an epoch of a stage, from batch `start`; `epoch` counts from 0 within the stage."""
+        """Yield the rest of an epoch of a stage, from batch `start`; `epoch` counts from 0 within the stage."""
         count = stage.iterations_per_epoch
         name = stage.spec.name
         source = ShuffledImages(self.source, f"{name}/source", stage.batch_size, self.device)
@@ -56,16 +56,16 @@ class DeviceData:
     def true_labels(self, method: str) -> Tensor:
         y = self.task_data.source_train.y
         if (y < 0).any():
-            raise InputError(f"method: {method} needs true source labels, and {int((y < 0).sum())} are unknown")
+            raise InputError(f"method: {method} needs true source labels, but {int((y < 0).sum())} are unknown")
         return torch.from_numpy(y).to(self.device)
 
-    def given_labels(self, labels: Sequence[int]) -> NDArray[np.int64]:
-        given = np.asarray(labels, dtype=np.int64)
-        if given.shape != self.task_data.source_train.y.shape:
-            raise InputError(f"pseudo_labels: expected {len(self.source)} labels, got {given.size}")
-        if given.min() < 0 or given.max() >= self.classes:
+    def check_pseudo_labels(self, labels: Sequence[int]) -> NDArray[np.int64]:
+        checked = np.asarray(labels, dtype=np.int64)
+        if checked.shape != self.task_data.source_train.y.shape:
+            raise InputError(f"pseudo_labels: expected {len(self.source)} labels, got {checked.size}")
+        if checked.min() < 0 or checked.max() >= self.classes:
             raise InputError(f"pseudo_labels: expected classes from 0 to {self.classes - 1}")
-        return given
+        return checked
 
 
 def load_device_data(config: RunConfig, data: TaskData, device: torch.device) -> DeviceData:
@@ -78,14 +78,14 @@ def load_device_data(config: RunConfig, data: TaskData, device: torch.device) ->
             workers=config.workers,
         )
 
-    def measure(images: ImageSet, with_labels: bool) -> TestSet:
+    def make_test_set(images: ImageSet, with_labels: bool) -> TestSet:
         weights = None
         if with_labels and images.ybar is not None:
             weights = torch.from_numpy(label_weights(images.ybar)).to(device)
         return TestSet(place(images.x), torch.from_numpy(images.y).to(device), weights)
 
     mask = data.source_train.ybar
-    assert mask is not None, "load_task always gives the source its complementary labels"
+    assert mask is not None, "load_task gives every source complementary labels"
     weights = torch.from_numpy(label_weights(mask)).to(device)
     return DeviceData(
         task_data=data,
@@ -95,11 +95,11 @@ def load_device_data(config: RunConfig, data: TaskData, device: torch.device) ->
         weights=weights,
         priors=torch.from_numpy(class_priors(mask)).to(device, weights.dtype),
         label_hash=label_hash(mask),
-        source_test=measure(data.source_test, True) if data.source_test else None,
-        target_test=measure(data.target_test, False),
+        source_test=make_test_set(data.source_test, True) if data.source_test else None,
+        target_test=make_test_set(data.target_test, False),
     )
 
 
 def hash_labels(labels: NDArray[np.int64]) -> str:
-    """Twelve hex digits that tell one set of pseudo-labels from another."""
+    """Return twelve hex digits that identify a set of pseudo-labels."""
     return hashlib.blake2b(labels.astype("<i8").tobytes(), digest_size=6).hexdigest()

@@ -1,4 +1,4 @@
-"""What a classifier knows: accuracies in percent, losses, and scores that need no labels of the target."""
+"""Evaluate a classifier: accuracies in percent, losses, and scores that need no target labels."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +11,7 @@ from torch import Tensor
 
 from core.data.batches import Images
 from core.losses.complementary import class_losses, complementary_loss
-from core.losses.entropy import entropy
-from core.losses.information import information
+from core.losses.predictions import entropy, information
 from core.networks import Classifier
 
 BATCH = 500
@@ -20,7 +19,7 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class TestSet:
-    """Images and what is known of them, on the device: to measure with, never to train or select."""
+    """Images and their labels on the device, for evaluation only."""
 
     images: Images
     y: Tensor
@@ -29,7 +28,7 @@ class TestSet:
 
 @dataclass(frozen=True)
 class DomainMetrics:
-    """One domain's results; None where the data cannot tell."""
+    """The results of one domain; None where labels are missing."""
 
     accuracy: float | None
     loss: float | None
@@ -41,7 +40,7 @@ class DomainMetrics:
 
 @torch.no_grad()
 def predict_logits(classifier: Classifier, images: Images, device: torch.device, bf16: bool = False) -> Tensor:
-    """F∘G on every image in order, without dropout; the classifier is left in training mode."""
+    """Return F∘G of every image in order, without dropout; the classifier is left in training mode."""
     classifier.eval()
     order = torch.arange(len(images), device=device)
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16):
@@ -71,9 +70,9 @@ def evaluate_domain(logits: Tensor, test_set: TestSet, priors: Tensor) -> Domain
 def evaluate_classifier(
     classifier: Classifier, source_test: TestSet | None, target_test: TestSet, priors: Tensor, bf16: bool
 ) -> dict[str, Any]:
-    """Both domains, under the names that `Evaluated` has for them."""
+    """Evaluate both domains; the keys are fields of `Evaluated`."""
     target = evaluate_domain(predict_logits(classifier, target_test.images, priors.device, bf16), target_test, priors)
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "target_accuracy": target.accuracy,
         "target_loss": target.loss,
         "target_entropy": target.entropy,
@@ -85,13 +84,13 @@ def evaluate_classifier(
         source = evaluate_domain(
             predict_logits(classifier, source_test.images, priors.device, bf16), source_test, priors
         )
-        found["source_accuracy"] = source.accuracy
-        found["source_loss"] = source.loss
-        found["complementary_risk"] = source.complementary_risk
-    return found
+        values["source_accuracy"] = source.accuracy
+        values["source_loss"] = source.loss
+        values["complementary_risk"] = source.complementary_risk
+    return values
 
 
 def label_accuracy(labels: NDArray[np.int64], truth: NDArray[np.int64]) -> float | None:
-    """How many of the pseudo-labels are right, in percent, where the truth is known."""
+    """Return the percentage of labels that are right, among those whose true label is known."""
     known = truth >= 0
     return 100 * float(np.mean(labels[known] == truth[known])) if known.any() else None

@@ -1,66 +1,96 @@
-"""Metrics collect on the device and come over in blocks, so that no iteration waits for another."""
+"""Metrics of iterations: collected on the device, fetched in blocks, and yielded as events once and in order."""
 
-from collections.abc import Mapping
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+
+from core.events import Stepped
+from core.methods.algorithm import StepMetrics
+from core.training.plan import StagePlan
 
 CAPACITY = 256
-SECONDS = 0.25
+MAX_AGE = 0.25
+"""Seconds after which metrics are fetched even if the buffer is not full."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """One iteration's numbers, on the host."""
-
+class _Row:
     iteration: int
     seconds: float
-    measured: dict[str, float]
+    on_host: dict[str, float]
 
 
 class MetricBuffer:
-    """Rows of one set of names at a time; the caller drains before the names change."""
+    """Rows on the device, which share one set of names, and fetched events that were not yielded yet."""
 
     def __init__(self, device: torch.device, capacity: int = CAPACITY) -> None:
         self._device = device
         self._capacity = capacity
         self._names: tuple[str, ...] = ()
         self._values = torch.empty(0)
-        self._host: list[tuple[int, float, dict[str, float]]] = []
-        self._began = 0.0
+        self._rows: list[_Row] = []
+        self._block_start = 0.0
+        self.pending: deque[Stepped] = deque()
 
-    def __len__(self) -> int:
-        return len(self._host)
+    def add(self, stage: StagePlan, iteration: int, seconds: float, metrics: StepMetrics) -> None:
+        """Add one iteration; its tensors stay on the device until `fetch`."""
+        names = tuple(metrics.on_device)
+        if self._rows and (names != self._names or len(self._rows) == self._capacity):
+            self.fetch(stage, seconds)
+        if names != self._names:
+            self._names = names
+            self._values = torch.empty((self._capacity, len(names)), device=self._device)
+        values = [value.detach().float() for value in metrics.on_device.values()]
+        torch.stack(values, out=self._values[len(self._rows)])
+        self._rows.append(_Row(iteration, seconds, metrics.on_host))
 
     def is_due(self, seconds: float) -> bool:
-        """Full, or its first row is old enough to be asked for."""
-        return len(self._host) >= self._capacity or (bool(self._host) and seconds - self._began >= SECONDS)
+        """Return whether the buffer is full or its first row is old enough to be fetched."""
+        return bool(self._rows) and (len(self._rows) >= self._capacity or seconds - self._rows[0].seconds >= MAX_AGE)
 
-    def can_hold(self, names: tuple[str, ...]) -> bool:
-        return not self._host or (names == self._names and len(self._host) < self._capacity)
+    def restart_speed(self, seconds: float) -> None:
+        """Measure speed from here: the time before was not spent on training."""
+        self._block_start = seconds
 
-    def append(
-        self, iteration: int, seconds: float, on_device: Mapping[str, Tensor], on_host: dict[str, float]
-    ) -> None:
-        """Keep one row; what is on the device stays there until `drain`."""
-        names = tuple(on_device)
-        if not self._host:
-            self._began = seconds
-            if names != self._names:
-                self._names = names
-                self._values = torch.empty((self._capacity, len(names)), device=self._device)
-        torch.stack([value.detach().float() for value in on_device.values()], out=self._values[len(self._host)])
-        self._host.append((iteration, seconds, on_host))
+    def fetch(self, stage: StagePlan, seconds: float) -> None:
+        """Convert the rows to pending events: the one place where the host waits for the device."""
+        if not self._rows:
+            return
+        values = self._values[: len(self._rows)].tolist()
+        has_target = stage.spec.adapts and stage.adaptation_step_of(self._rows[0].iteration) > 0
+        images = stage.batch_size * (2 if has_target else 1) * len(self._rows)
+        speed = images / max(seconds - self._block_start, 1e-9)
+        self._block_start = seconds
+        for row, numbers in zip(self._rows, values, strict=True):
+            measured = dict(zip(self._names, numbers, strict=True)) | row.on_host | {"samples_per_second": speed}
+            self.pending.append(_make_event(stage, row, measured))
+        self._rows.clear()
 
-    def drain(self) -> list[Row]:
-        """Bring the rows over, oldest first: the one place where the host waits for the device."""
-        if not self._host:
-            return []
-        values = self._values[: len(self._host)].tolist()
-        rows = [
-            Row(iteration, seconds, dict(zip(self._names, numbers, strict=True)) | on_host)
-            for numbers, (iteration, seconds, on_host) in zip(values, self._host, strict=True)
-        ]
-        self._host.clear()
-        return rows
+    def take_all(self) -> Iterator[Stepped]:
+        while self.pending:
+            yield self.pending.popleft()
+
+    def restore(self, events: Iterable[Stepped]) -> None:
+        self.pending = deque(events)
+
+    def is_finite(self) -> bool:
+        return all(is_finite(event) for event in self.pending)
+
+
+def is_finite(event: Stepped) -> bool:
+    return all(math.isfinite(value) for value in event.measured.values())
+
+
+def _make_event(stage: StagePlan, row: _Row, measured: dict[str, float]) -> Stepped:
+    epoch = stage.epoch_of(row.iteration)
+    return Stepped(
+        iteration=row.iteration,
+        epoch=epoch,
+        adaptation_epoch=stage.adaptation_epoch_of(epoch),
+        stage=stage.spec.name,
+        seconds=row.seconds,
+        measured=measured,
+    )

@@ -1,4 +1,4 @@
-"""How long a run is: its stages, epochs and iterations, known before the first one."""
+"""The length of a run: its stages, epochs and iterations, known before it starts."""
 
 from dataclasses import dataclass
 
@@ -35,24 +35,24 @@ class StagePlan:
         return (self.epochs - self.warmup_epochs) * self.iterations_per_epoch
 
     def epoch_of(self, iteration: int) -> int:
-        """The epoch, over the whole run, that `iteration` belongs to."""
+        """Return the epoch, over the whole run, of an iteration."""
         return self.epochs_before + (iteration - self.iterations_before - 1) // self.iterations_per_epoch + 1
 
     def adaptation_epoch_of(self, epoch: int) -> int | None:
-        """Epochs since adaptation began; none in warm-up and in stages that only label."""
+        """Return the epochs since adaptation started; None in warm-up and in stage 1."""
         if self.spec.stage1:
             return None
         count = epoch - self.epochs_before - self.warmup_epochs
         return count if count > 0 else None
 
     def phase_of(self, iteration: int) -> tuple[int, int]:
-        """How many iterations of its phase, warm-up or the rest of the stage, came before, and how many it has."""
+        """Return how many iterations of its phase (warm-up or the rest) came before, and the phase's length."""
         done = iteration - self.iterations_before - 1
         warmup = self.warmup_epochs * self.iterations_per_epoch
         return (done, warmup) if done < warmup else (done - warmup, self.iterations - warmup)
 
     def adaptation_step_of(self, iteration: int) -> int:
-        """i of λ: adaptation iterations so far, this one included; 0 in warm-up."""
+        """Return i of λ: adaptation iterations so far, this one included; 0 in warm-up."""
         return max(0, iteration - self.iterations_before - self.warmup_epochs * self.iterations_per_epoch)
 
 
@@ -91,7 +91,7 @@ def make_plan(config: RunConfig, method: MethodSpec, source_size: int, target_si
 
 
 def _iterations(spec: StageSpec, batch_size: int, source_size: int, target_size: int) -> int:
-    """Whole batches of the longer domain; the shorter one restarts."""
+    """Return the number of complete batches of the longer domain; the shorter one restarts."""
     sizes = {"source": source_size} | ({"target": target_size} if spec.adapts else {})
     for name, size in sizes.items():
         if size < batch_size:

@@ -1,4 +1,4 @@
-"""The generator: every method, stage by stage, iteration by iteration, as events."""
+"""The generator that trains any method and yields its events."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,14 +10,15 @@ from core.events import Event
 from core.methods import find_method
 from core.training.device import TorchSettings, find_device
 from core.training.plan import make_plan
-from core.training.session import Hooks, Session
+from core.training.session import Session
+from core.training.state import Hooks
 
 
 def prepare(
     config: RunConfig, data_dir: Path | str = "data", progress: Callable[[str, int, int], None] | None = None
 ) -> tuple[str, TaskData]:
-    """The device and the data of a run, for those who must know them before it is trained."""
-    device = find_device(config.device)  # before data is read or made for nothing
+    """Return the device and the data of a run before it is trained."""
+    device = find_device(config.device)  # first, so that no data is read or generated in vain
     from core.data.load import load_task
 
     data = load_task(config, Path(data_dir), progress)
@@ -38,21 +39,21 @@ def train(
     progress: Callable[[str, int, int], None] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Event]:
-    """Train `config`, yielding one event for each iteration and a few between them.
+    """Train `config` and yield an event for each iteration, and others between them.
 
-    `resume` goes on from the newest checkpoint in `checkpoint_dir`. `should_stop` is asked before each iteration:
-    then what was measured is yielded, the state is saved and the generator ends. `close()` saves too, and what could
-    not be yielded any more comes first when the run is resumed. `before_checkpoint` is called before a state is
-    written, so that whoever records the events can make them durable first. `pseudo_labels` stand in for stage 1.
+    `resume` continues from the newest checkpoint in `checkpoint_dir`. `should_stop` is called before each iteration;
+    if it returns True, all metrics are yielded, the state is saved and the generator ends. `close()` saves as well,
+    and events that were not yielded come first when the run is resumed. `before_checkpoint` is called before a state
+    is written, so that the caller can store the yielded events first. `pseudo_labels` replace stage 1.
     """
-    device = find_device(config.device)  # before data is read or made for nothing
+    device = find_device(config.device)  # first, so that no data is read or generated in vain
     with TorchSettings(config):
         if data is None:
             from core.data.load import load_task
 
             data = load_task(config, Path(data_dir), progress)
-        surroundings = Hooks(checkpoint_dir, should_stop, before_checkpoint, clock)
-        session = Session(config, data, device, pseudo_labels, surroundings)
+        hooks = Hooks(checkpoint_dir, should_stop, before_checkpoint, clock)
+        session = Session(config, data, device, pseudo_labels, hooks)
         try:
             yield from session.resume() if resume else session.start()
             yield from session.run()

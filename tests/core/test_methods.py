@@ -121,8 +121,8 @@ def test_the_reference_is_stage_2_of_the_method_that_it_bounds() -> None:
     [
         ("clarinete", 'method: no method "clarinete"; did you mean clarinet?'),
         ("gac+cdan", 'method: no method "gac+cdan"; did you mean gac+dan?'),
-        ("", f'method: no method ""; there are {", ".join(METHODS)}'),
-        ("CLARINET", f'method: no method "CLARINET"; there are {", ".join(METHODS)}'),
+        ("", f'method: no method ""; available: {", ".join(METHODS)}'),
+        ("CLARINET", f'method: no method "CLARINET"; available: {", ".join(METHODS)}'),
     ],
 )
 def test_a_method_that_is_not_there_is_one_sentence(name: str, sentence: str) -> None:
@@ -180,7 +180,7 @@ def test_a_plug_in_is_a_method_like_any_other(installed: list[Point]) -> None:
 
 def test_plug_ins_do_not_take_names(installed: list[Point]) -> None:
     installed += [Point(MINE), Point(MINE, name="again", value="other:SPEC")]
-    with pytest.raises(InputError, match=r"plug-in again \(other:SPEC\): there is a method mine already"):
+    with pytest.raises(InputError, match=r"plug-in again \(other:SPEC\): method mine already exists"):
         methods()
     del installed[1]
     assert "mine" in methods(), "what went wrong is not remembered"

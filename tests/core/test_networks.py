@@ -239,7 +239,7 @@ def test_weights_with_code_are_refused(tmp_path: Path) -> None:
 
 
 def test_weights_that_are_not_there(tmp_path: Path) -> None:
-    for path, sentence in ((tmp_path / "none.pt", "there is no file"), (tmp_path, "cannot be read")):
+    for path, sentence in ((tmp_path / "none.pt", "no such file"), (tmp_path, "cannot be read")):
         with pytest.raises(InputError, match=sentence):
             build_classifier("resnet18", (32, 32, 3), 4, str(path))
 

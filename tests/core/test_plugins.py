@@ -106,7 +106,7 @@ def test_a_plugged_in_method_is_one_of_the_command_lines(project: Path) -> None:
         (
             "odd:TAKEN",
             "from core.methods import METHODS\nTAKEN = METHODS['gac']",
-            "plug-in odd (odd:TAKEN): there is a method gac already",
+            "plug-in odd (odd:TAKEN): method gac already exists",
         ),
         (
             "odd:SPEC",

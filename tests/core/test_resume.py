@@ -1,6 +1,7 @@
 """Stopped anywhere and resumed, a run says exactly what it would have said without."""
 
 import errno
+import itertools
 import random
 from pathlib import Path
 
@@ -52,6 +53,15 @@ class Stop:
 
 def whole(config: RunConfig, folder: Path) -> list[Event]:
     return list(train(config, data=DATA, checkpoint_dir=folder))
+
+
+def test_speed_after_resuming_counts_the_time_of_this_attempt_only(tmp_path: Path) -> None:
+    config = tiny_config()
+    clock = itertools.count(step=10.0)
+    before = train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(6), clock=lambda: next(clock))
+    speeds = [step.measured["samples_per_second"] for step in steps(list(before))]
+    after = steps(list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True, clock=lambda: next(clock))))
+    assert after[0].measured["samples_per_second"] > min(speeds) / 2
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -122,7 +132,7 @@ def test_a_full_disk_costs_a_checkpoint_and_not_the_run(tmp_path: Path, monkeypa
     monkeypatch.setattr("core.training.checkpoint.os.fsync", fsync)
     events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
     notices = [event.message for event in events if isinstance(event, Noticed)]
-    assert notices == ["there was no room for a checkpoint (No space left on device): make some"] * 3
+    assert notices == ["no disk space for a checkpoint (No space left on device): free some"] * 3
     assert said([event for event in events if not isinstance(event, Noticed)]) == said(expected)
     assert (tmp_path / NAME).exists()
 
@@ -151,10 +161,10 @@ def test_a_truncated_checkpoint_is_refused_and_the_one_before_it_taken(tmp_path:
     list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(5)))
     path = tmp_path / NAME
     path.write_bytes(path.read_bytes()[:-1000])
-    with pytest.raises(InputError, match="damaged or cut short"):
+    with pytest.raises(InputError, match="damaged or truncated"):
         load(path, config)
     after = list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))
-    assert "going on from the one before it" in str(after[1])
+    assert "resuming from the previous one" in str(after[1])
     assert isinstance(after[-1], Finished)
 
 
@@ -166,7 +176,9 @@ def test_a_checkpoint_from_before_a_setting_came_goes_on(tmp_path: Path) -> None
     del recorded["discriminator_optimizer"], recorded["stage1"]["momentum"]
     torch.save(content | {"protocol": msgspec.json.encode(recorded).decode()}, tmp_path / NAME)
     other = msgspec.structs.replace(config, discriminator_optimizer="adamw")
-    with pytest.raises(InputError, match=r"another configuration \(discriminator_optimizer: same there, adamw here\)"):
+    with pytest.raises(
+        InputError, match=r"other settings \(discriminator_optimizer: same in the checkpoint, adamw here\)"
+    ):
         load(tmp_path / NAME, other)
     assert isinstance(list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))[-1], Finished)
 
@@ -174,13 +186,13 @@ def test_a_checkpoint_from_before_a_setting_came_goes_on(tmp_path: Path) -> None
 @pytest.mark.parametrize("protocol", [{}, {"protocol": 7}, {"protocol": "{"}, {"protocol": "[]"}])
 def test_a_checkpoint_without_settings_is_one_sentence(tmp_path: Path, protocol: dict[str, object]) -> None:
     torch.save({"format": FORMAT, "state": {}} | protocol, tmp_path / NAME)
-    with pytest.raises(InputError, match="does not say which settings it belongs to"):
+    with pytest.raises(InputError, match="does not record its settings"):
         load(tmp_path / NAME, tiny_config())
 
 
 def test_a_checkpoint_of_another_configuration_is_refused(tmp_path: Path) -> None:
     list(train(tiny_config(), data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(3)))
-    with pytest.raises(InputError, match=r"another configuration \(classifier_rate: 0.001 there, 0.5 here\)"):
+    with pytest.raises(InputError, match=r"other settings \(classifier_rate: 0.001 in the checkpoint, 0.5 here\)"):
         load(tmp_path / NAME, tiny_config(classifier_rate=0.5))
     with pytest.raises(InputError, match="no checkpoint"):
         load(tmp_path / "absent.pt", tiny_config())

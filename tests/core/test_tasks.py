@@ -132,10 +132,10 @@ def test_grey_tasks_are_28_and_colour_tasks_32(name: str, shape: tuple[int, int,
 
 
 @pytest.mark.parametrize(
-    ("name", "kinds"), [("M->U", ("M",)), ("U->M", ("U",)), ("S->M", ("S", "colour")), ("Y->D", ("Y",))]
+    ("name", "keys"), [("M->U", ("M",)), ("U->M", ("U",)), ("S->M", ("S", "colour")), ("Y->D", ("Y",))]
 )
-def test_presets_size_a_task_by_its_source_and_by_colour(name: str, kinds: tuple[str, ...]) -> None:
-    assert parse_task(name).preset_keys == kinds
+def test_presets_size_a_task_by_its_source_and_by_colour(name: str, keys: tuple[str, ...]) -> None:
+    assert parse_task(name).preset_keys == keys
 
 
 def test_names_are_never_letters() -> None:

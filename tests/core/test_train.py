@@ -180,7 +180,7 @@ def test_complementary_labels_alone_are_enough() -> None:
     assert all(event.source_accuracy is None for event in events if isinstance(event, Evaluated))
     labelled = next(event for event in events if isinstance(event, PseudoLabelled))
     assert labelled.accuracy is None
-    with pytest.raises(InputError, match="needs true source labels, and 40 are unknown"):
+    with pytest.raises(InputError, match="needs true source labels, but 40 are unknown"):
         events_of(tiny_config("source-only"), data)
 
 

@@ -8,10 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from core.losses.adversarial import adversarial_loss, discriminator_accuracy, domain_input
-from core.losses.entropy import entropy, entropy_weights
-from core.losses.reversal import reverse_gradient
-from core.losses.scattering import log_scatter
+from core.losses.adversarial import adversarial_loss, discriminator_accuracy, domain_input, reverse_gradient
+from core.losses.predictions import entropy, entropy_weights, log_scatter
 
 Terms = Literal["mean", "sum"]
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from core.losses.forward import forward_loss
-from core.losses.pairwise import pairwise_loss
+from core.losses.complementary import forward_loss, pairwise_loss
 
 cases = given(classes=st.integers(2, 8), seed=st.integers(0, 2**31 - 1), several=st.booleans())
 

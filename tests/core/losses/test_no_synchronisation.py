@@ -6,15 +6,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.losses.adversarial import adversarial_loss, discriminator_accuracy, domain_input
-from core.losses.complementary import ascent_loss, class_losses, complementary_loss, non_negative_loss
-from core.losses.entropy import entropy, entropy_weights
-from core.losses.forward import forward_loss
-from core.losses.information import information
+from core.losses.adversarial import adversarial_loss, discriminator_accuracy, domain_input, reverse_gradient
+from core.losses.complementary import (
+    ascent_loss,
+    class_losses,
+    complementary_loss,
+    forward_loss,
+    non_negative_loss,
+    pairwise_loss,
+)
 from core.losses.mmd import mmd_linear, mmd_quadratic
-from core.losses.pairwise import pairwise_loss
-from core.losses.reversal import reverse_gradient
-from core.losses.scattering import log_scatter
+from core.losses.predictions import entropy, entropy_weights, information, log_scatter
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 

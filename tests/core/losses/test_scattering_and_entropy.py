@@ -6,9 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.losses.entropy import entropy, entropy_weights
-from core.losses.information import information
-from core.losses.scattering import log_scatter, scatter
+from core.losses.predictions import entropy, entropy_weights, information, log_scatter, scatter
 
 
 @pytest.fixture
