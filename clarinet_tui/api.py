@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 ITERATION_KEYS = ("run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds")
 """The keys of every iteration, before those of its metrics."""
-NO_LIMIT = -1
 
 
 class History:
@@ -50,9 +49,8 @@ class History:
 
         Times are Unix seconds, accuracies percent; `seconds` is the training time.
         """
-        rows = queries.list_runs(
-            self._db, query, sort=sort, descending=descending, limit=NO_LIMIT if limit is None else limit
-        )
+        limit = -1 if limit is None else limit
+        rows = queries.list_runs(self._db, query, sort=sort, descending=descending, limit=limit)
         return [asdict(row) | {"state": str(row.state)} for row in rows]
 
     def config(self, id: str) -> dict[str, Any]:  # noqa: A002

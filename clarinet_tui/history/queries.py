@@ -89,14 +89,8 @@ _COLUMNS = """runs.*,
     (SELECT note FROM notes WHERE run = runs.id) AS note,
     ifnull((SELECT min(iteration) - 1 FROM iterations WHERE run = runs.id), 0) AS iterations_given"""
 PAGE_SIZE = 5000
-SORT_FIELDS = frozenset(RunRow.__dataclass_fields__) - {
-    "tags",
-    "note",
-    "notes",
-    "alarms",
-    "iterations_given",
-    "seconds_left",
-}
+_UNSORTABLE = {"tags", "note", "notes", "alarms", "iterations_given", "seconds_left"}
+SORT_FIELDS = frozenset(RunRow.__dataclass_fields__) - _UNSORTABLE
 SORT_ALIASES = {
     "acc": "target_accuracy",
     "target": "target_accuracy",

@@ -116,6 +116,9 @@ class _Parser:
         if self.conditions > MAX_CONDITIONS:
             raise QueryError(f"expected at most {MAX_CONDITIONS} conditions", self.position)
         match = _FIELD.match(self.text, self.position)
+        for operator in ("AND", "OR"):
+            if self._is_operator(operator):
+                raise self._incomplete(operator)
         if not match:
             return match_text(self._parse_value("a word, or a condition such as seed:1"))
         field = find_field(match[1])

@@ -10,8 +10,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import delete_run, ingest_run
 from clarinet_tui.queue.queue_file import Queue, read_queue, update_queue
 from clarinet_tui.runs.atomic_files import as_input_error
-from clarinet_tui.runs.directory import RunDirectory, is_valid_id
-from clarinet_tui.runs.lock import find_worker
+from clarinet_tui.runs.directory import RunDirectory, find_worker, is_valid_id
 from core.errors import InputError
 
 TRASH = ".trash"

@@ -193,6 +193,8 @@ def test_any_text_is_a_query_or_gives_the_position_of_its_error(db: Database, te
         ("seed:1 or", 9, 'expected a condition on both sides of OR; the word is "or" in quotes'),
         ("or", 2, "expected a condition on both sides of OR"),
         ("seed:1 and or seed:2", 11, "expected a condition on both sides of AND"),
+        ("seed:1 and and seed:2", 11, "expected a condition on both sides of AND"),
+        ("-or", 1, "expected a condition on both sides of OR"),
         ("not", 3, "expected a condition after NOT"),
         ("(seed:1", 0, 'expected a ")" for this "("'),
         ("seed:1)", 6, 'expected no ")" without its "("'),

@@ -13,7 +13,7 @@ import pytest
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.history.queries import get_run
-from clarinet_tui.history.states import refresh_states
+from clarinet_tui.history.states import refresh_states, update_history
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.process import current_process
 from core.events import Finished
@@ -81,6 +81,17 @@ def test_queued_starting_running_lost_and_running_again(tmp_path: Path) -> None:
         ingest_all(db, tmp_path)
         assert state(db, run) == "running"
         assert refresh_states(db, tmp_path) == 0
+
+
+def test_the_history_is_updated_with_or_without_states(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    write_lock(run, start=1.0)
+    write_events(run, [started(), step(1)])
+    with open_history(tmp_path) as db:
+        update_history(db, tmp_path, first=[run.id], states=False)
+        assert (state(db, run), get_run(db, run.id).iteration) == ("running", 1)  # type: ignore[union-attr]
+        update_history(db, tmp_path)
+        assert state(db, run) == "lost"
 
 
 def test_last_lines_are_ingested_before_a_run_is_lost(tmp_path: Path) -> None:
