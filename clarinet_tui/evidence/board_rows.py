@@ -16,14 +16,7 @@ if TYPE_CHECKING:
     from clarinet_tui.evidence.board_cells import Cell
 
 RowKind = Literal["measured", "published"]
-STATES = (
-    RunState.RUNNING,
-    RunState.QUEUED,
-    RunState.FAILED,
-    RunState.STOPPED,
-    RunState.LOST,
-    RunState.SILENT,
-)
+STATES = (RunState.RUNNING, RunState.QUEUED, RunState.FAILED, RunState.STOPPED, RunState.LOST, RunState.SILENT)
 """Columns for seeds that have no finished run; a starting run counts as running."""
 AVERAGE = "Average"
 MIXED_NOTE = "averages runs that differ in settings, data or version."

@@ -13,37 +13,7 @@ from clarinet_tui.evidence.board_rows import STATES
 from clarinet_tui.evidence.comparison import Comparison
 from clarinet_tui.evidence.comparison_rows import format_difference
 from clarinet_tui.evidence.published import method_title
-from clarinet_tui.evidence.selection import RULE_COLUMNS, describe_rule, rule_columns
-
-COLUMNS = (
-    "task",
-    "method",
-    "title",
-    "table",
-    "mean",
-    "std",
-    "seeds",
-    "wanted",
-    *STATES,
-    "missing",
-    "published_mean",
-    "published_std",
-    "distance",
-    "distance_low",
-    "distance_high",
-    "best",
-    "selection",
-    "oracle",
-    *RULE_COLUMNS,
-    "preset",
-    "changes",
-    "notes",
-    "commits",
-    "mixed",
-    "runs",
-    "left_out",
-)
-
+from clarinet_tui.evidence.selection import describe_rule, rule_columns
 
 JSON_KEYS = {
     "results": "figures",
@@ -58,10 +28,11 @@ JSON_KEYS = {
 
 def to_csv(board: Board) -> str:
     """Return CSV; lists within a field are separated by spaces, sentences by semicolons."""
+    rows = [cell_columns(board, cell) for cell in board.cells.values()]
     written = io.StringIO()
-    table = csv.DictWriter(written, COLUMNS, lineterminator="\n")
+    table = csv.DictWriter(written, list(rows[0]), lineterminator="\n")
     table.writeheader()
-    table.writerows(cell_columns(board, cell) for cell in board.cells.values())
+    table.writerows(rows)
     return written.getvalue()
 
 

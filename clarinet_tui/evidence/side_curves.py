@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.evidence.bands import Bands, interpolate_and_extend, make_bands
 from clarinet_tui.evidence.choices import Axis
-from clarinet_tui.evidence.figures.figure_runs import POINTS, counted_runs
 from clarinet_tui.evidence.run_records import RunRecord
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side
@@ -20,6 +19,9 @@ from core.metrics import level_of
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.bands import Floats, Points
+
+POINTS = 300
+"""Points of an interpolated mean curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +59,15 @@ def run_curve(db: Database, run: str, evaluated: RunEvaluations, metric: str, ax
 
 
 def make_side_curves(side: Side, curves: "dict[str, Points]", metric: str, axis: Axis) -> SideCurves:
-    """Average the curves of the runs that the side's results count."""
-    counted = counted_runs(side)
-    averaged = [curves[run] for run in counted if run in curves and len(curves[run][0])]
-    exact = axis in SHARED_AXES and level_of(metric) == "evaluation"
-    members = [curve for run, curve in curves.items() if len(curve[0]) and (len(averaged) > 1 or run not in counted)]
+    return average_curves(side, curves, exact=axis in SHARED_AXES and level_of(metric) == "evaluation")
+
+
+def average_curves(side: Side, curves: "dict[str, Points]", *, exact: bool) -> SideCurves:
+    """Average the counted runs, at their own x values if these are the same in all runs (`exact`)."""
+    averaged = [curves[run] for run in side.counted if run in curves and len(curves[run][0])]
+    members = [
+        curve for run, curve in curves.items() if len(curve[0]) and (len(averaged) > 1 or run not in side.counted)
+    ]
     return SideCurves(make_bands(averaged, points=None if exact or len(averaged) == 1 else POINTS), tuple(members))
 
 

@@ -62,6 +62,12 @@ class Side:
         return tuple(run.run for run in self.runs if run.state.is_pending)
 
     @property
+    def counted(self) -> tuple[str, ...]:
+        """Ids of the runs that curves average: the finished ones, or all if none is finished."""
+        done = tuple(run.run for run in self.runs if run.state is RunState.FINISHED)
+        return done or tuple(run.run for run in self.runs)
+
+    @property
     def cost_unknown(self) -> tuple[str, ...]:
         """Runs with a shared stage 1 whose cost is not recorded."""
         return tuple(run.run for run in self.runs if run.shared and run.shared.seconds is None)

@@ -11,10 +11,9 @@ from clarinet_tui.evidence.figures.figure import Figure, Panel
 from clarinet_tui.evidence.figures.figure_runs import FigureRuns, choose_unit, make_curve, read_record, side_name
 from clarinet_tui.evidence.published import find_published
 from clarinet_tui.evidence.run_records import RunRecords
-from clarinet_tui.evidence.selection import last_stage
+from clarinet_tui.evidence.side_curves import POINTS, read_run_evaluations, run_curve
 from clarinet_tui.evidence.sides import Side
-from clarinet_tui.evidence.training_cost import SHARED_AXES, TrainingCost, metric_curve, training_cost
-from clarinet_tui.history.queries import read_evaluations, read_events
+from clarinet_tui.evidence.training_cost import SHARED_AXES
 from clarinet_tui.text import format_task
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def accuracy_figure(reader: RunRecords, runs: FigureRuns, *, axis: Axis = "epoch
 
 def _panel(reader: RunRecords, runs: FigureRuns, task: str, axis: Axis, band: BandKind) -> tuple[Panel, list[str]]:
     sides = runs.sides_of_task(task)
-    curves = [{run.run: accuracy_curve(reader, run.run, axis) for run in side.runs} for side in sides]
+    curves = [{run.run: _accuracy_curve(reader, run.run, axis) for run in side.runs} for side in sides]
     unit, name = choose_unit([curve for of_side in curves for curve in of_side.values()], UNITS[axis])
     drawn = []
     for side, of_side in zip(sides, curves, strict=True):
@@ -68,12 +67,9 @@ def _panel(reader: RunRecords, runs: FigureRuns, task: str, axis: Axis, band: Ba
     return Panel(format_task(task), name, "target accuracy (%)", tuple(curve for curve in drawn if curve)), absent
 
 
-def accuracy_curve(reader: RunRecords, run: str, axis: Axis) -> "Points":
-    record = read_record(reader, run)
-    stage = last_stage(record.row.method)
-    rows = [row for row in read_evaluations(reader.db, run) if stage is None or row["stage"] == stage]
-    cost = training_cost(record.config, read_events(reader.db, run)) if record.config else TrainingCost((), None)
-    return metric_curve(rows, "target_accuracy", axis, cost)
+def _accuracy_curve(reader: RunRecords, run: str, axis: Axis) -> "Points":
+    evaluations = read_run_evaluations(reader.db, read_record(reader, run))
+    return run_curve(reader.db, run, evaluations, "target_accuracy", axis, POINTS)
 
 
 def _notes(sides: Sequence[Side], band: BandKind) -> list[str]:

@@ -4,23 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clarinet_tui.evidence.bands import make_bands
 from clarinet_tui.evidence.board import Board, make_board
 from clarinet_tui.evidence.choices import BandKind
 from clarinet_tui.evidence.figures.figure import Curve, colour_indices
 from clarinet_tui.evidence.groups import ExcludedRuns
 from clarinet_tui.evidence.run_records import RunRecord, RunRecords
+from clarinet_tui.evidence.side_curves import POINTS, average_curves
 from clarinet_tui.evidence.sides import Side, make_sides
 from clarinet_tui.history.queries import get_run
-from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_count, format_task
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.bands import Points
-
-POINTS = 300
-"""Points of an interpolated mean curve, and maximum points of a single run's curve."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +70,6 @@ def read_record(reader: RunRecords, run: str) -> RunRecord:
     return reader.record(row)
 
 
-def counted_runs(side: Side) -> tuple[str, ...]:
-    """Return the runs that are averaged: the finished ones, or all if none is finished."""
-    done = tuple(run.run for run in side.runs if run.state is RunState.FINISHED)
-    return done or tuple(run.run for run in side.runs)
-
-
 def make_curve(
     side: Side,
     colour_index: int,
@@ -89,19 +79,11 @@ def make_curve(
     exact: bool,
     published: float | None = None,
 ) -> Curve | None:
-    """Average the counted runs at their x values, or interpolated; None if they have no value."""
-    counted = counted_runs(side)
-    averaged = [curves[run] for run in counted if run in curves and len(curves[run][0])]
-    if not averaged:
-        return None
-    bands = make_bands(averaged, points=None if exact or len(averaged) == 1 else POINTS)
-    low, high = bands.edges(band)
-    members = [
-        thin_curve(curve)
-        for run, curve in curves.items()
-        if len(curve[0]) and (len(averaged) > 1 or run not in counted)
-    ]
-    return Curve(side.title, colour_index, bands.x, bands.mean, low, high, tuple(members), published)
+    """Average the counted runs of a side; None if they have no values."""
+    averaged = average_curves(side, curves, exact=exact)
+    mean, (low, high) = averaged.mean, averaged.mean.edges(band)
+    members = tuple(thin_curve(curve) for curve in averaged.members)
+    return Curve(side.title, colour_index, mean.x, mean.mean, low, high, members, published) if mean.x.size else None
 
 
 def thin_curve(curve: "Points") -> "Points":
