@@ -77,7 +77,7 @@ class HistoryScreen(RunActionScreen):
         """Filter by the query that another view has set."""
         query, self.state.history_query = self.state.history_query, ""
         self.query_one(RunTable).clear_selection()
-        await self.query_one(FilterLine).apply(query)
+        await self.query_one(FilterLine).apply_query(query)
         self.query_one(RunTable).focus()
 
     def _show_new_runs(self) -> None:
@@ -111,8 +111,8 @@ class HistoryScreen(RunActionScreen):
             sort,
             descending,
             self._offset,
-            curves=self._detail.curves_wanted(run.id) if run else (),
-            detail=self._detail.detail_wanted(run.id) if run else None,
+            curves=self._detail.curves_requests(run.id) if run else (),
+            detail=self._detail.detail_request(run.id) if run else None,
             trends=True,
             query_values=self.query_one(FilterLine).is_typing,
         )
@@ -154,7 +154,7 @@ class HistoryScreen(RunActionScreen):
             self._detail.show(event.run, self.state.snapshot)
         self.send_request()
 
-    def on_run_table_run_selected(self, event: RunTable.RunSelected) -> None:
+    def on_run_table_run_opened(self, event: RunTable.RunOpened) -> None:
         self.state.live_run, self.state.overlaid_runs = event.run.id, ()
         self.app.switch_mode("live")
 

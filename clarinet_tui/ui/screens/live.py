@@ -70,9 +70,8 @@ class LiveScreen(RunActionScreen):
     def on_mount(self) -> None:
         self._charts.loss.scale = "symlog"
         self._charts.set_initial_axis(self.state.preferences.axis)
-        self._reference_kind = (
-            self.state.preferences.references if self.state.preferences.references in REFERENCE_KINDS else "both"
-        )
+        saved = self.state.preferences.references
+        self._reference_kind = saved if saved in REFERENCE_KINDS else "both"
         self._references_changed = False
         """Whether other references were selected and no message was shown yet."""
         self._charts.loss.focus()
@@ -124,16 +123,12 @@ class LiveScreen(RunActionScreen):
         if front is None:
             return ViewRequest()
         curves = tuple(
-            self._charts.curves_wanted(run, *(READINGS if run == front else ())) for run in self._shown_runs()
+            self._charts.curves_request(run, *(READINGS if run == front else ())) for run in self._shown_runs()
         )
-        references = (
-            ReferenceRequest(front, "seeds" in REFERENCE_KINDS[self._reference_kind])
-            if len(curves) == 1 and REFERENCE_KINDS[self._reference_kind]
-            else None
-        )
-        return ViewRequest(
-            curves=curves, detail=DetailRequest(front, frozenset({"log", "memory"})), references=references
-        )
+        detail = DetailRequest(front, frozenset({"log", "memory"}))
+        kinds = REFERENCE_KINDS[self._reference_kind]
+        references = ReferenceRequest(front, "seeds" in kinds) if kinds and len(curves) == 1 else None
+        return ViewRequest(curves=curves, detail=detail, references=references)
 
     def show(self, snapshot: Snapshot) -> None:
         front = self._front_run()
