@@ -12,8 +12,8 @@ from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.placement import worker_device, worker_environment
 from clarinet_tui.queue.queue_file import QueueEntry
 from clarinet_tui.runs.atomic_files import open_append
-from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.lock import find_worker, read_lock_owner
+from clarinet_tui.runs.directory import RunDirectory, find_worker
+from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.runs.process import LockOwner, handles_signal, is_alive, request_stop, send_signal
 
 

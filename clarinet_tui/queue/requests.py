@@ -13,9 +13,8 @@ from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
 from clarinet_tui.queue.supervisor_process import ensure_supervisor, find_supervisor, other_supervisor_host
 from clarinet_tui.runs.atomic_files import file_size
-from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory, find_worker
 from clarinet_tui.runs.journal_reader import read_last_event
-from clarinet_tui.runs.lock import find_worker
 from clarinet_tui.runs.process import is_alive, request_stop, send_signal
 from clarinet_tui.runs.state import RunState
 from core.config import RunConfig

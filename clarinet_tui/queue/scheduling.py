@@ -7,8 +7,7 @@ from pathlib import Path
 from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.placement import match_devices, unavailable_reason
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
-from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.lock import find_worker
+from clarinet_tui.runs.directory import RunDirectory, find_worker
 from clarinet_tui.runs.stage1 import Stage1Role, stage1_role
 from core.errors import InputError
 

@@ -1,10 +1,13 @@
-"""Write files atomically, and never through a symbolic link."""
+"""Write files atomically or append complete lines, and never through a symbolic link."""
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import msgspec
 
 from core.errors import InputError
 
@@ -92,3 +95,15 @@ def modified_time(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
+
+
+def append_line(path: Path, fields: dict[str, Any]) -> None:
+    """Append a JSON object as one complete line, under a lock because several processes write to the file."""
+    file = open_append(path)
+    try:
+        with as_input_error(path):
+            fcntl.flock(file, fcntl.LOCK_EX)
+            write_all(file, (b"\n" if ends_mid_line(file) else b"") + msgspec.json.encode(fields) + b"\n")
+            os.fsync(file)
+    finally:
+        os.close(file)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -10,10 +11,9 @@ from typing import Any, Self
 
 import msgspec
 
-from clarinet_tui.runs.annotations import write_created
-from clarinet_tui.runs.atomic_files import as_input_error, replace_file
-from clarinet_tui.runs.lock import hold_lock
-from clarinet_tui.runs.process import LockOwner
+from clarinet_tui.runs.atomic_files import append_line, as_input_error, modified_time, replace_file
+from clarinet_tui.runs.lock import hold_lock, is_locked, read_lock_owner
+from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, is_alive
 from core.config import RunConfig, convert_settings
 from core.errors import InputError
 
@@ -109,7 +109,7 @@ class RunDirectory:
         with as_input_error(Path(runs_dir)):
             Path(runs_dir).mkdir(parents=True, exist_ok=True)
             run = cls._reserve(runs_dir, id, now, random)
-            write_created(run.annotations, now.timestamp())
+            append_line(run.annotations, {"event": "created", "time": now.timestamp()})
             replace_file(run.config, settings)
         return run
 
@@ -134,6 +134,18 @@ class RunDirectory:
     def hold_lock(self) -> AbstractContextManager[LockOwner]:
         """Hold the lock of the run's only worker, or raise LockHeldError."""
         return hold_lock(self.lock, f"run {self.id}")
+
+
+def find_worker(run: RunDirectory) -> LockOwner | None:
+    """Return the live worker of a run.
+
+    A worker on another machine counts as gone when its lock is free and the journal has not grown for long.
+    """
+    owner = read_lock_owner(run.lock)
+    if owner is None or (alive := is_alive(owner)) is False:
+        return None
+    silent = time.time() - modified_time(run.journal) > SILENT_AFTER
+    return owner if alive or not silent or is_locked(run.lock) else None
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -6,16 +6,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import as_input_error, modified_time
-from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, current_process, is_alive
+from clarinet_tui.runs.atomic_files import as_input_error
+from clarinet_tui.runs.process import LockOwner, current_process, is_alive
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.runs.directory import RunDirectory
 
 ATTEMPTS, PAUSE = 20, 0.01
 _held: set[int] = set()
@@ -122,15 +118,3 @@ def is_held_here(path: Path) -> bool:
     except OSError:
         return False
     return any(os.path.samestat(os.fstat(file), current) for file in _held)
-
-
-def find_worker(run: "RunDirectory") -> LockOwner | None:
-    """Return the live worker of a run.
-
-    A worker on another machine counts as gone when its lock is free and the journal has not grown for long.
-    """
-    owner = read_lock_owner(run.lock)
-    if owner is None or (alive := is_alive(owner)) is False:
-        return None
-    silent = time.time() - modified_time(run.journal) > SILENT_AFTER
-    return owner if alive or not silent or is_locked(run.lock) else None

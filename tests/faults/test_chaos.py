@@ -17,8 +17,8 @@ from clarinet_tui.history.states import refresh_states
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor_process import find_supervisor
-from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.lock import find_worker, read_lock_owner
+from clarinet_tui.runs.directory import RunDirectory, find_worker
+from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.runs.process import send_signal
 from core.errors import InputError
 from tests.support.histories import content, open_history

@@ -11,11 +11,10 @@ import pytest
 from clarinet_tui.devices.device import Device
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
 from clarinet_tui.queue.supervisor_process import find_supervisor
-from clarinet_tui.runs.directory import RunDirectory, list_runs
-from clarinet_tui.runs.lock import find_worker
+from clarinet_tui.runs.directory import RunDirectory, find_worker, list_runs
 from clarinet_tui.runs.process import send_signal
 from core.resolve import resolve
-from tests.support.nvml import ELSEWHERE, plug_in
+from tests.support.nvml import ELSEWHERE, install_standin
 from tests.support.ui_runs import NOW
 
 GIB = 1 << 30
@@ -50,7 +49,7 @@ def queue_of(runs_dir: Path) -> Queue:
 
 def still_machine(library: Path, patch: pytest.MonkeyPatch) -> None:
     """Four GPUs of the stand-in, a stranger on one of them, and a CPU that never changes."""
-    plug_in(library, patch)
+    install_standin(library, patch)
     patch.setenv("STANDIN_FOREIGN", str(ELSEWHERE))
     patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     patch.setattr("clarinet_tui.devices.local.read_cpu", lambda seconds, problem=None: CPU)
