@@ -86,6 +86,11 @@ class Board:
     """Runs that are in no cell."""
 
     @property
+    def methods(self) -> list[str]:
+        """In the order of the tables."""
+        return list(dict.fromkeys(method for method, _ in self.cells))
+
+    @property
     def uses_oracle(self) -> bool:
         """Whether epochs were selected by target labels."""
         return self.rule == ORACLE
@@ -115,7 +120,7 @@ class Board:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (*self.conditions, *self.remarks([method for method, _ in self.cells]))
+        return (*self.conditions, *self.remarks(self.methods))
 
     def remarks(self, methods: Sequence[str]) -> tuple[str, ...]:
         """Notes on the results of some methods: published numbers, data, changed settings, mixed runs."""

@@ -100,7 +100,7 @@ def _find_family(reader: RunRecords, query: str, family: str) -> list[RunRecord]
     matching = reader.search(query)
     records = [record for record in matching if record.row.family == family]
     if not records:
-        problem = f"--{family}: no {family} run matches {query or 'any run'!a}"
+        problem = f"--{family}: no {family} run" + (f" matches {query!a}" if query else "")
         if matching:
             families = ", ".join(sorted({record.row.family for record in matching}))
             ids = " ".join(record.row.id for record in matching[:2])

@@ -39,11 +39,10 @@ def budget_figure(
         if side.preset == board.preset and side.settings and side.accuracy.n
     ]
     along = along or _varied_budget(sides)
-    order = list(dict.fromkeys(method for part in board.tables for method in part.methods))
     colours, panels, excluded = colour_indices(side.method for side in sides), [], []
     for task in (task for task in board.tasks if any(side.task == task for side in sides)):
         curves = []
-        for method in sorted({side.method for side in sides if side.task == task}, key=order.index):
+        for method in sorted({side.method for side in sides if side.task == task}, key=board.methods.index):
             of_method = [side for side in sides if (side.task, side.method) == (task, method)]
             kept = _comparable(of_method, along)
             curves.append(_curve(kept, along, colours[method], band))

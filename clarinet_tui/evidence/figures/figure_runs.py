@@ -44,19 +44,18 @@ def find_figure_runs(reader: RunRecords, query: str = "", *, preset: str | None 
 
 
 def runs_of_board(reader: RunRecords, board: Board) -> FigureRuns:
-    order = list(dict.fromkeys(method for part in board.tables for method in part.methods))
     sides = [side for side in make_sides(reader.search(board.query)) if side.preset == board.preset]
     if not sides:
-        raise InputError(f"no run matches {board.query or 'any run'!a}: `clarinet ls` lists runs")
-    sides.sort(key=lambda side: (board.tasks.index(side.task), order.index(side.method)))
+        problem = f"no run matches {board.query!a}" if board.query else "there are no runs"
+        raise InputError(f"{problem}: `clarinet ls` lists runs")
+    sides.sort(key=lambda side: (board.tasks.index(side.task), board.methods.index(side.method)))
     notes = [_note("", runs) for runs in board.excluded]
     notes += [_note(f"{side_name(side)}: ", runs) for side in sides for runs in side.excluded]
     return FigureRuns(tuple(sides), tuple(notes))
 
 
 def _note(place: str, excluded: ExcludedRuns) -> str:
-    count = len(excluded.runs)
-    return f"excluded: {place}{excluded.reason} ({format_count(count, 'run')})"
+    return f"excluded: {place}{excluded.reason} ({format_count(len(excluded.runs), 'run')})"
 
 
 def side_name(side: Side) -> str:

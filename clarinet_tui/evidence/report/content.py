@@ -80,7 +80,8 @@ def make_report(
     """
     records = reader.search(query)
     if not records:
-        raise InputError(f"report: no run matches {query or 'any run'!a}: `clarinet ls` lists runs")
+        problem = f"no run matches {query!a}" if query else "there are no runs"
+        raise InputError(f"report: {problem}: `clarinet ls` lists runs")
     board = make_board(reader, query, rule=rule, preset=preset, seeds=seeds)
     if not hosts:
         host, records = "", [replace(record, row=replace(record.row, host=None)) for record in records]
