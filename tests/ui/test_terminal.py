@@ -19,7 +19,7 @@ from tests.support.ui_queue import dismissed
 from tests.support.ui_runs import write_run
 from tests.support.workers import make_task, tiny_run
 
-PATIENCE = 180.0
+TIMEOUT = 180.0
 COLUMNS, LINES = 120, 36
 
 
@@ -53,15 +53,15 @@ class Terminal:
     def screen(self) -> str:
         return self._tmux("capture-pane", "-p")
 
-    def until(self, happened: Callable[[str], object], what: str) -> str:
-        limit = time.monotonic() + PATIENCE
-        while not happened(screen := self.screen()):
-            assert time.monotonic() < limit, f"{what} did not happen:\n{screen}"
+    def wait_until(self, condition: Callable[[str], object], name: str) -> str:
+        deadline = time.monotonic() + TIMEOUT
+        while not condition(screen := self.screen()):
+            assert time.monotonic() < deadline, f"{name} was not reached:\n{screen}"
             time.sleep(0.1)
         return screen
 
-    def see(self, words: str) -> str:
-        return self.until(lambda screen: words in screen, words)
+    def wait_for(self, text: str) -> str:
+        return self.wait_until(lambda screen: text in screen, text)
 
     def close(self) -> None:
         self._tmux("kill-server")
@@ -96,39 +96,39 @@ def test_start_quit_reopen_and_stop(terminal: Terminal, runs_dir: Path, tmp_path
     write_run(runs_dir, "aaa111")
     tiny_run(runs_dir, make_task(tmp_path), "bbb222", "clarinet", epochs=100_000)
     terminal.open(app)
-    terminal.see("aaa111")
-    terminal.see("bbb222")
+    terminal.wait_for("aaa111")
+    terminal.wait_for("bbb222")
 
     terminal.press("/")
-    terminal.see("method:clarinet task:")
+    terminal.wait_for("method:clarinet task:")
     terminal.type("preset:smoke -state:finished", "Enter")
-    terminal.until(lambda screen: "bbb222" in screen and "aaa111" not in screen, "the filter")
+    terminal.wait_until(lambda screen: "bbb222" in screen and "aaa111" not in screen, "the filter")
     terminal.press("e")
-    terminal.see("photos->")
+    terminal.wait_for("photos->")
     terminal.press("Tab", "Tab", "Tab")
-    terminal.see("Seeds: 1..5 is five of them")
+    terminal.wait_for("Seeds: 1..5 means five seeds")
     terminal.type("5")
-    terminal.see("--seeds 5")
+    terminal.wait_for("--seeds 5")
     terminal.press("C-s")
-    terminal.see("is queued")
+    terminal.wait_for("is queued")
     (run,) = (RunDirectory(runs_dir, name) for name in list_run_ids(runs_dir) if name not in ("aaa111", "bbb222"))
-    terminal.see(run.id)
+    terminal.wait_for(run.id)
 
-    terminal.until(lambda screen: "▸ 1 running" in screen, "the run's beginning")
+    terminal.wait_until(lambda screen: "▸ 1 running" in screen, "the running run")
     terminal.press("g", "Enter")
-    first = epoch(terminal.until(lambda screen: epoch(screen) and "● target" in screen, "the first curve"))
-    terminal.until(lambda screen: epoch(screen) > first, "the curve's moving")
+    first = epoch(terminal.wait_until(lambda screen: epoch(screen) and "● target" in screen, "the first curve"))
+    terminal.wait_until(lambda screen: epoch(screen) > first, "the moving curve")
 
     terminal.press("q")
-    terminal.see("1 run continues")
+    terminal.wait_for("1 run continues")
     written = file_size(run.journal)
-    terminal.until(lambda _: file_size(run.journal) > written, "the run's going on without us")
+    terminal.wait_until(lambda _: file_size(run.journal) > written, "the run continuing without the app")
 
     terminal.type(f"{app} {run.id}", "Enter")
-    terminal.until(lambda screen: epoch(screen) > first, "the run in a new app")
+    terminal.wait_until(lambda screen: epoch(screen) > first, "the run in a new app")
     terminal.press("s")
-    terminal.see("was asked to stop")
-    terminal.until(lambda _: (read_last_event(run.journal) or {}).get("event") == "stopped", "the stop")
-    terminal.see("stopped")
+    terminal.wait_for("was asked to stop")
+    terminal.wait_until(lambda _: (read_last_event(run.journal) or {}).get("event") == "stopped", "the stop")
+    terminal.wait_for("stopped")
     terminal.press("q")
-    terminal.until(lambda screen: "▸ 1 running" not in screen, "the end")
+    terminal.wait_until(lambda screen: "▸ 1 running" not in screen, "the end")
