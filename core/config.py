@@ -24,7 +24,7 @@ class Tag(StrEnum):
     """A property of a setting that other modules select settings by."""
 
     IDENTITY = "identity"
-    """Says which run it is."""
+    """Identifies the run."""
     NO_EFFECT = "no effect on the numbers"
     """May differ between a checkpoint and the run that resumes it."""
     ROUNDING = "rounding only"

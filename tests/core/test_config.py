@@ -1,4 +1,4 @@
-"""Settings: what they start from, what is said when they are wrong, and that docs/protocols.md tells the truth."""
+"""Settings: their defaults, the errors of wrong ones, and that docs/protocols.md is correct."""
 
 import json
 import re
@@ -72,7 +72,7 @@ def test_fields_are_those_of_the_configuration_in_its_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "text"),
     [
         ("epochs", "an integer ≥ 1"),
         ("seed", "an integer ≥ 0 and < 2147483648"),
@@ -86,8 +86,8 @@ def test_fields_are_those_of_the_configuration_in_its_order() -> None:
         ("stage1.seed", "an integer ≥ -1"),
     ],
 )
-def test_bounds_in_words(name: str, words: str) -> None:
-    assert describe_type(next(field.type for field in setting_specs() if field.name == name)) == words
+def test_bounds_are_described(name: str, text: str) -> None:
+    assert describe_type(next(field.type for field in setting_specs() if field.name == name)) == text
 
 
 # -- where settings come from ------------------------------------------------------------------------------------
@@ -134,8 +134,8 @@ def test_every_preset_is_valid_for_every_method_and_task(preset: str, method: st
     ],
 )
 def test_what_defines_a_method_cannot_be_changed(method: str, key: str, defined: str, other: str) -> None:
-    said = sentence({"method": method, key: json.loads(other)})
-    assert said == f"run.toml: {key}: {method} is defined by {key} = {defined}, got {other}"
+    message = sentence({"method": method, key: json.loads(other)})
+    assert message == f"run.toml: {key}: {method} is defined by {key} = {defined}, got {other}"
     assert value(resolve({"method": method, key: json.loads(defined)}, cores=1), key) == json.loads(defined)
 
 
@@ -214,9 +214,9 @@ def test_a_wrong_setting_is_named_with_its_place(settings: dict[str, Any], expec
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_value_of_any_setting_is_one_sentence_that_names_it(name: str) -> None:
     for junk in ({"a": 1}, [1, 2], object()):
-        said = sentence(table(name, junk))
-        assert said.startswith(f"run.toml: {name}: expected ")
-        assert len(said.splitlines()) == 1
+        message = sentence(table(name, junk))
+        assert message.startswith(f"run.toml: {name}: expected ")
+        assert len(message.splitlines()) == 1
 
 
 def test_a_whole_mapping_is_checked_too() -> None:

@@ -1,4 +1,4 @@
-"""Methods from outside the package: the guide's own code, and what is said of plug-ins that cannot be used."""
+"""Plug-in methods: the code of the guide, and the errors of broken plug-ins."""
 
 import os
 import re

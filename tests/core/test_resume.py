@@ -1,4 +1,4 @@
-"""Stopped anywhere and resumed, a run says exactly what it would have said without."""
+"""A run that is stopped anywhere and resumed yields the same events as an uninterrupted one."""
 
 import errno
 import itertools
@@ -27,13 +27,13 @@ from core.training.train import train
 from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 
 DATA = tiny_data()
-SPOKEN = (Checkpointed, Stopped, Resumed)
-"""Events that tell of stopping and resuming, not of the run."""
+ATTEMPT_EVENTS = (Checkpointed, Stopped, Resumed)
+"""Events of stopping and resuming, which an uninterrupted run does not yield."""
 TURNS = ("stage", "pseudo-labels")
 
 
-def said(events: list[Event]) -> list[dict[str, object]]:
-    return [repeatable(event) for event in events if not isinstance(event, SPOKEN)]
+def run_fields(events: list[Event]) -> list[dict[str, object]]:
+    return [repeatable(event) for event in events if not isinstance(event, ATTEMPT_EVENTS)]
 
 
 def stop_after(calls: int) -> "Stop":
@@ -41,7 +41,7 @@ def stop_after(calls: int) -> "Stop":
 
 
 class Stop:
-    """Says yes once, at the given iteration."""
+    """Returns True once, at the given call."""
 
     def __init__(self, calls: int) -> None:
         self.calls = calls
@@ -73,35 +73,35 @@ def test_asked_to_stop_and_resumed_equals_uninterrupted(method: str, tmp_path: P
     folder = tmp_path / "stopped"
     folder.mkdir()
     points = sorted(random.Random(method).sample(range(1, total - 1), 3))
-    heard = list(train(config, data=DATA, checkpoint_dir=folder, should_stop=stop_after(points[0] + 1)))
+    yielded = list(train(config, data=DATA, checkpoint_dir=folder, should_stop=stop_after(points[0] + 1)))
     for point, until in zip(points, [*points[1:], total + 1], strict=True):
-        assert heard[-1] == Stopped(iteration=point, seconds=heard[-1].seconds)
+        assert yielded[-1] == Stopped(iteration=point, seconds=yielded[-1].seconds)
         stop = stop_after(until - point + 1)
         after = list(train(config, data=DATA, checkpoint_dir=folder, resume=True, should_stop=stop))
         assert after[0] == Resumed(from_iteration=point, seconds=after[0].seconds)
-        heard += after
-    assert said(heard) == said(expected)
+        yielded += after
+    assert run_fields(yielded) == run_fields(expected)
 
 
 @pytest.mark.parametrize("method", ["clarinet", "gac+cdan-e"])
 def test_closed_at_any_event_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -> None:
     """Closed again and again: right after each turn, after each checkpoint, and by chance."""
     config = tiny_config(method)
-    expected = said(whole(config, tmp_path))
+    expected = run_fields(whole(config, tmp_path))
     turns = [number for number, event in enumerate(expected, start=1) if event["event"] in TURNS]
     folder = tmp_path / "closed"
     folder.mkdir()
-    heard: list[Event] = []
+    yielded: list[Event] = []
     for point in sorted({*turns, *random.Random(method).sample(range(1, len(expected) - 1), 6)}):
-        while len(said(heard)) < point:
-            events = train(config, data=DATA, checkpoint_dir=folder, resume=bool(heard))
+        while len(run_fields(yielded)) < point:
+            events = train(config, data=DATA, checkpoint_dir=folder, resume=bool(yielded))
             for event in events:
-                heard.append(event)
-                if isinstance(event, Checkpointed) or len(said(heard)) == point:
+                yielded.append(event)
+                if isinstance(event, Checkpointed) or len(run_fields(yielded)) == point:
                     break
             events.close()  # type: ignore[attr-defined]
-    heard += train(config, data=DATA, checkpoint_dir=folder, resume=True)
-    assert said(heard) == expected
+    yielded += train(config, data=DATA, checkpoint_dir=folder, resume=True)
+    assert run_fields(yielded) == expected
 
 
 def test_killed_between_checkpoints_goes_on_from_the_last_one(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_full_disk_costs_a_checkpoint_and_not_the_run(tmp_path: Path, monkeypa
     events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
     notices = [event.message for event in events if isinstance(event, Noticed)]
     assert notices == ["no disk space for a checkpoint (No space left on device): free some"] * 3
-    assert said([event for event in events if not isinstance(event, Noticed)]) == said(expected)
+    assert run_fields([event for event in events if not isinstance(event, Noticed)]) == run_fields(expected)
     assert (tmp_path / NAME).exists()
 
 

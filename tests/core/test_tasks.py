@@ -1,4 +1,4 @@
-"""How a task is written, what it is called, and which shape its images have."""
+"""Tasks: how they are written, their names, and the shape of their images."""
 
 import re
 import shlex

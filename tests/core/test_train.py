@@ -1,4 +1,4 @@
-"""The generator: what it says, in which order, and that nothing but the settings decides it."""
+"""The generator: which events it yields, in which order, and that only the settings decide them."""
 
 import dataclasses
 import multiprocessing
@@ -38,7 +38,7 @@ def events_of(config: RunConfig, data: TaskData = DATA, **more: object) -> list[
     return list(train(config, data=data, **more))  # type: ignore[arg-type]
 
 
-def said(events: list[Event]) -> list[dict[str, object]]:
+def reproducible_fields(events: list[Event]) -> list[dict[str, object]]:
     return [repeatable(event) for event in events]
 
 
@@ -121,9 +121,9 @@ def test_same_seed_same_numbers_whatever_the_world_does_to_torch(method: str) ->
     for event in train(tiny_config(method), data=DATA):
         torch.rand(3)  # the consumer draws from the global stream, and must not matter
         second.append(event)
-    assert said(first) == said(second)
+    assert reproducible_fields(first) == reproducible_fields(second)
     other = events_of(tiny_config(method, seed=2))
-    assert said(steps(first)[:1]) != said(steps(other)[:1])  # type: ignore[arg-type]
+    assert reproducible_fields(steps(first)[:1]) != reproducible_fields(steps(other)[:1])  # type: ignore[arg-type]
 
 
 def test_the_global_stream_and_settings_of_torch_are_left_as_they_were() -> None:
@@ -141,7 +141,7 @@ def test_gac_is_stage_1_of_the_two_step_methods() -> None:
     alone = events_of(tiny_config("gac"))
     both = events_of(tiny_config("gac+dann"))
     count = len(steps(alone))
-    assert said(steps(alone)) == said(steps(both)[:count])  # type: ignore[arg-type]
+    assert reproducible_fields(steps(alone)) == reproducible_fields(steps(both)[:count])  # type: ignore[arg-type]
     (own,), (given_on,) = ([one for one in events if isinstance(one, PseudoLabelled)] for events in (alone, both))
     assert own.labels == given_on.labels
     assert [type(event) for event in alone[-2:]] == [PseudoLabelled, Finished]
@@ -161,7 +161,7 @@ def test_given_pseudo_labels_change_nothing_in_stage_2(method: str) -> None:
         labels.iteration,
     )
     second_stage = [step for step in steps(made) if step.stage != "gac"]
-    assert said(second_stage) == said(steps(given))  # type: ignore[arg-type]
+    assert reproducible_fields(second_stage) == reproducible_fields(steps(given))  # type: ignore[arg-type]
 
 
 def test_pseudo_labels_that_do_not_fit_are_refused() -> None:
@@ -187,7 +187,7 @@ def test_complementary_labels_alone_are_enough() -> None:
 def test_target_labels_never_change_training() -> None:
     blind = dataclasses.replace(DATA.target_test, y=np.full(20, -1))
     seen, unseen = events_of(tiny_config()), events_of(tiny_config(), dataclasses.replace(DATA, target_test=blind))
-    assert said(steps(seen)) == said(steps(unseen))  # type: ignore[arg-type]
+    assert reproducible_fields(steps(seen)) == reproducible_fields(steps(unseen))  # type: ignore[arg-type]
     assert all(event.target_accuracy is None for event in unseen if isinstance(event, Evaluated))
 
 
@@ -195,7 +195,7 @@ def test_streamed_images_give_the_numbers_of_resident_ones() -> None:
     before = set(threading.enumerate())
     resident = events_of(tiny_config("gac+dann"))
     streamed = events_of(tiny_config("gac+dann", memory_limit_gb=0, workers=1))
-    assert said(resident) == said(streamed)
+    assert reproducible_fields(resident) == reproducible_fields(streamed)
     for thread in set(threading.enumerate()) - before:
         thread.join(5)  # on its way out, perhaps
         assert not thread.is_alive()

@@ -1,4 +1,4 @@
-"""The listing and the check of what is there."""
+"""The list of domains, and their verification."""
 
 from pathlib import Path
 

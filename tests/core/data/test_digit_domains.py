@@ -1,4 +1,4 @@
-"""The known digits in every form, the best one first, and what is said where there is none."""
+"""The known digits in every file format, in order of preference, and the error if they are missing."""
 
 import bz2
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Downloads: whole, checked, unpacked, told of in bytes; no network here."""
+"""Downloads are complete, checked and unpacked, and report their progress; no network is used."""
 
 import gzip
 import hashlib
@@ -36,12 +36,12 @@ def test_a_file_arrives_whole_and_says_how_far_it_is(
     address, md5 = served(tmp_path / "server", "usps.bz2")
     path = data_dir / "usps" / "usps.bz2"
     offer(monkeypatch, Download((address,), path, md5))
-    heard: list[tuple[str, int, int]] = []
+    reports: list[tuple[str, int, int]] = []
 
-    assert fetch_domain("usps", data_dir, lambda *what: heard.append(what)) == (path,)
+    assert fetch_domain("usps", data_dir, lambda *what: reports.append(what)) == (path,)
     assert path.read_bytes() == CONTENT
-    assert heard[0][1] < heard[-1][1]
-    assert heard[-1] == ("usps.bz2", len(CONTENT), len(CONTENT))
+    assert reports[0][1] < reports[-1][1]
+    assert reports[-1] == ("usps.bz2", len(CONTENT), len(CONTENT))
     assert [file.name for file in path.parent.iterdir()] == ["usps.bz2"]
 
 

@@ -1,4 +1,4 @@
-"""Data made here: the same for the same seed, legible, kept whole, and always said to be made."""
+"""Generated data: the same for the same seed, legible, saved completely, and always noted as generated."""
 
 from pathlib import Path
 
@@ -63,10 +63,10 @@ def test_a_simple_classifier_reads_the_middle_digit() -> None:
 
 def test_synthetic_digits_are_made_once_and_said_to_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known, "SIZES", (50, 20))
-    heard: list[tuple[str, int, int]] = []
-    first = known_task(tmp_path, heard)
+    reports: list[tuple[str, int, int]] = []
+    first = known_task(tmp_path, reports)
     stamp = (tmp_path / "synth" / made.TRAIN_FILE).stat().st_mtime_ns
-    titles = [what for what, _, _ in heard]
+    titles = [what for what, _, _ in reports]
     second = known_task(tmp_path, [])
 
     assert (first.source_train.x == second.source_train.x).all()
@@ -78,8 +78,8 @@ def test_synthetic_digits_are_made_once_and_said_to_be_made(tmp_path: Path, monk
     assert not [path for path in (tmp_path / "synth").iterdir() if path.name.startswith(".")]
 
 
-def known_task(data_dir: Path, heard: list[tuple[str, int, int]]) -> TaskData:
-    return load_task(config("Y->D"), data_dir, lambda *what: heard.append(what))
+def known_task(data_dir: Path, reports: list[tuple[str, int, int]]) -> TaskData:
+    return load_task(config("Y->D"), data_dir, lambda *what: reports.append(what))
 
 
 def test_a_folder_marked_read_only_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,13 +97,13 @@ def test_a_folder_marked_read_only_is_left_alone(tmp_path: Path, monkeypatch: py
 
 
 def test_making_again_replaces_what_was_made(tmp_path: Path) -> None:
-    heard: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     generate_domain("synth", tmp_path, train=20, test=10)
-    record = generate_domain("synth", tmp_path, train=30, test=10, seed=5, progress=lambda *done: heard.append(done))
+    record = generate_domain("synth", tmp_path, train=30, test=10, seed=5, progress=lambda *done: reports.append(done))
 
     assert (record.train, record.test, record.seed) == (30, 10, 5)
     assert made.read_record(tmp_path / "synth") == record
-    assert heard[-1] == (40, 40)
+    assert reports[-1] == (40, 40)
     assert len(load("Y", "D", tmp_path).source_train) == 30
 
 

@@ -1,4 +1,4 @@
-"""Images brought to another shape look as Pillow would have them."""
+"""Images are converted to another shape as Pillow does it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is wrong with an .npz file is told in one sentence that names the file."""
+"""Errors in an .npz file are one sentence that names the file."""
 
 from pathlib import Path
 from typing import Any

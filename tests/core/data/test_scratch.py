@@ -1,4 +1,4 @@
-"""Domains too large for memory are mapped from files, with the same content, and leave nothing behind."""
+"""Domains too large for memory are mapped from files, with the same content, and their files are removed."""
 
 import subprocess
 import sys
