@@ -1,4 +1,4 @@
-"""Runs of both families for tests of Compare, written through the real journal: the same numbers every time."""
+"""Runs of both families for tests of Compare, written to real journals with fixed numbers."""
 
 import math
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ EPOCHS = 12
 STAGE1 = 6
 """Epochs of the first stage of a two-step run."""
 HEIGHTS = {"clarinet": 84.0, "gac+dan": 70.0, "gac+dann": 76.0, "gac+cdan-e": 79.0}
-"""What the methods reach, more or less."""
+"""Approximate final accuracy of each method."""
 
 
 def write_family_run(
@@ -59,7 +59,7 @@ def write_family_run(
 
 
 def more_epochs(directory: RunDirectory, method: str, seed: int, epochs: range) -> None:
-    """A one-step run goes on."""
+    """Append epochs to a one-step run."""
     with JournalWriter(directory.journal, now=lambda: NOW) as journal:
         for epoch in epochs:
             for event in _epoch(method, seed, find_method(method).stages[-1].name, epoch, epoch, epoch):

@@ -1,4 +1,4 @@
-"""A queue that starts nothing, and a machine that is the same everywhere."""
+"""A queue that starts nothing, and a machine with fixed devices."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def fill_queue(runs_dir: Path, *names: str, paused: bool = True, device: str = "
 
 
 def hold_queue(runs_dir: Path) -> None:
-    """What comes into the queue later does not start either."""
+    """Pause the queue, so that runs queued later do not start."""
     update_queue(runs_dir, lambda queue: queue.with_paused(True))
 
 

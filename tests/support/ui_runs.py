@@ -1,4 +1,4 @@
-"""Runs for tests, written through the real journal: the same numbers every time."""
+"""Runs for tests, written to real journals with fixed numbers."""
 
 import math
 from datetime import UTC, datetime
@@ -52,7 +52,7 @@ def write_run(
 
 
 def go_on(directory: RunDirectory, epoch: int, epochs: int) -> None:
-    """One more epoch of a running run."""
+    """Append one epoch to a running run."""
     with JournalWriter(directory.journal, now=lambda: NOW) as journal:
         for event in _epoch(epoch, epochs, None):
             journal.append(event)

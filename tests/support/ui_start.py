@@ -1,4 +1,4 @@
-"""How a test's run begins."""
+"""The first event of a test's run."""
 
 from core.config import RunConfig
 from core.events import Started
