@@ -11,14 +11,14 @@ Kind = Literal["accuracy", "loss", "diagnostic", "rate", "speed"]
 Place = Literal["accuracy chart", "loss chart", "readings", "short readings", "comparison", "log", "loss figure"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Metric:
     name: str
-    title: str
-    label: str
-    """Short title in a chart's legend and in the readings beside it."""
-    description: str
     kind: Kind
+    description: str
+    label: str = ""
+    """Short title in a chart's legend and in the readings beside it; by default made from the name."""
+    title: str = ""
     level: Level = "iteration"
     unit: str = ""
     factor: float = 1.0
@@ -26,6 +26,11 @@ class Metric:
     noisy: bool = True
     """Whether single iterations scatter, so that a recent mean is shown instead of the last value."""
     shown: tuple[Place, ...] = ()
+
+    def __post_init__(self) -> None:
+        words = self.name.replace("_", " ")
+        object.__setattr__(self, "label", self.label or words)
+        object.__setattr__(self, "title", self.title or words.capitalize())
 
     @property
     def reproducible(self) -> bool:
@@ -39,174 +44,133 @@ class Metric:
 
 _CATALOGUE = (
     Metric(
-        name="target_accuracy",
-        title="Target accuracy",
+        "target_accuracy",
+        "accuracy",
+        "share of target test images classified correctly, in percent",
         label="target",
-        description="share of target test images classified correctly, in percent",
-        kind="accuracy",
         level="evaluation",
         unit="%",
         shown=("accuracy chart", "comparison"),
     ),
     Metric(
-        name="source_accuracy",
-        title="Source accuracy",
+        "source_accuracy",
+        "accuracy",
+        "share of source test images classified correctly, in percent",
         label="source",
-        description="share of source test images classified correctly, in percent",
-        kind="accuracy",
         level="evaluation",
         unit="%",
         shown=("accuracy chart", "comparison"),
     ),
     Metric(
-        name="pseudo_label_accuracy",
-        title="Pseudo-label accuracy",
+        "pseudo_label_accuracy",
+        "accuracy",
+        "share of source images whose pseudo-label is the true one, in percent",
         label="pseudo-labels",
-        description="share of source images whose pseudo-label is the true one, in percent",
-        kind="accuracy",
+        title="Pseudo-label accuracy",
         level="evaluation",
         unit="%",
         shown=("accuracy chart", "comparison"),
     ),
+    Metric("target_loss", "loss", "cross-entropy on target test images", level="evaluation"),
+    Metric("source_loss", "loss", "cross-entropy on source test images", level="evaluation"),
     Metric(
-        name="target_loss",
-        title="Target loss",
-        label="target loss",
-        description="cross-entropy on target test images",
-        kind="loss",
-        level="evaluation",
-    ),
-    Metric(
-        name="source_loss",
-        title="Source loss",
-        label="source loss",
-        description="cross-entropy on source test images",
-        kind="loss",
-        level="evaluation",
-    ),
-    Metric(
-        name="complementary_risk",
-        title="Complementary risk",
+        "complementary_risk",
+        "loss",
+        "Eq. 6 on held-out source images; needs no true label",
         label="risk",
-        description="Eq. 6 on held-out source images; needs no true label",
-        kind="loss",
         level="evaluation",
     ),
     Metric(
-        name="target_entropy",
-        title="Target entropy",
-        label="target entropy",
-        description="mean entropy of the predictions for target test images",
-        kind="diagnostic",
-        level="evaluation",
+        "target_entropy", "diagnostic", "mean entropy of the predictions for target test images", level="evaluation"
     ),
     Metric(
-        name="target_information",
-        title="Target information",
+        "target_information",
+        "diagnostic",
+        "entropy of the mean target prediction minus the mean entropy; needs no label",
         label="information",
-        description="entropy of the mean target prediction minus the mean entropy; needs no label",
-        kind="diagnostic",
         level="evaluation",
     ),
     Metric(
-        name="complementary_loss",
-        title="Complementary loss",
+        "complementary_loss",
+        "loss",
+        "Σ_k L_k of Eq. 6, never the ascent surrogate",
         label="complementary",
-        description="Σ_k L_k of Eq. 6, never the ascent surrogate",
-        kind="loss",
         shown=("loss chart", "comparison", "log", "loss figure"),
     ),
     Metric(
-        name="ascended",
-        title="Gradient ascent",
+        "ascended",
+        "diagnostic",
+        "1 where the step was a gradient ascent",
         label="ascent so far",
-        description="1 where the step was a gradient ascent",
-        kind="diagnostic",
+        title="Gradient ascent",
         unit="%",
         factor=100.0,
         shown=("readings", "short readings"),
     ),
+    Metric("least_class_loss", "loss", "min_k L_k of Eq. 5; below zero the step ascends", shown=("readings",)),
     Metric(
-        name="least_class_loss",
-        title="Least class loss",
-        label="least class loss",
-        description="min_k L_k of Eq. 5; below zero the step ascends",
-        kind="loss",
-        shown=("readings",),
-    ),
-    Metric(
-        name="classification_loss",
-        title="Classification loss",
+        "classification_loss",
+        "loss",
+        "cross-entropy with true or pseudo-labels",
         label="classification",
-        description="cross-entropy with true or pseudo-labels",
-        kind="loss",
         shown=("loss chart", "comparison", "log"),
     ),
     Metric(
-        name="adversarial_loss",
-        title="Adversarial loss",
+        "adversarial_loss",
+        "loss",
+        "L_adv of Eq. 9 as a cross-entropy",
         label="adversarial",
-        description="L_adv of Eq. 9 as a cross-entropy",
-        kind="loss",
         shown=("loss chart", "comparison", "log", "loss figure"),
     ),
     Metric(
-        name="mmd",
-        title="MMD",
+        "mmd",
+        "loss",
+        "multi-kernel maximum mean discrepancy",
         label="MMD",
-        description="multi-kernel maximum mean discrepancy",
-        kind="loss",
+        title="MMD",
         shown=("loss chart", "comparison", "log"),
     ),
     Metric(
-        name="lambda",
-        title="λ",
+        "lambda",
+        "rate",
+        "weight of the adaptation, rising from 0 to 1",
         label="λ",
-        description="weight of the adaptation, rising from 0 to 1",
-        kind="rate",
+        title="λ",
         noisy=False,
         shown=("readings", "short readings"),
     ),
     Metric(
-        name="discriminator_accuracy",
-        title="Discriminator accuracy",
+        "discriminator_accuracy",
+        "accuracy",
+        "share of images whose domain D guesses, in percent",
         label="D accuracy",
-        description="share of images whose domain D guesses, in percent",
-        kind="accuracy",
         unit="%",
         shown=("readings", "short readings", "comparison"),
     ),
+    Metric("entropy", "diagnostic", "mean entropy of T(f) over both domains", shown=("readings", "comparison")),
     Metric(
-        name="entropy",
-        title="Entropy",
-        label="entropy",
-        description="mean entropy of T(f) over both domains",
-        kind="diagnostic",
-        shown=("readings", "comparison"),
-    ),
-    Metric(
-        name="classifier_rate",
-        title="Learning rate of G and F",
+        "classifier_rate",
+        "rate",
+        "learning rate of G and F",
         label="learning rate",
-        description="learning rate of G and F",
-        kind="rate",
+        title="Learning rate of G and F",
         noisy=False,
         shown=("readings",),
     ),
     Metric(
-        name="discriminator_rate",
-        title="Learning rate of D",
+        "discriminator_rate",
+        "rate",
+        "learning rate of D",
         label="learning rate of D",
-        description="learning rate of D",
-        kind="rate",
+        title="Learning rate of D",
         noisy=False,
     ),
     Metric(
-        name="samples_per_second",
-        title="Images per second",
+        "samples_per_second",
+        "speed",
+        "images trained on in a second",
         label="images/s",
-        description="images trained on in a second",
-        kind="speed",
+        title="Images per second",
         shown=("readings", "short readings"),
     ),
 )
