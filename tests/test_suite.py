@@ -49,3 +49,14 @@ def test_the_import_check_recognises_test_modules() -> None:
         assert FOREIGN_IMPORT.search(line)
     for line in ("from tests.support.scale import rounds", "import pytest", "from core.testing import contest"):
         assert not FOREIGN_IMPORT.search(line)
+
+
+def test_every_room_has_a_folder_of_tests() -> None:
+    rooms = [path.parent.name for path in (ROOT / "clarinet_tui").glob("*/__init__.py")]
+    assert [room for room in rooms if not list((ROOT / "tests" / room).rglob("test_*.py"))] == []
+
+
+def test_no_test_limits_cpu_time() -> None:
+    clocks = re.compile(r"time\.(process_time|thread_time|perf_counter)\(")
+    measuring = [path for path in sorted((ROOT / "tests").rglob("*.py")) if clocks.search(path.read_text())]
+    assert [str(path.relative_to(ROOT)) for path in measuring] == []
