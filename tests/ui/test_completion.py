@@ -103,7 +103,7 @@ async def test_tab_steps_through_the_candidates(app: ClarinetApp, runs_dir: Path
         await wait_until(pilot, lambda: "clarinet-no-t" in screen_text(app), "the methods")
         assert "^" not in screen_text(app).replace("^p", "")
         await pilot.press(*"gac+c", "tab")
-        await wait_until(pilot, lambda: "1 matches" in screen_text(app), "the match")
+        await wait_until(pilot, lambda: "1 match" in screen_text(app), "the match")
         assert "/ method:gac+cdan-e" in screen_text(app)
         await pilot.press("space", *"st", "tab")
         assert "/ method:gac+cdan-e state:" in screen_text(app)

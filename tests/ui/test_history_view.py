@@ -75,7 +75,7 @@ async def test_the_filter_applies_while_typing_and_shows_errors(app: ClarinetApp
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         await pilot.press("slash", *"state:failed")
-        await wait_until(pilot, lambda: "1 matches" in screen_text(app))
+        await wait_until(pilot, lambda: "1 match" in screen_text(app))
         assert "aaa111 " not in screen_text(app)
         await pilot.press("space", *"colour:x")
         await wait_until(pilot, lambda: "^ " in screen_text(app), "the problem under its place")

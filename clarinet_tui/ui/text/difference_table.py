@@ -76,7 +76,7 @@ def format_difference_table(snapshot: ComparisonSnapshot, cursor: int, palette: 
 
 
 def _format_headings(part: TaskComparison, gap: int) -> Content:
-    task, preset = part.place
+    task, preset = part.task_preset
     title = f"{format_task(task)} {preset or ''}"
     tests = max((difference.comparisons for difference in part.differences), default=0)
     headings = (*HEADINGS, f"p/Holm {tests}" if tests else "p")

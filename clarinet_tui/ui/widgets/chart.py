@@ -108,6 +108,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
     lines: reactive[tuple[Line, ...]] = reactive(())
     references: reactive[tuple[Reference, ...]] = reactive[tuple[Reference, ...]](())
     scale_only: reactive[tuple[Reference, ...]] = reactive[tuple[Reference, ...]](())
+    """Series of another chart, which count for the axes but are not drawn."""
     marks: reactive[tuple[VerticalMark, ...]] = reactive(())
     view: reactive[Viewport] = reactive(Viewport())
     scale: reactive[ScaleName] = reactive[ScaleName]("linear")
@@ -120,6 +121,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
     x_labels: reactive[bool] = reactive(True)
     min_header_rows: reactive[int] = reactive(0)
     remark: reactive[str] = reactive("")
+    """Shown at the right end of the header, before scale and zoom."""
     empty_text: reactive[str] = reactive("no data yet")
 
     def __init__(

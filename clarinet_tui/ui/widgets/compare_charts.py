@@ -15,7 +15,7 @@ from clarinet_tui.chart.references import Band, Reference
 from clarinet_tui.chart.series import Line, extent_of
 from clarinet_tui.chart.viewport import Viewport
 from clarinet_tui.evidence.comparison_rows import side_labels
-from clarinet_tui.ui.snapshot.comparison import BANDS, MEASURES, BandName
+from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_METRICS, BandName
 from clarinet_tui.ui.text.difference_table import side_colours
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart
@@ -84,7 +84,7 @@ class CompareCharts(GuardedHandlers, Horizontal):
         if state == self._rendered or part is None or snapshot.curves is None:
             return
         self._rendered = state
-        axes_key = (part.place, request.metric, request.axis)
+        axes_key = (part.task_preset, request.metric, request.axis)
         if axes_key != self._axes_key:
             if axes_key[1:2] != self._axes_key[1:2]:
                 self.left.scale = "symlog" if METRICS[request.metric].kind == "loss" else "linear"
@@ -114,7 +114,7 @@ class CompareCharts(GuardedHandlers, Horizontal):
         chart.references = tuple(reference for side in sides for reference in side.references)
 
     def _set_titles(self, snapshot: ComparisonSnapshot, part: TaskComparison, in_one: bool) -> None:
-        title, axis = MEASURES[snapshot.request.metric], snapshot.request.axis
+        title, axis = COMPARED_METRICS[snapshot.request.metric], snapshot.request.axis
         family_of = {run.id: run.family for run in snapshot.comparison.runs} if snapshot.comparison else {}
         has_bands = any(len(side.runs) > 1 for side in part.sides) and self.band != "none"
         for chart, sides in ((self.left, part.lefts), (self.right, part.rights)):

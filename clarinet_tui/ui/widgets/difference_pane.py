@@ -50,7 +50,7 @@ class DifferencePane(GuardedHandlers, Vertical):
     def place(self) -> TaskPreset | None:
         """The task and preset whose curves are wanted; None is the first."""
         first = self._snapshot.parts[0] if self._snapshot and self._snapshot.parts else None
-        return self._highlighted[0].place if self._highlighted and self._highlighted[0] is not first else None
+        return self._highlighted[0].task_preset if self._highlighted and self._highlighted[0] is not first else None
 
     @property
     def highlighted_sides(self) -> tuple[int, ...]:

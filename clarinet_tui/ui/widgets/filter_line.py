@@ -61,7 +61,7 @@ class FilterLine(GuardedHandlers, Vertical):
         self._field_values: Mapping[str, tuple[str, ...]] = {}
         self._start, self._candidates = 0, tuple[str, ...]()
         """Completions of the text from here to the caret."""
-        self._chosen: int | None = None
+        self._inserted: int | None = None
         """The index of the inserted candidate."""
         self._problem: QueryProblem | None = None
         self.display = False
@@ -105,7 +105,7 @@ class FilterLine(GuardedHandlers, Vertical):
         self._input.focus()
         self._update_candidates()
 
-    async def apply(self, query: str) -> None:
+    async def apply_query(self, query: str) -> None:
         """Filter with a query that was not typed here."""
         if self._input is None:
             await self._mount_input()
@@ -125,7 +125,7 @@ class FilterLine(GuardedHandlers, Vertical):
         """Show how many runs match, or the problem at its position."""
         if self._input is None:
             return
-        matches = "" if problem else f" {total} {'match' if total != 1 else 'matches'} "
+        matches = "" if problem else f" {total} {'match' if total == 1 else 'matches'} "
         self.query_one(".matches", StyledText).set_content(styled((matches, "muted")))
         self._problem = problem
         if field_values and field_values != self._field_values:
@@ -138,7 +138,7 @@ class FilterLine(GuardedHandlers, Vertical):
         if self._timer:
             self._timer.stop()
         self._timer = self.set_timer(DEBOUNCE, self._apply)
-        if self._chosen is None or event.value != self._insert(event.input, self._candidates[self._chosen])[0]:
+        if self._inserted is None or event.value != self._insert(event.input, self._candidates[self._inserted])[0]:
             self._update_candidates()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -151,7 +151,7 @@ class FilterLine(GuardedHandlers, Vertical):
         line = self._input
         if line:
             completion = complete(line.value, line.cursor_position, self._field_values)
-            self._start, self._candidates, self._chosen = completion.start, completion.candidates, None
+            self._start, self._candidates, self._inserted = completion.start, completion.candidates, None
             self._update_hints(line)
 
     def action_complete(self, step: int) -> None:
@@ -160,8 +160,8 @@ class FilterLine(GuardedHandlers, Vertical):
         if not candidates or line is None:
             return
         first = 0 if step > 0 else len(candidates) - 1
-        self._chosen = first if self._chosen is None else (self._chosen + step) % len(candidates)
-        line.value, line.cursor_position = self._insert(line, candidates[self._chosen])
+        self._inserted = first if self._inserted is None else (self._inserted + step) % len(candidates)
+        line.value, line.cursor_position = self._insert(line, candidates[self._inserted])
         if len(candidates) == 1:
             self._update_candidates()
         self._update_hints(line)
@@ -175,7 +175,7 @@ class FilterLine(GuardedHandlers, Vertical):
         """Show the candidates, and the problem unless it is in the text that is being completed."""
         hints = self.query_one(".candidates", StyledText)
         hints.display = bool(self._candidates) and self.is_typing
-        hints.set_content(format_candidates(self._candidates, self._chosen, max(self.size.width - 4, 20)))
+        hints.set_content(format_candidates(self._candidates, self._inserted, max(self.size.width - 4, 20)))
         problem = self._problem
         is_unfinished = hints.display and problem is not None and problem.position >= self._start
         error = self.query_one(".problem", StyledText)

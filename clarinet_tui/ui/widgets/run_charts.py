@@ -78,7 +78,7 @@ class RunCharts(GuardedHandlers, Vertical):
         self.set_class(beside, "-beside")
         self.loss.x_labels = beside or self.size.height >= 30 or not self.accuracy.display
 
-    def curves_wanted(self, run: str, *more: str) -> CurvesRequest:
+    def curves_request(self, run: str, *more: str) -> CurvesRequest:
         """The request for a run's curves; a zoomed chart requests its window in detail."""
         window = None
         shown = self._curves_of(run)

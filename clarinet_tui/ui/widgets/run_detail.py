@@ -102,10 +102,10 @@ class RunDetail(GuardedHandlers, Vertical):
         self.query_one(PaneTabs).display = False
         self._show_pane()
 
-    def curves_wanted(self, run: str) -> tuple[CurvesRequest, ...]:
-        return (self.charts.curves_wanted(run),) if self.charts and self.pane == "charts" else ()
+    def curves_requests(self, run: str) -> tuple[CurvesRequest, ...]:
+        return (self.charts.curves_request(run),) if self.charts and self.pane == "charts" else ()
 
-    def detail_wanted(self, run: str) -> DetailRequest | None:
+    def detail_request(self, run: str) -> DetailRequest | None:
         part = DETAIL_PARTS.get(self.pane)
         return DetailRequest(run, frozenset({part})) if part else None
 

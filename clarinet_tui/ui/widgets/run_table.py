@@ -69,7 +69,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         run: RunRow | None
 
     @dataclass
-    class RunSelected(Message):
+    class RunOpened(Message):
         """The user opened a run."""
 
         run: RunRow
@@ -111,11 +111,11 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
     def show(self, listing: Listing) -> None:
         """Show a page of runs; the cursor follows its run."""
         old_listing, old_cursor = self._listing, self._cursor
-        before, same_query = self.cursor_run, listing.query == self._listing.query
+        cursor_run, same_query = self.cursor_run, listing.query == self._listing.query
         self._listing, self._columns = listing, applicable_columns(listing.rows)
         self._cursor = min(self._cursor, max(listing.total - 1, 0)) if same_query else 0
-        if before and same_query:
-            rows = [row for row, run in enumerate(listing.rows) if run.id == before.id]
+        if cursor_run and same_query:
+            rows = [row for row, run in enumerate(listing.rows) if run.id == cursor_run.id]
             shift = listing.offset + rows[0] - self._cursor if rows and self._cursor else 0
             self._cursor += shift
             if shift:
@@ -129,13 +129,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         """Repaint only changed rows if rows, columns and cursor are where they were."""
         listing = self._listing
         shape = listing.offset, listing.total, len(listing.rows), self._columns, self._cursor
-        if shape != (
-            before.offset,
-            before.total,
-            len(before.rows),
-            applicable_columns(before.rows),
-            old_cursor,
-        ):
+        if shape != (before.offset, before.total, len(before.rows), applicable_columns(before.rows), old_cursor):
             self.refresh()
             return
         for row, (old, new) in enumerate(zip(before.rows, listing.rows, strict=True)):
@@ -201,7 +195,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
 
     def action_open(self) -> None:
         if self.cursor_run:
-            self.post_message(self.RunSelected(self.cursor_run))
+            self.post_message(self.RunOpened(self.cursor_run))
 
     def action_select(self) -> None:
         """Select or deselect the run and move to the next, as file managers do."""
