@@ -37,208 +37,143 @@ class Tag(StrEnum):
     """Decides stage 1's pseudo-labels; `on_nan` does, because a run that would have failed must not get labels."""
 
 
-def _tags(*tags: Tag) -> dict[str, Any]:
-    return {"tags": tags}
+def setting(description: str, *tags: Tag, **bounds: Any) -> Meta:
+    """The description, tags and bounds of a setting, for `Annotated`."""
+    return Meta(description=description, extra={"tags": tags}, **bounds)
 
 
 class Stage1(Struct, frozen=True, forbid_unknown_fields=True):
     """Stage 1 of the two-step methods, and the whole of `gac`: Ishida et al.'s own program."""
 
-    epochs: Annotated[int, Meta(ge=1, description="Epochs of GAC.")] = 300
-    batch_size: Annotated[int, Meta(ge=1, description="Source images in a batch of GAC.")] = 256
-    optimizer: Annotated[Optimizer, Meta(description="Optimizer of GAC.")] = "adam"
-    rate: Annotated[float, Meta(gt=0, description="Learning rate of GAC.")] = 5e-5
-    momentum: Annotated[float, Meta(ge=0, lt=1, description="Momentum of GAC, with sgd.")] = 0.9
-    weight_decay: Annotated[float, Meta(ge=0, description="Weight decay of GAC.")] = 1e-4
-    seed: Annotated[int, Meta(ge=-1, description="Seed of GAC's network and batches; -1 is the run's own seed.")] = -1
+    epochs: Annotated[int, setting("Epochs of GAC.", ge=1)] = 300
+    batch_size: Annotated[int, setting("Source images in a batch of GAC.", ge=1)] = 256
+    optimizer: Annotated[Optimizer, setting("Optimizer of GAC.")] = "adam"
+    rate: Annotated[float, setting("Learning rate of GAC.", gt=0)] = 5e-5
+    momentum: Annotated[float, setting("Momentum of GAC, with sgd.", ge=0, lt=1)] = 0.9
+    weight_decay: Annotated[float, setting("Weight decay of GAC.", ge=0)] = 1e-4
+    seed: Annotated[int, setting("Seed of GAC's network and batches; -1 is the run's own seed.", ge=-1)] = -1
 
 
 class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One run. The defaults are the preset `paper` for the one-step methods."""
 
-    method: Annotated[str, Meta(description="Method to train.", extra=_tags(Tag.IDENTITY))] = "clarinet"
-    task: Annotated[
-        str, Meta(description='Source and target, such as "M->U" or two directories.', extra=_tags(Tag.IDENTITY))
-    ] = OFFLINE_TASK
-    seed: Annotated[
-        int, Meta(ge=0, lt=2**31, description="Seed of every random stream of the run.", extra=_tags(Tag.IDENTITY))
-    ] = 1
-    preset: Annotated[
-        Preset, Meta(description="Protocol that sets the defaults of the other settings.", extra=_tags(Tag.IDENTITY))
-    ] = "paper"
-    name: Annotated[
-        str,
-        Meta(max_length=200, description="A name for display only.", extra=_tags(Tag.IDENTITY, Tag.NO_EFFECT)),
-    ] = ""
+    method: Annotated[str, setting("Method to train.", Tag.IDENTITY)] = "clarinet"
+    task: Annotated[str, setting('Source and target, such as "M->U" or two directories.', Tag.IDENTITY)] = OFFLINE_TASK
+    seed: Annotated[int, setting("Seed of every random stream of the run.", Tag.IDENTITY, ge=0, lt=2**31)] = 1
+    preset: Annotated[Preset, setting("Protocol that sets the defaults of the other settings.", Tag.IDENTITY)] = "paper"
+    name: Annotated[str, setting("A name for display only.", Tag.IDENTITY, Tag.NO_EFFECT, max_length=200)] = ""
 
-    source_size: Annotated[
-        int, Meta(ge=0, description="Number of source images; 0 is all.", extra=_tags(Tag.SOURCE))
-    ] = 0
-    target_size: Annotated[
-        int, Meta(ge=0, description="Number of unlabelled target images; 0 is all.", extra=_tags(Tag.EVALUATION))
-    ] = 0
-    test_size: Annotated[
-        int, Meta(ge=0, description="Number of test images of each domain; 0 is all.", extra=_tags(Tag.EVALUATION))
-    ] = 0
+    source_size: Annotated[int, setting("Number of source images; 0 is all.", Tag.SOURCE, ge=0)] = 0
+    target_size: Annotated[int, setting("Number of unlabelled target images; 0 is all.", Tag.EVALUATION, ge=0)] = 0
+    test_size: Annotated[int, setting("Number of test images of each domain; 0 is all.", Tag.EVALUATION, ge=0)] = 0
     source_fraction: Annotated[
-        float,
-        Meta(
-            gt=0,
-            le=1,
-            description="Label budget: share of source images that are labelled.",
-            extra=_tags(Tag.SOURCE),
-        ),
+        float, setting("Label budget: share of source images that are labelled.", Tag.SOURCE, gt=0, le=1)
     ] = 1.0
     ybars_per_sample: Annotated[
-        int,
-        Meta(ge=1, description="Label budget: complementary labels for each source image.", extra=_tags(Tag.SOURCE)),
+        int, setting("Label budget: complementary labels for each source image.", Tag.SOURCE, ge=1)
     ] = 1
     usps_split: Annotated[
         Literal["official", "80/20"],
-        Meta(
-            description="USPS as published (7291/2007), or all 9298 shuffled 80/20 as in the released program.",
-            extra=_tags(Tag.SOURCE),
-        ),
+        setting("USPS as published (7291/2007), or all 9298 shuffled 80/20 as in the released program.", Tag.SOURCE),
     ] = "official"
     image_size: Annotated[
         int,
-        Meta(
-            ge=0,
-            le=2048,
-            description="Height and width that custom images are resized to; 0 keeps their size.",
-            extra=_tags(Tag.SOURCE),
-        ),
+        setting("Height and width that custom images are resized to; 0 keeps their size.", Tag.SOURCE, ge=0, le=2048),
     ] = 0
 
     network: Annotated[
         Literal["auto", "lenet", "dtn", "convnet", "resnet18", "resnet50"],
-        Meta(description="Feature extractor; auto chooses by the image shape.", extra=_tags(Tag.STAGE1)),
+        setting("Feature extractor; auto chooses by the image shape.", Tag.STAGE1),
     ] = "auto"
-    weights: Annotated[
-        str, Meta(description="Local weights file for resnet18 or resnet50.", extra=_tags(Tag.STAGE1))
-    ] = ""
+    weights: Annotated[str, setting("Local weights file for resnet18 or resnet50.", Tag.STAGE1)] = ""
 
-    epochs: Annotated[int, Meta(ge=1, description="Adaptation epochs: after the warm-up, or of stage 2.")] = 500
-    warmup_epochs: Annotated[
-        int, Meta(ge=0, description="T_s of Algorithm 1: epochs before the adversarial part starts.")
-    ] = 50
-    batch_size: Annotated[int, Meta(ge=2, description="Images of each domain in a batch.")] = 128
-    evaluate_every: Annotated[
-        int, Meta(ge=1, description="Epochs between two evaluations.", extra=_tags(Tag.EVALUATION))
-    ] = 1
+    epochs: Annotated[int, setting("Adaptation epochs: after the warm-up, or of stage 2.", ge=1)] = 500
+    warmup_epochs: Annotated[int, setting("T_s of Algorithm 1: epochs before the adversarial part starts.", ge=0)] = 50
+    batch_size: Annotated[int, setting("Images of each domain in a batch.", ge=2)] = 128
+    evaluate_every: Annotated[int, setting("Epochs between two evaluations.", Tag.EVALUATION, ge=1)] = 1
 
     complementary_loss: Annotated[
         Literal["ascent", "free", "non-negative", "forward", "pairwise", "cross-entropy"],
-        Meta(description="Loss for complementary labels; ascent is the paper's.", extra=_tags(Tag.STAGE1)),
+        setting("Loss for complementary labels; ascent is the paper's.", Tag.STAGE1),
     ] = "ascent"
     ascent_by_counts: Annotated[
-        bool,
-        Meta(
-            description="Scale each class loss of an ascent step by its samples in the batch.", extra=_tags(Tag.STAGE1)
-        ),
+        bool, setting("Scale each class loss of an ascent step by its samples in the batch.", Tag.STAGE1)
     ] = True
     class_priors: Annotated[
         Literal["subset", "loss-index"],
-        Meta(
-            description="Eq. 5's priors of the subset, or the released program's of the loss index.",
-            extra=_tags(Tag.STAGE1),
-        ),
+        setting("Eq. 5's priors of the subset, or the released program's of the loss index.", Tag.STAGE1),
     ] = "subset"
-    scatter: Annotated[float, Meta(gt=0, le=1, description="l of Eq. 7; 1 leaves predictions unchanged.")] = 0.5
+    scatter: Annotated[float, setting("l of Eq. 7; 1 leaves predictions unchanged.", gt=0, le=1)] = 0.5
     domain_terms: Annotated[
-        Literal["mean", "sum"], Meta(description="L_adv as the mean of its two domain terms, or as their sum (Eq. 9).")
+        Literal["mean", "sum"], setting("L_adv as the mean of its two domain terms, or as their sum (Eq. 9).")
     ] = "mean"
-    detach_predictions: Annotated[bool, Meta(description="No gradient through T(f) in the discriminator's input.")] = (
+    detach_predictions: Annotated[bool, setting("No gradient through T(f) in the discriminator's input.")] = True
+    detach_weight_sums: Annotated[bool, setting("No gradient through the sums that normalise the entropy weights.")] = (
         True
     )
-    detach_weight_sums: Annotated[
-        bool, Meta(description="No gradient through the sums that normalise the entropy weights.")
-    ] = True
-    entropy_epsilon: Annotated[
-        float, Meta(ge=0, lt=1, description="Added to p inside the entropy's logarithm; 0 is Eq. 8.")
-    ] = 1e-5
+    entropy_epsilon: Annotated[float, setting("Added to p inside the entropy's logarithm; 0 is Eq. 8.", ge=0, lt=1)] = (
+        1e-5
+    )
     shared_forward: Annotated[
-        bool, Meta(description="Both gradients at the same weights, from one forward pass an iteration.")
+        bool, setting("Both gradients at the same weights, from one forward pass an iteration.")
     ] = True
     adversarial_step: Annotated[
         Literal["classifier", "own"],
-        Meta(description="G and F's adversarial step: again by the classifier's optimizer, or at D's rate times λ."),
+        setting("G and F's adversarial step: again by the classifier's optimizer, or at D's rate times λ."),
     ] = "classifier"
-    warmup_target: Annotated[
-        bool, Meta(description="Forward the target batch in warm-up too (matters for batch-norm).")
-    ] = True
+    warmup_target: Annotated[bool, setting("Forward the target batch in warm-up too (matters for batch-norm).")] = True
     lambda_horizon: Annotated[
-        int, Meta(ge=0, description="Iterations in λ = 2/(1+exp(-10·i/horizon)) - 1; 0 is the whole adaptation.")
+        int, setting("Iterations in λ = 2/(1+exp(-10·i/horizon)) - 1; 0 is the whole adaptation.", ge=0)
     ] = 10_000
     entropy_lambda_delay: Annotated[
-        int, Meta(ge=0, description="Epochs by which the entropy's λ starts later than the other one.")
+        int, setting("Epochs by which the entropy's λ starts later than the other one.", ge=0)
     ] = 0
-    mmd: Annotated[
-        Literal["linear", "quadratic"], Meta(description="DAN's estimate of MMD: linear-time or quadratic.")
-    ] = "linear"
+    mmd: Annotated[Literal["linear", "quadratic"], setting("DAN's estimate of MMD: linear-time or quadratic.")] = (
+        "linear"
+    )
 
-    optimizer: Annotated[Optimizer, Meta(description="Optimizer of G and F, and of D unless it has its own.")] = "sgd"
+    optimizer: Annotated[Optimizer, setting("Optimizer of G and F, and of D unless it has its own.")] = "sgd"
     discriminator_optimizer: Annotated[
-        Literal["same", "sgd", "adam", "adamw"], Meta(description="Optimizer of D; same is that of G and F.")
+        Literal["same", "sgd", "adam", "adamw"], setting("Optimizer of D; same is that of G and F.")
     ] = "same"
-    classifier_rate: Annotated[float, Meta(gt=0, description="Learning rate of G and F.")] = 5e-5
-    discriminator_rate: Annotated[float, Meta(gt=0, description="Learning rate of D.")] = 0.005
-    momentum: Annotated[float, Meta(ge=0, lt=1, description="Momentum, with sgd.")] = 0.9
-    weight_decay: Annotated[float, Meta(ge=0, description="Weight decay of every optimizer.")] = 5e-4
+    classifier_rate: Annotated[float, setting("Learning rate of G and F.", gt=0)] = 5e-5
+    discriminator_rate: Annotated[float, setting("Learning rate of D.", gt=0)] = 0.005
+    momentum: Annotated[float, setting("Momentum, with sgd.", ge=0, lt=1)] = 0.9
+    weight_decay: Annotated[float, setting("Weight decay of every optimizer.", ge=0)] = 5e-4
     warmup_optimizer: Annotated[
-        Literal["same", "sgd", "adam", "adamw"],
-        Meta(description="Optimizer of G and F in warm-up; same keeps it afterwards."),
+        Literal["same", "sgd", "adam", "adamw"], setting("Optimizer of G and F in warm-up; same keeps it afterwards.")
     ] = "same"
-    warmup_rate: Annotated[float, Meta(ge=0, description="Learning rate in warm-up; 0 is classifier_rate.")] = 0.0
+    warmup_rate: Annotated[float, setting("Learning rate in warm-up; 0 is classifier_rate.", ge=0)] = 0.0
     rate_decay: Annotated[
         Literal["none", "linear"],
-        Meta(
-            description="Rates within warm-up, adaptation and stage 1: constant, or falling linearly to zero.",
-            extra=_tags(Tag.STAGE1),
-        ),
+        setting("Rates within warm-up, adaptation and stage 1: constant, or falling linearly to zero.", Tag.STAGE1),
     ] = "none"
 
-    stage1: Annotated[
-        Stage1, Meta(description="Stage 1 of the two-step methods, and gac.", extra=_tags(Tag.STAGE1))
-    ] = Stage1()
+    stage1: Annotated[Stage1, setting("Stage 1 of the two-step methods, and gac.", Tag.STAGE1)] = Stage1()
 
-    device: Annotated[str, Meta(description="auto, cpu, cuda:0 or a GPU's UUID.", extra=_tags(Tag.NO_EFFECT))] = "auto"
+    device: Annotated[str, setting("auto, cpu, cuda:0 or a GPU's UUID.", Tag.NO_EFFECT)] = "auto"
     threads: Annotated[
         int,
-        Meta(
+        setting(
+            "CPU threads; 0 chooses by the number of cores when the run is created.",
+            Tag.ROUNDING,
+            Tag.STAGE1,
             ge=0,
             le=1024,
-            description="CPU threads; 0 chooses by the number of cores when the run is created.",
-            extra=_tags(Tag.ROUNDING, Tag.STAGE1),
         ),
     ] = 0
-    precision: Annotated[
-        Literal["32", "bf16"], Meta(description="Full precision, or bf16 autocast.", extra=_tags(Tag.STAGE1))
-    ] = "32"
-    compile: Annotated[
-        bool, Meta(description="Compile the networks with torch.compile.", extra=_tags(Tag.ROUNDING, Tag.STAGE1))
-    ] = False
+    precision: Annotated[Literal["32", "bf16"], setting("Full precision, or bf16 autocast.", Tag.STAGE1)] = "32"
+    compile: Annotated[bool, setting("Compile the networks with torch.compile.", Tag.ROUNDING, Tag.STAGE1)] = False
     channels_last: Annotated[
-        bool,
-        Meta(description="Keep images channels-last, which is usually faster.", extra=_tags(Tag.ROUNDING, Tag.STAGE1)),
+        bool, setting("Keep images channels-last, which is usually faster.", Tag.ROUNDING, Tag.STAGE1)
     ] = True
     memory_limit_gb: Annotated[
-        float,
-        Meta(
-            ge=0,
-            description="Domains larger than this are streamed instead of kept on the device.",
-            extra=_tags(Tag.NO_EFFECT),
-        ),
+        float, setting("Domains larger than this are streamed instead of kept on the device.", Tag.NO_EFFECT, ge=0)
     ] = 4.0
-    workers: Annotated[
-        int, Meta(ge=0, le=64, description="Worker processes that read a streamed domain.", extra=_tags(Tag.NO_EFFECT))
-    ] = 2
-    checkpoint_minutes: Annotated[
-        float, Meta(ge=0, description="Minutes between two checkpoints.", extra=_tags(Tag.NO_EFFECT))
-    ] = 5.0
+    workers: Annotated[int, setting("Worker processes that read a streamed domain.", Tag.NO_EFFECT, ge=0, le=64)] = 2
+    checkpoint_minutes: Annotated[float, setting("Minutes between two checkpoints.", Tag.NO_EFFECT, ge=0)] = 5.0
     on_nan: Annotated[
-        Literal["fail", "continue"],
-        Meta(description="Action when a metric is not finite.", extra=_tags(Tag.NO_EFFECT, Tag.STAGE1)),
+        Literal["fail", "continue"], setting("Action when a metric is not finite.", Tag.NO_EFFECT, Tag.STAGE1)
     ] = "fail"
 
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from clarinet_tui.queue.queue_file import Entry, change_queue
+from clarinet_tui.queue.queue_file import QueueEntry, update_queue
 from clarinet_tui.runs.directory import RunDirectory
 from core.resolve import resolve
-from tests.support.finished_runs import finished
+from tests.support.finished_runs import make_finished_run
 
 COMPLETE = (84.1, 83.0, 84.9, 82.6, 83.8)
 
@@ -13,16 +13,16 @@ COMPLETE = (84.1, 83.0, 84.9, 82.6, 83.8)
 def board_runs(runs_dir: Path) -> None:
     """Two presets; on U→M five seeds of CLARINET and one of another protocol, on M→U some of each state."""
     for seed, accuracy in enumerate(COMPLETE, start=1):
-        finished(runs_dir, f"cum{seed}", accuracy, seed=seed)
-        finished(runs_dir, f"gum{seed}", accuracy - 12, seed=seed, method="gac+cdan-e")
-        finished(runs_dir, f"num{seed}", accuracy - 2, seed=seed, method="clarinet-no-t")
-    finished(runs_dir, "odd1", 91.0, seed=1, epochs=9)
+        make_finished_run(runs_dir, f"cum{seed}", accuracy, seed=seed)
+        make_finished_run(runs_dir, f"gum{seed}", accuracy - 12, seed=seed, method="gac+cdan-e")
+        make_finished_run(runs_dir, f"num{seed}", accuracy - 2, seed=seed, method="clarinet-no-t")
+    make_finished_run(runs_dir, "odd1", 91.0, seed=1, epochs=9)
     for seed in (1, 2):
-        finished(runs_dir, f"cmu{seed}", 90.0 + seed, seed=seed, task="M->U")
-    finished(runs_dir, "cmu3", None, seed=3, task="M->U", end="failed")
-    finished(runs_dir, "cmu4", 61.5, seed=4, task="M->U", end="running")
-    finished(runs_dir, "csm1", 55.5, seed=1, task="S->M", end="running")
-    finished(runs_dir, "own1", 70.0, seed=1, task="Y->D", preset="quick")
+        make_finished_run(runs_dir, f"cmu{seed}", 90.0 + seed, seed=seed, task="M->U")
+    make_finished_run(runs_dir, "cmu3", None, seed=3, task="M->U", end="failed")
+    make_finished_run(runs_dir, "cmu4", 61.5, seed=4, task="M->U", end="running")
+    make_finished_run(runs_dir, "csm1", 55.5, seed=1, task="S->M", end="running")
+    make_finished_run(runs_dir, "own1", 70.0, seed=1, task="Y->D", preset="quick")
     queue_run(runs_dir, "csm2", seed=2, task="S->M")
 
 
@@ -30,6 +30,6 @@ def queue_run(runs_dir: Path, name: str, *, seed: int, task: str) -> RunDirector
     """A run that waits in a paused queue."""
     run = RunDirectory.create(runs_dir, resolve(preset="smoke", seed=seed, task=task), id=name)
     folder = str(runs_dir.absolute())
-    entry = Entry(id=run.id, device="auto", folder=folder, data_dir=folder)
-    change_queue(runs_dir, lambda queue: queue.with_entries([*queue.entries, entry]).paused_as(True))
+    entry = QueueEntry(id=run.id, device="auto", working_directory=folder, data_dir=folder)
+    update_queue(runs_dir, lambda queue: queue.with_entries([*queue.entries, entry]).with_paused(True))
     return run
