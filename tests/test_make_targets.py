@@ -41,7 +41,7 @@ def test_workflows_run_only_make_targets(path: Path) -> None:
 def test_workflows_cover_test_lint_and_build() -> None:
     commands = [command for path in WORKFLOWS for command in values(path, "run")]
     assert sorted(commands) == ["make build-check", "make lint", "make test"]
-    assert values(ROOT / ".github" / "workflows" / "test.yml", "python") == ['["3.11", "3.12", "3.13"]']
+    assert values(ROOT / ".github" / "workflows" / "ci.yml", "python") == ['["3.11", "3.12", "3.13"]']
 
 
 def test_pre_commit_hooks_run_the_commands_of_make_lint() -> None:
