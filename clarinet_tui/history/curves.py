@@ -40,7 +40,7 @@ def read_series(
 ) -> Series:
     """Read the iterations from `start` to before `stop` in at most `width` columns; evaluations one by one."""
     if level_of(metric) == "evaluation":
-        return _read_points(db, run_id, metric, start, stop)
+        return _read_evaluated(db, run_id, metric, start, stop)
     first, last = _read_extent(db, run_id)
     first, last = max(first, start if start is not None else first), min(last, (stop - 1) if stop is not None else last)
     if last < first:
@@ -154,7 +154,8 @@ def _evaluation_column(metric: str) -> str:
     return f'"{metric}"' if metric in EVALUATION_COLUMNS else "NULL"
 
 
-def _read_points(db: Database, run: str, metric: str, start: int | None, stop: int | None) -> Series:
+def _read_evaluated(db: Database, run: str, metric: str, start: int | None, stop: int | None) -> Series:
+    """Read a metric of evaluations, one column of the chart for each."""
     import numpy as np
 
     rows: list[Any] = db.rows(
@@ -164,6 +165,6 @@ def _read_points(db: Database, run: str, metric: str, start: int | None, stop: i
         (run, start if start is not None else 0, stop if stop is not None else 2**62),
     )
     x = np.array([row["iteration"] for row in rows], dtype=float)
-    numbers = (row["elsewhere"] if row["value"] is None else row["value"] for row in rows)
-    value = np.array([one if isinstance(one, float | int) else None for one in numbers], dtype=float)
-    return Series(x, value, value, value, np.isnan(value).astype(np.int64))
+    stored = (row["elsewhere"] if row["value"] is None else row["value"] for row in rows)
+    values = np.array([value if isinstance(value, float | int) else None for value in stored], dtype=float)
+    return Series(x, values, values, values, np.isnan(values).astype(np.int64))

@@ -5,10 +5,9 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
-from clarinet_tui.history.migrations import check_schema, migrate
+from clarinet_tui.history.migrations import check_schema, migrate, transaction
 from clarinet_tui.runs.atomic_files import file_size
 from core.errors import InputError
 
@@ -21,8 +20,7 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 
 
 def database_path(runs_dir: Path) -> Path:
-    named = os.environ.get(DATABASE_VARIABLE)
-    return Path(named) if named else Path(runs_dir) / DATABASE_NAME
+    return Path(os.environ.get(DATABASE_VARIABLE) or Path(runs_dir) / DATABASE_NAME)
 
 
 class Database:
@@ -38,19 +36,16 @@ class Database:
     def open(cls, runs_dir: Path, path: Path | None = None) -> Self:
         """Open for reading and writing; create or migrate the database if needed."""
         path = path or database_path(runs_dir)
-        _check_not_emptied(path)
-        with explain_errors(path):
-            if path.parent.exists() and not path.parent.is_dir():
-                raise InputError(f"{path.parent}: is not a directory")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            connection = _connect(f"{path.absolute().as_uri()}?mode=rwc")
-            try:
-                _configure(connection)
-                migrate(connection, path)
-            except BaseException:
-                connection.close()
-                raise
-        return cls(path, connection, read_only=False)
+        if path.parent.exists() and not path.parent.is_dir():
+            raise InputError(f"{path.parent}: is not a directory")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _connect(path, "rwc") as connection:
+            # Others can read during a write. What a power failure loses is ingested again from the journals.
+            connection.execute("PRAGMA journal_mode = wal")
+            connection.execute("PRAGMA synchronous = normal")
+            connection.execute("PRAGMA wal_autocheckpoint = 4000")
+            migrate(connection, path)
+            return cls(path, connection, read_only=False)
 
     @classmethod
     def open_read_only(cls, runs_dir: Path, path: Path | None = None) -> Self:
@@ -58,16 +53,10 @@ class Database:
         path = path or database_path(runs_dir)
         if not path.exists():
             raise InputError(f"{path}: does not exist: start a run, or build the history with `clarinet reindex`")
-        _check_not_emptied(path)
-        with explain_errors(path):
-            connection = _connect(f"{path.absolute().as_uri()}?mode=ro")
-            try:
-                connection.execute("PRAGMA query_only = on")
-                check_schema(connection, path, exact=True)
-            except BaseException:
-                connection.close()
-                raise
-        return cls(path, connection, read_only=True)
+        with _connect(path, "ro") as connection:
+            connection.execute("PRAGMA query_only = on")
+            check_schema(connection, path, exact=True)
+            return cls(path, connection, read_only=True)
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         with explain_errors(self.path):
@@ -88,15 +77,8 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Commit all changes or none; other writers wait meanwhile."""
-        with explain_errors(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self.connection
-                self.connection.execute("COMMIT")
-            except BaseException:
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
-                raise
+        with explain_errors(self.path), transaction(self.connection):
+            yield self.connection
 
     def reopen_if_replaced(self) -> None:
         """Open the file again if it was deleted or replaced: writes to the old one would be lost."""
@@ -112,9 +94,7 @@ class Database:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 
@@ -123,7 +103,12 @@ class HistoryError(InputError):
 
 
 class DamagedHistoryError(HistoryError):
-    """The database is damaged and must be rebuilt."""
+    """The database must be rebuilt."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"{path}: not a readable history ({reason}): `clarinet reindex` rebuilds it from the run directories"
+        )
 
 
 @contextmanager
@@ -152,7 +137,7 @@ def _describe(path: Path, error: sqlite3.DatabaseError) -> HistoryError:
         )
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return HistoryError(f"{path}: cannot be opened for writing: give --db a writable path")
-    return damaged_history(path, str(error))
+    return DamagedHistoryError(path, str(error))
 
 
 def _disk_is_full(path: Path) -> bool:
@@ -163,31 +148,23 @@ def _disk_is_full(path: Path) -> bool:
         return False
 
 
-def damaged_history(path: Path, reason: str) -> DamagedHistoryError:
-    return DamagedHistoryError(
-        f"{path}: not a readable history ({reason}): `clarinet reindex` rebuilds it from the run directories"
-    )
-
-
-def _check_not_emptied(path: Path) -> None:
-    """Raise if the file was truncated while other processes have it open: they keep it locked and write to its WAL."""
+@contextmanager
+def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    """Open a connection, and close it again if the caller cannot use it."""
     if path.exists() and file_size(path) == 0 and file_size(path.with_name(path.name + "-wal")) > 0:
-        raise damaged_history(path, "it was truncated")
-
-
-def _connect(uri: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-    connection.row_factory = sqlite3.Row
-    connection.execute("PRAGMA foreign_keys = on")
-    connection.execute("PRAGMA temp_store = memory")
-    return connection
-
-
-def _configure(connection: sqlite3.Connection) -> None:
-    """Let readers read while one process writes. What a power failure loses is ingested again from the journals."""
-    connection.execute("PRAGMA journal_mode = wal")
-    connection.execute("PRAGMA synchronous = normal")
-    connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        # Other processes have the file open: they keep it locked and write to its WAL.
+        raise DamagedHistoryError(path, "it was truncated")
+    with explain_errors(path):
+        uri = f"{path.absolute().as_uri()}?mode={mode}"
+        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA foreign_keys = on")
+            connection.execute("PRAGMA temp_store = memory")
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -32,13 +32,13 @@ def typical_durations(db: Database) -> Mapping[RunKind, Duration]:
 
 _SIMILAR_RUN = """SELECT other.seconds,
         (SELECT seconds FROM iterations WHERE run = other.id AND iteration = :iteration) AS seconds_here,
-        ifnull((SELECT seconds FROM iterations WHERE run = other.id AND iteration = :given), 0) AS seconds_given
+        ifnull((SELECT seconds FROM iterations WHERE run = other.id AND iteration = :shared), 0) AS seconds_shared
     FROM (SELECT id, seconds, ended FROM runs
         WHERE state = 'finished' AND method = :method AND task = :task AND preset = :preset
             AND iterations_total = :total
         ORDER BY ended DESC LIMIT 5) AS other
-    WHERE seconds_here > seconds_given AND other.seconds >= seconds_here
-        AND (SELECT min(iteration) - 1 FROM iterations WHERE run = other.id) IN (0, :given)
+    WHERE seconds_here > seconds_shared AND other.seconds >= seconds_here
+        AND (SELECT min(iteration) - 1 FROM iterations WHERE run = other.id) IN (0, :shared)
     ORDER BY other.ended DESC LIMIT 1"""
 """The newest finished run of the same kind and length: its total time, and its time at this run's iteration.
 
@@ -55,12 +55,12 @@ def estimate_time_left(db: Database, run: Mapping[str, Any]) -> float | None:
     if run["state"] != RunState.RUNNING:
         return None
     names = ("iterations_total", "iteration", "iterations_given", "seconds")
-    total, iteration, given, seconds = (run[name] or 0 for name in names)
-    if iteration <= given or not total or not seconds:
+    total, iteration, shared, seconds = (run[name] or 0 for name in names)
+    if iteration <= shared or not total or not seconds:
         return None
     kind = {name: run[name] for name in ("method", "task", "preset")}
-    similar = db.row(_SIMILAR_RUN, kind | {"total": total, "iteration": iteration, "given": given})
+    similar = db.row(_SIMILAR_RUN, kind | {"total": total, "iteration": iteration, "shared": shared})
     if similar:
-        seconds_total, seconds_here, seconds_given = similar
-        return float((seconds_total - seconds_here) * seconds / (seconds_here - seconds_given))
-    return float(max(total - iteration, 0) * seconds / (iteration - given))
+        seconds_total, seconds_here, seconds_shared = similar
+        return float((seconds_total - seconds_here) * seconds / (seconds_here - seconds_shared))
+    return float(max(total - iteration, 0) * seconds / (iteration - shared))

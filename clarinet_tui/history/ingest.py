@@ -27,7 +27,7 @@ def ingest_run(db: Database, run: RunDirectory, *, limit_seconds: float | None =
     while True:
         offset, columns, _ = _read_offsets(db, run)
         if file_size(run.journal) < offset:
-            _restart(db, run)
+            delete_run(db, run.id)  # its directory was replaced: ingest it from the start
             continue
         batch = read_batch(run, offset, columns)
         if batch.end == batch.start:
@@ -62,12 +62,6 @@ def _commit(db: Database, run: RunDirectory, batch: Batch) -> bool:
             return False
         write_batch(connection, run.id, batch, run_columns)
     return True
-
-
-def _restart(db: Database, run: RunDirectory) -> None:
-    """Ingest from the start: the journal is shorter than its offset, so the directory was replaced."""
-    delete_run(db, run.id)
-    insert_run(db, run)
 
 
 def delete_run(db: Database, run_id: str) -> None:

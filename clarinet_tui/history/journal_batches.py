@@ -43,10 +43,10 @@ class EventRow:
         iteration: int | None = self.get("from_iteration" if self.name == "resumed" else "iteration", int)
         return iteration
 
-    def get(self, field_name: str, kind: type | UnionType) -> Any:
+    def get(self, field_name: str, type_: type | UnionType) -> Any:
         """Return a field, or None if it is of another type: the journal may be damaged."""
         value = self.fields.get(field_name)
-        return value if isinstance(value, kind) and is_finite(value) else None
+        return value if isinstance(value, type_) and is_finite(value) else None
 
 
 @dataclass
@@ -139,15 +139,10 @@ def _add_event(batch: Batch, run: RunDirectory, event: EventRow) -> None:
             batch.evaluations.append(row)
             return
     if event.name in ATTEMPT_STARTS:
-        _start_attempt(batch, event)
+        batch.attempt_starts.append(event.position)
+        if batch.events and batch.events[-1].name == "damaged" and batch.events[-1].end == event.position:
+            batch.events.pop()  # the last line of the attempt before, torn when its worker was killed
+        iteration = event.get("from_iteration", int) if event.name == "resumed" else -1
+        if iteration is not None:
+            batch.supersede(iteration)
     batch.events.append(event)
-
-
-def _start_attempt(batch: Batch, event: EventRow) -> None:
-    """Supersede what the attempt records again; a torn last line of the attempt before is not damage."""
-    batch.attempt_starts.append(event.position)
-    if batch.events and batch.events[-1].name == "damaged" and batch.events[-1].end == event.position:
-        batch.events.pop()
-    iteration = event.get("from_iteration", int) if event.name == "resumed" else -1
-    if iteration is not None:
-        batch.supersede(iteration)

@@ -1,7 +1,8 @@
 """Migrate an older database, with a backup beside it; refuse a newer one."""
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from clarinet_tui.history.schema import MIGRATIONS, SET
@@ -16,12 +17,19 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
     from clarinet_tui.history.schema import migrations
 
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         applied = check_schema(connection, path)  # again, now that no other process migrates
         if 0 < len(applied) < len(MIGRATIONS):
             _back_up(path, path.with_name(f"{path.name}.before-{MIGRATIONS[len(applied)]}"))
         migrations().apply(Tables(connection, recursive_triggers=False, execute_plugins=False))
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit all changes or none; other writers wait meanwhile."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -31,7 +39,9 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 def check_schema(connection: sqlite3.Connection, path: Path, *, exact: bool = False) -> list[str]:
     """Return the applied migrations; raise InputError for unknown ones, and with `exact` for missing ones."""
-    applied = _applied(connection)
+    table_exists = connection.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone()
+    sql = "SELECT name FROM _sqlite_migrations WHERE migration_set = ? ORDER BY id"
+    applied = [name for (name,) in connection.execute(sql, (SET,))] if table_exists else []
     unknown = [name for name in applied if name not in MIGRATIONS]
     if unknown:
         raise InputError(
@@ -41,13 +51,6 @@ def check_schema(connection: sqlite3.Connection, path: Path, *, exact: bool = Fa
     if exact and len(applied) < len(MIGRATIONS):
         raise InputError(f"{path}: made by an older version of Clarinet: `clarinet ls` updates it")
     return applied
-
-
-def _applied(connection: sqlite3.Connection) -> list[str]:
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone():
-        return []
-    rows = connection.execute("SELECT name FROM _sqlite_migrations WHERE migration_set = ? ORDER BY id", (SET,))
-    return [name for (name,) in rows]
 
 
 def _back_up(path: Path, backup: Path) -> None:

@@ -60,11 +60,11 @@ def _negate_if(operator: str, condition: Condition) -> Condition:
 
 def _text(column: str, *, before: str = "", after: str = "", expects: str = "a text") -> QueryField:
     """A field that matches a column, with wildcards `before` and `after` the value."""
-    return QueryField(
-        expects,
-        EQUALITY,
-        lambda operator, value, now: _negate_if(operator, _like(column, f"{before}{value}{after}")),
-    )
+
+    def condition(operator: str, value: str, now: float) -> Condition:
+        return _negate_if(operator, _like(column, f"{before}{value}{after}"))
+
+    return QueryField(expects, EQUALITY, condition)
 
 
 def _state(operator: str, value: str, now: float) -> Condition:
@@ -104,9 +104,9 @@ def _alarm(operator: str, value: str, now: float) -> Condition:
 
 def _number(column: str, parse: Callable[[str], float], expects: str) -> QueryField:
     def condition(operator: str, value: str, now: float) -> Condition:
-        if operator in (":", "=") and ".." in value:
-            return _range(column, value, parse, expects)
         if operator in (":", "="):
+            if ".." in value:
+                return _range(column, value, parse, expects)
             operator = "="
         if operator == "!=":
             return Condition(f"({column} IS NOT ?)", [_convert(parse, value, expects)])
@@ -164,9 +164,8 @@ def _time(comparison: str) -> QueryField:
     expects = "a time such as 2d, 12h, today or 2026-01-31"
 
     def condition(operator: str, value: str, now: float) -> Condition:
-        return Condition(
-            f"(runs.created {comparison} ?)", [_convert(lambda text: _parse_time(text, now), value, expects)]
-        )
+        time = _convert(lambda text: _parse_time(text, now), value, expects)
+        return Condition(f"(runs.created {comparison} ?)", [time])
 
     return QueryField(expects, (":", "="), condition)
 

@@ -1,11 +1,11 @@
 """Rebuild the whole history from the run directories."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from clarinet_tui.history.database import DamagedHistoryError, Database, damaged_history, database_path
+from clarinet_tui.history.database import DamagedHistoryError, Database, database_path
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.runs.directory import list_runs
 
@@ -16,12 +16,14 @@ Progress = Callable[[int, int, str], None]
 def reindex(
     runs_dir: Path, progress: Progress = lambda done, total, run_id: None, path: Path | None = None
 ) -> dict[str, str]:
-    """Empty the database and ingest every run; return the errors of unreadable runs by id.
-
-    Other processes may have the database open meanwhile.
-    """
+    """Empty the database and ingest every run; return the errors of unreadable runs by id."""
+    path = path or database_path(runs_dir)
+    try:
+        _empty(runs_dir, path)
+    except DamagedHistoryError:
+        _set_aside(path)
     errors: dict[str, str] = {}
-    with _open_emptied(Path(runs_dir), path) as db:
+    with Database.open(runs_dir, path) as db:
         runs = list_runs(runs_dir)
         for done, run in enumerate(runs):
             progress(done, len(runs), run.id)
@@ -33,23 +35,12 @@ def reindex(
     return errors
 
 
-@contextmanager
-def _open_emptied(runs_dir: Path, path: Path | None = None) -> Iterator[Database]:
-    """Empty a readable database in place, because other processes may have it open; set a damaged one aside."""
-    path = path or database_path(runs_dir)
-    try:
-        _empty(runs_dir, path)
-    except DamagedHistoryError:
-        _set_aside(path)
-    with Database.open(runs_dir, path) as db:
-        yield db
-
-
 def _empty(runs_dir: Path, path: Path) -> None:
+    """Delete all rows, and not the file: other processes may have it open."""
     with Database.open(runs_dir, path) as db:
         check = db.rows("PRAGMA quick_check(1)")[0][0]
         if check != "ok":
-            raise damaged_history(path, check)
+            raise DamagedHistoryError(path, check)
         with db.transaction() as connection:
             connection.execute("DELETE FROM iterations")
             connection.execute("DELETE FROM rollups")

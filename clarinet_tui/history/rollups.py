@@ -59,33 +59,30 @@ def _lowest_level(
 ) -> Iterator[tuple[Any, ...]]:
     """Compute level 1 from the iterations, read once for all metrics."""
     known = [name for name in ITERATION_COLUMNS if name in names]
-    columns = "".join(f', "{name}"' for name in known)
+    selected = "".join(f', "{name}"' for name in known)
     cursor = connection.cursor()
     cursor.row_factory = None
     cursor.execute(
-        f"""SELECT iteration / {BASE}, other{columns} FROM iterations
+        f"""SELECT iteration / {BASE}, other{selected} FROM iterations
         WHERE run = ? AND iteration >= ? AND iteration < ? ORDER BY iteration""",
         (run, start, stop),
     )
     for bucket, rows in groupby(cursor, key=itemgetter(0)):
         _, others, *values = zip(*rows, strict=True)
         other_values = _decode_others(others) if any(others) else {}
-        for metric, column in zip(known, values, strict=True):
-            rollup = _rollup(column, other_values.pop(metric, ()))
-            if rollup:
-                yield (run, metric, bucket, *rollup)
-        for metric, others_only in other_values.items():
-            if rollup := _rollup((), others_only):
+        columns = dict(zip(known, values, strict=True))
+        for metric in columns | other_values:
+            if rollup := _rollup(columns.get(metric, ()), other_values.get(metric, ())):
                 yield (run, metric, bucket, *rollup)
 
 
-def _decode_others(others: Sequence[str | None]) -> dict[str, Sequence[Any]]:
+def _decode_others(others: Sequence[str | None]) -> dict[str, list[Any]]:
     """Return the metrics of the column `other`; values that are not finite are texts."""
     values: dict[str, list[Any]] = {}
     for other in filter(None, others):
         for name, value in msgspec.json.decode(other).items():
             values.setdefault(name, []).append(value)
-    return dict(values)
+    return values
 
 
 def _rollup(column: Sequence[Any], other_values: Sequence[Any]) -> Rollup | None:

@@ -1,6 +1,7 @@
 """The tables as numbered migrations, without importing sqlite-utils until one is applied."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sqlite_utils import Database as Tables
@@ -37,35 +38,47 @@ EVALUATION_COLUMNS = (
     "target_information",
 )
 """Metrics with a column, frozen with migration 0001; any other metric is stored in the column `other`."""
-RUN: dict[str, Any] = {
-    "id": str,
-    "state": str,
-    "said": str,
-    "method": str,
-    "family": str,
-    "task": str,
-    "seed": int,
-    "preset": str,
-    "name": str,
-    "device": str,
-    "host": str,
-    "stage": str,
-    "epoch": int,
-    "epochs_total": int,
-    "iteration": int,
-    "iterations_total": int,
-    "target_accuracy": float,
-    "source_accuracy": float,
-    "pseudo_label_accuracy": float,
-    "created": float,
-    "started": float,
-    "ended": float,
-    "heard": float,
-    "seconds": float,
-    "label_hash": str,
-    "notes": str,
-    "error": str,
-}
+RUN = "run TEXT REFERENCES runs(id) ON DELETE CASCADE"
+"""The column that names a row's run: rows of a deleted run are deleted as well."""
+
+
+def _real(columns: Sequence[str]) -> str:
+    return ", ".join(f'"{name}" REAL' for name in columns)
+
+
+TABLES = (
+    # `said` is the state by the journal, `state` the current one: a run without a live process may be lost.
+    # `heard` is the time of the journal's last change.
+    """CREATE TABLE runs (
+        id TEXT PRIMARY KEY, state TEXT NOT NULL, said TEXT NOT NULL, method TEXT, family TEXT, task TEXT,
+        seed INTEGER, preset TEXT, name TEXT, device TEXT, host TEXT, stage TEXT, epoch INTEGER, epochs_total INTEGER,
+        iteration INTEGER, iterations_total INTEGER, target_accuracy REAL, source_accuracy REAL,
+        pseudo_label_accuracy REAL, created REAL NOT NULL, started REAL, ended REAL, heard REAL, seconds REAL,
+        label_hash TEXT, notes TEXT, error TEXT)""",
+    "CREATE INDEX idx_runs_created ON runs (created)",
+    "CREATE INDEX idx_runs_state ON runs (state)",
+    # The offsets up to which a run's files are ingested, and the journal's columns there.
+    f"CREATE TABLE ingested ({RUN} PRIMARY KEY, journal INTEGER, columns TEXT, annotations INTEGER, environment REAL)",
+    f"CREATE TABLE tags ({RUN}, tag TEXT, time REAL, PRIMARY KEY (run, tag))",
+    "CREATE INDEX idx_tags_tag ON tags (tag)",
+    f"CREATE TABLE notes ({RUN} PRIMARY KEY, note TEXT, time REAL)",
+    # `position` is the offset of the line in the journal: no line is stored twice.
+    f"""CREATE TABLE events (
+        {RUN}, position INTEGER, time REAL, event TEXT, iteration INTEGER, seconds REAL, message TEXT,
+        superseded INTEGER, fields TEXT, PRIMARY KEY (run, position))""",
+    f"""CREATE TABLE evaluations (
+        {RUN}, iteration INTEGER, epoch INTEGER, adaptation_epoch INTEGER, stage TEXT, seconds REAL, time REAL,
+        {_real(EVALUATION_COLUMNS)}, confusion TEXT, other TEXT, PRIMARY KEY (run, iteration, stage))""",
+    # Up to a million rows for each run, clustered by run and iteration.
+    # `other` is a JSON object of metrics without a column, and of values that are not finite.
+    f"""CREATE TABLE iterations (
+        {RUN} NOT NULL, iteration INTEGER NOT NULL, epoch INTEGER, adaptation_epoch INTEGER, stage TEXT, seconds REAL,
+        {_real(ITERATION_COLUMNS)}, other TEXT, PRIMARY KEY (run, iteration)) WITHOUT ROWID""",
+    # Minimum, maximum, sum and count of a metric's finite values in a bucket, and the count of the others.
+    f"""CREATE TABLE rollups (
+        {RUN} NOT NULL, metric TEXT NOT NULL, level INTEGER NOT NULL, bucket INTEGER NOT NULL, low REAL, high REAL,
+        total REAL, count INTEGER, missing INTEGER, PRIMARY KEY (run, metric, level, bucket)) WITHOUT ROWID""",
+)
 
 
 def migrations() -> "Migrations":
@@ -79,17 +92,13 @@ def migrations() -> "Migrations":
 
 
 def _create_tables(db: "Tables") -> None:
-    _create_runs(db)
-    _create_annotations(db)
-    _create_events(db)
-    _create_evaluations(db)
-    _create_iterations(db)
-    _create_rollups(db)
+    for statement in TABLES:
+        db.execute(statement)
 
 
 def _add_alarms(db: "Tables") -> None:
     """Add the kinds of a run's open alarms, as a JSON list."""
-    db.table("runs").add_column("alarms", str)
+    db.execute("ALTER TABLE runs ADD COLUMN alarms TEXT")
 
 
 def _update_families(db: "Tables") -> None:
@@ -108,68 +117,3 @@ def family_of(method: str) -> "Family":
         return find_method(method).family
     except InputError:
         return "two-step" if "+" in method else "one-step"
-
-
-def _create_runs(db: "Tables") -> None:
-    """`said` is the state by the journal, `state` the current one: a run without a live process may be lost.
-
-    `heard` is the time of the journal's last change.
-    """
-    db.table("runs").create(RUN, pk="id", not_null={"state", "said", "created"})
-    db.table("runs").create_index(["created"])
-    db.table("runs").create_index(["state"])
-    columns: dict[str, Any] = {"run": str, "journal": int, "columns": str, "annotations": int, "environment": float}
-    db.table("ingested").create(columns, pk="run", foreign_keys=_run_key("ingested"))
-
-
-def _create_annotations(db: "Tables") -> None:
-    columns: dict[str, Any] = {"run": str, "tag": str, "time": float}
-    db.table("tags").create(columns, pk=("run", "tag"), foreign_keys=_run_key("tags"))
-    db.table("tags").create_index(["tag"])
-    columns = {"run": str, "note": str, "time": float}
-    db.table("notes").create(columns, pk="run", foreign_keys=_run_key("notes"))
-
-
-def _create_events(db: "Tables") -> None:
-    """`position` is the offset of the line in the journal: no line is there twice."""
-    columns: dict[str, Any] = {"run": str, "position": int, "time": float, "event": str, "iteration": int}
-    columns |= {"seconds": float, "message": str, "superseded": int, "fields": str}
-    db.table("events").create(columns, pk=("run", "position"), foreign_keys=_run_key("events"))
-
-
-def _create_evaluations(db: "Tables") -> None:
-    columns: dict[str, Any] = {"run": str, "iteration": int, "epoch": int, "adaptation_epoch": int, "stage": str}
-    columns |= {"seconds": float, "time": float} | dict.fromkeys(EVALUATION_COLUMNS, float)
-    columns |= {"confusion": str, "other": str}
-    db.table("evaluations").create(columns, pk=("run", "iteration", "stage"), foreign_keys=_run_key("evaluations"))
-
-
-def _create_iterations(db: "Tables") -> None:
-    """Up to a million rows for each run, clustered by run and iteration.
-
-    `other` is a JSON object of metrics without a column, and of values that are not finite.
-    """
-    metrics = ", ".join(f'"{name}" REAL' for name in ITERATION_COLUMNS)
-    db.execute(
-        f"""CREATE TABLE iterations (
-            run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE, iteration INTEGER NOT NULL, epoch INTEGER,
-            adaptation_epoch INTEGER, stage TEXT, seconds REAL, {metrics}, other TEXT,
-            PRIMARY KEY (run, iteration)) WITHOUT ROWID"""
-    )
-
-
-def _create_rollups(db: "Tables") -> None:
-    """Minimum, maximum, sum and count of a metric's finite values in a bucket, and the count of the others."""
-    db.execute(
-        """CREATE TABLE rollups (
-            run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE, metric TEXT NOT NULL, level INTEGER NOT NULL,
-            bucket INTEGER NOT NULL, low REAL, high REAL, total REAL, count INTEGER, missing INTEGER,
-            PRIMARY KEY (run, metric, level, bucket)) WITHOUT ROWID"""
-    )
-
-
-def _run_key(table: str) -> list[Any]:
-    """Rows of a deleted run are deleted as well."""
-    from sqlite_utils.db import ForeignKey
-
-    return [ForeignKey(table, "run", "runs", "id", on_delete="CASCADE")]

@@ -11,7 +11,7 @@ import msgspec
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.queue.queue_file import Queue, read_queue
-from clarinet_tui.runs.atomic_files import file_size
+from clarinet_tui.queue.worker_exit import never_started
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.lock import read_lock_owner
@@ -20,7 +20,7 @@ from clarinet_tui.runs.state import RunState
 from core.errors import InputError
 
 CREATION_SECONDS = 30.0
-"""A run without a queue entry and without a worker may still be in creation for so long."""
+"""A run this young without a queue entry and without a worker may still be in creation."""
 FIRST_SECONDS = 1.0
 """Time limit for each run that is ingested before the others."""
 _UNFINISHED = """SELECT id, state, said AS recorded_state, heard AS last_written, created,
@@ -67,7 +67,7 @@ def _read_queue(runs_dir: Path) -> Queue:
 def _refresh(db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, now: float, here: LockOwner) -> bool:
     owner = read_lock_owner(run.lock)
     alive = None if owner is None else is_alive(owner, here)
-    state = _queue_state(run, queue, owner, alive) or _process_state(run, row, owner, alive, now)
+    state = _queue_state(run, queue, alive) or _process_state(run, row, owner, alive, now)
     if state == row["state"]:
         return False
     if state is RunState.LOST:
@@ -82,15 +82,14 @@ def _refresh(db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, no
     return updated.rowcount > 0
 
 
-def _queue_state(run: RunDirectory, queue: Queue, owner: LockOwner | None, alive: bool | None) -> RunState | None:
+def _queue_state(run: RunDirectory, queue: Queue, alive: bool | None) -> RunState | None:
     """Return the state of a queued run that has no worker yet."""
     if alive or run.id not in queue:
         return None
     entry = queue[run.id]
     if entry.is_waiting:
         return RunState.QUEUED
-    has_worker = file_size(run.journal) > entry.journal_size or (owner is not None and owner.since >= entry.started_at)
-    return None if has_worker else RunState.STARTING
+    return RunState.STARTING if never_started(run, entry) else None
 
 
 def _process_state(
@@ -105,7 +104,10 @@ def _process_state(
         wrote = max(last_written, row["attempt_started"] or 0.0) >= owner.since or _recorded_by(run, owner)
         return RunState.RUNNING if recorded is RunState.RUNNING and wrote else RunState.STARTING
     if recorded is RunState.QUEUED:
-        return _unstarted_state(owner, alive, now - row["created"])
+        # It has an empty journal and no queue entry: it is lost, in creation, or was cancelled.
+        if alive is False and owner is not None and owner.released is None:
+            return RunState.LOST
+        return RunState.QUEUED if 0 <= now - row["created"] < CREATION_SECONDS else RunState.STOPPED
     if alive is False:
         return RunState.LOST
     return RunState.SILENT if now - last_written > SILENT_AFTER else RunState.RUNNING
@@ -115,10 +117,3 @@ def _recorded_by(run: RunDirectory, owner: LockOwner) -> bool:
     """Return whether this process has recorded its start; its pid shows it even if the clock was set back."""
     environment = read_environment(run)
     return (environment.get("pid"), environment.get("boot")) == (owner.pid, owner.boot)
-
-
-def _unstarted_state(owner: LockOwner | None, alive: bool | None, age: float) -> RunState:
-    """Return the state of a run with an empty journal and no queue entry: lost, cancelled or in creation."""
-    if alive is False and owner is not None and owner.released is None:
-        return RunState.LOST
-    return RunState.QUEUED if 0 <= age < CREATION_SECONDS else RunState.STOPPED

@@ -10,7 +10,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import delete_run, ingest_run
 from clarinet_tui.queue.queue_file import Queue, read_queue, update_queue
 from clarinet_tui.runs.atomic_files import as_input_error
-from clarinet_tui.runs.directory import RunDirectory, find_worker, is_valid_id
+from clarinet_tui.runs.directory import RunDirectory, find_worker
 from core.errors import InputError
 
 TRASH = ".trash"
@@ -41,9 +41,12 @@ def remove_run(run: RunDirectory, database: Path | None = None) -> None:
     trash = _trash(run.runs_dir)
     with as_input_error(trash):
         trash.mkdir(exist_ok=True)
-        # Locked, so that no worker starts on it meanwhile.
-        with run.hold_lock():
-            run.path.rename(_unused_path(trash, run.id))
+        with run.hold_lock():  # so that no worker starts on it meanwhile
+            path, count = trash / run.id, 1
+            while path.exists():
+                count += 1
+                path = trash / f"{run.id}.{count}"
+            run.path.rename(path)
     with Database.open(run.runs_dir, database) as db:
         delete_run(db, run.id)
 
@@ -63,12 +66,10 @@ def find_removed(runs_dir: Path, prefix: str) -> str:
 
 def restore_run(runs_dir: Path, run_id: str, database: Path | None = None) -> RunDirectory:
     """Restore a removed run; of several with the same id, the one that was removed last."""
-    if not is_valid_id(run_id):
-        raise InputError(f"run id: expected 3 to 32 of 0-9 and a-z, got {run_id[:40]!a}")
+    run = RunDirectory(runs_dir, run_id)
     paths = [path for path in list_removed(runs_dir) if path.name.partition(".")[0] == run_id]
     if not paths:
         raise InputError(f"run {run_id}: is not in {_trash(runs_dir)}")
-    run = RunDirectory(runs_dir, run_id)
     if run.path.exists():
         raise InputError(f"run {run_id}: {run.path} already exists")
     with as_input_error(run.path):
@@ -102,12 +103,4 @@ def _trash(runs_dir: Path) -> Path:
     path = Path(runs_dir) / TRASH
     if path.is_symlink():
         raise InputError(f"{path} is a symbolic link: remove it first")
-    return path
-
-
-def _unused_path(trash: Path, run_id: str) -> Path:
-    path, count = trash / run_id, 1
-    while path.exists():
-        count += 1
-        path = trash / f"{run_id}.{count}"
     return path
