@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from clarinet_tui.history.curves import list_metrics, read_series
 from clarinet_tui.history.database import DATABASE_NAME, Database
 from clarinet_tui.history.ingest import ingest_all, ingest_run
-from clarinet_tui.history.queries import count_runs, list_metrics, list_runs, read_series
+from clarinet_tui.history.queries import count_runs, list_runs
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from tests.support.events import EIGHT_METRICS, evaluation, started, step

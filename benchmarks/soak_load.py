@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.histories import LOAD_METRICS, random_step, started, steady_evaluation
+from clarinet_tui.history.curves import read_series
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.queries import list_runs, read_series
+from clarinet_tui.history.queries import list_runs
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.worker.recorder import Recorder
 from core.events import Finished

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from benchmarks.histories import EVALUATIONS, LOAD_METRICS, random_step, started, steady_evaluation
 from benchmarks.soak_load import CHART_COLUMNS, Timings
+from clarinet_tui.history.curves import read_series
 from clarinet_tui.history.database import DATABASE_NAME, Database
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.queries import list_runs, read_series
+from clarinet_tui.history.queries import list_runs
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Finished

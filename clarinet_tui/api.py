@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from clarinet_tui.history import queries
+from clarinet_tui.history import curves, queries
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.states import update_history
 from clarinet_tui.runs.directory import RunDirectory, find_run
@@ -62,7 +62,7 @@ class History:
 
     def metrics(self, id: str) -> list[str]:  # noqa: A002
         """Return the names of the run's metrics: of iterations first, then of evaluations."""
-        return queries.list_metrics(self._db, self._id(id))
+        return curves.list_metrics(self._db, self._id(id))
 
     def evaluations(self, id: str) -> list[dict[str, Any]]:  # noqa: A002
         """Return a dictionary for each evaluation in order.
@@ -109,7 +109,7 @@ class History:
         run = self._id(id)
         if metric not in self.metrics(run):
             raise InputError(f"metric: run {run} has no {metric!a}: expected one of {_format_names(self.metrics(run))}")
-        return queries.read_series(self._db, run, metric, start=start, stop=stop, width=width)
+        return curves.read_series(self._db, run, metric, start=start, stop=stop, width=width)
 
     def table(
         self,

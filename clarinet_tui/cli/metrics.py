@@ -70,7 +70,7 @@ def choose_metrics(
     database: "Database", run_id: str, level: Level | None, requested: list[str]
 ) -> tuple[Level, list[str]]:
     """Return the level and its metrics that are requested, or all of them."""
-    from clarinet_tui.history.queries import list_metrics
+    from clarinet_tui.history.curves import list_metrics
     from core.metrics import level_of
 
     known = list_metrics(database, run_id)

@@ -14,7 +14,8 @@ from clarinet_tui.text import format_age, format_duration, format_time, printabl
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.queries import Alarm, RunRow
+    from clarinet_tui.history.alarms import Alarm
+    from clarinet_tui.history.queries import RunRow
     from clarinet_tui.runs.directory import RunDirectory
 
 MAX_EVENTS = 10
@@ -44,7 +45,8 @@ def show(
 
     Example: clarinet show 6e3
     """
-    from clarinet_tui.history.queries import read_events, read_open_alarms
+    from clarinet_tui.history.alarms import read_open_alarms
+    from clarinet_tui.history.queries import read_events
     from clarinet_tui.runs.directory import RunDirectory
 
     database = open_history(runs_dir)

@@ -13,8 +13,9 @@ from clarinet_tui.evidence.run_records import RunRecord
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side
 from clarinet_tui.evidence.training_cost import SHARED_AXES, TrainingCost, axis_value, metric_curve, training_cost
+from clarinet_tui.history.curves import read_series
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.queries import read_evaluations, read_events, read_series
+from clarinet_tui.history.queries import read_evaluations, read_events
 from core.metrics import level_of
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from clarinet_tui.history.curves import read_series
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.queries import read_iterations, read_series
+from clarinet_tui.history.queries import read_iterations
 from clarinet_tui.history.rollups import BASE
 
 RECENT = 100

@@ -1,4 +1,4 @@
-"""Read the history: runs by query, one run, its evaluations, iterations, events and curves."""
+"""Read the history: runs by query, one run, its evaluations, iterations and events."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,29 +6,12 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.history.alarms import Alarm, read_open_alarms
-from clarinet_tui.history.curves import Series, list_metrics, read_series
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.durations import estimate_time_left
 from clarinet_tui.history.query_language import compile_query
 from clarinet_tui.runs.journal_reader import parse_number
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
-
-__all__ = [
-    "Alarm",
-    "RunRow",
-    "Series",
-    "count_runs",
-    "get_run",
-    "list_metrics",
-    "list_runs",
-    "read_evaluations",
-    "read_events",
-    "read_iterations",
-    "read_open_alarms",
-    "read_series",
-]
 
 
 @dataclass(frozen=True)
@@ -131,8 +114,8 @@ def count_runs(db: Database, query: str = "", *, now: float | None = None) -> in
     return int(row[0]) if row else 0
 
 
-def get_run(db: Database, id: str) -> RunRow | None:  # noqa: A002
-    row = db.row(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", (id,))
+def get_run(db: Database, run_id: str) -> RunRow | None:
+    row = db.row(f"SELECT {_COLUMNS} FROM runs WHERE id = ?", (run_id,))
     return _run_row(db, dict(row)) if row else None
 
 

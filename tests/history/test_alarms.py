@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.history import journal_batches as batches
+from clarinet_tui.history.alarms import Alarm, read_open_alarms
 from clarinet_tui.history.database import DATABASE_NAME, Database
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.queries import Alarm, get_run, list_runs, read_open_alarms
+from clarinet_tui.history.queries import get_run, list_runs
 from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.history.reindex import reindex
 from core.events import Alarmed, Event, Finished

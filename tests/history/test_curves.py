@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clarinet_tui.history.curves import Series, list_metrics, read_series
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.queries import Series, list_metrics, read_series
 from clarinet_tui.runs.directory import RunDirectory
 from core.events import Event
 from tests.support.events import evaluation, resumed, started, step

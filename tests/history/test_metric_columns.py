@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.history.curves import list_metrics, read_series
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.history.queries import list_metrics, read_evaluations, read_iterations, read_series
+from clarinet_tui.history.queries import read_evaluations, read_iterations
 from clarinet_tui.history.schema import EVALUATION_COLUMNS, ITERATION_COLUMNS
 from core.events import Evaluated
 from core.metrics import METRICS, Metric

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clarinet_tui.history.queries import Series
+from clarinet_tui.history.curves import Series
 from clarinet_tui.ui.snapshot.curves import insert_window
 from clarinet_tui.ui.snapshot.x_axes import AxisMap, make_axis_map
 

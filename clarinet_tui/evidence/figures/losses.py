@@ -10,7 +10,7 @@ from clarinet_tui.evidence.figures.figure import Curve, Figure, Panel
 from clarinet_tui.evidence.figures.figure_runs import FigureRuns, choose_unit, make_curve
 from clarinet_tui.evidence.run_records import RunRecords
 from clarinet_tui.evidence.sides import Side
-from clarinet_tui.history.queries import Series, list_metrics, read_series
+from clarinet_tui.history.curves import Series, list_metrics, read_series
 from clarinet_tui.text import format_task
 from core.errors import InputError
 from core.metrics import shown_in
