@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -43,19 +43,9 @@ class LocalExecutor:
 
     def start(self, run: RunDirectory, entry: QueueEntry, device: Device) -> None:
         self._children.pop(run.id, None)  # the exit code of an earlier attempt
-        log = open_append(run.log, 0o600)
-        try:
-            self._children[run.id] = subprocess.Popen(
-                self.command(run, entry, device),
-                cwd=entry.working_directory if Path(entry.working_directory).is_dir() else run.path,
-                env=worker_environment(device),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        finally:
-            os.close(log)
+        cwd = Path(entry.working_directory) if Path(entry.working_directory).is_dir() else run.path
+        command = self.command(run, entry, device)
+        self._children[run.id] = start_detached(command, run.log, cwd=cwd, env=worker_environment(device))
 
     def command(self, run: RunDirectory, entry: QueueEntry, device: Device) -> list[str]:
         arguments = worker_arguments(run, Path(entry.data_dir), queued=True, on_alarm=entry.on_alarm)
@@ -89,6 +79,19 @@ class LocalExecutor:
     def _live_child(self, run: RunDirectory) -> "subprocess.Popen[bytes] | None":
         child = self._children.get(run.id)
         return child if child is not None and child.poll() is None else None
+
+
+def start_detached(
+    command: Sequence[str], log: Path, *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> "subprocess.Popen[bytes]":
+    """Start a process in a session of its own that appends its output to `log`."""
+    output = open_append(log, 0o600)
+    try:
+        return subprocess.Popen(
+            command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+    finally:
+        os.close(output)
 
 
 def _find_local_worker(run: RunDirectory) -> LockOwner | None:

@@ -31,7 +31,7 @@ class QueueEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retries: int = 0
     """How many more times it may restart after it was lost or has failed."""
     on_alarm: tuple[str, ...] = ()
-    """The command for its alarms, given by the user who queued it and never by the run."""
+    """The command for its alarms, of the user who queued it and never of the run's settings."""
     added_at: float = msgspec.field(name="added", default=0.0)
     device_key: str = msgspec.field(name="on", default="")
     """The device on which it was started; empty while it waits."""
@@ -133,11 +133,8 @@ def update_queue(runs_dir: Path, edit: Callable[[Queue], Queue]) -> Queue:
         after = edit(before)
         if after != before:
             path = Path(runs_dir) / QUEUE_FILE
+            # Alarm commands can contain secrets, such as a webhook's address.
+            mode = 0o600 if any(entry.on_alarm for entry in after.entries) else 0o666
             with as_input_error(path):
-                replace_file(path, msgspec.json.format(msgspec.json.encode(after)) + b"\n", _file_mode(after))
+                replace_file(path, msgspec.json.format(msgspec.json.encode(after)) + b"\n", mode)
         return after
-
-
-def _file_mode(queue: Queue) -> int:
-    """Only the owner may read a queue with alarm commands: they can contain secrets, such as a webhook's address."""
-    return 0o600 if any(entry.on_alarm for entry in queue.entries) else 0o666

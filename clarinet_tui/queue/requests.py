@@ -56,7 +56,7 @@ def submit(runs_dir: Path, configs: Sequence[RunConfig], options: LaunchOptions)
 
 
 def enqueue(runs: Sequence[RunDirectory], options: LaunchOptions, device: str | None = None) -> None:
-    """Queue existing runs, on another device if one is given."""
+    """Queue existing runs, on `device` instead of that in their settings unless it is None."""
     if not runs:
         return
     runs_dir = runs[0].runs_dir
@@ -134,10 +134,7 @@ def pause(runs_dir: Path, ids: Collection[str], paused: bool) -> None:
     """Pause or continue waiting runs; without ids, the whole queue."""
 
     def edit(queue: Queue) -> Queue:
-        if not ids:
-            return queue.with_paused(paused)
-        _check_waiting(queue, ids)
-        return queue.with_changes(ids, paused=paused)
+        return _check_waiting(queue, ids).with_changes(ids, paused=paused) if ids else queue.with_paused(paused)
 
     queue = update_queue(runs_dir, edit)
     if not paused and queue.entries:
@@ -146,12 +143,7 @@ def pause(runs_dir: Path, ids: Collection[str], paused: bool) -> None:
 
 def move(runs_dir: Path, ids: Sequence[str], index: int) -> None:
     """Move waiting runs to `index` in the starting order, with the priority of the run that was there."""
-
-    def edit(queue: Queue) -> Queue:
-        _check_waiting(queue, ids)
-        return _with_moved(queue, ids, index)
-
-    update_queue(runs_dir, edit)
+    update_queue(runs_dir, lambda queue: _with_moved(_check_waiting(queue, ids), ids, index))
 
 
 def _with_moved(queue: Queue, ids: Sequence[str], index: int) -> Queue:
@@ -166,16 +158,11 @@ def _with_moved(queue: Queue, ids: Sequence[str], index: int) -> Queue:
 
 def cancel(runs_dir: Path, ids: Collection[str]) -> None:
     """Remove waiting runs from the queue; their directories stay."""
-
-    def edit(queue: Queue) -> Queue:
-        _check_waiting(queue, ids)
-        return queue.without(ids)
-
-    update_queue(runs_dir, edit)
+    update_queue(runs_dir, lambda queue: _check_waiting(queue, ids).without(ids))
 
 
 def set_slots(runs_dir: Path, slots: Mapping[str, int]) -> None:
-    """Set the number of runs at once, by device key, or by "cpu" and "gpu" for all of a kind."""
+    """Set the number of runs at once, by device key, or by "cpu" and "gpu" for all CPUs or GPUs."""
     for device, count in slots.items():
         if not 1 <= count <= MAX_SLOTS:
             raise InputError(f"slots: {device}: expected 1 to {MAX_SLOTS}, got {count}")
@@ -261,9 +248,11 @@ def _is_started(run: RunDirectory) -> bool:
     return run.id in queue and not queue[run.id].is_waiting
 
 
-def _check_waiting(queue: Queue, ids: Collection[str]) -> None:
+def _check_waiting(queue: Queue, ids: Collection[str]) -> Queue:
+    """Return the queue; raise InputError if one of the runs is not waiting in it."""
     for run_id in ids:
         if run_id not in queue:
             raise InputError(f"run {run_id}: is not in the queue")
         if not queue[run_id].is_waiting:
             raise InputError(f"run {run_id}: has already started: `clarinet stop {run_id}` stops it")
+    return queue

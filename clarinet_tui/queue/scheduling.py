@@ -1,5 +1,6 @@
 """Which waiting run starts on which device, and why the others wait."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,24 +34,20 @@ class Scheduler:
     def schedule(
         self, queue: Queue, devices: Sequence[Device], worker_pids: Collection[int] | None = None
     ) -> list[Decision]:
-        """Decide for every waiting run; the started runs' workers are looked up unless their pids are given."""
+        """Decide for every waiting run; `worker_pids` are of the started runs, and None looks them up."""
         queued = {entry.id for entry in queue.entries}
         self._roles = {run_id: role for run_id, role in self._roles.items() if run_id in queued}
-        training = [self._role(entry.id) for entry in queue.started if not self._has_labels(entry.id)]
+        started = [RunDirectory(self._runs_dir, entry.id) for entry in queue.started]
+        training = [self._role(run.id) for run in started if not run.pseudo_labels.exists()]
+        if worker_pids is None:
+            worker_pids = {worker.pid for worker in map(find_worker, started) if worker}
         return schedule(
             queue,
             devices,
-            worker_pids=self._find_pids(queue) if worker_pids is None else worker_pids,
+            worker_pids=worker_pids,
             stage1_roles={entry.id: self._role(entry.id) for entry in queue.waiting},
             stage1_in_progress=[role.signature for role in training if role],
         )
-
-    def _find_pids(self, queue: Queue) -> set[int]:
-        workers = (find_worker(RunDirectory(self._runs_dir, entry.id)) for entry in queue.started)
-        return {worker.pid for worker in workers if worker}
-
-    def _has_labels(self, run_id: str) -> bool:
-        return RunDirectory(self._runs_dir, run_id).pseudo_labels.exists()
 
     def _role(self, run_id: str) -> Stage1Role | None:
         if run_id not in self._roles:
@@ -71,21 +68,18 @@ def schedule(
 ) -> list[Decision]:
     """Decide in starting order.
 
-    A run that takes the labels of a stage 1 in progress, given by its signature, would only occupy a device and wait.
+    A run that takes the labels of a stage 1 in progress (a set of signatures) would only occupy a device and wait.
     """
     roles = stage1_roles or {}
     in_progress = set(stage1_in_progress)
-    used: dict[str, int] = {}
-    for entry in queue.started:
-        used[entry.device_key] = used.get(entry.device_key, 0) + 1
+    used_slots = Counter(entry.device_key for entry in queue.started)
     decisions = []
     for entry in queue.waiting:
         role = roles.get(entry.id)
         needs_labels = role is not None and role.takes_labels and role.signature in in_progress
-        decision = _decide(queue, entry, devices, used, worker_pids, needs_labels)
+        decision = _decide(queue, entry, devices, used_slots, worker_pids, needs_labels)
         if decision.device is not None:
-            key = decision.device.key
-            used[key] = used.get(key, 0) + 1
+            used_slots[decision.device.key] += 1
             if role is not None:
                 in_progress.add(role.signature)
         decisions.append(decision)
@@ -96,7 +90,7 @@ def _decide(
     queue: Queue,
     entry: QueueEntry,
     devices: Sequence[Device],
-    used: Mapping[str, int],
+    used_slots: Counter[str],
     worker_pids: Collection[int],
     needs_labels: bool,
 ) -> Decision:
@@ -114,7 +108,7 @@ def _decide(
         return Decision(entry, reason="waits for the stage 1 of another run")
     reasons = []
     for device in candidates:
-        if used.get(device.key, 0) >= queue.slots_for(device.key):
+        if used_slots[device.key] >= queue.slots_for(device.key):
             reasons.append(f"{device.label} has no free slot")
             continue
         reason = None if entry.share_device else unavailable_reason(device, ours=worker_pids)

@@ -1,6 +1,6 @@
-"""The supervisor starts queued runs in free slots. One for a runs directory, started on demand, it exits when idle.
+"""The supervisor starts queued runs in free slots. A runs directory has one, started on demand; it exits when idle.
 
-Runs do not depend on it: if it dies they go on, and the next one finds them in queue.json and by their locks.
+Runs do not depend on it: if it dies they continue, and the next one finds them in queue.json and by their locks.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from core.errors import DISK_FULL, InputError
 
 POLL = 0.5
 IDLE_SECONDS = 60.0
-"""It exits after so long without work."""
+"""Time without work after which it exits."""
 SCHEDULE_INTERVAL = 2.0
 LOCK_TIMEOUT = 10.0
 """Seconds for a worker to lock its run after the supervisor that started it was killed."""
@@ -71,7 +71,7 @@ class Supervisor:
 
     @contextlib.contextmanager
     def _log_errors(self, entry: QueueEntry) -> Iterator[None]:
-        """Log the same error of a run once, and go on with the other runs."""
+        """Log the same error of a run once, and continue with the other runs."""
         try:
             yield
             self._errors.pop(entry.id, None)
@@ -94,8 +94,6 @@ class Supervisor:
     def _has_work(self, queue: Queue) -> bool:
         waiting = () if queue.paused else [entry for entry in queue.waiting if not entry.paused]
         return bool(queue.started or waiting)
-
-    # -- started runs --------------------------------------------------------------------------------------------
 
     def _check_started(self, entry: QueueEntry) -> None:
         run = self._find_run(entry)
@@ -146,8 +144,6 @@ class Supervisor:
 
         queue = update_queue(self._runs_dir, requeue_or_drop)
         self._log(f"run {run.id}: {'queued again' if run.id in queue else 'ended'}")
-
-    # -- waiting runs --------------------------------------------------------------------------------------------
 
     def _start_waiting(self, queue: Queue) -> None:
         if not queue.waiting or queue.paused or self._clock() - self._scheduled_at < SCHEDULE_INTERVAL:
@@ -230,12 +226,12 @@ def main(executor: Executor | None = None) -> int:
         except InputError as error:
             log(str(error))
             return 1
-        has_lock = partial(is_held_here, runs_dir / SUPERVISOR_LOCK)
-        supervise(Supervisor(runs_dir, executor or LocalExecutor(), log=log), stack.close, has_lock)
+        supervisor = Supervisor(runs_dir, executor or LocalExecutor(), log=log)
+        supervise(supervisor, stack.close, partial(is_held_here, runs_dir / SUPERVISOR_LOCK))
     return 0
 
 
-def supervise(supervisor: Supervisor, release: Callable[[], None], has_lock: Callable[[], bool] = lambda: True) -> None:
+def supervise(supervisor: Supervisor, release: Callable[[], None], has_lock: Callable[[], bool]) -> None:
     """Run until there is nothing left to do, or until the runs directory was deleted or replaced."""
     last_error = ""
     while has_lock():

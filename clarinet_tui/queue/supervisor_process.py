@@ -1,11 +1,9 @@
 """Find the supervisor of a runs directory, or start one."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
-from clarinet_tui.runs.atomic_files import open_append
+from clarinet_tui.queue.executor import start_detached
 from clarinet_tui.runs.lock import is_locked, read_lock_owner
 from clarinet_tui.runs.process import LockOwner, current_process, is_alive
 
@@ -27,17 +25,6 @@ def other_supervisor_host(runs_dir: Path) -> str:
 def ensure_supervisor(runs_dir: Path) -> None:
     """Start a supervisor unless the lock is held. Of two that start at once, the second one exits."""
     runs_dir = Path(runs_dir).absolute()
-    if is_locked(runs_dir / SUPERVISOR_LOCK):
-        return
-    log = open_append(runs_dir / SUPERVISOR_LOG, 0o600)
-    try:
-        subprocess.Popen(
-            [sys.executable, "-P", "-m", "clarinet_tui.queue.supervisor", str(runs_dir)],
-            cwd=runs_dir,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    finally:
-        os.close(log)
+    if not is_locked(runs_dir / SUPERVISOR_LOCK):
+        command = [sys.executable, "-P", "-m", "clarinet_tui.queue.supervisor", str(runs_dir)]
+        start_detached(command, runs_dir / SUPERVISOR_LOG, cwd=runs_dir)

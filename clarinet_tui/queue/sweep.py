@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,11 +35,7 @@ class Grid:
     """Where the grid comes from, for error messages."""
 
     def __len__(self) -> int:
-        sizes = [len(self.methods), len(self.tasks), len(self.seeds), *map(len, self.axes.values())]
-        count = 1
-        for size in sizes:
-            count *= size
-        return count
+        return math.prod(map(len, (self.methods, self.tasks, self.seeds, *self.axes.values())))
 
     def points(self) -> Iterator[dict[str, Any]]:
         """Yield the settings of each run."""
@@ -78,7 +75,7 @@ def parse_seeds(text: str, place: str = "--seeds") -> list[int]:
 def parse_grid(settings: Mapping[str, Any], place: str) -> Grid:
     """Parse a sweep's TOML file: methods, tasks, seeds, a table `[grid]` of lists, and settings of every run."""
     rest = dict(settings)
-    methods, tasks = (_pop_strings(rest, name, place) for name in ("methods", "tasks"))
+    methods, tasks = _pop_strings(rest, "methods", ["clarinet"], place), _pop_strings(rest, "tasks", [], place)
     seeds = rest.pop("seeds", [1])
     if isinstance(seeds, str):
         seeds = parse_seeds(seeds, f"{place}: seeds")
@@ -89,29 +86,22 @@ def parse_grid(settings: Mapping[str, Any], place: str) -> Grid:
     axes = rest.pop("grid", {})
     if not isinstance(axes, dict):
         raise InputError(f"{place}: grid: expected a table of lists, got {format_value(axes)}")
+    axes = dict(flatten(axes))
+    for name, values in axes.items():
+        if not isinstance(values, list):
+            raise InputError(f"{place}: grid.{name}: expected a list, got {format_value(values)}")
     for name in ("method", "task", "seed"):
         if name in rest:
             raise InputError(f"{place}: {name}: expected {name}s, a list")
-    return Grid(methods, tasks, seeds, rest, dict(_axes(axes, place)), place)
+    return Grid(methods, tasks, seeds, rest, axes, place)
 
 
-def _pop_strings(rest: dict[str, Any], name: str, place: str) -> list[str]:
-    default = {"methods": ["clarinet"], "tasks": []}[name]
+def _pop_strings(rest: dict[str, Any], name: str, default: list[str], place: str) -> list[str]:
     values = rest.pop(name, default)
     values = [values] if isinstance(values, str) else values
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise InputError(f"{place}: {name}: expected a list of strings, got {format_value(values)}")
     return values
-
-
-def _axes(table: Mapping[str, Any], place: str, prefix: str = "") -> Iterator[tuple[str, list[Any]]]:
-    for name, values in table.items():
-        if isinstance(values, Mapping):
-            yield from _axes(values, place, f"{prefix}{name}.")
-        elif isinstance(values, list):
-            yield prefix + name, values
-        else:
-            raise InputError(f"{place}: grid.{prefix}{name}: expected a list, got {format_value(values)}")
 
 
 def nest(name: str, value: Any) -> dict[str, Any]:
@@ -153,6 +143,7 @@ def _format_flags(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the settings with dotted names, such as `stage1.epochs`."""
     for name, value in settings.items():
         if isinstance(value, Mapping):
             yield from flatten(value, f"{prefix}{name}.")
