@@ -19,10 +19,9 @@ Verdict = Literal["good", "warning", "bad"]
 OLDEST_PYTHON = (3, 11)
 SMALLEST = (80, 24)
 """Columns and lines of the smallest terminal for the app."""
-DEEP_SECONDS = 120.0
 _TORCH_PROBE = """
 import json, torch
-devices = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.deviceformat_count()))]
+devices = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
 for device in devices:
     torch.ones(64, 64, device=device).mm(torch.ones(64, 64, device=device)).sum().item()
 print(json.dumps({"version": torch.__version__, "devices": devices}))
@@ -61,9 +60,8 @@ def check_torch(folder: Path | None, gpus: int) -> CheckResult:
         return CheckResult("torch", "bad", f"{folder} cannot be read: {error.strerror}", "reinstall torch")
     version = _assigned(text, "__version__")
     if version is None:
-        return CheckResult(
-            "torch", "bad", "is not installed: nothing can be trained", "reinstall Clarinet, which depends on torch"
-        )
+        advice = "reinstall Clarinet, which depends on torch"
+        return CheckResult("torch", "bad", "is not installed: nothing can be trained", advice)
     cuda, hip = _assigned(text, "cuda"), _assigned(text, "hip")
     if cuda or hip:
         return CheckResult("torch", "good", f"{version}, built for {f'CUDA {cuda}' if cuda else f'ROCm {hip}'}")
@@ -80,19 +78,19 @@ def _assigned(text: str, name: str) -> str | None:
 
 
 def check_torch_works(
-    command: Sequence[str] = (sys.executable, "-P", "-c", _TORCH_PROBE), seconds: float = DEEP_SECONDS
+    command: Sequence[str] = (sys.executable, "-P", "-c", _TORCH_PROBE), seconds: float = 120.0
 ) -> CheckResult:
     """Multiply two matrices on every device, in a process of its own."""
     name, advice = "torch at work", "reinstall torch, or install a build that fits the driver"
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
+        result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         return CheckResult(name, "bad", f"no answer within {seconds:g} s", "check the load and nvidia-smi")
-    if done.returncode:
-        error = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    if result.returncode:
+        error = (result.stderr.strip().splitlines() or [f"exit code {result.returncode}"])[-1]
         return CheckResult(name, "bad", f"fails: {error}", advice)
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return CheckResult(name, "good", f"{result['version']} computes on {', '.join(result['devices'])}")
+    torch: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    return CheckResult(name, "good", f"{torch['version']} computes on {', '.join(torch['devices'])}")
 
 
 def check_devices(devices: Sequence[Device]) -> CheckResult:
@@ -114,16 +112,15 @@ def check_data(data_dir: Path) -> CheckResult:
     from core.data.catalogue import list_domains
 
     try:
-        entries = list_domains(data_dir)
+        domains = list_domains(data_dir)
     except (InputError, OSError) as error:
         return CheckResult("data", "bad", str(error), "run clarinet data verify for details")
-    available = ", ".join(entry.title for entry in entries if entry.is_present)
-    missing = ", ".join(entry.title for entry in entries if not entry.is_present)
+    available = ", ".join(domain.title for domain in domains if domain.is_present)
+    missing = ", ".join(domain.title for domain in domains if not domain.is_present)
     if not missing:
         return CheckResult("data", "good", f"{data_dir}: all domains are available")
-    return CheckResult(
-        "data", "good", f"{data_dir}: {available}; missing: {missing}", "clarinet data list shows how to get the others"
-    )
+    advice = "clarinet data list shows how to get the others"
+    return CheckResult("data", "good", f"{data_dir}: {available}; missing: {missing}", advice)
 
 
 def check_terminal(environ: Mapping[str, str] = os.environ, size: tuple[int, int] | None = None) -> CheckResult:
@@ -139,9 +136,8 @@ def check_terminal(environ: Mapping[str, str] = os.environ, size: tuple[int, int
         return CheckResult("terminal", "warning", message, "export LANG=C.UTF-8")
     message = f"{term}, {_colours(environ, term)}, {size[0]}×{size[1]}, UTF-8"
     if 0 < size[0] < SMALLEST[0] or 0 < size[1] < SMALLEST[1]:
-        return CheckResult(
-            "terminal", "warning", message, f"the app needs {SMALLEST[0]}×{SMALLEST[1]}: make the window larger"
-        )
+        advice = f"the app needs {SMALLEST[0]}×{SMALLEST[1]}: make the window larger"
+        return CheckResult("terminal", "warning", message, advice)
     return CheckResult("terminal", "good", message)
 
 

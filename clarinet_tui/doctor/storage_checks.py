@@ -18,7 +18,7 @@ from clarinet_tui.queue.supervisor_process import find_supervisor
 from core.errors import InputError
 
 ENOUGH, TOO_LITTLE = 5 * 10**9, 200 * 10**6
-"""Bytes."""
+"""Bytes of free disk space."""
 SHARED = frozenset(
     {"9p", "afs", "beegfs", "ceph", "cifs", "gpfs", "lustre", "nfs", "nfs4", "smb3", "smbfs"}
     | {"fuse.ceph", "fuse.glusterfs", "fuse.sshfs"}
@@ -60,8 +60,8 @@ def check_file_system(runs_dir: Path, database: Path, mounts: str) -> CheckResul
 
 def file_system(path: Path, mounts: str) -> str:
     """Return the type of the path's file system from /proc/self/mountinfo; empty if unknown."""
-    where = nearest_existing(path).resolve()
-    best, kind = -1, ""
+    folder = nearest_existing(path).resolve()
+    depth, file_system = -1, ""
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         fields = before.split(" ")
@@ -69,9 +69,9 @@ def file_system(path: Path, mounts: str) -> str:
             continue
         point = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4]))
         # A later mount hides an earlier one at the same place.
-        if where.is_relative_to(point) and len(point.parts) >= best:
-            best, kind = len(point.parts), after.split(" ")[0]
-    return kind
+        if folder.is_relative_to(point) and len(point.parts) >= depth:
+            depth, file_system = len(point.parts), after.split(" ")[0]
+    return file_system
 
 
 def read_mount_table() -> str:
@@ -92,9 +92,8 @@ def check_writing(runs_dir: Path) -> CheckResult:
             fcntl.flock(file, fcntl.LOCK_EX)
             if _can_be_locked(Path(file.name)):
                 message = f"{folder}: locks have no effect: two workers could train one run"
-                return CheckResult(
-                    name, "bad", message, "use a --runs-dir on another disk, or mount this one with locks"
-                )
+                advice = "use a --runs-dir on another disk, or mount this one with locks"
+                return CheckResult(name, "bad", message, advice)
     except OSError as error:
         message = f"{folder}: {error.strerror or error}"
         return CheckResult(name, "bad", message, "use a --runs-dir where you can write and lock files")
@@ -129,22 +128,18 @@ def check_clock(runs_dir: Path, now: Callable[[], float] = time.time) -> CheckRe
 def check_database(path: Path) -> CheckResult:
     """Check the database's pages and schema without changing it."""
     if not os.access(path, os.F_OK):
-        return CheckResult(
-            "history", "good", f"{path}: does not exist yet; it is built from the run directories when needed"
-        )
+        message = f"{path}: does not exist yet; it is built from the run directories when needed"
+        return CheckResult("history", "good", message)
+    uri = f"{path.absolute().as_uri()}?mode=ro"
     try:
-        with (
-            explain_errors(path),
-            closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection,
-        ):
+        with explain_errors(path), closing(sqlite3.connect(uri, uri=True)) as connection:
             applied = check_schema(connection, path)
             (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except InputError as error:
         return CheckResult("history", "bad", str(error))
     if result != "ok":
-        return CheckResult(
-            "history", "bad", f"{path}: {result}", "clarinet reindex rebuilds it from the run directories"
-        )
+        advice = "clarinet reindex rebuilds it from the run directories"
+        return CheckResult("history", "bad", f"{path}: {result}", advice)
     if len(applied) < len(MIGRATIONS):
         return CheckResult("history", "warning", f"{path}: has an older schema", "clarinet ls updates it")
     return CheckResult("history", "good", f"{path}: intact, schema {applied[-1]}")

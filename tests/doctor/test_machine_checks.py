@@ -70,6 +70,12 @@ def test_torch_in_a_process(code: str, verdict: str, part: str) -> None:
     assert part in result.message
 
 
+def test_torch_computes_on_every_device() -> None:
+    result = check_torch_works()
+    assert result.verdict == "good", result.message
+    assert "computes on cpu" in result.message
+
+
 def test_hanging_torch_times_out() -> None:
     result = check_torch_works([sys.executable, "-c", "import time; time.sleep(60)"], seconds=0.2)
     assert (result.verdict, result.message) == ("bad", "no answer within 0.2 s")
