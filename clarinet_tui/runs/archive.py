@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import os
-import stat
 import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import as_input_error, atomic_writer
+from clarinet_tui.runs.atomic_files import as_input_error, atomic_writer, open_regular
 from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, EPOCH, JOURNAL, RunDirectory
 from clarinet_tui.runs.environment import read_environment, versions
 from core.errors import InputError
@@ -55,9 +54,14 @@ def write_archive(
     """Write the runs to `out` atomically."""
     names = sorted((*PORTABLE_FILES, *CHECKPOINT_FILES) if checkpoints else PORTABLE_FILES)
     packed: dict[str, dict[str, PackedFile]] = {}
-    with as_input_error(out), atomic_writer(out) as file, _compressed(file) as archive:
+    with (
+        as_input_error(out),
+        atomic_writer(out) as file,
+        gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as stream,  # without date, user and file name
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as archive,
+    ):
         for run in sorted(runs, key=lambda run: run.id):
-            packed[run.id] = {name: one for name in names if (one := _add(archive, run, name, patches))}
+            packed[run.id] = {name: added for name in names if (added := _add(archive, run, name, patches))}
             if CONFIG not in packed[run.id]:
                 raise InputError(f"run {run.id}: its {CONFIG} is missing")
         manifest = Manifest(clarinet=versions().get("clarinet-tui", ""), patches=patches, runs=packed)
@@ -76,7 +80,7 @@ def fingerprint(run: RunDirectory, name: str, patches: bool) -> PackedFile | Non
         left = size
         while left > 0 and (chunk := hashed.read(min(left, CHUNK))):
             left -= len(chunk)
-        return PackedFile(size - left, hashed.hex())
+        return PackedFile(size - left, hashed.digest.hexdigest())
 
 
 @contextmanager
@@ -100,17 +104,11 @@ def has_patch(run: RunDirectory) -> bool:
 
 
 def _open(path: Path) -> BinaryIO | None:
-    """Open regular files only, and none through a symbolic link."""
     try:
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
+        file = open_regular(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
-        return None
-    return os.fdopen(number, "rb")
+    return None if file is None else os.fdopen(file, "rb")
 
 
 def _complete_lines_size(file: BinaryIO) -> int:
@@ -132,16 +130,6 @@ def _without_patch(run: RunDirectory) -> bytes:
     return msgspec.json.format(msgspec.json.encode(environment)) + b"\n"
 
 
-@contextmanager
-def _compressed(file: BinaryIO) -> Iterator[tarfile.TarFile]:
-    """Open a .tar.gz without date, user and file name."""
-    with (
-        gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as stream,
-        tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as archive,
-    ):
-        yield archive
-
-
 def _add(archive: tarfile.TarFile, run: RunDirectory, name: str, patches: bool) -> PackedFile | None:
     with _open_content(run, name, patches) as content:
         if content is None:
@@ -149,7 +137,7 @@ def _add(archive: tarfile.TarFile, run: RunDirectory, name: str, patches: bool) 
         stream, size = content
         hashed = _HashingReader(stream)
         archive.addfile(_header(f"{run.id}/{name}", size), hashed)  # type: ignore[arg-type]  # addfile only calls read
-        return PackedFile(size, hashed.hex())
+        return PackedFile(size, hashed.digest.hexdigest())
 
 
 def _header(name: str, size: int) -> tarfile.TarInfo:
@@ -163,12 +151,9 @@ class _HashingReader:
     """A stream that hashes the bytes read from it."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._stream, self._digest = stream, hashlib.sha256()
+        self._stream, self.digest = stream, hashlib.sha256()
 
     def read(self, count: int) -> bytes:
         content = self._stream.read(count)
-        self._digest.update(content)
+        self.digest.update(content)
         return content
-
-    def hex(self) -> str:
-        return self._digest.hexdigest()

@@ -36,12 +36,19 @@ def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) 
     new = {run_id: files for run_id, files in manifest.runs.items() if run_id not in known}
     with as_input_error(runs_dir):
         runs_dir.mkdir(parents=True, exist_ok=True)
-        _check_free_space(runs_dir, sum(packed.size for files in new.values() for packed in files.values()))
+        size, free = (
+            sum(file.size for files in new.values() for file in files.values()),
+            shutil.disk_usage(runs_dir).free,
+        )
+        if size > free:
+            raise InputError(f"{runs_dir}: {free >> 20} MB are free, but the runs need {size >> 20} MB")
         folder = Path(tempfile.mkdtemp(prefix=".import-", dir=runs_dir))
         try:
             _write(path, folder, new, limits)
             for run_id in sorted(new):
-                (folder / run_id).rename(_free_path(runs_dir, run_id))
+                if os.path.lexists(runs_dir / run_id):
+                    raise InputError(f"run {run_id}: was created in {runs_dir} during the import: try again")
+                (folder / run_id).rename(runs_dir / run_id)
         finally:
             shutil.rmtree(folder)
     return ImportResult(tuple(sorted(new)), tuple(sorted(known)))
@@ -49,54 +56,54 @@ def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) 
 
 def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
     """Read the whole archive without writing anything, and return its manifest if it is correct."""
-    found: dict[str, PackedFile] = {}
+    files: dict[str, PackedFile] = {}
     manifest: Manifest | None = None
     for member in read_members(path, limits):
         if manifest is not None:
             raise InputError(f"{path}: {MANIFEST} is not the last file")
-        if member.name in found:
+        if member.name in files:
             raise InputError(f"{path}: contains {member.name} twice")
-        kept: list[bytes] = []
+        chunks: list[bytes] = []
         is_json = member.name.endswith((MANIFEST, f"/{ENVIRONMENT}"))
-        found[member.name] = _read_hashed(member, kept.append if is_json else len)
+        files[member.name] = _read_hashed(member, chunks.append if is_json else len)
         if member.name == MANIFEST:
-            manifest = _decode_manifest(path, b"".join(kept))
+            manifest = _decode_manifest(path, b"".join(chunks))
         elif is_json:
-            _decode(path, member.name, b"".join(kept), dict[str, Any])  # a list of runs reads it as a whole
+            _decode(path, member.name, b"".join(chunks), dict[str, Any])  # the list of runs reads all of it
     if manifest is None:
         raise InputError(f"{path}: contains no {MANIFEST}: it was not written by `clarinet export`")
-    del found[MANIFEST]
-    _check_manifest(path, manifest, found)
+    del files[MANIFEST]
+    _check_manifest(path, manifest, files)
     return manifest
 
 
-def _read_hashed(member: Member, take: Callable[[bytes], object]) -> PackedFile:
+def _read_hashed(member: Member, process: Callable[[bytes], object]) -> PackedFile:
     digest = hashlib.sha256()
     for chunk in member.chunks:
         digest.update(chunk)
-        take(chunk)
+        process(chunk)
     return PackedFile(member.size, digest.hexdigest())
 
 
 def _decode_manifest(path: Path, content: bytes) -> Manifest:
-    written = _decode(path, MANIFEST, content, dict[str, Any]).get("format")
-    if written != FORMAT:
-        raise InputError(f"{path}: has format {written!a}, this version reads format {FORMAT}: update Clarinet")
+    version = _decode(path, MANIFEST, content, dict[str, Any]).get("format")
+    if version != FORMAT:
+        raise InputError(f"{path}: has format {version!a}, this version reads format {FORMAT}: update Clarinet")
     manifest: Manifest = _decode(path, MANIFEST, content, Manifest)
     return manifest
 
 
-def _decode(path: Path, name: str, content: bytes, kind: Any) -> Any:
+def _decode(path: Path, name: str, content: bytes, content_type: Any) -> Any:
     try:
-        return msgspec.json.decode(content, type=kind)
+        return msgspec.json.decode(content, type=content_type)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path}: {name}: {error}") from None
 
 
-def _check_manifest(path: Path, manifest: Manifest, found: dict[str, PackedFile]) -> None:
+def _check_manifest(path: Path, manifest: Manifest, actual: dict[str, PackedFile]) -> None:
     expected = {f"{run_id}/{name}": packed for run_id, files in manifest.runs.items() for name, packed in files.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
+    for name in sorted(expected.keys() | actual.keys()):
+        if expected.get(name) != actual.get(name):
             raise InputError(f"{path}: {name[:80]!a} does not match {MANIFEST}: the archive is damaged or was changed")
     for run_id, files in manifest.runs.items():
         if CONFIG not in files:
@@ -117,15 +124,9 @@ def _find_known(manifest: Manifest, runs_dir: Path) -> set[str]:
     return known
 
 
-def _check_free_space(folder: Path, size: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if size > free:
-        raise InputError(f"{folder}: {free >> 20} MB are free, but the runs need {size >> 20} MB")
-
-
 def _write(path: Path, folder: Path, new: dict[str, dict[str, PackedFile]], limits: Limits) -> None:
     """Read the archive again and write its files; check them again, because the archive may have been replaced."""
-    written = 0
+    written: dict[str, dict[str, PackedFile]] = {run_id: {} for run_id in new}
     for member in read_members(path, limits):
         run_id, _, name = member.name.partition("/")
         if run_id not in new:
@@ -133,19 +134,9 @@ def _write(path: Path, folder: Path, new: dict[str, dict[str, PackedFile]], limi
         target = folder / member.name
         target.parent.mkdir(exist_ok=True)
         with os.fdopen(create_file(target, 0o600 if name in PRIVATE else 0o666), "wb") as file:
-            packed = _read_hashed(member, file.write)
+            written[run_id][name] = _read_hashed(member, file.write)
             file.flush()
             os.fsync(file.fileno())
         os.utime(target, (MTIME, MTIME))
-        if new[run_id].get(name) != packed:
-            raise InputError(f"{path}: was changed while it was read")
-        written += 1
-    if written != sum(map(len, new.values())):
+    if written != new:
         raise InputError(f"{path}: was changed while it was read")
-
-
-def _free_path(runs_dir: Path, run_id: str) -> Path:
-    path = runs_dir / run_id
-    if os.path.lexists(path):
-        raise InputError(f"run {run_id}: was created in {runs_dir} during the import: try again")
-    return path

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from clarinet_tui.runs.archive import CHECKPOINT_FILES, CHUNK, ENVIRONMENT, MANIFEST, PORTABLE_FILES
 from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, MAX_CONFIG_BYTES, is_valid_id
@@ -50,7 +49,12 @@ class Member:
 def read_members(path: Path, limits: Limits) -> Iterator[Member]:
     """Yield the members; raise InputError on a wrong header before its content is read."""
     left, files = limits.size, 0
-    with _GzipSource(path) as source:
+    try:
+        stream = gzip.open(path, "rb")  # noqa: SIM115 - closed by the with statement
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    with stream:
+        source = _GzipSource(path, stream)
         while (header := _header(source)) is not None:
             files += 1
             left -= header.size
@@ -66,25 +70,16 @@ def read_members(path: Path, limits: Limits) -> Iterator[Member]:
             raise InputError(f"{path}: contains data after the end of the archive")
 
 
+@dataclass(frozen=True)
 class _GzipSource:
     """The decompressed content; every reading error is an InputError."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            self._stream = gzip.open(path, "rb")  # noqa: SIM115 - closed by __exit__
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror or error}") from None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
+    path: Path
+    stream: gzip.GzipFile
 
     def read(self, count: int) -> bytes:
         try:
-            return self._stream.read(count)
+            return self.stream.read(count)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise self.damaged(error) from None
         except OSError as error:

@@ -1,7 +1,8 @@
-"""Write files atomically or append complete lines, and never through a symbolic link."""
+"""Write files atomically, append complete lines, and open files; never through a symbolic link."""
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +55,18 @@ def open_append(path: Path, mode: int = 0o666) -> int:
         return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
 
+def open_regular(path: Path) -> int | None:
+    """Return a descriptor for reading; None if there is no file, or anything but a regular one."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)  # a named pipe must not block
+    except FileNotFoundError:
+        return None
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    return None
+
+
 @contextmanager
 def as_input_error(path: Path) -> Iterator[None]:
     """Raise a StorageError that names `path` instead of an OSError."""
@@ -99,11 +112,8 @@ def modified_time(path: Path) -> float:
 
 def append_line(path: Path, fields: dict[str, Any]) -> None:
     """Append a JSON object as one complete line, under a lock because several processes write to the file."""
-    file = open_append(path)
-    try:
-        with as_input_error(path):
-            fcntl.flock(file, fcntl.LOCK_EX)
-            write_all(file, (b"\n" if ends_mid_line(file) else b"") + msgspec.json.encode(fields) + b"\n")
-            os.fsync(file)
-    finally:
-        os.close(file)
+    with as_input_error(path), os.fdopen(open_append(path), "ab", buffering=0) as stream:
+        file = stream.fileno()
+        fcntl.flock(file, fcntl.LOCK_EX)
+        write_all(file, (b"\n" if ends_mid_line(file) else b"") + msgspec.json.encode(fields) + b"\n")
+        os.fsync(file)

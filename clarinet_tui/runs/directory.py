@@ -14,6 +14,7 @@ import msgspec
 from clarinet_tui.runs.atomic_files import append_line, as_input_error, modified_time, replace_file
 from clarinet_tui.runs.lock import hold_lock, is_locked, read_lock_owner
 from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, is_alive
+from clarinet_tui.text import shorten
 from core.config import RunConfig, convert_settings
 from core.errors import InputError
 
@@ -43,14 +44,6 @@ def _base36(number: int, width: int) -> str:
 
 def is_valid_id(text: str) -> bool:
     return ID.fullmatch(text) is not None and text not in RESERVED
-
-
-class RunNotFoundError(InputError):
-    """No run has this id or prefix."""
-
-
-class AmbiguousRunError(InputError):
-    """Several runs have this prefix."""
 
 
 class _RunFile:
@@ -108,21 +101,17 @@ class RunDirectory:
             raise InputError("settings: expected less than 1 MB in total")
         with as_input_error(Path(runs_dir)):
             Path(runs_dir).mkdir(parents=True, exist_ok=True)
-            run = cls._reserve(runs_dir, id, now, random)
+            while True:
+                run = cls(runs_dir, id or new_id(now, random))
+                try:
+                    run.path.mkdir()
+                    break
+                except FileExistsError:
+                    if id:
+                        raise InputError(f"run {id}: {run.path} already exists") from None
             append_line(run.annotations, {"event": "created", "time": now.timestamp()})
             replace_file(run.config, settings)
         return run
-
-    @classmethod
-    def _reserve(cls, runs_dir: Path, id: str | None, now: datetime, random: Callable[[int], bytes]) -> Self:  # noqa: A002
-        while True:
-            run = cls(runs_dir, id or new_id(now, random))
-            try:
-                run.path.mkdir()
-                return run
-            except FileExistsError:
-                if id:
-                    raise InputError(f"run {id}: {run.path} already exists") from None
 
     @property
     def has_checkpoint(self) -> bool:
@@ -149,7 +138,6 @@ def find_worker(run: RunDirectory) -> LockOwner | None:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a settings file."""
     import tomli
 
     try:
@@ -174,10 +162,9 @@ def find_run(runs_dir: Path, prefix: str) -> RunDirectory:
     if len(matches) == 1:
         return RunDirectory(runs_dir, matches[0])
     if not matches:
-        raise RunNotFoundError(f"no run in {runs_dir} has an id starting with {_quoted(prefix)}: see `clarinet ls`")
-    more = f" and {len(matches) - 5} more" if len(matches) > 5 else ""
-    listed = f"{', '.join(matches[:5])}{more}"
-    raise AmbiguousRunError(f"{_quoted(prefix)} is the prefix of {len(matches)} runs: {listed}: give a longer one")
+        raise InputError(f"no run in {runs_dir} has an id starting with {_quoted(prefix)}: see `clarinet ls`")
+    listed = ", ".join(matches[:5]) + (f" and {len(matches) - 5} more" if len(matches) > 5 else "")
+    raise InputError(f"{_quoted(prefix)} is the prefix of {len(matches)} runs: {listed}: give a longer one")
 
 
 def list_runs(runs_dir: Path) -> list[RunDirectory]:
@@ -196,4 +183,4 @@ def list_run_ids(runs_dir: Path) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    return ascii(text if len(text) <= 40 else text[:39] + "…")
+    return ascii(shorten(text, 40))

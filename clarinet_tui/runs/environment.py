@@ -3,19 +3,18 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from clarinet_tui.runs.atomic_files import replace_file
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.process import boot_id, host_name
 from core.config import RunConfig
-
-if TYPE_CHECKING:
-    from clarinet_tui.runs.directory import RunDirectory
 
 PACKAGES = ("clarinet-tui", "torch", "torchvision", "numpy", "scikit-learn", "pillow", "msgspec", "sqlite-utils")
 MAX_PATCH_BYTES = 1 << 20
@@ -23,7 +22,7 @@ GIT_SECONDS = 10.0
 
 
 def write_environment(
-    run: "RunDirectory",
+    run: RunDirectory,
     config: RunConfig,
     *,
     device: str,
@@ -50,7 +49,7 @@ def write_environment(
     return fields
 
 
-def read_environment(run: "RunDirectory") -> dict[str, Any]:
+def read_environment(run: RunDirectory) -> dict[str, Any]:
     """Return the content of environment.json; empty if it is missing or damaged."""
     try:
         fields = msgspec.json.decode(run.environment.read_bytes())
@@ -75,8 +74,8 @@ def git_state(folder: Path) -> dict[str, Any] | None:
     commit = _git(folder, "rev-parse", "HEAD", limit=64)
     if commit is None:
         return None
-    patch = _git(folder, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", limit=MAX_PATCH_BYTES + 1)
-    patch = patch or b""
+    arguments = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD")
+    patch = _git(folder, *arguments, limit=MAX_PATCH_BYTES + 1) or b""
     return {
         "commit": commit.decode(errors="replace").strip(),
         "patch": patch[:MAX_PATCH_BYTES].decode(errors="replace"),
@@ -94,21 +93,15 @@ def _git(folder: Path, *arguments: str, limit: int) -> bytes | None:
         )
     except OSError:
         return None
-    return _read_bounded(process, limit)
-
-
-def _read_bounded(process: "subprocess.Popen[bytes]", limit: int) -> bytes | None:
-    import threading
-
     timer = threading.Timer(GIT_SECONDS, process.kill)
     timer.start()
     try:
-        assert process.stdout is not None
-        with process.stdout as stream:
-            output = stream.read(limit)
-        is_cut = len(output) == limit
-        if is_cut:
-            process.kill()
-        return output if process.wait() == 0 or is_cut else None
+        with process:
+            assert process.stdout is not None
+            output = process.stdout.read(limit)
+            is_cut = len(output) == limit
+            if is_cut:
+                process.kill()
     finally:
         timer.cancel()
+    return output if process.returncode == 0 or is_cut else None

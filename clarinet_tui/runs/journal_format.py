@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -18,10 +17,6 @@ def format_event(event: Event, now: float) -> bytes:
     fields = flatten_event(event)
     fields["time"] = round(now, 3)
     return msgspec.json.encode(encode_non_finite(fields)) + b"\n"
-
-
-def format_columns(names: Sequence[str]) -> bytes:
-    return msgspec.json.encode({"event": "columns", "names": names}) + b"\n"
 
 
 class IterationFormatter:
@@ -45,39 +40,28 @@ class IterationFormatter:
         except TypeError:
             total = math.nan
         names = tuple(measured)
-        if (
-            total - total == 0.0
-            and names == self._names
-            and (event.epoch, event.adaptation_epoch, event.stage) == self._epoch
-        ):
+        epoch = (event.epoch, event.adaptation_epoch, event.stage)
+        if total - total == 0.0 and names == self._names and epoch == self._epoch:  # the total is finite
             return (self._template % (event.iteration, event.seconds, *measured.values())).encode()
         return self._format_slowly(event, names)
 
     def _format_slowly(self, event: Stepped, names: tuple[str, ...]) -> bytes:
         """Format without the template: a new epoch, other metrics, or a number that is not finite."""
         head = b""
-        if not self._fits(names, event.stage):
+        # Within a stage a missing metric is written as null; any other change of metrics needs new columns.
+        fits = self._columns is not None and event.stage == self._stage and set(names) <= set(self._columns)
+        if names != self._columns and not fits:
             self._columns = names
-            head = format_columns(FIXED_COLUMNS + names)
+            head = msgspec.json.encode({"event": "columns", "names": FIXED_COLUMNS + names}) + b"\n"
         columns = self._columns or ()
         if columns == names:
             self._stage = event.stage
             self._names, self._epoch = names, (event.epoch, event.adaptation_epoch, event.stage)
-            self._template = _template(event, len(names))
+            fixed = json.dumps([event.epoch, event.adaptation_epoch, event.stage], separators=(",", ":"))[1:-1]
+            self._template = "[%d," + fixed.replace("%", "%%") + ",%.9g" * (len(names) + 1) + "]\n"
         row = [event.iteration, event.epoch, event.adaptation_epoch, event.stage]
         values = [_format_number(value) for value in (event.seconds, *(event.measured.get(name) for name in columns))]
         return head + (json.dumps(row, separators=(",", ":"))[:-1] + "," + ",".join(values) + "]\n").encode()
-
-    def _fits(self, names: tuple[str, ...], stage: str) -> bool:
-        """Return whether the current columns can be used: a missing metric is null, a new one needs new columns."""
-        if names == self._columns:
-            return True
-        return self._columns is not None and stage == self._stage and set(names) <= set(self._columns)
-
-
-def _template(event: Stepped, metrics: int) -> str:
-    fixed = json.dumps([event.epoch, event.adaptation_epoch, event.stage], separators=(",", ":"))[1:-1]
-    return "[%d," + fixed.replace("%", "%%") + ",%.9g" * (metrics + 1) + "]\n"
 
 
 def _format_number(value: float | None) -> str:

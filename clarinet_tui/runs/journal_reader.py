@@ -12,6 +12,8 @@ MAX_LINE_BYTES = 16 << 20
 COLUMNS = b'{"event":"columns"'
 ATTEMPT_STARTS = frozenset({"started", "resumed"})
 """The first events of an attempt. An unreadable line before one is where the previous attempt was killed."""
+FIXED_TYPES = (int, int, int | None, str)
+"""Of an iteration's first columns: iteration, epoch, adaptation epoch and stage."""
 NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -29,8 +31,7 @@ class JournalEvent:
 
     @property
     def name(self) -> str:
-        name: str = self.fields["event"]
-        return name
+        return str(self.fields["event"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +115,16 @@ def parse_line(line: bytes | None, columns: Names | None) -> dict[str, Any] | No
         return parse_iteration(content, columns)
     if not isinstance(content, dict) or not isinstance(content.get("event"), str):
         return None
-    if content["event"] == "columns" and not _is_column_list(content.get("names")):
-        return None
-    return content
+    if content["event"] != "columns":
+        return content
+    names = content.get("names")
+    is_valid = isinstance(names, list) and len(names) >= 5 and all(isinstance(name, str) for name in names)
+    return content if is_valid else None
 
 
 def parse_iteration(values: list[Any], columns: Names | None) -> dict[str, Any] | None:
     """Return an iteration's fields; a metric that is null was not measured."""
-    if columns is None or len(values) != len(columns) or not _has_valid_head(values):
+    if columns is None or len(values) != len(columns) or not all(map(isinstance, values, FIXED_TYPES)):
         return None
     fields: dict[str, Any] = {"event": "step", **dict(zip(columns[:4], values[:4], strict=True))}
     for name, value in zip(columns[4:], values[4:], strict=True):
@@ -134,23 +137,9 @@ def parse_iteration(values: list[Any], columns: Names | None) -> dict[str, Any] 
     return fields
 
 
-def _has_valid_head(values: list[Any]) -> bool:
-    iteration, epoch, adaptation_epoch, stage = values[:4]
-    return (
-        isinstance(iteration, int)
-        and isinstance(epoch, int)
-        and isinstance(adaptation_epoch, int | None)
-        and isinstance(stage, str)
-    )
-
-
 def parse_number(value: Any) -> Any:
     """Return the float of the texts "nan", "inf" and "-inf", and any other value as it is."""
     return NUMBERS.get(value, value) if isinstance(value, str) else value
-
-
-def _is_column_list(names: Any) -> bool:
-    return isinstance(names, list) and len(names) >= 5 and all(isinstance(name, str) for name in names)
 
 
 def find_columns(file: BinaryIO, offset: int) -> list[str] | None:

@@ -13,8 +13,6 @@ from clarinet_tui.runs.atomic_files import ends_mid_line, open_append
 from clarinet_tui.runs.journal_format import IterationFormatter, format_event
 from core.events import Checkpointed, Evaluated, Event, Failed, Finished, Stepped, Stopped
 
-INTERVAL = 0.25
-MAX_PENDING = 64 << 20
 CHUNK = 1 << 20
 SYNCED = (Evaluated, Checkpointed)
 FINAL = (Stopped, Failed, Finished)
@@ -36,14 +34,13 @@ class JournalWriter:
         now: Callable[[], float] = time.time,
         notify: Callable[[str], None] = lambda message: None,
         can_wait: Callable[[], bool] = lambda: True,
-        interval: float = INTERVAL,
-        max_pending: int = MAX_PENDING,
+        interval: float = 0.25,
+        max_pending: int = 64 << 20,
         write: Callable[[int, memoryview], int] = os.write,
         fsync: Callable[[int], None] = os.fsync,
     ) -> None:
         self.path = path
-        self._clock, self._now, self._notify_user = clock, now, notify
-        self._can_wait = can_wait
+        self._clock, self._now, self._notify_user, self._can_wait = clock, now, notify, can_wait
         self._interval, self._max_pending, self._write, self._fsync = interval, max_pending, write, fsync
         self._file = open_append(path)
         self._lines: deque[bytes] = deque()
@@ -71,17 +68,7 @@ class JournalWriter:
         return self._appended - self._written
 
     def append(self, event: Event) -> None:
-        if isinstance(event, Stepped):
-            line = self._formatter.format(event)
-            self._lines.append(line)
-            self._appended += len(line)
-        else:
-            self._append_ordinary(event)
-        if self._appended - self._written > self._max_pending:
-            self._wait_for_room()
-
-    def _append_ordinary(self, event: Event) -> None:
-        line = format_event(event, self._now())
+        line = self._formatter.format(event) if isinstance(event, Stepped) else format_event(event, self._now())
         self._lines.append(line)
         self._appended += len(line)
         if isinstance(event, FINAL):
@@ -89,6 +76,8 @@ class JournalWriter:
         elif isinstance(event, SYNCED):
             self._sync_requested = True
             self._wake.set()
+        if self._appended - self._written > self._max_pending:
+            self._wait_for_room()
 
     def sync(self) -> None:
         """Write and sync everything; what a full disk does not take stays pending."""

@@ -46,7 +46,16 @@ def hold_lock(path: Path, name: str) -> Iterator[LockOwner]:
     try:
         if not _acquire(file, path):
             raise LockHeldError(name, read_lock_owner(path))
-        yield from _own(file, path)
+        owner = current_process()
+        with as_input_error(path):
+            _write(file, owner)
+        _held.add(file)
+        try:
+            yield owner
+        finally:
+            _held.discard(file)
+            with suppress(OSError):  # an owner that is gone without a recorded release has died
+                _write(file, msgspec.structs.replace(owner, released=time.time()))
     finally:
         os.close(file)
 
@@ -63,20 +72,6 @@ def _acquire(file: int, path: Path) -> bool:
                 return False
             time.sleep(PAUSE)
     return False
-
-
-def _own(file: int, path: Path) -> Iterator[LockOwner]:
-    """Record the release at the end: an owner that is gone without it has died."""
-    owner = current_process()
-    with as_input_error(path):
-        _write(file, owner)
-    _held.add(file)
-    try:
-        yield owner
-    finally:
-        _held.discard(file)
-        with suppress(OSError):
-            _write(file, msgspec.structs.replace(owner, released=time.time()))
 
 
 def _write(file: int, owner: LockOwner) -> None:

@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -73,18 +72,13 @@ def is_alive(owner: LockOwner, here: LockOwner | None = None) -> bool | None:
     return process_start(owner.pid) == owner.start
 
 
-def send_signal(owner: LockOwner, number: signal.Signals) -> bool:
-    """Send a signal to this very process, never to another one with its pid; return whether it was sent."""
-    return _send(owner, number, lambda: True)
-
-
 def request_stop(owner: LockOwner) -> bool:
     """Send SIGTERM unless one was received already; return whether it was sent.
 
     A second SIGTERM would end a worker while it saves its checkpoint. A worker removes its handler when the first one
     arrives, and has none before it has started up: without a handler nothing is sent, and the caller may try again.
     """
-    return _send(owner, signal.SIGTERM, lambda: handles_signal(owner.pid, signal.SIGTERM))
+    return send_signal(owner, signal.SIGTERM, only_if_handled=True)
 
 
 def handles_signal(pid: int, number: signal.Signals) -> bool:
@@ -97,7 +91,8 @@ def handles_signal(pid: int, number: signal.Signals) -> bool:
     return caught is None or bool(int(caught.split()[1], 16) >> (number - 1) & 1)
 
 
-def _send(owner: LockOwner, number: signal.Signals, condition: Callable[[], bool]) -> bool:
+def send_signal(owner: LockOwner, number: signal.Signals, *, only_if_handled: bool = False) -> bool:
+    """Send a signal to this very process, never to another one with its pid; return whether it was sent."""
     if not is_alive(owner):
         return False
     try:
@@ -106,7 +101,7 @@ def _send(owner: LockOwner, number: signal.Signals, condition: Callable[[], bool
         return False
     try:
         # The pid may have been reused before pidfd_open, but not after it: so the identity is checked again.
-        if not is_alive(owner) or not condition():
+        if not is_alive(owner) or (only_if_handled and not handles_signal(owner.pid, number)):
             return False
         if file is None:
             os.kill(owner.pid, number)
@@ -115,9 +110,8 @@ def _send(owner: LockOwner, number: signal.Signals, condition: Callable[[], bool
     except ProcessLookupError:
         return False
     except PermissionError:
-        raise InputError(
-            f"process {owner.pid} on {owner.host} belongs to another user: only they can stop it"
-        ) from None
+        process = f"process {owner.pid} on {owner.host}"
+        raise InputError(f"{process} belongs to another user: only they can stop it") from None
     finally:
         if file is not None:
             os.close(file)
@@ -126,12 +120,11 @@ def _send(owner: LockOwner, number: signal.Signals, condition: Callable[[], bool
 
 def process_start(pid: int) -> float | None:
     """Return when the process started, or None if it is gone or a zombie."""
-    stat = Path(f"/proc/{pid}/stat")
     if not Path("/proc/self/stat").exists():
         return _portable_start(pid)
     try:
         # The command's name may contain spaces and parentheses, so fields are counted from its end.
-        fields = stat.read_bytes().rpartition(b")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
         return None
     state, start = fields[0], fields[19]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import replace_file
+from clarinet_tui.runs.atomic_files import open_regular, replace_file
 from clarinet_tui.runs.environment import versions
 from clarinet_tui.runs.lock import hold_lock, read_lock_owner
 from clarinet_tui.runs.process import LockOwner, host_name
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 
     from core.data.task_data import TaskData
 
-PACKAGES = ("clarinet-tui", "torch")
 ROWS = 4096
 """Images hashed at a time: a data set may be larger than memory."""
-MAX_ORIGIN_BYTES = 65536
 
 
 class DamagedStage1Error(Exception):
@@ -66,7 +64,7 @@ def stage1_role(config: RunConfig) -> Stage1Role | None:
         return None
     task = parse_task(config.task)
     source = [task.source.letter, task.shape] if task.shape else config.task
-    signature = _hash({"source": source, **_settings(config, settings_tagged(Tag.SOURCE, Tag.STAGE1))})
+    signature = _hash({"source": source, **_settings(config, Tag.SOURCE, Tag.STAGE1)})
     return Stage1Role(signature, takes_labels=method.takes_stage1_labels)
 
 
@@ -75,18 +73,18 @@ def stage1_key(config: RunConfig, data: "TaskData", device: str) -> str | None:
     if not find_method(config.method).makes_stage1_labels:
         return None
     installed = versions()
-    inputs = _settings(config, settings_tagged(Tag.STAGE1)) | {
+    inputs = _settings(config, Tag.STAGE1) | {
         "weights": _file_hash(Path(config.weights)) if config.weights else "",
         "device": device.partition(":")[0],
         "data": _data_hash(data),
-        "code": [STAGE1_VERSION, *(installed.get(package, "") for package in PACKAGES)],
+        "code": [STAGE1_VERSION, installed.get("clarinet-tui", ""), installed.get("torch", "")],
     }
     return _hash(inputs)
 
 
-def _settings(config: RunConfig, names: frozenset[str]) -> dict[str, Any]:
-    everything = msgspec.to_builtins(config)
-    return {name: everything[name] for name in names}
+def _settings(config: RunConfig, *tags: Tag) -> dict[str, Any]:
+    settings = msgspec.to_builtins(config)
+    return {name: settings[name] for name in settings_tagged(*tags)}
 
 
 def _hash(content: dict[str, Any]) -> str:
@@ -135,7 +133,7 @@ class Stage1Directory:
 
     def read_origin(self) -> Stage1Origin | None:
         """Return the run that made the labels or is making them; None if there is none."""
-        content = self._read(self._origin, MAX_ORIGIN_BYTES)
+        content = self._read(self._origin, 65536)
         if content is None:
             return None
         try:
@@ -182,9 +180,8 @@ class Stage1Directory:
 
     def _read(self, path: Path, limit: int) -> bytes | None:
         self._refuse_links()
-        try:
-            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except FileNotFoundError:
+        file = open_regular(path)
+        if file is None:
             return None
         with os.fdopen(file, "rb") as stream:
             return stream.read(limit)

@@ -1,11 +1,12 @@
 """Read the lines of a file that others append to, rotate, truncate or create later, in bounded memory."""
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Self
+
+from clarinet_tui.runs.atomic_files import open_regular
 
 CHUNK = 1 << 16
 
@@ -38,7 +39,7 @@ class FileTail:
 
     def read_new(self) -> Iterator[bytes]:
         """Yield the lines since the last call; if the file was replaced, the rest of the old one comes first."""
-        replaced = self._file is not None and self._is_replaced()
+        replaced = self._is_replaced()
         yield from self._complete_lines()
         if self._file is None or replaced:
             yield from self.read_partial()
@@ -65,38 +66,26 @@ class FileTail:
             return
         if os.fstat(self._file.fileno()).st_size < self._offset:
             self._offset, self._partial = 0, b""
-        while chunk := self._next_chunk(self._file):
+        while chunk := os.pread(self._file.fileno(), CHUNK, self._offset):
+            self._offset += len(chunk)
             *lines, rest = chunk.split(b"\n")
             for line in lines:
                 complete, self._partial = self._partial + line, b""
                 yield complete[: self._max_line]
             self._partial = (self._partial + rest)[: self._max_line]
 
-    def _next_chunk(self, file: BinaryIO) -> bytes:
-        file.seek(self._offset)
-        chunk = file.read(CHUNK)
-        self._offset += len(chunk)
-        return chunk
-
     def _is_replaced(self) -> bool:
         """Return whether the path names another file; a file that was only moved may still grow."""
-        assert self._file is not None
-        opened = os.fstat(self._file.fileno())
         try:
-            current = self._path.stat()
+            return self._file is not None and not os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
         except OSError:
             return False
-        return not os.path.samestat(current, opened)
 
     def _open(self) -> None:
         self._offset, self._partial = 0, b""
         with suppress(OSError):
-            # O_NONBLOCK: opening a named pipe must not block.
-            number = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-            if stat.S_ISREG(os.fstat(number).st_mode):
-                self._file = os.fdopen(number, "rb", buffering=0)
-            else:
-                os.close(number)
+            file = open_regular(self._path)
+            self._file = None if file is None else os.fdopen(file, "rb", buffering=0)
 
     def _close(self) -> None:
         if self._file is not None:
@@ -109,8 +98,7 @@ def _backwards(file: BinaryIO, end: int, max_line: int) -> Iterator[bytes]:
     rest = b""
     while end > 0:
         begin = max(0, end - CHUNK)
-        file.seek(begin)
-        rest, *lines = (file.read(end - begin) + rest).split(b"\n")
+        rest, *lines = (os.pread(file.fileno(), end - begin, begin) + rest).split(b"\n")
         for line in reversed(lines):
             yield line[:max_line]
         rest, end = rest[:max_line], begin

@@ -4,10 +4,9 @@ import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-if TYPE_CHECKING:
-    from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory
 
 TIMESTAMP = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ")
 TAIL = 4096
@@ -54,7 +53,7 @@ def split_timestamp(line: bytes) -> tuple[float | None, bytes]:
         return None, line
 
 
-def read_last_line(run: "RunDirectory") -> str:
+def read_last_line(run: RunDirectory) -> str:
     """Return the text of the last line that is not empty; empty if there is none."""
     try:
         with run.log.open("rb") as file:

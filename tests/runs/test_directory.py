@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from clarinet_tui.runs.directory import (
     ID,
-    AmbiguousRunError,
     RunDirectory,
-    RunNotFoundError,
     find_run,
     is_valid_id,
     list_runs,
@@ -78,17 +76,17 @@ def test_find_run_by_prefix(tmp_path: Path) -> None:
     assert [run.id for run in list_runs(tmp_path)] == ["bbb1", "aaa12", "aaa1"]
     assert find_run(tmp_path, "b").id == "bbb1"
     assert find_run(tmp_path, "aaa1").id == "aaa1"
-    with pytest.raises(AmbiguousRunError, match="2 runs: aaa12, aaa1"):
+    with pytest.raises(InputError, match="2 runs: aaa12, aaa1"):
         find_run(tmp_path, "aa")
     for missing in ("zz", "", "../aaa1", "ccc"):
-        with pytest.raises(RunNotFoundError, match="no run in"):
+        with pytest.raises(InputError, match="no run in"):
             find_run(tmp_path, missing)
 
 
 def test_long_list_of_matches_is_shortened(tmp_path: Path) -> None:
     for number in range(7):
         RunDirectory.create(tmp_path, CONFIG, id=f"abc{number}")
-    with pytest.raises(AmbiguousRunError, match=r"prefix of 7 runs: .* and 2 more"):
+    with pytest.raises(InputError, match=r"prefix of 7 runs: .* and 2 more"):
         find_run(tmp_path, "abc")
 
 
