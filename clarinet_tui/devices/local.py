@@ -21,6 +21,7 @@ def list_devices(environ: Mapping[str, str] = os.environ, *, seconds: float = 0.
 
 
 def read_cpu(seconds: float, problem: str | None = None) -> Device:
+    """Count only the cores that this process may use: a batch job may have fewer than the machine."""
     import psutil
 
     memory = psutil.virtual_memory()
@@ -28,7 +29,7 @@ def read_cpu(seconds: float, problem: str | None = None) -> Device:
         key="cpu",
         label="cpu",
         name=cpu_name(),
-        cores=_usable_cores(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         memory_total=memory.total,
         memory_used=memory.total - memory.available,
         use=psutil.cpu_percent(seconds) if seconds > 0 else None,
@@ -44,8 +45,3 @@ def cpu_name() -> str:
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, "") or platform.processor() or platform.machine() or "CPU"
-
-
-def _usable_cores() -> int | None:
-    """Return the number of cores that this process may use: a batch job may have fewer than the machine."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

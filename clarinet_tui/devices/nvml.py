@@ -1,7 +1,7 @@
 """Read the state of GPUs from NVIDIA's management library; imported only when devices are listed."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import psutil
@@ -51,12 +51,12 @@ def _visible_gpus(visible: str | None) -> "list[_Gpu]":
 
 def _find_gpu(index: int) -> "_Gpu | None":
     """Return None for a GPU of another batch job or container, which CUDA does not count either."""
-    unknown = f"number {index}"
+    key = f"number {index}"
     try:
-        gpu = _Gpu(pynvml.nvmlDeviceGetHandleByIndex(index), unknown)
+        gpu = _Gpu(pynvml.nvmlDeviceGetHandleByIndex(index), key)
     except pynvml.NVMLError as error:
-        return None if error.value == pynvml.NVML_ERROR_NO_PERMISSION else _Gpu(None, unknown, str(error))
-    gpu.key = gpu.query("nvmlDeviceGetUUID") or unknown
+        return None if error.value == pynvml.NVML_ERROR_NO_PERMISSION else _Gpu(None, key, str(error))
+    gpu.key = gpu.query("nvmlDeviceGetUUID") or key
     return gpu
 
 
@@ -74,10 +74,9 @@ def visible_indices(value: str | None, uuids: Sequence[str]) -> list[int]:
     """
     if value is None:
         return list(range(len(uuids)))
-    entries = value.split(",")
     by_uuid = value.startswith("GPU-")
     indices: list[int] = []
-    for entry in entries:
+    for entry in value.split(","):
         index = _match_uuid(entry, uuids) if by_uuid else _match_number(entry.strip(), len(uuids))
         if index is None:
             break
@@ -104,9 +103,7 @@ class _Gpu:
     """One GPU, queried value by value; what it does not report is None."""
 
     def __init__(self, handle: Any, key: str, problem: str | None = None) -> None:
-        self._handle = handle
-        self._problem = problem
-        self.key = key
+        self._handle, self.key, self._problem = handle, key, problem
 
     def query(self, function: str, *arguments: Any) -> Any:
         if self._handle is None:
@@ -119,49 +116,41 @@ class _Gpu:
             return None
 
     def read(self, label: str) -> Device:
-        name = self.query("nvmlDeviceGetName")
         memory = self.query("nvmlDeviceGetMemoryInfo")
         use = self.query("nvmlDeviceGetUtilizationRates")
-        temperature = self._temperature()
-        processes = self._processes()
         return Device(
             key=self.key,
             label=label,
-            name=name or "unknown GPU",
+            name=self.query("nvmlDeviceGetName") or "unknown GPU",
             memory_total=None if memory is None else memory.total,
             memory_used=None if memory is None else memory.used,
             use=None if use is None else float(use.gpu),
-            temperature=temperature,
-            processes=processes,
+            temperature=self._temperature(),
+            processes=self._processes(),
             problem=self._problem and f"NVIDIA's driver reports: {self._problem}",
         )
 
     def _temperature(self) -> int | None:
         """Drivers before 570 have only the second function, CUDA 14 and later only the first."""
         for function in ("nvmlDeviceGetTemperatureV", "nvmlDeviceGetTemperature"):
-            degrees: int | None = (
-                self.query(function, pynvml.NVML_TEMPERATURE_GPU) if hasattr(pynvml, function) else None
-            )
+            sensor = pynvml.NVML_TEMPERATURE_GPU
+            degrees: int | None = self.query(function, sensor) if hasattr(pynvml, function) else None
             if degrees is not None:
                 return degrees
         return None
 
     def _processes(self) -> tuple[DeviceProcess, ...] | None:
+        """Return computing processes first; one that also draws is listed once."""
         computing = self.query("nvmlDeviceGetComputeRunningProcesses_v3")
         drawing = self.query("nvmlDeviceGetGraphicsRunningProcesses_v3")
         if computing is None and drawing is None:
             return None
-        return _merge_processes(computing or (), drawing or ())
-
-
-def _merge_processes(computing: Iterable[Any], drawing: Iterable[Any]) -> tuple[DeviceProcess, ...]:
-    """Return computing processes first; one that also draws is listed once."""
-    merged: dict[int, DeviceProcess] = {}
-    for computes, listed in ((True, computing), (False, drawing)):
-        for entry in listed:
-            if entry.pid not in merged:
-                merged[entry.pid] = _read_process(entry.pid, entry.usedGpuMemory, computes)
-    return tuple(merged.values())
+        processes: dict[int, DeviceProcess] = {}
+        for computes, listed in ((True, computing or ()), (False, drawing or ())):
+            for process in listed:
+                if process.pid not in processes:
+                    processes[process.pid] = _read_process(process.pid, process.usedGpuMemory, computes)
+        return tuple(processes.values())
 
 
 def _read_process(pid: int, memory: int | None, computes: bool) -> DeviceProcess:

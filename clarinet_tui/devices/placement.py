@@ -10,8 +10,7 @@ from core.errors import InputError
 
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 NEEDED = 2 * GIB
-LABEL = re.compile("cpu|cuda:[0-9]+")
-UUID_PREFIXES = ("GPU-", "MIG-")
+"""Bytes of free memory without which no run is started."""
 
 
 def match_devices(request: str, devices: Sequence[Device]) -> list[Device]:
@@ -31,11 +30,11 @@ def match_devices(request: str, devices: Sequence[Device]) -> list[Device]:
 def _match_name(name: str, devices: Sequence[Device], gpus: Sequence[Device]) -> list[Device]:
     if name == "cuda":
         matches = list(gpus)
-    elif name.startswith(UUID_PREFIXES):
+    elif name.startswith(("GPU-", "MIG-")):
         matches = [device for device in gpus if device.key.startswith(name)]
         if len(matches) > 1:
             raise InputError(f"device: {name} matches {_format_labels(matches)}: give more of its UUID")
-    elif LABEL.fullmatch(name):
+    elif re.fullmatch("cpu|cuda:[0-9]+", name):
         matches = [device for device in devices if device.label == name]
     else:
         raise InputError(f'device: expected auto, cpu, cuda:0 or a GPU\'s UUID, got "{name}"')
@@ -83,6 +82,7 @@ def format_process(process: DeviceProcess) -> str:
 
 
 def _is_ours(pid: int, ours: Collection[int]) -> bool:
+    """Return whether the process or one of its parents is a worker of ours."""
     if pid in ours or not ours:
         return pid in ours
     import psutil

@@ -35,11 +35,8 @@ def _describe(event: Event, iterations_total: int, run_id: str) -> str | None:
         case StageStarted():
             return f"stage {event.index}: {event.stage}"
         case Stepped():
-            losses = ", ".join(
-                f"{name.replace('_', ' ')} {event.measured[name]:.3f}"
-                for name in shown_in("log")
-                if name in event.measured
-            )
+            names = [name for name in shown_in("log") if name in event.measured]
+            losses = ", ".join(f"{name.replace('_', ' ')} {event.measured[name]:.3f}" for name in names)
             return f"iteration {event.iteration} of {iterations_total or '?'}, epoch {event.epoch}: {losses}"
         case Evaluated():
             return f"epoch {event.epoch}: {format_accuracies(event.target_accuracy, event.source_accuracy)}"
@@ -64,7 +61,6 @@ def _describe(event: Event, iterations_total: int, run_id: str) -> str | None:
 
 
 def format_accuracies(target: float | None, source: float | None) -> str:
-    measured = [
-        f"{name} {value:.2f} %" for name, value in (("target", target), ("source", source)) if value is not None
-    ]
+    accuracies = {"target": target, "source": source}
+    measured = (f"{domain} {value:.2f} %" for domain, value in accuracies.items() if value is not None)
     return ", ".join(measured) or "no labels to evaluate with"

@@ -20,7 +20,7 @@ from clarinet_tui.runs.process import is_alive
 from clarinet_tui.runs.state import FINAL_EVENTS
 from clarinet_tui.runs.tail import FileTail
 from clarinet_tui.runs.worker_log import TIMESTAMP, split_timestamp
-from clarinet_tui.text import printable
+from clarinet_tui.text import printable, shorten
 from core.errors import InputError
 from core.events import Event
 
@@ -149,19 +149,15 @@ def describe_fields(fields: dict[str, Any], run_id: str) -> list[str]:
         event: Event = msgspec.convert({"labels": [], **fields}, ANY_EVENT, strict=False)
     except msgspec.ValidationError:
         message = fields.get("message")
-        return [shorten(printable(message))] if isinstance(message, str) else []
-    text = describe_event(event, 0, run_id)
-    return [shorten(part) for part in text.split("\n")] if text else []
+        text = printable(message) if isinstance(message, str) else None
+    else:
+        text = describe_event(event, 0, run_id)
+    return [shorten(line.rstrip(), MAX_CHARACTERS) for line in text.split("\n")] if text else []
 
 
 def clean_line(line: bytes) -> str:
     """Return foreign bytes as printable text."""
-    return shorten(printable(line.decode(errors="replace")))
-
-
-def shorten(text: str) -> str:
-    text = text.rstrip()
-    return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 1] + "…"
+    return shorten(printable(line.decode(errors="replace")).rstrip(), MAX_CHARACTERS)
 
 
 def _parse_event(line: bytes) -> dict[str, Any] | None:

@@ -69,11 +69,8 @@ def compare_iterations(
         iteration: int = row["iteration"]
         iterations.append(iteration)
         expected = {name: value for name, value in row.items() if name not in PLACE and is_reproducible(name)}
-        actual = {
-            name: _round_as_recorded(value)
-            for name, value in replayed.get(iteration, {}).items()
-            if is_reproducible(name)
-        }
+        metrics = replayed.get(iteration, {})
+        actual = {name: _round_as_recorded(value) for name, value in metrics.items() if is_reproducible(name)}
         for name in expected.keys() | actual.keys():
             count += 1
             difference = Difference(iteration, name, expected.get(name), actual.get(name))

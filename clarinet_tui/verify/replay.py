@@ -4,7 +4,6 @@ import argparse
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from clarinet_tui.verify.comparison import Replay
 from clarinet_tui.worker.failure import make_failed
 from clarinet_tui.worker.main import configure_torch, train_first_iterations
 from core.errors import InputError
-from core.events import Event, PseudoLabelled, Started, Stepped
+from core.events import PseudoLabelled, Started, Stepped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,32 +50,25 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def replay(arguments: argparse.Namespace) -> Replay:
+    """Train the iterations and collect what is compared with the recorded run."""
     configure_torch()
+    import torch
+
     run = RunDirectory(arguments.runs_dir, arguments.id)
     config = msgspec.structs.replace(run.read_config(), device=arguments.device)
     labels = read_pseudo_labels(run).tolist() if arguments.labels else None
-    return collect_replay(train_first_iterations(config, arguments.data_dir, labels, arguments.iterations))
-
-
-def collect_replay(events: Iterable[Event]) -> Replay:
-    """Collect what is compared with the recorded run."""
-    import torch
-
     environment = {"host": host_name(), "python": platform.python_version(), **versions()}
-    label_hash = pseudo_label_hash = ""
-    iterations: dict[int, Mapping[str, float | str]] = {}
-    for event in events:
+    result = Replay(label_hash="", pseudo_label_hash="", iterations={}, environment=environment)
+    for event in train_first_iterations(config, arguments.data_dir, labels, arguments.iterations):
         match event:
             case Started():
-                label_hash = event.label_hash
+                result.label_hash = event.label_hash
                 environment |= {"device": event.device, "threads": str(torch.get_num_threads())}
             case PseudoLabelled():
-                pseudo_label_hash = event.label_hash
+                result.pseudo_label_hash = event.label_hash
             case Stepped():
-                iterations[event.iteration] = event.measured
-    return Replay(
-        label_hash=label_hash, pseudo_label_hash=pseudo_label_hash, iterations=iterations, environment=environment
-    )
+                result.iterations[event.iteration] = event.measured
+    return result
 
 
 def read_pseudo_labels(run: RunDirectory) -> "NDArray[np.int64]":
@@ -88,9 +80,8 @@ def read_pseudo_labels(run: RunDirectory) -> "NDArray[np.int64]":
         with os.fdopen(number, "rb") as file:
             labels: NDArray[np.int64] = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(
-            f"{run.pseudo_labels}: cannot be read, but another run made this run's stage 1: {error}"
-        ) from None
+        reason = "cannot be read, but another run made this run's stage 1"
+        raise InputError(f"{run.pseudo_labels}: {reason}: {error}") from None
     if labels.dtype != np.int64 or labels.ndim != 1:
         raise InputError(f"{run.pseudo_labels}: is not a list of labels")
     return labels

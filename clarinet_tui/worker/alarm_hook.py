@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
+from clarinet_tui.queue.executor import start_detached
 from clarinet_tui.runs.atomic_files import open_append
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.worker_log import format_timestamp
@@ -19,11 +20,6 @@ from clarinet_tui.text import printable
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Alarmed
-
-SECONDS = 30.0
-"""Time limit of a command."""
-END_SECONDS = 10.0
-"""Time limit of the remaining commands when the run is over."""
 
 
 def parse_hook_command(text: str, folder: Path | None = None) -> tuple[str, ...]:
@@ -49,8 +45,9 @@ class AlarmHook:
         config: RunConfig,
         command: Sequence[str],
         notify: Callable[[str], None],
-        seconds: float = SECONDS,
+        seconds: float = 30.0,
     ) -> None:
+        """`seconds` is the time limit of a command."""
         self._run, self._config, self._command, self._notify = run, config, list(command), notify
         self._seconds = seconds
         self._alarms: SimpleQueue[Alarmed | None] = SimpleQueue()
@@ -64,7 +61,7 @@ class AlarmHook:
         if self._command:
             self._alarms.put(alarm)
 
-    def close(self, timeout: float = END_SECONDS) -> None:
+    def close(self, timeout: float = 10.0) -> None:
         """Wait for the remaining commands, and kill what exceeds the timeout."""
         self._alarms.put(None)
         if self._command:
@@ -73,31 +70,20 @@ class AlarmHook:
             self._thread.join()
 
     def _process_alarms(self) -> None:
-        while (alarm := self._next_alarm()) is not None:
-            try:
-                self._run_command(alarm)
-            except (OSError, InputError) as error:
-                self._report(str(error))
-
-    def _next_alarm(self) -> Alarmed | None:
         with suppress(Empty):
-            return self._alarms.get(block=not self._ending.is_set())
-        return None
+            while (alarm := self._alarms.get(block=not self._ending.is_set())) is not None:
+                try:
+                    self._run_command(alarm)
+                except (OSError, InputError) as error:
+                    self._report(str(error))
 
     def _run_command(self, alarm: Alarmed) -> None:
         log = open_append(self._run.log, 0o600)
         try:
             os.write(log, f"{format_timestamp(time.time())} --on-alarm for {alarm.kind}\n".encode())
-            process = subprocess.Popen(
-                self._command,
-                env={**os.environ, **self._variables(alarm)},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
         finally:
             os.close(log)
+        process = start_detached(self._command, self._run.log, env={**os.environ, **self._variables(alarm)})
         if not self._has_ended(process):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

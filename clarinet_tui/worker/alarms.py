@@ -71,7 +71,9 @@ class AlarmMonitor:
             case Started():
                 self._total = event.iterations_total
             case StageStarted():
-                return self._new_stage(event)
+                self._stage = rules.Stage(start=event.iteration, patience=self._patience())
+                self._window, self._first = rules.Window(), rules.Window()
+                return self._update(event, dict.fromkeys(ALARM_KINDS, ""))
             case Resumed():
                 self._stage.start = event.from_iteration
         return NONE
@@ -79,7 +81,9 @@ class AlarmMonitor:
     def _step(self, event: Stepped) -> Sequence[Alarmed]:
         measured, window = event.measured, self._window
         if self._first is not None:
-            self._average_first(self._first, measured)
+            self._first.add(measured)
+            if self._first.count == rules.FIRST:
+                self._stage.first_loss, self._first = self._first.mean_loss(), None
         total = sum(measured.values())
         if total - total != 0.0:  # one of them is not finite
             self._window = rules.Window()
@@ -96,16 +100,6 @@ class AlarmMonitor:
             "no-progress": rules.no_progress(window, self._stage, event.iteration),
         }
         return self._update(event, results)
-
-    def _average_first(self, first: rules.Window, measured: dict[str, float]) -> None:
-        first.add(measured)
-        if first.count == rules.FIRST:
-            self._stage.first_loss, self._first = first.mean_loss(), None
-
-    def _new_stage(self, event: StageStarted) -> Sequence[Alarmed]:
-        self._stage = rules.Stage(start=event.iteration, patience=self._patience())
-        self._window, self._first = rules.Window(), rules.Window()
-        return self._update(event, dict.fromkeys(ALARM_KINDS, ""))
 
     def _patience(self) -> int:
         return max(rules.PATIENCE, int(rules.SHARE * self._total))

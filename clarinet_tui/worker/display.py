@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from clarinet_tui.logs.event_text import describe_event, format_accuracies
 from clarinet_tui.runs.journal_format import encode_non_finite
@@ -16,16 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class Display(Protocol):
-    def show_preparation(self, name: str, done: int, total: int) -> None:
-        """Show how far data is read or generated."""
-
-    def show(self, event: Event) -> None: ...
-
-    def notice(self, message: str) -> None:
-        """Show a message that is not an event."""
-
-    def close(self) -> None: ...
+Display: TypeAlias = "LogDisplay | ProgressBar"
 
 
 def choose_display(run_id: str, *, json: bool, queued: bool = False, out: TextIO | None = None) -> Display:
@@ -56,6 +47,7 @@ class LogDisplay:
             self._out = None
 
     def show_preparation(self, name: str, done: int, total: int) -> None:
+        """Show how far data is read or generated."""
         if done >= total and name != self._prepared:
             self._prepared = name
             self.write(name)
@@ -64,6 +56,7 @@ class LogDisplay:
         """Show nothing: events are in the journal, which `clarinet logs` merges with this output."""
 
     def notice(self, message: str) -> None:
+        """Show a message that is not an event."""
         self.write(message)
 
     def close(self) -> None:
@@ -96,10 +89,8 @@ class PlainLines(LogDisplay):
         self, out: TextIO, run_id: str, clock: Callable[[], float] = time.monotonic, interval: float = 10.0
     ) -> None:
         super().__init__(out)
-        self._run_id = run_id
-        self._clock, self._interval = clock, interval
-        self._next = 0.0
-        self._total = 0
+        self._run_id, self._clock, self._interval = run_id, clock, interval
+        self._next, self._total = 0.0, 0
 
     def show(self, event: Event) -> None:
         if isinstance(event, Started):

@@ -4,6 +4,7 @@ import re
 import traceback
 from pathlib import Path
 
+from clarinet_tui.text import shorten
 from core.errors import DISK_FULL, InputError, describe_error
 from core.events import Event, Failed, FailureKind
 
@@ -25,7 +26,7 @@ def make_failed(error: Exception, last: Event | None) -> Failed:
     frames = traceback.extract_tb(error.__traceback__)[-FRAMES:]
     return Failed(
         iteration=getattr(last, "iteration", 0),
-        message=message if len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…",
+        message=shorten(message, MAX_MESSAGE),
         kind=kind,
         frames=[f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in reversed(frames)],
         seconds=last.seconds if last else 0.0,

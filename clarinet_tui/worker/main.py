@@ -64,14 +64,9 @@ def main() -> int:
         print(f"clarinet: {printable(str(error))}", file=sys.stderr)
         return 2
     finally:
-        if arguments.queued:
-            restart_supervisor_if_needed(arguments.runs_dir)
-
-
-def restart_supervisor_if_needed(runs_dir: Path) -> None:
-    """Start a new supervisor if the old one was killed while this run was training."""
-    with suppress(InputError, OSError):  # the next command that uses the queue starts it as well
-        ensure_supervisor_if_needed(runs_dir)
+        if arguments.queued:  # the supervisor may have been killed while this run was training
+            with suppress(InputError, OSError):  # the next command that uses the queue starts it as well
+                ensure_supervisor_if_needed(arguments.runs_dir)
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -83,9 +78,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--fresh", action="store_true", help="remove the run's directory on wrong input")
-    parser.add_argument(
-        "--queued", action="store_true", help="write to worker.log, and record wrong input as the run's failure"
-    )
+    parser.add_argument("--queued", action="store_true", help="write to worker.log; record wrong input as a failure")
     parser.add_argument("--on-alarm", action="append", default=[], metavar="WORD", help="an argument of the command")
     return parser.parse_args(arguments)
 
@@ -199,10 +192,8 @@ class Attempt:
                 self.emit(stage1.process_event(event))
 
     def _notice(self, message: str) -> None:
-        last = self.last
-        self.emit(
-            Noticed(iteration=getattr(last, "iteration", 0), message=message, seconds=last.seconds if last else 0.0)
-        )
+        iteration, seconds = getattr(self.last, "iteration", 0), self.last.seconds if self.last else 0.0
+        self.emit(Noticed(iteration=iteration, message=message, seconds=seconds))
 
 
 def planned_iterations(run: RunDirectory) -> int:

@@ -35,10 +35,7 @@ class Recorder:
         """The requested device, until the actual one is known."""
         self.lost_bytes = 0
         """Bytes of the journal that could not be written."""
-        self._run = run
-        self._config = config
-        self._notify = notify
-        self._is_stop_requested = is_stop_requested
+        self._run, self._config, self._notify, self._is_stop_requested = run, config, notify, is_stop_requested
         self._journal: JournalWriter | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._ingest_periodically, name="ingest", daemon=True)

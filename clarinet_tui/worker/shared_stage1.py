@@ -6,7 +6,6 @@ A run of GAC consists of stage 1 only: it never takes labels or waits, but makes
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
 
     from core.data.task_data import TaskData
 
-POLL_SECONDS = 0.5
-"""Between two checks while another run makes the labels."""
-
 
 class SharedStage1:
     """The maker of the labels holds the lock until it publishes them, the context ends or the process dies."""
@@ -41,8 +37,9 @@ class SharedStage1:
         data: "TaskData",
         device: str,
         notify: Callable[[str], None],
-        poll_seconds: float = POLL_SECONDS,
+        poll_seconds: float = 0.5,
     ) -> None:
+        """While another run makes the labels, they are looked for every `poll_seconds`."""
         self.labels: list[int] | None = None
         """Labels of another run, which replace stage 1."""
         self._run, self._notify, self._poll_seconds = run, notify, poll_seconds
@@ -59,9 +56,7 @@ class SharedStage1:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._release()
 
     def prepare(self, is_stop_requested: Callable[[], bool]) -> bool:
