@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceProcess:
-    """A process on a GPU. What cannot be seen from here is None."""
+    """A process on a GPU. What is unknown is None."""
 
     pid: int
     owner: str | None = None
@@ -18,7 +18,7 @@ class DeviceProcess:
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
-    """A GPU or the CPU at one moment. What the driver does not report is None."""
+    """The state of a GPU or the CPU. What the driver does not report is None."""
 
     key: str
     """Permanent: "cpu" or the GPU's UUID."""
@@ -30,7 +30,7 @@ class Device:
     memory_total: int | None = None
     memory_used: int | None = None
     """In bytes."""
-    use: float | None = None
+    utilization: float | None = None
     """In percent."""
     temperature: int | None = None
     """In degrees Celsius."""

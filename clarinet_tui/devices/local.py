@@ -10,7 +10,7 @@ from clarinet_tui.devices.placement import VISIBLE_DEVICES
 
 
 def list_devices(environ: Mapping[str, str] = os.environ, *, seconds: float = 0.1) -> list[Device]:
-    """Return the GPUs in torch's order, then the CPU, whose use is measured for `seconds` (0: not measured).
+    """Return the GPUs in torch's order, then the CPU, whose utilization is measured for `seconds` (0: not measured).
 
     CUDA_VISIBLE_DEVICES counts in PCI order, as nvidia-smi and our workers do.
     """
@@ -32,7 +32,7 @@ def read_cpu(seconds: float, problem: str | None = None) -> Device:
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         memory_total=memory.total,
         memory_used=memory.total - memory.available,
-        use=psutil.cpu_percent(seconds) if seconds > 0 else None,
+        utilization=psutil.cpu_percent(seconds) if seconds > 0 else None,
         problem=problem,
     )
 

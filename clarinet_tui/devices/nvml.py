@@ -93,7 +93,7 @@ def _match_uuid(entry: str, uuids: Sequence[str]) -> int | None:
 
 
 def _match_number(entry: str, count: int) -> int | None:
-    """CUDA reads the digits at the start of an entry and ignores the rest."""
+    """Read the digits at the start of an entry and ignore what follows, as CUDA does."""
     digits = re.match(r"\+?([0-9]+)", entry)
     index = int(digits[1]) if digits else count
     return index if index < count else None
@@ -117,14 +117,14 @@ class _Gpu:
 
     def read(self, label: str) -> Device:
         memory = self.query("nvmlDeviceGetMemoryInfo")
-        use = self.query("nvmlDeviceGetUtilizationRates")
+        utilization = self.query("nvmlDeviceGetUtilizationRates")
         return Device(
             key=self.key,
             label=label,
             name=self.query("nvmlDeviceGetName") or "unknown GPU",
             memory_total=None if memory is None else memory.total,
             memory_used=None if memory is None else memory.used,
-            use=None if use is None else float(use.gpu),
+            utilization=None if utilization is None else float(utilization.gpu),
             temperature=self._temperature(),
             processes=self._processes(),
             problem=self._problem and f"NVIDIA's driver reports: {self._problem}",
@@ -146,8 +146,8 @@ class _Gpu:
         if computing is None and drawing is None:
             return None
         processes: dict[int, DeviceProcess] = {}
-        for computes, listed in ((True, computing or ()), (False, drawing or ())):
-            for process in listed:
+        for computes, reported in ((True, computing or ()), (False, drawing or ())):
+            for process in reported:
                 if process.pid not in processes:
                     processes[process.pid] = _read_process(process.pid, process.usedGpuMemory, computes)
         return tuple(processes.values())

@@ -17,8 +17,8 @@ from core.errors import InputError
 
 Verdict = Literal["good", "warning", "bad"]
 OLDEST_PYTHON = (3, 11)
-SMALLEST = (80, 24)
-"""Columns and lines of the smallest terminal for the app."""
+MIN_TERMINAL = (80, 24)
+"""Columns and lines that the app needs."""
 _TORCH_PROBE = """
 import json, torch
 devices = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
@@ -58,11 +58,11 @@ def check_torch(folder: Path | None, gpus: int) -> CheckResult:
         text = "" if folder is None else (folder / "version.py").read_text(errors="replace")
     except OSError as error:
         return CheckResult("torch", "bad", f"{folder} cannot be read: {error.strerror}", "reinstall torch")
-    version = _assigned(text, "__version__")
+    version = _parse_assignment(text, "__version__")
     if version is None:
         advice = "reinstall Clarinet, which depends on torch"
         return CheckResult("torch", "bad", "is not installed: nothing can be trained", advice)
-    cuda, hip = _assigned(text, "cuda"), _assigned(text, "hip")
+    cuda, hip = _parse_assignment(text, "cuda"), _parse_assignment(text, "hip")
     if cuda or hip:
         return CheckResult("torch", "good", f"{version}, built for {f'CUDA {cuda}' if cuda else f'ROCm {hip}'}")
     if not gpus:
@@ -71,8 +71,8 @@ def check_torch(folder: Path | None, gpus: int) -> CheckResult:
     return CheckResult("torch", "warning", message, "install a build of torch with CUDA: see pytorch.org/get-started")
 
 
-def _assigned(text: str, name: str) -> str | None:
-    """Return the string that a module assigns to a name."""
+def _parse_assignment(text: str, name: str) -> str | None:
+    """Return the string that a module's source assigns to a name."""
     match = re.search(rf"^{name}\b[^=\n]*=\s*['\"]([^'\"\n]+)['\"]", text, re.MULTILINE)
     return match[1] if match else None
 
@@ -81,7 +81,7 @@ def check_torch_works(
     command: Sequence[str] = (sys.executable, "-P", "-c", _TORCH_PROBE), seconds: float = 120.0
 ) -> CheckResult:
     """Multiply two matrices on every device, in a process of its own."""
-    name, advice = "torch at work", "reinstall torch, or install a build that fits the driver"
+    name, advice = "torch computation", "reinstall torch, or install a build that fits the driver"
     try:
         result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -135,8 +135,8 @@ def check_terminal(environ: Mapping[str, str] = os.environ, size: tuple[int, int
         message = f"the locale is {charset or 'not set'}: lines and charts may look broken"
         return CheckResult("terminal", "warning", message, "export LANG=C.UTF-8")
     message = f"{term}, {_colours(environ, term)}, {size[0]}×{size[1]}, UTF-8"
-    if 0 < size[0] < SMALLEST[0] or 0 < size[1] < SMALLEST[1]:
-        advice = f"the app needs {SMALLEST[0]}×{SMALLEST[1]}: make the window larger"
+    if 0 < size[0] < MIN_TERMINAL[0] or 0 < size[1] < MIN_TERMINAL[1]:
+        advice = f"the app needs {MIN_TERMINAL[0]}×{MIN_TERMINAL[1]}: make the window larger"
         return CheckResult("terminal", "warning", message, advice)
     return CheckResult("terminal", "good", message)
 

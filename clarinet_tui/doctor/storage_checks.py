@@ -17,14 +17,14 @@ from clarinet_tui.history.schema import MIGRATIONS
 from clarinet_tui.queue.supervisor_process import find_supervisor
 from core.errors import InputError
 
-ENOUGH, TOO_LITTLE = 5 * 10**9, 200 * 10**6
-"""Bytes of free disk space."""
+LOW_SPACE, TOO_LITTLE_SPACE = 5 * 10**9, 200 * 10**6
+"""Bytes of free disk space below which the check warns and fails."""
 SHARED = frozenset(
     {"9p", "afs", "beegfs", "ceph", "cifs", "gpfs", "lustre", "nfs", "nfs4", "smb3", "smbfs"}
     | {"fuse.ceph", "fuse.glusterfs", "fuse.sshfs"}
 )
 """Network file systems, on which SQLite's locks and shared memory do not work between machines."""
-CLOCK_SECONDS = 5.0
+MAX_CLOCK_OFFSET = 5.0
 
 
 def nearest_existing(path: Path) -> Path:
@@ -35,9 +35,9 @@ def nearest_existing(path: Path) -> Path:
 
 def check_free_space(runs_dir: Path, free: int) -> CheckResult:
     message = f"{free / 1e9:.1f} GB free for {runs_dir}"
-    if free < TOO_LITTLE:
+    if free < TOO_LITTLE_SPACE:
         return CheckResult("disk space", "bad", message, "free some: runs pause while the disk is full")
-    if free < ENOUGH:
+    if free < LOW_SPACE:
         return CheckResult("disk space", "warning", message, "free some soon")
     return CheckResult("disk space", "good", message)
 
@@ -54,7 +54,7 @@ def check_file_system(runs_dir: Path, database: Path, mounts: str) -> CheckResul
     if history in SHARED:
         message = f"the history is on {history}, where SQLite cannot be shared safely"
         return CheckResult("file system", "warning", message, "set --db or CLARINET_DB to a path on a local disk")
-    other = "" if runs == history else f", and the history on {history or 'an unknown one'}"
+    other = "" if runs == history else f", and the history on {history or 'an unknown file system'}"
     return CheckResult("file system", "good", f"{runs or 'unknown'}{other}")
 
 
@@ -68,7 +68,7 @@ def file_system(path: Path, mounts: str) -> str:
         if len(fields) < 5 or not after:
             continue
         point = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4]))
-        # A later mount hides an earlier one at the same place.
+        # A later mount hides an earlier mount at the same path.
         if folder.is_relative_to(point) and len(point.parts) >= depth:
             depth, file_system = len(point.parts), after.split(" ")[0]
     return file_system
@@ -119,7 +119,7 @@ def check_clock(runs_dir: Path, now: Callable[[], float] = time.time) -> CheckRe
             offset = os.fstat(file.fileno()).st_mtime - now()
     except OSError:
         return CheckResult("clock", "warning", "not compared: the runs directory cannot be written")
-    if abs(offset) <= CLOCK_SECONDS:
+    if abs(offset) <= MAX_CLOCK_OFFSET:
         return CheckResult("clock", "good", "agrees with the disk's clock")
     message = f"the disk's clock is {abs(offset):.0f} s {'ahead of' if offset > 0 else 'behind'} ours"
     return CheckResult("clock", "warning", message, "synchronise the clocks of both machines with NTP")

@@ -41,9 +41,9 @@ def _describe(event: Event, iterations_total: int, run_id: str) -> str | None:
         case Evaluated():
             return f"epoch {event.epoch}: {format_accuracies(event.target_accuracy, event.source_accuracy)}"
         case PseudoLabelled():
-            right = "" if event.accuracy is None else f", {event.accuracy:.2f} % of them right"
+            accuracy = "" if event.accuracy is None else f", accuracy {event.accuracy:.2f} %"
             source = f" of run {event.origin}" if event.origin else " given" if event.given else ""
-            return f"pseudo-labels {event.label_hash}{source}{right}"
+            return f"pseudo-labels {event.label_hash}{source}{accuracy}"
         case Noticed():
             return event.message
         case Alarmed(over=True):

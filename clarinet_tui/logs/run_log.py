@@ -39,7 +39,7 @@ TimedLine = tuple[float, str]
 
 
 class RunLog:
-    """The lines for which `accept` returns True, by time; a line without one has the time of the line before it."""
+    """The lines for which `accept` returns True, by time; a line without a time gets that of the line before it."""
 
     def __init__(self, run: RunDirectory, accept: Callable[[str], bool] = lambda line: True) -> None:
         self._run, self._accept = run, accept
@@ -68,11 +68,11 @@ class RunLog:
                 yield text
 
     def read_partial(self) -> Iterator[str]:
-        """Yield the last line of the worker's output if it has no line end; for runs that are over."""
+        """Yield the last line of the worker's output if it has no line end; called when the run is over."""
         yield from filter(self._accept, (clean_line(split_timestamp(line)[1]) for line in self._output.read_partial()))
 
     def is_over(self) -> bool:
-        """Return whether no more lines will come; a run that has not started is not over, a removed one is."""
+        """Return whether no more lines will come; a removed run is over, a run that has not started is not."""
         if not self._run.config.exists():
             return True
         if self._is_queued():
@@ -103,24 +103,25 @@ class RunLog:
         lines = _timed_backwards(self._output.read_backwards())
         last = list(islice(lines, 1))
         self._output_time = last[0][0] if last else 0.0
-        return self._take(chain(last, lines), count)
+        return self._take_accepted(chain(last, lines), count)
 
     def _last_events(self, count: int) -> list[TimedLine]:
         lines = self._journal.read_backwards()
         last = next(lines, b"")
         self.has_final_event = _is_final(last)
-        return self._take(chain.from_iterable(reversed(self._describe(line)) for line in chain([last], lines)), count)
+        described = (reversed(self._describe(line)) for line in chain([last], lines))
+        return self._take_accepted(chain.from_iterable(described), count)
 
-    def _take(self, lines: Iterator[TimedLine], count: int) -> list[TimedLine]:
+    def _take_accepted(self, lines: Iterator[TimedLine], count: int) -> list[TimedLine]:
         """Return the first `count` accepted lines in reverse order, or fewer if they use too much memory."""
-        taken: list[TimedLine] = []
+        accepted: list[TimedLine] = []
         memory = MAX_MEMORY
         for line in islice((line for line in lines if self._accept(line[1])), count):
             memory -= len(line[1]) + LINE_OVERHEAD
             if memory < 0:
                 break
-            taken.append(line)
-        return taken[::-1]
+            accepted.append(line)
+        return accepted[::-1]
 
     def _new_output(self) -> Iterator[TimedLine]:
         for line in self._output.read_new():

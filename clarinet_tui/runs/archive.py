@@ -25,6 +25,7 @@ CHECKPOINT_FILES = ("checkpoint.previous.pt", "checkpoint.pt")
 APPENDED_FILES = frozenset({ANNOTATIONS, JOURNAL, LOG})
 """Only complete lines of these are packed, because the run may still append to them."""
 PRIVATE = frozenset({ENVIRONMENT, LOG})
+"""Only the user may read these: they may contain secrets."""
 MTIME = int(EPOCH.timestamp())
 """The modification time of every packed file: a recent one would make an imported run look alive."""
 CHUNK = 1 << 20
@@ -77,10 +78,10 @@ def fingerprint(run: RunDirectory, name: str, patches: bool) -> PackedFile | Non
             return None
         stream, size = content
         hashed = _HashingReader(stream)
-        left = size
-        while left > 0 and (chunk := hashed.read(min(left, CHUNK))):
-            left -= len(chunk)
-        return PackedFile(size - left, hashed.digest.hexdigest())
+        remaining = size
+        while remaining > 0 and (chunk := hashed.read(min(remaining, CHUNK))):
+            remaining -= len(chunk)
+        return PackedFile(size - remaining, hashed.digest.hexdigest())
 
 
 @contextmanager

@@ -25,15 +25,15 @@ class ImportResult:
     """Ids of the runs of an archive."""
 
     new: tuple[str, ...]
-    known: tuple[str, ...]
-    """The runs that were here already, with the same content."""
+    existing: tuple[str, ...]
+    """The runs that the runs directory already has, with the same content."""
 
 
 def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) -> ImportResult:
-    """Import all runs, each atomically; refuse the archive if one is here already with other content."""
+    """Import all runs, each atomically; raise InputError if one of them already exists with other content."""
     manifest = check_archive(path, limits)
-    known = _find_known(manifest, runs_dir)
-    new = {run_id: files for run_id, files in manifest.runs.items() if run_id not in known}
+    existing = _find_existing(manifest, runs_dir)
+    new = {run_id: files for run_id, files in manifest.runs.items() if run_id not in existing}
     with as_input_error(runs_dir):
         runs_dir.mkdir(parents=True, exist_ok=True)
         size, free = (
@@ -51,7 +51,7 @@ def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) 
                 (folder / run_id).rename(runs_dir / run_id)
         finally:
             shutil.rmtree(folder)
-    return ImportResult(tuple(sorted(new)), tuple(sorted(known)))
+    return ImportResult(tuple(sorted(new)), tuple(sorted(existing)))
 
 
 def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
@@ -110,9 +110,9 @@ def _check_manifest(path: Path, manifest: Manifest, actual: dict[str, PackedFile
             raise InputError(f"{path}: run {run_id[:40]!a} has no {CONFIG}")
 
 
-def _find_known(manifest: Manifest, runs_dir: Path) -> set[str]:
-    """Return the runs that are here with the same content; raise if one has other content."""
-    known = set()
+def _find_existing(manifest: Manifest, runs_dir: Path) -> set[str]:
+    """Return the runs that already exist with the same content; raise if one has other content."""
+    existing = set()
     for run_id, files in sorted(manifest.runs.items()):
         run = RunDirectory(runs_dir, run_id)
         if not os.path.lexists(run.path):
@@ -120,8 +120,8 @@ def _find_known(manifest: Manifest, runs_dir: Path) -> set[str]:
         for name, packed in files.items():
             if fingerprint(run, name, manifest.patches) != packed:
                 raise InputError(f"run {run_id}: already exists with another {name}: `clarinet rm {run_id}` first")
-        known.add(run_id)
-    return known
+        existing.add(run_id)
+    return existing
 
 
 def _write(path: Path, folder: Path, new: dict[str, dict[str, PackedFile]], limits: Limits) -> None:

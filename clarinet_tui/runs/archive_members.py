@@ -48,7 +48,7 @@ class Member:
 
 def read_members(path: Path, limits: Limits) -> Iterator[Member]:
     """Yield the members; raise InputError on a wrong header before its content is read."""
-    left, files = limits.size, 0
+    bytes_left, files = limits.size, 0
     try:
         stream = gzip.open(path, "rb")  # noqa: SIM115 - closed by the with statement
     except OSError as error:
@@ -57,16 +57,16 @@ def read_members(path: Path, limits: Limits) -> Iterator[Member]:
         source = _GzipSource(path, stream)
         while (header := _header(source)) is not None:
             files += 1
-            left -= header.size
-            if files > limits.files or left < 0:
+            bytes_left -= header.size
+            if files > limits.files or bytes_left < 0:
                 limit = f"{limits.files} files or {limits.size / (1 << 30):g} GB"
                 raise InputError(f"{path}: contains more than {limit}: if you trust it, raise --max-files and --max-gb")
             chunks = _chunks(source, header.size)
             yield Member(header.name, header.size, chunks)
             for _ in chunks:
                 pass
-        rest = source.read(CHUNK + 1)
-        if len(rest) > CHUNK or rest.strip(b"\0"):
+        padding = source.read(CHUNK + 1)
+        if len(padding) > CHUNK or padding.strip(b"\0"):
             raise InputError(f"{path}: contains data after the end of the archive")
 
 
@@ -117,10 +117,10 @@ def _header(source: _GzipSource) -> tarfile.TarInfo | None:
 
 
 def _chunks(source: _GzipSource, size: int) -> Iterator[bytes]:
-    left = size
-    while left > 0:
-        chunk = source.read_some(min(left, CHUNK))
-        left -= len(chunk)
+    bytes_left = size
+    while bytes_left > 0:
+        chunk = source.read_some(min(bytes_left, CHUNK))
+        bytes_left -= len(chunk)
         yield chunk
     if source.read(-size % BLOCK).strip(b"\0"):
         raise InputError(f"{source.path}: contains data between its files")

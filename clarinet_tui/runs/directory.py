@@ -20,7 +20,7 @@ from core.errors import InputError
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
-"""Ids count seconds from here; six digits last until 2088."""
+"""Ids count the seconds since then; six digits last until 2088."""
 ID = re.compile(r"[0-9a-z]{3,32}", re.ASCII)
 RESERVED = frozenset({"stage1", "queue"})
 """Names in a runs directory that match the pattern of ids but are not runs."""
@@ -47,7 +47,7 @@ def is_valid_id(text: str) -> bool:
 
 
 class _RunFile:
-    """The path of a file of a run, made on access: a list may have thousands of runs."""
+    """The path of a file of a run, built on access: a list may have thousands of runs."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -128,7 +128,7 @@ class RunDirectory:
 def find_worker(run: RunDirectory) -> LockOwner | None:
     """Return the live worker of a run.
 
-    A worker on another machine counts as gone when its lock is free and the journal has not grown for long.
+    A worker on another machine counts as dead when its lock is free and its journal was not written for SILENT_AFTER s.
     """
     owner = read_lock_owner(run.lock)
     if owner is None or (alive := is_alive(owner)) is False:
@@ -156,7 +156,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def find_run(runs_dir: Path, prefix: str) -> RunDirectory:
-    """Return the run with this id or unique prefix of one."""
+    """Return the run with this id or unique prefix of an id."""
     ids = list_run_ids(runs_dir)
     matches = [prefix] if prefix in ids else [id_ for id_ in ids if prefix and id_.startswith(prefix)]
     if len(matches) == 1:

@@ -20,10 +20,7 @@ def format_event(event: Event, now: float) -> bytes:
 
 
 class IterationFormatter:
-    """Format iterations with a template that holds everything but the numbers, and changes once an epoch.
-
-    %.9g reproduces every float32 exactly.
-    """
+    """Format iterations with a template that changes once an epoch; its %.9g reproduces every float32 exactly."""
 
     def __init__(self) -> None:
         self._columns: tuple[str, ...] | None = None
@@ -43,16 +40,16 @@ class IterationFormatter:
         epoch = (event.epoch, event.adaptation_epoch, event.stage)
         if total - total == 0.0 and names == self._names and epoch == self._epoch:  # the total is finite
             return (self._template % (event.iteration, event.seconds, *measured.values())).encode()
-        return self._format_slowly(event, names)
+        return self._format_without_template(event, names)
 
-    def _format_slowly(self, event: Stepped, names: tuple[str, ...]) -> bytes:
-        """Format without the template: a new epoch, other metrics, or a number that is not finite."""
-        head = b""
+    def _format_without_template(self, event: Stepped, names: tuple[str, ...]) -> bytes:
+        """Used for a new epoch, other metrics, or a number that is not finite."""
+        header = b""
         # Within a stage a missing metric is written as null; any other change of metrics needs new columns.
         fits = self._columns is not None and event.stage == self._stage and set(names) <= set(self._columns)
         if names != self._columns and not fits:
             self._columns = names
-            head = msgspec.json.encode({"event": "columns", "names": FIXED_COLUMNS + names}) + b"\n"
+            header = msgspec.json.encode({"event": "columns", "names": FIXED_COLUMNS + names}) + b"\n"
         columns = self._columns or ()
         if columns == names:
             self._stage = event.stage
@@ -61,7 +58,7 @@ class IterationFormatter:
             self._template = "[%d," + fixed.replace("%", "%%") + ",%.9g" * (len(names) + 1) + "]\n"
         row = [event.iteration, event.epoch, event.adaptation_epoch, event.stage]
         values = [_format_number(value) for value in (event.seconds, *(event.measured.get(name) for name in columns))]
-        return head + (json.dumps(row, separators=(",", ":"))[:-1] + "," + ",".join(values) + "]\n").encode()
+        return header + (json.dumps(row, separators=(",", ":"))[:-1] + "," + ",".join(values) + "]\n").encode()
 
 
 def _format_number(value: float | None) -> str:

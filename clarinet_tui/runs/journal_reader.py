@@ -14,7 +14,7 @@ ATTEMPT_STARTS = frozenset({"started", "resumed"})
 """The first events of an attempt. An unreadable line before one is where the previous attempt was killed."""
 FIXED_TYPES = (int, int, int | None, str)
 """Of an iteration's first columns: iteration, epoch, adaptation epoch and stage."""
-NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What `decode` raises on a damaged line."""
@@ -52,7 +52,7 @@ Names = Sequence[str]
 def read_journal(path: Path, offset: int = 0, columns: Names | None = None) -> Iterator[JournalEvent | DamagedLine]:
     """Yield the events from byte `offset` on, in bounded memory; a last line without a line end is not read yet.
 
-    `columns` are the ones that apply at `offset`; they are searched for if not given.
+    `columns` are the names that apply at `offset`; if None, the journal is searched for them.
     """
     try:
         file = path.open("rb")
@@ -139,7 +139,7 @@ def parse_iteration(values: list[Any], columns: Names | None) -> dict[str, Any] 
 
 def parse_number(value: Any) -> Any:
     """Return the float of the texts "nan", "inf" and "-inf", and any other value as it is."""
-    return NUMBERS.get(value, value) if isinstance(value, str) else value
+    return NON_FINITE.get(value, value) if isinstance(value, str) else value
 
 
 def find_columns(file: BinaryIO, offset: int) -> list[str] | None:
@@ -152,7 +152,8 @@ def find_columns(file: BinaryIO, offset: int) -> list[str] | None:
         at = len(block)
         while (at := block.rfind(COLUMNS, 0, at)) >= 0:
             fields = parse_line(block[at:].partition(b"\n")[0], None)
-            if ((at == 0 and begin == 0) or block[at - 1 : at] == b"\n") and fields:
+            starts_line = begin == 0 if at == 0 else block[at - 1 : at] == b"\n"
+            if starts_line and fields:
                 names: list[str] = fields["names"]
                 return names
         end, tail = begin, block[: len(COLUMNS) + 65536]

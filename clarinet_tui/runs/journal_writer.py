@@ -15,6 +15,7 @@ from core.events import Checkpointed, Evaluated, Event, Failed, Finished, Steppe
 
 CHUNK = 1 << 20
 SYNCED = (Evaluated, Checkpointed)
+"""Events that the background thread syncs to the disk soon; the final ones are synced at once."""
 FINAL = (Stopped, Failed, Finished)
 
 
@@ -80,7 +81,7 @@ class JournalWriter:
             self._wait_for_room()
 
     def sync(self) -> None:
-        """Write and sync everything; what a full disk does not take stays pending."""
+        """Write and sync everything; on a full disk, what does not fit stays pending."""
         with self._disk:
             self._flush()
             self._sync()
@@ -95,14 +96,14 @@ class JournalWriter:
         if self.pending_bytes and self._disk_error:
             raise self._disk_error
 
-    def close(self, patience: float = 60.0) -> None:
-        """Write the rest; if the disk stays full for `patience` seconds, raise its OSError."""
+    def close(self, timeout: float = 60.0) -> None:
+        """Write what is pending; if the disk stays full for `timeout` seconds, raise its OSError."""
         if self._closing:
             return
         self._closing = True
         self._wake.set()
         self._thread.join()
-        limit = self._clock() + patience
+        limit = self._clock() + timeout
         try:
             self.sync()
             while self.pending_bytes and self._clock() < limit:
@@ -125,7 +126,7 @@ class JournalWriter:
                     self._sync()
 
     def _flush(self) -> None:
-        """Write until nothing is left or the disk refuses."""
+        """Write until nothing is pending or writing fails."""
         try:
             while self._rest or self._lines:
                 if not self._rest:
@@ -141,13 +142,13 @@ class JournalWriter:
             self._room.set()
 
     def _take_lines(self) -> bytes:
-        taken: list[bytes] = []
+        lines: list[bytes] = []
         size = 0
         with contextlib.suppress(IndexError):
             while size < CHUNK:
-                taken.append(self._lines.popleft())
-                size += len(taken[-1])
-        return b"".join(taken)
+                lines.append(self._lines.popleft())
+                size += len(lines[-1])
+        return b"".join(lines)
 
     def _sync(self) -> None:
         try:

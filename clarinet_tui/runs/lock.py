@@ -13,8 +13,9 @@ from clarinet_tui.runs.atomic_files import as_input_error
 from clarinet_tui.runs.process import LockOwner, current_process, is_alive
 from core.errors import InputError
 
-ATTEMPTS, PAUSE = 20, 0.01
+TRIES, PAUSE = 20, 0.01
 _held: set[int] = set()
+"""Descriptors of the locks that this process holds."""
 
 
 class LockHeldError(InputError):
@@ -39,7 +40,7 @@ os.register_at_fork(after_in_child=_close_in_child)
 def hold_lock(path: Path, name: str) -> Iterator[LockOwner]:
     """Hold the lock `path`, or raise LockHeldError.
 
-    The file is never removed: a process could still lock the removed file while another one locks a new one.
+    The file is never removed: a process could still lock the removed file while another process locks a new one.
     """
     with as_input_error(path):
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
@@ -63,7 +64,7 @@ def hold_lock(path: Path, name: str) -> Iterator[LockOwner]:
 def _acquire(file: int, path: Path) -> bool:
     """Retry for a moment while no live owner is written in the file: `is_locked` locks it briefly."""
     with as_input_error(path):
-        for _ in range(ATTEMPTS):
+        for _ in range(TRIES):
             with suppress(BlockingIOError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
@@ -83,7 +84,7 @@ def _write(file: int, owner: LockOwner) -> None:
 def read_lock_owner(path: Path) -> LockOwner | None:
     """Return the current or last owner of a lock; None if there was none or the file cannot be read.
 
-    Only the first line counts: the end of a longer, older one may follow it while the file is being written.
+    Only the first line is read: while the file is being written, the end of an older, longer line may follow it.
     """
     try:
         return msgspec.json.decode(path.read_bytes()[:65536].partition(b"\n")[0], type=LockOwner)

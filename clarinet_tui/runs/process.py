@@ -92,7 +92,7 @@ def handles_signal(pid: int, number: signal.Signals) -> bool:
 
 
 def send_signal(owner: LockOwner, number: signal.Signals, *, only_if_handled: bool = False) -> bool:
-    """Send a signal to this very process, never to another one with its pid; return whether it was sent."""
+    """Send a signal to this very process, never to another process with its pid; return whether it was sent."""
     if not is_alive(owner):
         return False
     try:

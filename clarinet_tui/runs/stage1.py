@@ -1,4 +1,4 @@
-"""Pseudo-labels of a stage 1 that two-step runs share: runs/stage1/<key>/ holds them and the lock of their maker."""
+"""Pseudo-labels of a stage 1 that runs share: runs/stage1/<key>/ has them and the lock of the run that makes them."""
 
 import errno
 import hashlib
@@ -45,14 +45,14 @@ class Stage1Origin(msgspec.Struct, frozen=True, kw_only=True):
     accuracy: float | None = None
     label_hash: str = ""
     sha256: str = ""
-    """Of the file of labels; empty until they are published."""
+    """The hash of the file of labels; empty until they are published."""
 
 
 class Stage1Role(NamedTuple):
     """How a run takes part in a shared stage 1."""
 
     signature: str
-    """Equal for runs that train the same stage 1 on devices of one kind."""
+    """Equal for runs that train the same stage 1 on the same type of device."""
     takes_labels: bool
     """Whether it waits for another run's labels instead of making its own."""
 
@@ -117,13 +117,13 @@ def _file_hash(path: Path) -> str:
 class Stage1Directory:
     """The files of one shared stage 1, none of which is reached through a symbolic link."""
 
-    def __init__(self, runs_dir: Path, name: str) -> None:
-        self.key = name
-        self.path = runs_dir / "stage1" / name
+    def __init__(self, runs_dir: Path, key: str) -> None:
+        self.key = key
+        self.path = runs_dir / "stage1" / key
         self._labels, self._origin, self._lock = (self.path / file for file in ("labels.npy", "origin.json", "lock"))
 
     def hold_lock(self) -> AbstractContextManager[LockOwner]:
-        """Hold the lock of the labels' maker, or raise LockHeldError. A run's own lock is acquired before this one."""
+        """Hold the lock of the run that makes the labels, or raise LockHeldError; acquire the run's own lock first."""
         self._refuse_links()
         self.path.mkdir(parents=True, exist_ok=True)
         return hold_lock(self._lock, "stage 1")
@@ -132,7 +132,7 @@ class Stage1Directory:
         return read_lock_owner(self._lock)
 
     def read_origin(self) -> Stage1Origin | None:
-        """Return the run that made the labels or is making them; None if there is none."""
+        """Return the run that has made the labels or is making them; None if there is no such run."""
         content = self._read(self._origin, 65536)
         if content is None:
             return None

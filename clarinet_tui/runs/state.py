@@ -17,11 +17,11 @@ class RunState(StrEnum):
     LOST = "lost"
     """Its worker died without recording an end."""
     SILENT = "silent"
-    """It has not written for long, on a machine whose processes cannot be checked from here."""
+    """Its journal was not written for long, and its worker is on a machine whose processes cannot be checked."""
 
     @property
     def is_live(self) -> bool:
-        """Whether a worker is known to be at work."""
+        """Whether a worker is known to be alive."""
         return self in (RunState.STARTING, RunState.RUNNING)
 
     @property

@@ -9,11 +9,10 @@ from typing import TextIO
 from clarinet_tui.runs.directory import RunDirectory
 
 TIMESTAMP = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ")
-TAIL = 4096
 
 
 class TimestampedStream:
-    """A text stream that starts each line with the time in UTC; it takes the place of sys.stdout and sys.stderr."""
+    """A text stream that starts each line with the time in UTC; it replaces sys.stdout and sys.stderr."""
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.time) -> None:
         self._stream, self._now = stream, now
@@ -57,7 +56,7 @@ def read_last_line(run: RunDirectory) -> str:
     """Return the text of the last line that is not empty; empty if there is none."""
     try:
         with run.log.open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - TAIL))
+            file.seek(max(0, file.seek(0, 2) - 4096))
             lines = [line for line in file.read().splitlines() if line.strip()]
     except OSError:
         return ""

@@ -10,7 +10,7 @@ import msgspec
 from clarinet_tui.runs.journal_reader import parse_number
 from core.metrics import is_reproducible
 
-PLACE = frozenset({"run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds"})
+NOT_METRICS = frozenset({"run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds"})
 PACKAGES = ("clarinet-tui", "torch", "torchvision", "numpy", "scikit-learn", "pillow")
 """Packages that can change the results."""
 
@@ -27,7 +27,7 @@ class Replay(msgspec.Struct, kw_only=True):
 
 @dataclass(frozen=True)
 class Difference:
-    """A value that differs; None is a missing one."""
+    """A value that differs; None if it is missing."""
 
     iteration: int
     metric: str
@@ -68,7 +68,7 @@ def compare_iterations(
     for row in recorded:
         iteration: int = row["iteration"]
         iterations.append(iteration)
-        expected = {name: value for name, value in row.items() if name not in PLACE and is_reproducible(name)}
+        expected = {name: value for name, value in row.items() if name not in NOT_METRICS and is_reproducible(name)}
         metrics = replayed.get(iteration, {})
         actual = {name: _round_as_recorded(value) for name, value in metrics.items() if is_reproducible(name)}
         for name in expected.keys() | actual.keys():
@@ -94,7 +94,7 @@ def _is_equal(recorded: float | None, replayed: float | None) -> bool:
 def environment_differences(
     environment: Mapping[str, Any], threads: int, replayed: Mapping[str, str]
 ) -> dict[str, tuple[str, str]]:
-    """Return what differs, by name: the recorded value and the one of the replay. Unrecorded values are skipped."""
+    """Return the recorded and the replayed value of each difference, by name. Unrecorded values are skipped."""
     versions = environment.get("versions")
     recorded = {name: environment.get(name) for name in ("host", "python", "device")}
     recorded |= {name: versions.get(name) for name in PACKAGES} if isinstance(versions, dict) else {}

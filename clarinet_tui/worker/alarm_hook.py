@@ -23,7 +23,7 @@ from core.events import Alarmed
 
 
 def parse_hook_command(text: str, folder: Path | None = None) -> tuple[str, ...]:
-    """Split a command into arguments, without a shell; refuse one that cannot be started before training begins."""
+    """Split a command into arguments, without a shell; raise InputError if there is no such program."""
     try:
         arguments = tuple(shlex.split(text))
     except ValueError as error:
@@ -94,12 +94,12 @@ class AlarmHook:
 
     def _has_ended(self, process: "subprocess.Popen[bytes]") -> bool:
         """Wait until the process ends, within its time limit and until `close` gives up; return whether it did."""
-        left = self._seconds
-        while left > 0 and not self._ending.is_set():
+        seconds_left = self._seconds
+        while seconds_left > 0 and not self._ending.is_set():
             with suppress(subprocess.TimeoutExpired):
-                process.wait(min(left, 0.5))
+                process.wait(min(seconds_left, 0.5))
                 return True
-            left -= 0.5
+            seconds_left -= 0.5
         return process.poll() is not None
 
     def _variables(self, alarm: Alarmed) -> dict[str, str]:

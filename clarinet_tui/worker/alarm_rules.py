@@ -14,8 +14,10 @@ WINDOW = 200
 """Iterations that a rule looks at together."""
 FIRST = 20
 """Iterations that the initial loss is averaged over."""
-EARLY, PATIENCE, SHARE = 200, 500, 0.1
-"""Iterations of a stage before its evaluations count; and before a slow start counts: a minimum, a share of the run."""
+EARLY = 200
+"""Evaluations before this iteration of a stage are ignored."""
+PATIENCE, PATIENCE_SHARE = 500, 0.1
+"""A slow start is ignored for this many iterations of a stage, or for this share of a longer run."""
 FULL_STRENGTH = 0.9
 """λ from which the adaptation should have an effect."""
 
@@ -24,7 +26,7 @@ RuleResult = str | None
 
 
 class Window:
-    """Sums over successive iterations; a metric that most of them lack is ignored."""
+    """Sums over successive iterations; the rules ignore a metric that most iterations lack."""
 
     __slots__ = (
         *("accuracy_count", "accuracy_sum", "ascent_count", "ascent_sum", "count"),
@@ -66,16 +68,16 @@ class Stage:
     """The state of the current stage."""
 
     start: int = 0
-    """The iteration before its first one, or the one that the run was resumed from."""
+    """The iteration before the stage, or the iteration that the run was resumed from."""
     patience: int = PATIENCE
     first_loss: float | None = None
     """None until it is known, and in a stage that started in an earlier attempt."""
     largest_share: float = 0.0
     """The largest share of classes that its predictions have had."""
-    narrow_count: int = 0
+    low_share_count: int = 0
     """Successive evaluations with a small share."""
     best: Evaluated | None = field(default=None, repr=False)
-    """The one with the highest source accuracy."""
+    """The evaluation with the highest source accuracy."""
     overconfident_count: int = 0
     """Successive evaluations that are more confident and less accurate than `best`."""
 
@@ -100,7 +102,7 @@ def blind(window: Window) -> RuleResult:
         return None
     deviation = window.deviation_sum / window.accuracy_count
     if deviation < 1.0:
-        return f"over {window.accuracy_count} iterations the discriminator was right on 50 %, ±{deviation:.1f}"
+        return f"over {window.accuracy_count} iterations the discriminator's accuracy was 50 ± {deviation:.1f} %"
     return "" if deviation > 2.0 else None
 
 
@@ -110,7 +112,7 @@ def unbeaten(window: Window) -> RuleResult:
         return None
     accuracy = window.accuracy_sum / window.accuracy_count
     if accuracy > 99.0 and window.min_lambda >= FULL_STRENGTH:
-        return f"over {window.accuracy_count} iterations the discriminator was right on {accuracy:.1f} % of the images"
+        return f"over {window.accuracy_count} iterations the discriminator's accuracy was {accuracy:.1f} %"
     return "" if accuracy < 97.0 else None
 
 
@@ -131,9 +133,9 @@ def collapse(event: Evaluated, stage: Stage) -> RuleResult:
     if share is None or event.iteration - stage.start < EARLY:
         return None
     stage.largest_share = max(stage.largest_share, share)
-    stage.narrow_count = stage.narrow_count + 1 if share < 0.2 else 0
-    has_collapsed = stage.narrow_count >= 2 and stage.largest_share >= 0.4
-    never_was_diverse = stage.narrow_count >= 3 and event.iteration - stage.start >= stage.patience
+    stage.low_share_count = stage.low_share_count + 1 if share < 0.2 else 0
+    has_collapsed = stage.low_share_count >= 2 and stage.largest_share >= 0.4
+    never_was_diverse = stage.low_share_count >= 3 and event.iteration - stage.start >= stage.patience
     if has_collapsed or never_was_diverse:
         return _describe_collapse(event.confusion or [])
     return "" if share > 0.3 else None
@@ -147,12 +149,12 @@ def overconfident(event: Evaluated, stage: Stage) -> RuleResult:
     if best is None or best.source_accuracy is None or best.target_entropy is None or accuracy > best.source_accuracy:
         stage.best, stage.overconfident_count = event, 0
         return ""
-    lost, left = best.source_accuracy - accuracy, entropy / max(best.target_entropy, 1e-9)
-    stage.overconfident_count = stage.overconfident_count + 1 if lost > 5.0 and left < 0.5 else 0
+    drop, entropy_ratio = best.source_accuracy - accuracy, entropy / max(best.target_entropy, 1e-9)
+    stage.overconfident_count = stage.overconfident_count + 1 if drop > 5.0 and entropy_ratio < 0.5 else 0
     if stage.overconfident_count >= 2:
         before = f"it was {best.source_accuracy:.1f} % and {best.target_entropy:.2g} in epoch {best.epoch}"
         return f"source accuracy is {accuracy:.1f} % and the target's entropy {entropy:.2g}; {before}"
-    return "" if lost < 2.5 or left > 0.75 else None
+    return "" if drop < 2.5 or entropy_ratio > 0.75 else None
 
 
 def not_finite(measured: dict[str, float]) -> str:
@@ -177,8 +179,8 @@ def _effective_classes(counts: Iterable[int]) -> float:
 def _describe_collapse(confusion: list[list[int]]) -> str:
     """Count the classes that get 90 % of the predictions."""
     columns = sorted((sum(column) for column in zip(*confusion, strict=True)), reverse=True)
-    total, taken, classes = sum(columns), 0, 0
-    while taken < 0.9 * total:
-        taken += columns[classes]
+    total, covered, classes = sum(columns), 0, 0
+    while covered < 0.9 * total:
+        covered += columns[classes]
         classes += 1
-    return f"{100 * taken / total:.0f} % of the target images are predicted as {classes} of {len(columns)} classes"
+    return f"{100 * covered / total:.0f} % of the target images are predicted as {classes} of {len(columns)} classes"

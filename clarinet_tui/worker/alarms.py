@@ -25,15 +25,15 @@ ALARM_KINDS = {
         "lower classifier_rate, lengthen warmup_epochs or lambda_horizon, or give more labels (ybars_per_sample)",
     ),
     "overconfident": AlarmKind(
-        "the classifier becomes confident on the target while it forgets the source",
+        "confidence on the target rises while accuracy on the source falls",
         "raise lambda_horizon or lower discriminator_rate, which weakens the adaptation",
     ),
     "discriminator-blind": AlarmKind(
-        "its output is the same for every image, so that nothing adapts",
+        "its output is the same for every image, so that there is no adaptation",
         "raise discriminator_rate, or lower classifier_rate if the features are constant",
     ),
     "discriminator-unbeaten": AlarmKind(
-        "it separates the domains perfectly, so that its gradient vanishes and nothing adapts",
+        "it separates the domains perfectly, so that its gradient vanishes and there is no adaptation",
         "lower discriminator_rate, raise classifier_rate, or shorten lambda_horizon",
     ),
     "ascent": AlarmKind(
@@ -41,11 +41,11 @@ ALARM_KINDS = {
         "enlarge batch_size or ybars_per_sample, lower classifier_rate, or try complementary_loss=non-negative",
     ),
     "no-progress": AlarmKind(
-        "nothing is learned",
+        "the training has no effect",
         "change classifier_rate (in stage 1 stage1.rate) by a factor of ten, and check the data and its labels",
     ),
 }
-NONE: Sequence[Alarmed] = ()
+NO_ALARMS: Sequence[Alarmed] = ()
 
 
 class AlarmMonitor:
@@ -76,7 +76,7 @@ class AlarmMonitor:
                 return self._update(event, dict.fromkeys(ALARM_KINDS, ""))
             case Resumed():
                 self._stage.start = event.from_iteration
-        return NONE
+        return NO_ALARMS
 
     def _step(self, event: Stepped) -> Sequence[Alarmed]:
         measured, window = event.measured, self._window
@@ -85,12 +85,12 @@ class AlarmMonitor:
             if self._first.count == rules.FIRST:
                 self._stage.first_loss, self._first = self._first.mean_loss(), None
         total = sum(measured.values())
-        if total - total != 0.0:  # one of them is not finite
+        if total - total != 0.0:  # a metric is not finite
             self._window = rules.Window()
             return self._update(event, {"not-finite": rules.not_finite(measured) or None})
         window.add(measured)
         if window.count < rules.WINDOW:
-            return NONE
+            return NO_ALARMS
         self._window = rules.Window()
         results = {
             "not-finite": "",
@@ -102,7 +102,7 @@ class AlarmMonitor:
         return self._update(event, results)
 
     def _patience(self) -> int:
-        return max(rules.PATIENCE, int(rules.SHARE * self._total))
+        return max(rules.PATIENCE, int(rules.PATIENCE_SHARE * self._total))
 
     def _update(
         self, event: Stepped | Evaluated | StageStarted, results: dict[str, rules.RuleResult]

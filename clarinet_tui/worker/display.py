@@ -29,7 +29,7 @@ def choose_display(run_id: str, *, json: bool, queued: bool = False, out: TextIO
 
 
 class LogDisplay:
-    """Write to a file or pipe what is not an event; if it is closed, the run continues without output."""
+    """Write messages that are not events to a file or pipe; if it is closed, the run continues without output."""
 
     def __init__(self, out: TextIO) -> None:
         self._out: TextIO | None = out

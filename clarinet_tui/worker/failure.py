@@ -1,4 +1,4 @@
-"""Turn an exception into a Failed event: its cause, its place and what to do about it."""
+"""Turn an exception into a Failed event: its cause, its stack frames and what to do about it."""
 
 import re
 import traceback
@@ -45,7 +45,7 @@ def _classify(error: Exception) -> tuple[str, str]:
 
 
 def _is_out_of_memory(error: Exception, text: str) -> bool:
-    """torch has an own exception only for GPUs, and is not imported here."""
+    """Only GPUs have an exception class of their own in torch, which is not imported here."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     return isinstance(error, RuntimeError) and OUT_OF_MEMORY.search(text) is not None

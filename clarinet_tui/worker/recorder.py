@@ -56,7 +56,7 @@ class Recorder:
         if self._journal is None:
             return
         try:
-            self._journal.close(patience=STOP_TIMEOUT if self._is_stop_requested() else END_TIMEOUT)
+            self._journal.close(timeout=STOP_TIMEOUT if self._is_stop_requested() else END_TIMEOUT)
         except OSError as error:
             self.lost_bytes = self._journal.pending_bytes
             self._notify(

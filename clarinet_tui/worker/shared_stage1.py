@@ -51,6 +51,7 @@ class SharedStage1:
         self._origin: Stage1Origin | None = None
         self._lock: ExitStack | None = None
         self._joined = False
+        """Whether the run has taken the labels, become their maker or found another maker."""
         self._notified: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -74,7 +75,7 @@ class SharedStage1:
             return True
 
     def process_event(self, event: Event) -> Event:
-        """Return the event to record: taken labels get their origin; own labels are published."""
+        """Return the event to record: labels of another run get their origin; the run's own labels are published."""
         if self._directory is None:
             return event
         if not self._joined and isinstance(event, Stepped):

@@ -77,7 +77,7 @@ def test_four_gpus_and_the_cpu(four_gpus: pytest.MonkeyPatch) -> None:
         name="NVIDIA GeForce RTX 3090",
         memory_total=24 * GIB,
         memory_used=10 * GIB,
-        use=97.0,
+        utilization=97.0,
         temperature=71,
         processes=(known,),
     )
@@ -91,8 +91,8 @@ def test_cpu_is_a_device() -> None:
     assert cpu.name
     assert cpu.cores is not None
     assert cpu.cores >= 1
-    assert cpu.use is not None
-    assert 0 <= cpu.use <= 100
+    assert cpu.utilization is not None
+    assert 0 <= cpu.utilization <= 100
     assert cpu.memory_used is not None
     assert cpu.memory_total is not None
     assert 0 < cpu.memory_used < cpu.memory_total
@@ -172,7 +172,7 @@ def test_labels_number_the_visible_gpus(four_gpus: pytest.MonkeyPatch) -> None:
 def test_mig_slice(four_gpus: pytest.MonkeyPatch) -> None:
     found, _ = read_devices(CUDA_VISIBLE_DEVICES=f"{SLICE},MIG-other")
     assert (found.key, found.label, found.memory_total) == (SLICE, "cuda:0", 10 * GIB)
-    assert (found.use, found.temperature, found.problem) == (None, None, None)
+    assert (found.utilization, found.temperature, found.problem) == (None, None, None)
     assert worker_environment(found, {})["CUDA_VISIBLE_DEVICES"] == SLICE
     missing, _ = read_devices(CUDA_VISIBLE_DEVICES="MIG-other")
     assert "Not Found" in (unavailable_reason(missing) or "")

@@ -207,4 +207,4 @@ def test_a_checkpoint_waits_until_the_journal_is_on_the_disk(tmp_path: Path) -> 
     with pytest.raises(OSError, match="No space left on device"):
         journal.sync_or_wait()
     with pytest.raises(OSError, match="No space left on device"):
-        journal.close(patience=0)
+        journal.close(timeout=0)

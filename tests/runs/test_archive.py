@@ -78,7 +78,7 @@ def test_packed_files(run: RunDirectory, tmp_path: Path) -> None:
 def test_import_restores_the_files(run: RunDirectory, tmp_path: Path) -> None:
     write_archive([run], tmp_path / "a.tar.gz", checkpoints=True)
     result = import_archive(tmp_path / "a.tar.gz", tmp_path / "there")
-    assert (result.new, result.known) == (("abc123",), ())
+    assert (result.new, result.existing) == (("abc123",), ())
     there = RunDirectory(tmp_path / "there", "abc123")
     assert files(there) == {name: content for name, content in files(run).items() if name != "lock"}
     for private in (there.environment, there.log):
@@ -127,7 +127,7 @@ def test_without_patches(run: RunDirectory, tmp_path: Path) -> None:
     assert b"secret" not in gzip.decompress((tmp_path / "a.tar.gz").read_bytes())
     import_archive(tmp_path / "a.tar.gz", tmp_path / "there")
     assert read_environment(RunDirectory(tmp_path / "there", "abc123"))["git"] == {"commit": "f00", "patch_cut": False}
-    assert import_archive(tmp_path / "a.tar.gz", run.runs_dir).known == ("abc123",)
+    assert import_archive(tmp_path / "a.tar.gz", run.runs_dir).existing == ("abc123",)
 
 
 def test_links_are_not_followed_and_pipes_do_not_block(run: RunDirectory, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_run_with_the_same_content_is_skipped(run: RunDirectory, tmp_path: Path)
     write_archive([run, RunDirectory(other.runs_dir, "xyz")], tmp_path / "a.tar.gz")
     before = files(run)
     result = import_archive(tmp_path / "a.tar.gz", run.runs_dir)
-    assert (result.new, result.known) == (("xyz",), ("abc123",))
+    assert (result.new, result.existing) == (("xyz",), ("abc123",))
     assert files(run) == before
 
 

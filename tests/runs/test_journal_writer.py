@@ -158,7 +158,7 @@ def test_disk_that_stays_full_is_an_error_at_the_end(tmp_path: Path) -> None:
     writer = JournalWriter(tmp_path / "journal.jsonl", write=disk.write, fsync=disk.fsync, interval=0.01)
     writer.append(step(1))
     with pytest.raises(OSError, match="No space left"):
-        writer.close(patience=0.05)
+        writer.close(timeout=0.05)
 
 
 def test_failing_callback_does_not_end_the_flushing(tmp_path: Path) -> None:

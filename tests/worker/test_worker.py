@@ -109,7 +109,7 @@ def test_append_waits_no_longer_when_a_stop_is_requested(tmp_path: Path) -> None
     journal.append(Noticed(iteration=0, message="more than max_pending"))  # returns after the first message
     assert journal.pending_bytes > 10
     with pytest.raises(OSError, match="No space left"):
-        journal.close(patience=0.0)
+        journal.close(timeout=0.0)
 
 
 def test_name_of_the_previous_checkpoint(tmp_path: Path) -> None:
