@@ -16,7 +16,7 @@ from core.events import Stepped
 from core.losses.adversarial import adversarial_loss, domain_input, reverse_gradient
 from core.losses.complementary import ascent_loss, class_losses
 from core.losses.predictions import entropy, entropy_weights, log_scatter
-from core.networks import build_classifier, build_discriminator, set_dropout_generator
+from core.networks import Discriminator, build_classifier, set_dropout_generator
 from core.training.train import train
 
 STRENGTH = 0.5
@@ -68,7 +68,7 @@ class BareLimit:
         self.priors = torch.from_numpy(class_priors(source.ybar)).float()
         classes = len(data.classes)
         self.classifier = prepare(build_classifier(config.network, data.shape, classes))
-        self.discriminator = prepare(build_discriminator(self.classifier.width * classes))
+        self.discriminator = prepare(Discriminator(self.classifier.width * classes))
         self.fg, self.d = list(self.classifier.parameters()), list(self.discriminator.parameters())
         momentum, decay = config.momentum, config.weight_decay
         self.fg_step = SGD(self.fg, config.classifier_rate, momentum, weight_decay=decay, fused=True)

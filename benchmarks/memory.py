@@ -66,7 +66,7 @@ def tiny_networks() -> Iterator[None]:
 
     with (
         patch("core.methods.algorithm.build_classifier", classifier),
-        patch("core.methods.algorithm.build_discriminator", lambda inputs: Discriminator(inputs, hidden=WIDTH)),
+        patch("core.methods.algorithm.Discriminator", lambda inputs: Discriminator(inputs, hidden=WIDTH)),
     ):
         yield
 

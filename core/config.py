@@ -17,7 +17,8 @@ from core.presets import Preset
 from core.tasks import OFFLINE_TASK
 
 Optimizer = Literal["sgd", "adam", "adamw"]
-UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.(.*)`)?", re.DOTALL)
+OptimizerOrSame = Literal["same", Optimizer]
+UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.(.*)`)?", re.DOTALL)
 
 
 class Tag(StrEnum):
@@ -133,15 +134,13 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     )
 
     optimizer: Annotated[Optimizer, setting("Optimizer of G and F, and of D unless it has its own.")] = "sgd"
-    discriminator_optimizer: Annotated[
-        Literal["same", "sgd", "adam", "adamw"], setting("Optimizer of D; same is that of G and F.")
-    ] = "same"
+    discriminator_optimizer: Annotated[OptimizerOrSame, setting("Optimizer of D; same is that of G and F.")] = "same"
     classifier_rate: Annotated[float, setting("Learning rate of G and F.", gt=0)] = 5e-5
     discriminator_rate: Annotated[float, setting("Learning rate of D.", gt=0)] = 0.005
     momentum: Annotated[float, setting("Momentum, with sgd.", ge=0, lt=1)] = 0.9
     weight_decay: Annotated[float, setting("Weight decay of every optimizer.", ge=0)] = 5e-4
     warmup_optimizer: Annotated[
-        Literal["same", "sgd", "adam", "adamw"], setting("Optimizer of G and F in warm-up; same keeps it afterwards.")
+        OptimizerOrSame, setting("Optimizer of G and F in warm-up; same is that of adaptation.")
     ] = "same"
     warmup_rate: Annotated[float, setting("Learning rate in warm-up; 0 is classifier_rate.", ge=0)] = 0.0
     rate_decay: Annotated[
@@ -153,14 +152,7 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     device: Annotated[str, setting("auto, cpu, cuda:0 or a GPU's UUID.", Tag.NO_EFFECT)] = "auto"
     threads: Annotated[
-        int,
-        setting(
-            "CPU threads; 0 chooses by the number of cores when the run is created.",
-            Tag.ROUNDING,
-            Tag.STAGE1,
-            ge=0,
-            le=1024,
-        ),
+        int, setting("CPU threads; 0 is the number of cores, at most 8.", Tag.ROUNDING, Tag.STAGE1, ge=0, le=1024)
     ] = 0
     precision: Annotated[Literal["32", "bf16"], setting("Full precision, or bf16 autocast.", Tag.STAGE1)] = "32"
     compile: Annotated[bool, setting("Compile the networks with torch.compile.", Tag.ROUNDING, Tag.STAGE1)] = False
@@ -177,19 +169,11 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = "fail"
 
 
+@cache
 def settings_tagged(*tags: Tag) -> frozenset[str]:
     """Return the names of the settings that have any of the tags; the table `stage1` is one name."""
-    return frozenset(name for tag in tags for name in _names_by_tag()[tag])
-
-
-@cache
-def _names_by_tag() -> dict[Tag, list[str]]:
-    names: dict[Tag, list[str]] = {tag: [] for tag in Tag}
-    for field in msgspec.structs.fields(RunConfig):
-        for meta in field.type.__metadata__:
-            for tag in (meta.extra or {}).get("tags", ()):
-                names[tag].append(field.name)
-    return names
+    fields = [(field.name, meta) for field in msgspec.structs.fields(RunConfig) for meta in field.type.__metadata__]
+    return frozenset(name for name, meta in fields if set(tags) & set((meta.extra or {}).get("tags", ())))
 
 
 @dataclass(frozen=True)
@@ -202,13 +186,9 @@ class SettingSpec:
     description: str
 
 
-def setting_specs() -> Iterator[SettingSpec]:
-    """Yield every setting, those of stage 1 as `stage1.epochs`."""
-    yield from _all_specs()
-
-
 @cache
-def _all_specs() -> tuple[SettingSpec, ...]:
+def setting_specs() -> tuple[SettingSpec, ...]:
+    """Return every setting, those of stage 1 as `stage1.epochs`."""
     return tuple(_specs(RunConfig, ""))
 
 
@@ -217,8 +197,8 @@ def _specs(struct: type[Struct], prefix: str) -> Iterator[SettingSpec]:
         if field.type is Stage1 or getattr(field.type, "__origin__", None) is Stage1:
             yield from _specs(Stage1, f"{field.name}.")
             continue
-        sentence = next(meta.description for meta in field.type.__metadata__ if meta.description)
-        yield SettingSpec(prefix + field.name, msgspec.inspect.type_info(field.type), field.default, sentence or "")
+        description = next(meta.description for meta in field.type.__metadata__ if meta.description)
+        yield SettingSpec(prefix + field.name, msgspec.inspect.type_info(field.type), field.default, description or "")
 
 
 def convert_settings(settings: Mapping[str, Any], place: str) -> RunConfig:
@@ -228,8 +208,8 @@ def convert_settings(settings: Mapping[str, Any], place: str) -> RunConfig:
     except msgspec.ValidationError as error:
         raise InputError(f"{place}: {_explain(str(error), settings)}") from None
     for name, value in _flat(msgspec.to_builtins(config)):
-        if wrong := _explain_unstorable(value):
-            raise InputError(f"{place}: {name}: expected {_describe_setting(name)} {wrong}, got {format_value(value)}")
+        if limit := _storage_limit(value):
+            raise InputError(f"{place}: {name}: expected {_describe_setting(name)} {limit}, got {format_value(value)}")
     return config
 
 
@@ -241,8 +221,8 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield prefix + key, value
 
 
-def _explain_unstorable(value: Any) -> str | None:
-    """Return what is wrong with a value that torch, JSON or SQLite cannot store, such as infinity."""
+def _storage_limit(value: Any) -> str | None:
+    """Return the limit that a value exceeds if torch, JSON or SQLite cannot store it, such as infinity."""
     if isinstance(value, str):
         return None if value.encode(errors="replace").decode() == value else "in UTF-8"
     if isinstance(value, float):
@@ -254,10 +234,10 @@ def merge_settings(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str
     """Return `base` updated with `over`, table by table."""
     merged = dict(base)
     for key, value in over.items():
-        below = merged.get(key)
-        merged[key] = (
-            merge_settings(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-        )
+        old = merged.get(key)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            value = merge_settings(old, value)
+        merged[key] = value
     return merged
 
 
@@ -269,53 +249,47 @@ def checkpoint_settings(config: RunConfig) -> dict[str, Any]:
 
 def _explain(message: str, settings: Mapping[str, Any]) -> str:
     """Rephrase msgspec's message: `epochs: expected an integer ≥ 1, got "ten"`."""
-    if unknown := UNKNOWN.fullmatch(message):
+    if unknown := UNKNOWN_FIELD.fullmatch(message):
         key, path = unknown[1], unknown[2]
         full = f"{path}.{key}" if path else key
-        names = [field.name for field in setting_specs()]
+        names = [spec.name for spec in setting_specs()]
         if full in names:
             return f"{full}: write this as {key.split('.')[1]} in the table {key.split('.')[0]}"
         near = difflib.get_close_matches(full, names, n=1)
         return f"{full}: no such setting" + (f"; did you mean {near[0]}?" if near else "")
-    path = _path(message)
+    path = message.split("`$")[-1].strip("`.") if "`$" in message else ""
     value: Any = settings
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return f"{path}: expected {_describe_setting(path)}, got {format_value(value)}"
 
 
-def _path(message: str) -> str:
-    return message.split("`$")[-1].strip("`.") if "`$" in message else ""
-
-
 def _describe_setting(path: str) -> str:
-    for field in setting_specs():
-        if field.name == path:
-            return describe_type(field.type)
-    return "a table"
+    return next((describe_type(spec.type) for spec in setting_specs() if spec.name == path), "a table")
 
 
-def describe_type(kind: msgspec.inspect.Type) -> str:
+def describe_type(info: msgspec.inspect.Type) -> str:
     """Describe a type and its bounds, such as "an integer ≥ 1"."""
-    if isinstance(kind, msgspec.inspect.Metadata):
-        return describe_type(kind.type)
-    if isinstance(kind, msgspec.inspect.LiteralType):
-        return "one of " + ", ".join(str(value) for value in kind.values)
-    if isinstance(kind, msgspec.inspect.BoolType):
+    if isinstance(info, msgspec.inspect.Metadata):
+        return describe_type(info.type)
+    if isinstance(info, msgspec.inspect.LiteralType):
+        return "one of " + ", ".join(str(value) for value in info.values)
+    if isinstance(info, msgspec.inspect.BoolType):
         return "true or false"
-    if isinstance(kind, msgspec.inspect.IntType | msgspec.inspect.FloatType):
-        word = "an integer" if isinstance(kind, msgspec.inspect.IntType) else "a number"
+    if isinstance(info, msgspec.inspect.IntType | msgspec.inspect.FloatType):
+        noun = "an integer" if isinstance(info, msgspec.inspect.IntType) else "a number"
         bounds = [
             f"{sign} {bound:g}" if isinstance(bound, float) else f"{sign} {bound}"
-            for sign, bound in ((">", kind.gt), ("≥", kind.ge), ("<", kind.lt), ("≤", kind.le))
+            for sign, bound in ((">", info.gt), ("≥", info.ge), ("<", info.lt), ("≤", info.le))
             if bound is not None
         ]
-        return " ".join([word, " and ".join(bounds)]).strip()
-    if isinstance(kind, msgspec.inspect.StrType) and kind.max_length:
-        return f"a text of at most {kind.max_length} characters"
+        return " ".join([noun, " and ".join(bounds)]).strip()
+    if isinstance(info, msgspec.inspect.StrType) and info.max_length:
+        return f"a text of at most {info.max_length} characters"
     return "a text"
 
 
 def format_value(value: Any) -> str:
+    """Return a value as errors quote it, shortened to 80 characters."""
     text = f'"{value}"' if isinstance(value, str) else str(value)
     return text if len(text) <= 80 else text[:77] + "…"

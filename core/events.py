@@ -81,7 +81,7 @@ class Evaluated(Event, frozen=True, kw_only=True, tag="evaluation"):
 
 
 class PseudoLabelled(Event, frozen=True, kw_only=True, tag="pseudo-labels"):
-    """Stage 1 has labelled the source images, or its labels were given."""
+    """Stage 1 has labelled the source images, or another run's labels were given."""
 
     iteration: int
     label_hash: str
@@ -89,7 +89,7 @@ class PseudoLabelled(Event, frozen=True, kw_only=True, tag="pseudo-labels"):
     given: bool
     labels: list[int]
     origin: str = ""
-    """The run whose stage 1 made them, if given."""
+    """The run whose stage 1 computed the labels, if they were given."""
     origin_seconds: float = 0.0
     """The training time of that stage 1."""
 

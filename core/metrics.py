@@ -1,6 +1,6 @@
 """The metric catalogue: what each metric means, when it is measured and where it is shown.
 
-A new metric needs its entry here and the method that measures it. Metrics of plug-ins need no entry.
+A new metric is described here and returned by a method's `step`. Metrics of plug-ins need no description.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,9 @@ class Metric:
     kind: Kind
     description: str
     label: str = ""
-    """Short title in a chart's legend and in the readings beside it; by default made from the name."""
+    """Short title in a chart's legend and in the readings beside it; by default the name in words."""
     title: str = ""
+    """Title of a chart or a column; by default the name in words, capitalised."""
     level: Level = "iteration"
     unit: str = ""
     factor: float = 1.0
@@ -31,11 +32,6 @@ class Metric:
         words = self.name.replace("_", " ")
         object.__setattr__(self, "label", self.label or words)
         object.__setattr__(self, "title", self.title or words.capitalize())
-
-    @property
-    def reproducible(self) -> bool:
-        """Whether repeating a run gives the same value to the last bit; a clock's reading differs."""
-        return self.kind != "speed"
 
     @property
     def title_with_unit(self) -> str:
@@ -188,4 +184,5 @@ def level_of(name: str) -> Level:
 
 
 def is_reproducible(name: str) -> bool:
-    return name not in METRICS or METRICS[name].reproducible
+    """Return whether repeating a run gives the same value to the last bit; measured times differ."""
+    return name not in METRICS or METRICS[name].kind != "speed"

@@ -1,6 +1,6 @@
 """The networks: G and F as a Classifier, D as a Discriminator, and dropout with its own random stream."""
 
-from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 
 import torch
@@ -10,6 +10,8 @@ from core.errors import InputError
 
 Shape = tuple[int, int, int]
 """Height, width and channels of an image."""
+PAPER_SHAPES: dict[str, Shape] = {"lenet": (28, 28, 1), "dtn": (32, 32, 3)}
+"""The paper's networks, and the shape that each of them takes."""
 
 
 class Dropout(nn.Module):
@@ -72,7 +74,7 @@ class Classifier(nn.Module):
 
 
 class Discriminator(nn.Module):
-    """D: one raw score for each row, positive for the source; CDAN's sizes."""
+    """D on features (DANN) or features × classes (CDAN, CLARINET): a raw score a row, positive for the source."""
 
     def __init__(self, inputs: int, hidden: int = 500) -> None:
         super().__init__()
@@ -95,18 +97,12 @@ class Discriminator(nn.Module):
         return scores.squeeze(1)
 
 
-def build_discriminator(inputs: int) -> Discriminator:
-    """D for features (DANN) or for features × classes (CDAN, CLARINET)."""
-    return Discriminator(inputs)
-
-
 def choose_network(shape: Shape) -> str:
     """Return the paper's network for its shapes, resnet18 for photographs, and a convnet for the rest."""
     height, width, channels = shape
-    if shape == (28, 28, 1):
-        return "lenet"
-    if shape == (32, 32, 3):
-        return "dtn"
+    for network, network_shape in PAPER_SHAPES.items():
+        if shape == network_shape:
+            return network
     return "resnet18" if max(height, width) >= 128 and channels in (1, 3) else "convnet"
 
 
@@ -115,23 +111,16 @@ def build_classifier(network: str, shape: Shape, classes: int, weights: str = ""
     network = choose_network(shape) if network == "auto" else network
     if weights and not network.startswith("resnet"):
         raise InputError(f"weights: only resnet18 and resnet50 take a weights file, the network is {network}")
+    if network in PAPER_SHAPES and shape != PAPER_SHAPES[network]:
+        sizes = f"takes images of {_format_shape(PAPER_SHAPES[network])}, these are {_format_shape(shape)}"
+        raise InputError(f"network: {network} {sizes}; use auto")
     if network == "lenet":
-        _check_shape(network, shape, (28, 28, 1))
         return Classifier(_lenet(), 500, classes)
-    if network == "dtn":
-        _check_shape(network, shape, (32, 32, 3))
-        return Classifier(_convnet(shape), 512, classes)
-    if network == "convnet":
+    if network in ("dtn", "convnet"):
         return Classifier(_convnet(shape), 512, classes)
     if network in ("resnet18", "resnet50"):
         return Classifier(_resnet(network, shape, weights), 512 if network == "resnet18" else 2048, classes)
     raise InputError(f"network: expected one of auto, lenet, dtn, convnet, resnet18, resnet50, got {network!r}")
-
-
-def _check_shape(network: str, shape: Shape, wanted: Shape) -> None:
-    if shape != wanted:
-        sizes = f"takes images of {_format_shape(wanted)}, these are {_format_shape(shape)}"
-        raise InputError(f"network: {network} {sizes}; use auto")
 
 
 def _format_shape(shape: Shape) -> str:
@@ -165,11 +154,11 @@ def _convnet(shape: Shape) -> nn.Module:
     if min(height, width) < 4 or channels < 1:
         raise InputError(f"network: convnet takes images of 4×4 and more, these are {_format_shape(shape)}")
     layers: list[nn.Module] = []
-    for out_channels, drop in _widths():
+    for out_channels, drop in chain([(64, 0.1), (128, 0.3)], repeat((256, 0.5))):
         if len(layers) >= 12 and max(height, width) < 8:
             break
         strides = (1 + (height >= 8), 1 + (width >= 8))
-        # As in the comment of LeNet, dropping channels before or after the relu is the same.
+        # As in `_lenet`, dropping channels before or after the relu is the same.
         layers += [
             nn.Conv2d(channels, out_channels, 5, stride=strides, padding=2),
             nn.BatchNorm2d(out_channels),
@@ -178,23 +167,11 @@ def _convnet(shape: Shape) -> nn.Module:
         ]
         height, width, channels = -(-height // strides[0]), -(-width // strides[1]), out_channels
     if (height, width) != (4, 4):
-        # Windows that slide by one make 4×4 of the 4 to 7 that are left; adaptive pooling is not deterministic on CUDA.
+        # Windows with stride 1 reduce the remaining 4 to 7 to 4×4; adaptive pooling is not deterministic on CUDA.
         layers.append(nn.AvgPool2d((height - 3, width - 3), stride=1))
     return nn.Sequential(
-        *layers,
-        nn.Flatten(),
-        nn.Linear(channels * 16, 512),
-        nn.BatchNorm1d(512),
-        nn.ReLU(inplace=True),
-        Dropout(0.5),
+        *layers, nn.Flatten(), nn.Linear(channels * 16, 512), nn.BatchNorm1d(512), nn.ReLU(inplace=True), Dropout(0.5)
     )
-
-
-def _widths() -> Iterator[tuple[int, float]]:
-    """Yield the channels and dropout of successive convolutions."""
-    yield from ((64, 0.1), (128, 0.3))
-    while True:
-        yield 256, 0.5
 
 
 class _GreyToColour(nn.Module):

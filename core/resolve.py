@@ -23,30 +23,32 @@ def resolve(
 
     `settings` is a (possibly nested) mapping such as a TOML file contains; `place` names it in errors.
     """
-    asked = merge_settings(dict(settings or {}), overrides)
-    if asked.get("precision") == 32:  # as TOML and --set read it
-        asked["precision"] = "32"
-    preset = asked.get("preset", "paper")
+    requested = merge_settings(dict(settings or {}), overrides)
+    if requested.get("precision") == 32:  # as TOML and --set read it
+        requested["precision"] = "32"
+    preset = requested.get("preset", "paper")
     if not isinstance(preset, str) or preset not in PRESETS:
         raise InputError(f"{place}: preset: expected one of {', '.join(PRESETS)}, got {format_value(preset)}")
     methods()  # first, so that the error of a broken plug-in does not name this place
     try:
-        spec = find_method(_text(asked, "method", "clarinet"))
-        task = parse_task(_text(asked, "task", OFFLINE_TASK))
+        spec = find_method(_text(requested, "method", "clarinet"))
+        task = parse_task(_text(requested, "task", OFFLINE_TASK))
     except InputError as error:
         raise InputError(f"{place}: {error}") from None
     for key, value in spec.fixed.items():
-        if key in asked and asked[key] != value:
-            wanted, got = format_value(value), format_value(asked[key])
+        if key in requested and requested[key] != value:
+            wanted, got = format_value(value), format_value(requested[key])
             raise InputError(f"{place}: {key}: {spec.name} is defined by {key} = {wanted}, got {got}")
-    return _complete(asked, preset, spec, task, place, cores)
+    return _complete(requested, preset, spec, task, place, cores)
 
 
 def _complete(
-    asked: Mapping[str, Any], preset: str, spec: MethodSpec, task: Task, place: str, cores: int | None
+    requested: Mapping[str, Any], preset: str, spec: MethodSpec, task: Task, place: str, cores: int | None
 ) -> RunConfig:
     base = merge_settings(PRESETS[preset].settings_for(spec.preset_table, task), spec.defaults)
-    config = convert_settings(merge_settings(merge_settings(base, asked), {**spec.fixed, "method": spec.name}), place)
+    config = convert_settings(
+        merge_settings(merge_settings(base, requested), {**spec.fixed, "method": spec.name}), place
+    )
     return msgspec.structs.replace(
         config,
         task=task.name,
@@ -55,8 +57,8 @@ def _complete(
     )
 
 
-def _text(asked: Mapping[str, Any], name: str, default: str) -> str:
-    value = asked.get(name, default)
+def _text(requested: Mapping[str, Any], name: str, default: str) -> str:
+    value = requested.get(name, default)
     if not isinstance(value, str):
         raise InputError(f"{name}: expected a text, got {format_value(value)}")
     return value
@@ -72,9 +74,9 @@ def changed_settings(config: RunConfig) -> dict[str, tuple[Any, Any]]:
 
     A number of threads chosen by the machine is no change. A method that is not installed is an InputError.
     """
-    asked = {name: getattr(config, name) for name in ("method", "task", "seed", "preset")}
+    requested = {name: getattr(config, name) for name in ("method", "task", "seed", "preset")}
     spec, task = find_method(config.method), _task_of(config)
-    default = _complete(asked, config.preset, spec, task, "settings", cores=config.threads)
+    default = _complete(requested, config.preset, spec, task, "settings", cores=config.threads)
     pairs = {field.name: (attrgetter(field.name)(default), attrgetter(field.name)(config)) for field in setting_specs()}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 

@@ -33,7 +33,7 @@ DOMAINS = {
         Domain("D", "digits", "UCI digits"),
     )
 }
-BY_NAME = {domain.name: domain for domain in DOMAINS.values()}
+DOMAINS_BY_NAME = {domain.name: domain for domain in DOMAINS.values()}
 
 PAPER_TASKS = ("U->M", "M->U", "S->M", "M->m", "Y->M", "Y->S")
 OFFLINE_TASK = "Y->D"
@@ -83,7 +83,7 @@ def parse_task(text: str) -> Task:
 
 
 def parse_domain(text: str) -> Domain:
-    known = DOMAINS.get(text) or BY_NAME.get(text.lower() if len(text) > 1 else text)
+    known = DOMAINS.get(text) or DOMAINS_BY_NAME.get(text.lower() if len(text) > 1 else text)
     if known:
         return known
     path = _custom_path(text)

@@ -11,8 +11,6 @@ from torch import Tensor
 
 from core.random_streams import stream_seed
 
-GIGABYTE = 1024**3
-
 
 def normalise(images: Tensor, channels_last: bool) -> Tensor:
     """Convert bytes (B,H,W,C) to floats in [-1, 1], (B,C,H,W)."""
@@ -45,28 +43,28 @@ class ResidentImages:
             yield normalise(self._images[chosen], self._channels_last)
 
 
+@dataclass(frozen=True)
 class StreamedImages:
     """A domain that does not fit; worker processes read it batch by batch into pinned memory."""
 
-    def __init__(self, images: NDArray[np.uint8], device: torch.device, channels_last: bool, workers: int) -> None:
-        self._images = images
-        self._device = device
-        self._channels_last = channels_last
-        self._workers = workers
+    images: NDArray[np.uint8]
+    device: torch.device
+    channels_last: bool
+    workers: int
 
     def __len__(self) -> int:
-        return len(self._images)
+        return len(self.images)
 
     def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
         loader = torch.utils.data.DataLoader(
-            _BatchDataset(self._images),
+            _BatchDataset(self.images),
             sampler=[chosen.numpy() for chosen in torch.split(order.cpu(), batch_size)],
             batch_size=None,
-            num_workers=self._workers,
-            pin_memory=self._device.type == "cuda",
+            num_workers=self.workers,
+            pin_memory=self.device.type == "cuda",
         )
         for images in loader:
-            yield normalise(images.to(self._device, non_blocking=True), self._channels_last)
+            yield normalise(images.to(self.device, non_blocking=True), self.channels_last)
 
 
 class _BatchDataset(torch.utils.data.Dataset[Tensor]):
@@ -81,7 +79,7 @@ def place_images(
     images: NDArray[np.uint8], device: torch.device, *, channels_last: bool, limit_gb: float, workers: int
 ) -> Images:
     """Keep images on the device if they fit, stream them otherwise; their order is the same."""
-    if images.nbytes > limit_gb * GIGABYTE:
+    if images.nbytes > limit_gb * 2**30:
         return StreamedImages(images, device, channels_last, workers)
     return ResidentImages(images, device, channels_last)
 
@@ -99,15 +97,14 @@ class ShuffledImages:
         """Yield batches `start` to `count` of one epoch, each with the indices of its images."""
         batches_per_pass = len(self.images) // self.batch_size
         while start < count:
-            number, first = divmod(start, batches_per_pass)
-            order = self._order(seed, epoch, number)[first * self.batch_size : batches_per_pass * self.batch_size]
+            pass_index, first = divmod(start, batches_per_pass)
+            order = self._order(seed, epoch, pass_index)[first * self.batch_size : batches_per_pass * self.batch_size]
             order = order[: (count - start) * self.batch_size]
-            yield from zip(
-                self.images.batches(order, self.batch_size), torch.split(order, self.batch_size), strict=True
-            )
+            batches = self.images.batches(order, self.batch_size)
+            yield from zip(batches, torch.split(order, self.batch_size), strict=True)
             start += len(order) // self.batch_size
 
-    def _order(self, seed: int, epoch: int, number: int) -> Tensor:
+    def _order(self, seed: int, epoch: int, pass_index: int) -> Tensor:
         generator = torch.Generator(self.device)
-        generator.manual_seed(stream_seed(seed, "order", self.name, str(epoch), str(number)))
+        generator.manual_seed(stream_seed(seed, "order", self.name, str(epoch), str(pass_index)))
         return torch.randperm(len(self.images), generator=generator, device=self.device)

@@ -18,7 +18,7 @@ from core.data.formats import (
 from core.data.generated import TEST_FILE, TRAIN_FILE, read_record
 from core.data.npz import count_images
 from core.errors import InputError
-from core.tasks import BY_NAME, Domain
+from core.tasks import DOMAINS_BY_NAME, Domain
 
 ORIGINS = {
     FileFormat.TORCHVISION: "torchvision files",
@@ -28,10 +28,12 @@ ORIGINS = {
     FileFormat.GENERATED: "generated, not the published images",
     FileFormat.BUNDLED: "bundled with scikit-learn",
 }
+ADVICE = {"synth": " (or generated when a run needs it)", "mnistm": " (needs mnist), or put its release there"}
+"""What to add to the command that gets a domain."""
 
 
 @dataclass(frozen=True)
-class DomainEntry:
+class DomainStatus:
     """One domain as `clarinet data list` shows it."""
 
     name: str
@@ -48,15 +50,15 @@ class DomainEntry:
     """The command that gets it; empty if it is present."""
 
 
-def list_domains(data_dir: Path) -> tuple[DomainEntry, ...]:
+def list_domains(data_dir: Path) -> tuple[DomainStatus, ...]:
     """Return every known domain, in the order of the paper's letters."""
-    return tuple(_make_entry(domain, data_dir) for domain in BY_NAME.values())
+    return tuple(_read_status(domain, data_dir) for domain in DOMAINS_BY_NAME.values())
 
 
-def _make_entry(domain: Domain, data_dir: Path) -> DomainEntry:
+def _read_status(domain: Domain, data_dir: Path) -> DomainStatus:
     files = find_domain_files(domain.name, data_dir)
-    train, test = (None, None) if files is None else _counts(domain.name, files)
-    return DomainEntry(
+    train, test = (None, None) if files is None else _count_splits(domain.name, files)
+    return DomainStatus(
         name=domain.name,
         letter=domain.letter,
         title=domain.title,
@@ -66,7 +68,7 @@ def _make_entry(domain: Domain, data_dir: Path) -> DomainEntry:
         train=train,
         test=test,
         published=PUBLISHED_SIZES[domain.name],
-        advice="" if files else _advice(domain.name),
+        advice="" if files else GET_COMMANDS[domain.name] + ADVICE.get(domain.name, ""),
     )
 
 
@@ -80,16 +82,7 @@ def _describe_origin(files: DomainFiles) -> str:
     return ORIGINS[files.format] + (f" (from {photographs})" if photographs else "")
 
 
-def _advice(name: str) -> str:
-    advice = GET_COMMANDS[name]
-    if name == "synth":
-        return f"{advice} (or generated when a run needs it)"
-    if name == "mnistm":
-        return f"{advice} (needs mnist), or put its release there"
-    return advice
-
-
-def _counts(name: str, files: DomainFiles) -> tuple[int | None, int | None]:
+def _count_splits(name: str, files: DomainFiles) -> tuple[int | None, int | None]:
     """Count images from headers and lists alone; files that would have to be unpacked are assumed complete."""
     folder = files.folder
     if files.format is FileFormat.ARRAYS:

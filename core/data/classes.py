@@ -35,8 +35,8 @@ def _class_names(domain: DomainSplits) -> tuple[str, ...] | None:
     named = [split.names for split in domain.splits if split.names is not None]
     if not named:
         return None
-    together = {name for names in named for name in names}
-    return named[0] if len(named[0]) == len(together) else sort_class_names(tuple(together))
+    all_names = {name for names in named for name in names}
+    return named[0] if len(named[0]) == len(all_names) else sort_class_names(tuple(all_names))
 
 
 def _check_numbers(names: tuple[str, ...], unnamed: list[Split]) -> None:
@@ -79,7 +79,7 @@ def encode_labels(split: Split, classes: tuple[str, ...]) -> EncodedLabels:
         _check_range(split, "ybar", labels, names)
         rows = np.flatnonzero(labels >= 0)
         mask[rows, indices[labels[rows]]] = True
-    _check_truth(split, y, mask, classes)
+    _check_contradictions(split, y, mask, classes)
     return EncodedLabels(y, mask)
 
 
@@ -104,7 +104,7 @@ def _check_range(split: Split, key: str, labels: Labels, names: tuple[str, ...])
         )
 
 
-def _check_truth(split: Split, y: Labels, mask: Mask, classes: tuple[str, ...]) -> None:
+def _check_contradictions(split: Split, y: Labels, mask: Mask, classes: tuple[str, ...]) -> None:
     known = np.flatnonzero(y >= 0)
     wrong = known[mask[known, y[known]]]
     if len(wrong):

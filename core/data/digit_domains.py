@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,24 +18,16 @@ from core.data.formats import (
     FileFormat,
     find_domain_files,
 )
-from core.data.generated import (
-    TEST_FILE,
-    TRAIN_FILE,
-    GeneratedData,
-    GenerationRecord,
-    read_record,
-    save_generated,
-    try_save_generated,
-)
+from core.data.generated import TEST_FILE, TRAIN_FILE, GeneratedData, GenerationRecord, read_record, save_generated
 from core.data.images import ArrayImages, ProgressCallback, read_images
 from core.data.mnistm import generate_mnistm, read_release
 from core.data.npz import read_arrays
 from core.data.scratch import Scratch
 from core.data.splits import DomainSplits, Split
-from core.data.synth import SIZES, generate_synth
+from core.data.synth import DEFAULT_SIZES, generate_synth
 from core.errors import InputError
 from core.random_streams import stream_seed
-from core.tasks import BY_NAME, Domain
+from core.tasks import DOMAINS_BY_NAME, Domain
 
 CLASSES = tuple("0123456789")
 SYNTH_SEED = 0
@@ -59,19 +52,20 @@ def read_domain_files(name: str, files: DomainFiles, scratch: Scratch) -> tuple[
     folder = files.folder
     match files.format:
         case FileFormat.ARRAYS:
-            return _read_arrays(folder / "train.npz", scratch), _read_arrays(folder / "test.npz", scratch)
+            splits = [read_arrays(folder / f"{split}.npz", scratch) for split in SPLITS]
         case FileFormat.GENERATED:
-            return _read_arrays(folder / TRAIN_FILE, scratch), _read_arrays(folder / TEST_FILE, scratch)
+            splits = [read_arrays(folder / file, scratch) for file in (TRAIN_FILE, TEST_FILE)]
         case FileFormat.RELEASE:
-            train, test = (_with_digit_classes(read_release(folder, split)) for split in SPLITS)
+            splits = [read_release(folder, split) for split in SPLITS]
         case _:
-            train, test = (_make_split(str(folder), _read_published(name, folder, split)) for split in (0, 1))
+            splits = [_make_split(str(folder), _read_published(name, folder, split)) for split in (0, 1)]
+    train, test = (replace(split, names=split.names or CLASSES) for split in splits)
     return train, test
 
 
 def missing_domain_error(name: str, data_dir: Path) -> InputError:
     return InputError(
-        f"{data_dir / name}: {BY_NAME[name].title} is missing; get it with `{GET_COMMANDS[name]}`, "
+        f"{data_dir / name}: {DOMAINS_BY_NAME[name].title} is missing; get it with `{GET_COMMANDS[name]}`, "
         "or put train.npz and test.npz there"
     )
 
@@ -115,14 +109,6 @@ def _notes(domain: Domain, files: DomainFiles, train: Split, test: Split) -> tup
     return (f"{domain.title}: {counts[0]} + {counts[1]} images, published with {published[0]} + {published[1]}",)
 
 
-def _read_arrays(path: Path, scratch: Scratch) -> Split:
-    return _with_digit_classes(read_arrays(path, scratch))
-
-
-def _with_digit_classes(split: Split) -> Split:
-    return replace(split, names=split.names or CLASSES)
-
-
 def _make_split(place: str, digits: Digits) -> Split:
     return Split(place, ArrayImages(digits[0]), digits[1], None, CLASSES)
 
@@ -146,7 +132,7 @@ def generate_domain(
     if name == "synth":
         if photos is not None:
             raise InputError("synth: its backgrounds are plain colours; photographs are for mnistm only")
-        generated = generate_synth(train or SIZES[0], test or SIZES[1], seed, progress)
+        generated = generate_synth(train or DEFAULT_SIZES[0], test or DEFAULT_SIZES[1], seed, progress)
     else:
         generated = _generate_mnistm(data_dir, (train, test), seed, photos, progress)
     try:
@@ -174,11 +160,12 @@ def _generate_mnistm(
 
 
 def _generate_missing(domain: Domain, data_dir: Path, progress: ProgressCallback) -> DomainSplits:
-    title = f"Generating {domain.title}"
-    generated = generate_synth(*SIZES, SYNTH_SEED, lambda done, total: progress(title, done, total))
-    is_saved = try_save_generated(generated, data_dir / domain.name)
+    """Generate SYN-DIGITS, and save it for later runs if the data folder is writable."""
+    generated = generate_synth(*DEFAULT_SIZES, SYNTH_SEED, partial(progress, f"Generating {domain.title}"))
     notes = [f"{domain.title} is {generated.record.description}"]
-    if not is_saved:
+    try:
+        save_generated(generated, data_dir / domain.name)
+    except OSError:
         notes.append(f"{domain.title} was not kept: the data folder cannot be written")
     place = f"{domain.title}, generated"
     train, test = _make_split(place, generated.train), _make_split(place, generated.test)

@@ -7,14 +7,15 @@ import shutil
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from core.data.formats import GET_COMMANDS, MNIST_RAW, is_writable
 from core.data.torchvision_import import torchvision
 from core.errors import InputError
-from core.tasks import BY_NAME
+from core.tasks import DOMAINS_BY_NAME
 
 DOWNLOADABLE = ("mnist", "usps", "svhn")
 CHUNK = 2**17
@@ -81,12 +82,11 @@ def _fetch_file(download: Download, progress: FileProgress) -> None:
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=download.path.parent) as folder:
         packed = Path(folder, download.path.name)
         _download(download, packed, progress)
-        whole = packed
-        if download.unpacked != download.path:
-            whole = Path(folder, download.unpacked.name)
-            with gzip.open(packed) as source, whole.open("wb") as file:
+        unpacked = Path(folder, download.unpacked.name)
+        if unpacked != packed:
+            with gzip.open(packed) as source, unpacked.open("wb") as file:
                 shutil.copyfileobj(source, file)
-        whole.replace(download.unpacked)
+        unpacked.replace(download.unpacked)
 
 
 def _download(download: Download, path: Path, progress: FileProgress) -> None:
@@ -94,14 +94,15 @@ def _download(download: Download, path: Path, progress: FileProgress) -> None:
     problems: list[str] = []
     for address in download.addresses:
         try:
-            _copy(address, path, lambda done, total: progress(path.name, done, total))
+            _copy(address, path, partial(progress, path.name))
         except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
             problems.append(str(getattr(error, "reason", None) or error))
             continue
         if md5_of(path) == download.md5:
             return
         problems.append("its checksum is wrong")
-    raise InputError(f"{download.path.name}: the download failed ({_once(problems)}); try again later")
+    reasons = "; ".join(dict.fromkeys(problems))  # each one once
+    raise InputError(f"{download.path.name}: the download failed ({reasons}); try again later")
 
 
 def _copy(address: str, path: Path, progress: Callable[[int, int], None]) -> None:
@@ -114,14 +115,10 @@ def _copy(address: str, path: Path, progress: Callable[[int, int], None]) -> Non
             progress(done, total)
 
 
-def _once(problems: Sequence[str]) -> str:
-    return "; ".join(dict.fromkeys(problems))
-
-
 def _explain_not_downloadable(name: str) -> str:
     if name == "digits":
         return "digits: nothing to fetch, they come with scikit-learn"
     if name in GET_COMMANDS:
-        title, command = BY_NAME[name].title, GET_COMMANDS[name]
+        title, command = DOMAINS_BY_NAME[name].title, GET_COMMANDS[name]
         return f"{name}: {title} cannot be downloaded; generate it with `{command}`, or copy its files there"
     return f'"{name}": no such domain; choose one of {", ".join(DOWNLOADABLE)}'

@@ -9,12 +9,7 @@ WRITE_BITS = 0o222
 SPLITS = ("train", "test")
 GENERATED_FILES = ("made-train.npz", "made-test.npz", "made.json")
 MNIST_RAW = Path("MNIST", "raw")
-MNIST_FILES = (
-    "train-images-idx3-ubyte",
-    "train-labels-idx1-ubyte",
-    "t10k-images-idx3-ubyte",
-    "t10k-labels-idx1-ubyte",
-)
+MNIST_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 USPS_FILES = ("usps.bz2", "usps.t.bz2")
 SVHN_FILES = ("train_32x32.mat", "test_32x32.mat")
 SYNTH_FILES = ("synth_train_32x32.mat", "synth_test_32x32.mat")

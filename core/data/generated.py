@@ -33,9 +33,9 @@ class GenerationRecord(msgspec.Struct, frozen=True):
     @property
     def description(self) -> str:
         """Return the text of the run's note; runs are grouped by their notes, so it stays as it is."""
-        of = f" from {self.photographs}" if self.photographs else ""
+        origin = f" from {self.photographs}" if self.photographs else ""
         return (
-            f"made here by the published recipe{of}, not the published images "
+            f"made here by the published recipe{origin}, not the published images "
             f"({self.train} + {self.test} images, recipe {self.recipe}, seed {self.seed})"
         )
 
@@ -55,15 +55,6 @@ def save_generated(data: GeneratedData, folder: Path) -> None:
     _replace(folder / TRAIN_FILE, lambda file: _save_arrays(file, data.train))
     _replace(folder / TEST_FILE, lambda file: _save_arrays(file, data.test))
     _replace(folder / RECORD_FILE, lambda file: file.write(msgspec.json.format(msgspec.json.encode(data.record))))
-
-
-def try_save_generated(data: GeneratedData, folder: Path) -> bool:
-    """Save the data for later runs; return False if the folder cannot be written."""
-    try:
-        save_generated(data, folder)
-    except OSError:
-        return False
-    return True
 
 
 def read_record(folder: Path) -> GenerationRecord:

@@ -12,7 +12,7 @@ from core.data.task_data import Shape
 from core.errors import InputError
 
 SUFFIXES = {".png", ".jpg", ".jpeg"}
-SIZE = 224
+DEFAULT_SIZE = 224
 """Height and width of images that differ in size, unless image_size is set."""
 GREY_MODES = {"1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F"}
 
@@ -21,13 +21,15 @@ GREY_MODES = {"1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F"}
 class FolderListing:
     """The image files under one folder and the class of each; no classes if they lie in the folder itself."""
 
-    place: Path
+    folder: Path
     paths: tuple[Path, ...]
     y: tuple[int, ...]
     names: tuple[str, ...] | None
 
     def to_split(self, shape: Shape) -> Split:
-        return Split(str(self.place), FileImages(self.paths, shape), np.array(self.y, dtype=np.int64), None, self.names)
+        return Split(
+            str(self.folder), FileImages(self.paths, shape), np.array(self.y, dtype=np.int64), None, self.names
+        )
 
 
 def list_folder(folder: Path) -> FolderListing:
@@ -65,9 +67,9 @@ def folder_shape(listings: Sequence[FolderListing], image_size: int) -> tuple[Sh
                 has_colour |= image.mode not in GREY_MODES
     channels = 3 if has_colour else 1
     if image_size or len(sizes) > 1:
-        side = image_size or SIZE
-        why = "image_size" if image_size else "the pictures differ in size"
-        note = None if sizes == {(side, side)} else f"resized to {side}×{side} ({why})"
+        side = image_size or DEFAULT_SIZE
+        reason = "image_size" if image_size else "the pictures differ in size"
+        note = None if sizes == {(side, side)} else f"resized to {side}×{side} ({reason})"
         return (side, side, channels), note
     ((width, height),) = sizes
     return (height, width, channels), None
@@ -87,5 +89,5 @@ def _sort_key(name: str) -> tuple[int, int, str]:
 
 def _nested_hint(class_folders: Sequence[Path]) -> str:
     """Return a hint for layouts such as Office-31, which has its classes one folder down."""
-    inner = next((path for path in class_folders if any(entry.is_dir() for entry in _visible(path))), None)
+    inner = next((path for path in class_folders if any(child.is_dir() for child in _visible(path))), None)
     return f"; if the classes are in {inner}, name that folder" if inner else ""

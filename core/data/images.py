@@ -117,9 +117,9 @@ def read_images(
     return out
 
 
-def can_convert(have: int, want: int) -> bool:
-    """Return whether images of `have` channels can be converted to `want` channels."""
-    return have == want or {have, want} == {1, 3}
+def can_convert(channels: int, new_channels: int) -> bool:
+    """Return whether images can be converted to another number of channels."""
+    return channels == new_channels or {channels, new_channels} == {1, 3}
 
 
 def convert_images(x: NDArray[np.uint8], shape: Shape) -> NDArray[np.uint8]:
@@ -139,22 +139,22 @@ def to_grey(x: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def resize(x: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
     """Resize bilinearly, with the filter widened where images shrink, as Pillow does; two matrix products a batch."""
-    count, have_height, have_width, channels = x.shape
-    if (have_height, have_width) == (height, width):
+    count, old_height, old_width, channels = x.shape
+    if (old_height, old_width) == (height, width):
         return x
     planes = np.ascontiguousarray(x.transpose(0, 3, 1, 2), dtype=np.float32)
-    planes = planes.reshape(-1, have_width) @ _weights(have_width, width).T
-    planes = _weights(have_height, height) @ planes.reshape(count * channels, have_height, width)
+    planes = planes.reshape(-1, old_width) @ _resize_weights(old_width, width).T
+    planes = _resize_weights(old_height, height) @ planes.reshape(count * channels, old_height, width)
     resized = np.clip(np.rint(planes), 0, 255).astype(np.uint8)
     return np.ascontiguousarray(resized.reshape(count, channels, height, width).transpose(0, 2, 3, 1))
 
 
-def _weights(have: int, want: int) -> NDArray[np.float32]:
-    """Return (want, have): the share of every old pixel in every new one."""
-    scale = have / want
-    reach = max(scale, 1.0)
-    centre = (np.arange(want) + 0.5) * scale
-    distance = np.abs(np.arange(have) + 0.5 - centre[:, None]) / reach
+def _resize_weights(old: int, new: int) -> NDArray[np.float32]:
+    """Return (new, old): the share of every old pixel in every new one."""
+    scale = old / new
+    radius = max(scale, 1.0)
+    centre = (np.arange(new) + 0.5) * scale
+    distance = np.abs(np.arange(old) + 0.5 - centre[:, None]) / radius
     weights = np.maximum(0.0, 1.0 - distance)
-    normal: NDArray[np.float32] = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
-    return normal
+    normalised: NDArray[np.float32] = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+    return normalised

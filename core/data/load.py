@@ -1,13 +1,14 @@
 """Load a task's data: read both domains, convert them to shared classes and one shape, and take subsets."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.data.classes import EncodedLabels, check_source_classes, common_classes, encode_labels
+from core.data.classes import check_source_classes, common_classes, encode_labels
 from core.data.complementary_labels import complementary_mask
 from core.data.custom_domains import read_custom_domain
 from core.data.digit_domains import read_digit_domain, shuffle_split
@@ -38,9 +39,9 @@ def load_task(config: RunConfig, data_dir: Path, progress: ProgressCallback | No
     if source.test is not None:
         source_test, _ = loader.source_set(source, source.test, "test", classes, shape)
     target_train = loader.target_set(target, target.train, "train", classes, shape)
-    target_test = (
-        target_train if target.test is None else loader.target_set(target, target.test, "test", classes, shape)
-    )
+    target_test = target_train
+    if target.test is not None:
+        target_test = loader.target_set(target, target.test, "test", classes, shape)
     notes = [*source.notes, *(note for note in target.notes if note not in source.notes), *shape_notes]
     if dropped:
         notes.append(f"{source.title}: {dropped} source images have no label of any kind and were left out")
@@ -72,12 +73,15 @@ class _Loader:
         encoded = encode_labels(split, classes)
         if name == "train":
             check_source_classes(split, encoded, classes)
-        mask = self._complementary_mask(domain, encoded, name, len(classes))
+        seed = stream_seed(data_seed(self.config), "complementary labels", domain.name, name)
+        mask = complementary_mask(encoded.y, encoded.ybar, len(classes), self.config.ybars_per_sample, seed)
         rows = np.flatnonzero(mask.any(axis=1))
         dropped = len(split) - len(rows)
         if not len(rows):
             rows = np.arange(len(split))
-        chosen = rows[self._subset(domain, name, len(rows), *self._source_budget(name))]
+        train_budget = (self.config.source_size, self.config.source_fraction)
+        budget = train_budget if name == "train" else (self.config.test_size, 1.0)
+        chosen = rows[self._subset(domain, name, len(rows), *budget)]
         x = self._read_images(domain, split, chosen, shape)
         ybar = mask[chosen] if mask.any() else None
         return ImageSet(x, encoded.y[chosen], ybar), dropped
@@ -91,18 +95,6 @@ class _Loader:
         chosen = self._subset(domain, name, len(split), size, 1.0)
         return ImageSet(self._read_images(domain, split, chosen, shape), y[chosen], None)
 
-    def _complementary_mask(
-        self, domain: DomainSplits, encoded: EncodedLabels, name: str, classes: int
-    ) -> NDArray[np.bool_]:
-        labels_only = ImageSet(np.empty((0, 1, 1, 1), dtype=np.uint8), encoded.y, encoded.ybar)
-        seed = stream_seed(data_seed(self.config), "complementary labels", domain.name, name)
-        return complementary_mask(labels_only, classes, self.config.ybars_per_sample, seed)
-
-    def _source_budget(self, name: str) -> tuple[int, float]:
-        if name == "train":
-            return self.config.source_size, self.config.source_fraction
-        return self.config.test_size, 1.0
-
     def _subset(self, domain: DomainSplits, name: str, count: int, size: int, fraction: float) -> Rows:
         """Return sorted random rows; a smaller subset is always part of a larger one."""
         keep = min(size or count, count)
@@ -113,10 +105,8 @@ class _Loader:
         return np.sort(np.random.default_rng(seed).permutation(count)[:keep])
 
     def _read_images(self, domain: DomainSplits, split: Split, rows: Rows, shape: Shape) -> NDArray[np.uint8]:
-        title = f"Reading {domain.title}"
-        return read_images(
-            split.images, rows, shape, self.scratch, lambda done, total: self.progress(title, done, total)
-        )
+        progress = partial(self.progress, f"Reading {domain.title}")
+        return read_images(split.images, rows, shape, self.scratch, progress)
 
 
 def _check_labelled(split: Split) -> None:

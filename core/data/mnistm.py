@@ -14,7 +14,7 @@ from core.data.splits import Split
 from core.errors import InputError
 from core.random_streams import stream_seed
 
-RECIPE = 1
+RECIPE_VERSION = 1
 SIDE = 28
 Photograph = NDArray[np.uint8]
 
@@ -53,7 +53,9 @@ def generate_mnistm(
         random = np.random.default_rng(stream_seed(seed, "mnistm", split))
         blended = blend(x, photographs, random, lambda done, before=before: progress(before + done, total))  # type: ignore[misc]
         parts.append((blended, y))
-    return GeneratedData(parts[0], parts[1], GenerationRecord(RECIPE, seed, len(parts[0][1]), len(parts[1][1]), origin))
+    return GeneratedData(
+        parts[0], parts[1], GenerationRecord(RECIPE_VERSION, seed, len(parts[0][1]), len(parts[1][1]), origin)
+    )
 
 
 def blend(
@@ -64,13 +66,13 @@ def blend(
 ) -> NDArray[np.uint8]:
     """Return |patch - digit| for each digit, with a random patch of a random photograph."""
     count = len(digits)
-    which = random.integers(len(photographs), size=count)
-    place = random.random((count, 2))
+    choices = random.integers(len(photographs), size=count)
+    corners = random.random((count, 2))
     patches = np.empty((count, SIDE, SIDE, 3), dtype=np.uint8)
     for row in range(count):
-        photograph = photographs[which[row]]
-        top = int(place[row, 0] * (photograph.shape[0] - SIDE + 1))
-        left = int(place[row, 1] * (photograph.shape[1] - SIDE + 1))
+        photograph = photographs[choices[row]]
+        top = int(corners[row, 0] * (photograph.shape[0] - SIDE + 1))
+        left = int(corners[row, 1] * (photograph.shape[1] - SIDE + 1))
         patches[row] = photograph[top : top + SIDE, left : left + SIDE]
         if (row + 1) % 1000 == 0 or row + 1 == count:
             progress(row + 1)
@@ -86,8 +88,8 @@ def _read_photographs(folder: Path | None) -> tuple[list[Photograph], str]:
         return list(load_sample_images().images), "scikit-learn's two sample photographs"
     if not folder.is_dir():
         raise InputError(f"{folder}: no such directory of photographs")
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.name[0] != ".")
-    photographs = [photograph for photograph in map(_read_photograph, found) if min(photograph.shape[:2]) >= SIDE]
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.name[0] != ".")
+    photographs = [photograph for photograph in map(_read_photograph, paths) if min(photograph.shape[:2]) >= SIDE]
     if not photographs:
         raise InputError(f"{folder}: contains no photographs (png, jpg, jpeg) of at least {SIDE}×{SIDE} pixels")
     return photographs, f"{len(photographs)} photographs of {folder.name}"

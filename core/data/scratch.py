@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +32,6 @@ class Scratch:
 
     def unpack(self, member: IO[bytes]) -> NDArray[np.uint8]:
         """Unpack an array of a compressed file piece by piece; changes to it never reach the file."""
-        import shutil
-
         path = self._file()
         with path.open("wb") as file:
             shutil.copyfileobj(member, file, 2**20)
@@ -42,8 +41,7 @@ class Scratch:
     def _file(self) -> Path:
         handle, name = tempfile.mkstemp(prefix="images-", suffix=".npy", dir=self._folder())
         os.close(handle)
-        owner = os.getpid()
-        atexit.register(_remove, Path(name), owner)
+        atexit.register(_remove, Path(name), os.getpid())
         return Path(name)
 
     def _folder(self) -> Path | None:
@@ -59,5 +57,6 @@ class Scratch:
 
 
 def _remove(path: Path, owner: int) -> None:
+    """Remove the file in the process that created it; forked workers run its exit handlers too."""
     if os.getpid() == owner:
         path.unlink(missing_ok=True)

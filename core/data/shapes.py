@@ -40,10 +40,10 @@ def _common_size(splits: list[Split], image_size: int) -> tuple[int, int]:
 
 
 def _notes(domain: DomainSplits, shape: Shape) -> list[str]:
-    have = domain.train.images.shape
+    old = domain.train.images.shape
     notes = []
-    if have[:2] != shape[:2]:
-        notes.append(f"{domain.title}: resized from {have[0]}×{have[1]} to {shape[0]}×{shape[1]}")
-    if have[2] != shape[2]:
+    if old[:2] != shape[:2]:
+        notes.append(f"{domain.title}: resized from {old[0]}×{old[1]} to {shape[0]}×{shape[1]}")
+    if old[2] != shape[2]:
         notes.append(f"{domain.title}: grey images given three equal colours")
     return notes

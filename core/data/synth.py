@@ -15,8 +15,8 @@ from core.random_streams import stream_seed
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-RECIPE = 1
-SIZES = (10_000, 2_000)
+RECIPE_VERSION = 1
+DEFAULT_SIZES = (10_000, 2_000)
 SIDE = 32
 SCALE = 2
 """Factor by which digits are drawn larger and then averaged, for smooth edges."""
@@ -27,11 +27,11 @@ CANVAS = 176
 def generate_synth(
     train: int, test: int, seed: int, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> GeneratedData:
-    """Generate training and test images; the same seed gives the same images."""
+    """Generate `train` and `test` images; the same seed gives the same images."""
     total = train + test
-    first = draw_digits(train, stream_seed(seed, "synth", "train"), lambda done: progress(done, total))
-    second = draw_digits(test, stream_seed(seed, "synth", "test"), lambda done: progress(train + done, total))
-    return GeneratedData(first, second, GenerationRecord(RECIPE, seed, train, test))
+    train_digits = draw_digits(train, stream_seed(seed, "synth", "train"), lambda done: progress(done, total))
+    test_digits = draw_digits(test, stream_seed(seed, "synth", "test"), lambda done: progress(train + done, total))
+    return GeneratedData(train_digits, test_digits, GenerationRecord(RECIPE_VERSION, seed, train, test))
 
 
 def draw_digits(count: int, seed: int, progress: Callable[[int], None] = lambda done: None) -> Digits:
@@ -57,18 +57,11 @@ def _draw(scenes: Scenes, row: int) -> NDArray[np.uint8]:
         _print_digits(canvas, scenes, row, weight + edge, outline)
     _print_digits(canvas, scenes, row, weight, stroke)
     (a, b, c), (d, e, f) = scenes.placement[row].tolist()
-    middle = SIDE / 2
+    x, y = c + CANVAS / 2 - (a + b) * SIDE / 2, f + CANVAS / 2 - (d + e) * SIDE / 2
     view = canvas.transform(
         (SIDE * SCALE, SIDE * SCALE),
         Image.Transform.AFFINE,
-        (
-            a / SCALE,
-            b / SCALE,
-            c + CANVAS / 2 - (a + b) * middle,
-            d / SCALE,
-            e / SCALE,
-            f + CANVAS / 2 - (d + e) * middle,
-        ),
+        (a / SCALE, b / SCALE, x, d / SCALE, e / SCALE, y),
         resample=Image.Resampling.BILINEAR,
         fillcolor=background,
     ).reduce(SCALE)
@@ -80,10 +73,10 @@ def _print_digits(canvas: "Image", scenes: Scenes, row: int, border: int, colour
     """Print the digits side by side, the labelled one in the middle of the canvas."""
     font, centre = int(scenes.font[row]), int(scenes.centre[row])
     gap = int(scenes.gap[row] + 2 * (scenes.weight[row] + scenes.outline[row]))
-    line = [draw_glyph(font, int(digit), border) for digit in scenes.digits[row, : scenes.length[row]]]
-    middle = line[centre]
-    left = (CANVAS - middle.width) // 2 - sum(one.width + gap for one in line[:centre])
-    foot = (CANVAS + middle.height) // 2
-    for one in line:
-        canvas.paste(colour, (left - border, foot - one.height - border), one.ink)
-        left += one.width + gap
+    glyphs = [draw_glyph(font, int(digit), border) for digit in scenes.digits[row, : scenes.length[row]]]
+    middle = glyphs[centre]
+    left = (CANVAS - middle.width) // 2 - sum(glyph.width + gap for glyph in glyphs[:centre])
+    baseline = (CANVAS + middle.height) // 2
+    for glyph in glyphs:
+        canvas.paste(colour, (left - border, baseline - glyph.height - border), glyph.ink)
+        left += glyph.width + gap

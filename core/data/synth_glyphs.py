@@ -25,7 +25,6 @@ class Glyph:
     """The ink of one digit, thickened by its border; width and height exclude the border."""
 
     ink: "Image"
-    border: int
     width: int
     height: int
 
@@ -41,7 +40,7 @@ def draw_glyph(font: int, digit: int, border: int) -> Glyph:
     ImageDraw.Draw(ink).text(
         (border - left, border - top), str(digit), fill=255, font=face, anchor="ls", stroke_width=border
     )
-    return Glyph(ink, border, width, height)
+    return Glyph(ink, width, height)
 
 
 @cache

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from core.data.images import LUMA
 from core.data.synth_glyphs import FONTS, HEIGHT
 
-DIGITS = 3
-"""Maximum number of digits."""
+MAX_DIGITS = 3
 COLOUR_CONTRAST, BRIGHTNESS_CONTRAST = 60.0, 45.0
 """The least mean colour difference and the least grey difference that keep a digit legible."""
 
@@ -40,9 +39,9 @@ class Scenes:
 def draw_scenes(labels: NDArray[np.int64], random: np.random.Generator) -> Scenes:
     """Draw random scenes with these digits in the middle."""
     count = len(labels)
-    length = random.choice(DIGITS, size=count, p=(0.3, 0.4, 0.3)) + 1
+    length = random.choice(MAX_DIGITS, size=count, p=(0.3, 0.4, 0.3)) + 1
     centre = (random.random(count) * length).astype(np.int64)
-    digits = random.integers(10, size=(count, DIGITS))
+    digits = random.integers(10, size=(count, MAX_DIGITS))
     digits[np.arange(count), centre] = labels
     outline = random.choice((0, 2, 3), size=count, p=(0.6, 0.2, 0.2))
     return Scenes(
@@ -53,14 +52,14 @@ def draw_scenes(labels: NDArray[np.int64], random: np.random.Generator) -> Scene
         weight=random.choice((0, 1, 2), size=count, p=(0.5, 0.35, 0.15)),
         outline=outline,
         gap=random.integers(0, 9, size=count),
-        colours=_colours(outline > 0, random),
-        placement=_placement(count, random),
+        colours=_draw_colours(outline > 0, random),
+        placement=_draw_placement(count, random),
         blur=np.where(random.random(count) < 0.25, 0.0, random.uniform(0.3, 1.4, size=count)),
     )
 
 
-def _placement(count: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """Return size, stretch, slant, rotation and shift as maps from the image to the canvas."""
+def _draw_placement(count: int, random: np.random.Generator) -> NDArray[np.float64]:
+    """Draw size, stretch, slant, rotation and shift; return them as maps from the image to the canvas."""
     angle = np.deg2rad(random.uniform(-18, 18, size=count))
     rotate = np.stack([np.cos(angle), -np.sin(angle), np.sin(angle), np.cos(angle)], axis=1).reshape(-1, 2, 2)
     slant = np.tile(np.eye(2), (count, 1, 1))
@@ -74,7 +73,7 @@ def _placement(count: int, random: np.random.Generator) -> NDArray[np.float64]:
     return np.concatenate([matrix, -matrix @ shift], axis=2)
 
 
-def _colours(outlined: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.int64]:
+def _draw_colours(outlined: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.int64]:
     """Draw colours of background, stroke and outline until the stroke is legible against both others."""
     colours = random.integers(256, size=(len(outlined), 3, 3))
     while True:
@@ -86,8 +85,8 @@ def _colours(outlined: NDArray[np.bool_], random: np.random.Generator) -> NDArra
         colours[again] = random.integers(256, size=(len(again), 3, 3))
 
 
-def _is_legible(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
-    colour = np.abs(one - other).mean(axis=1)
-    brightness = np.abs((one - other) @ np.array(LUMA))
-    both: NDArray[np.bool_] = (colour >= COLOUR_CONTRAST) & (brightness >= BRIGHTNESS_CONTRAST)
-    return both
+def _is_legible(stroke: NDArray[Any], surface: NDArray[Any]) -> NDArray[np.bool_]:
+    colour = np.abs(stroke - surface).mean(axis=1)
+    brightness = np.abs((stroke - surface) @ np.array(LUMA))
+    legible: NDArray[np.bool_] = (colour >= COLOUR_CONTRAST) & (brightness >= BRIGHTNESS_CONTRAST)
+    return legible

@@ -14,7 +14,7 @@ from core.data.generated import read_record
 from core.data.scratch import Scratch
 from core.data.splits import Split
 from core.errors import InputError
-from core.tasks import BY_NAME
+from core.tasks import DOMAINS_BY_NAME
 
 Verdict = Literal["good", "doubtful", "bad"]
 MNIST_MD5 = {
@@ -25,8 +25,8 @@ MNIST_MD5 = {
 }
 """Checksums of the unpacked files; torchvision has only those of the packed ones."""
 SHAPES = {"mnist": (28, 28, 1), "usps": (16, 16, 1), "svhn": (32, 32, 3), "synth": (32, 32, 3), "digits": (8, 8, 1)}
-SAMPLE = 64
-"""Number of images that are decoded to check a folder."""
+SAMPLE_SIZE = 64
+"""Number of images of each split that are decoded."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,20 @@ class Finding:
 
 def verify_domain(name: str, data_dir: Path) -> list[Finding]:
     """Return all findings about one domain, up to the first bad one."""
-    if name not in BY_NAME:
-        raise InputError(f'"{name}": no such domain; choose one of {", ".join(BY_NAME)}')
+    if name not in DOMAINS_BY_NAME:
+        raise InputError(f'"{name}": no such domain; choose one of {", ".join(DOMAINS_BY_NAME)}')
     files = find_domain_files(name, data_dir)
     if files is None:
         raise missing_domain_error(name, data_dir)
-    findings = list(_checksums(name, data_dir, files))
+    findings = list(_check_checksums(name, data_dir, files))
     try:
-        findings += _content(name, data_dir, files)
+        findings += _check_content(name, data_dir, files)
     except InputError as error:
         findings.append(Finding(name, "bad", str(error)))
     return findings
 
 
-def _checksums(name: str, data_dir: Path, files: DomainFiles) -> Iterator[Finding]:
+def _check_checksums(name: str, data_dir: Path, files: DomainFiles) -> Iterator[Finding]:
     """Compare the checksums of torchvision's files; other files have no published ones."""
     if files.format is not FileFormat.TORCHVISION:
         return
@@ -68,13 +68,13 @@ def _checksums(name: str, data_dir: Path, files: DomainFiles) -> Iterator[Findin
             yield Finding(name, "doubtful", f"{path}: checksum differs from the published file")
 
 
-def _content(name: str, data_dir: Path, files: DomainFiles) -> Iterator[Finding]:
-    """Check shapes, labels and counts."""
+def _check_content(name: str, data_dir: Path, files: DomainFiles) -> Iterator[Finding]:
+    """Check shapes, labels and counts; a wrong shape or label is an InputError."""
     train, test = read_domain_files(name, files, Scratch(data_dir, float("inf")))
     counts = (len(train), len(test))
     for split in (train, test):
         _check_labels(split)
-        split.images.read(np.arange(min(SAMPLE, len(split))))
+        split.images.read(np.arange(min(SAMPLE_SIZE, len(split))))
         shape = split.images.shape
         if shape[2] not in (1, 3):
             raise InputError(f"{split.place}: images have {shape[2]} channels, not 1 or 3")

@@ -29,9 +29,9 @@ def class_losses(logits: Tensor, weights: Tensor, priors: Tensor, by_loss_index:
     counts = weights.sum(dim=0)
     # An empty class divides its sum of 0 by 1: a tiny divisor instead would make its gradient 0·∞.
     means = (weights.T @ losses) / torch.where(counts > 0, counts, 1).unsqueeze(1)
-    own = (1 - logits.shape[1]) * priors * means.diagonal()
-    every = priors * means.sum(dim=0) if by_loss_index else priors @ means
-    return ClassLosses(own + every, counts)
+    own_label = (1 - logits.shape[1]) * priors * means.diagonal()
+    all_labels = priors * means.sum(dim=0) if by_loss_index else priors @ means
+    return ClassLosses(own_label + all_labels, counts)
 
 
 def complementary_loss(losses: ClassLosses) -> Tensor:

@@ -7,13 +7,11 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def scatter(logits: Tensor, l: float) -> Tensor:  # noqa: E741
-    """T(f) of Eq. 7: softmax probabilities raised to 1/l and normalised, computed as softmax(logits / l)."""
-    return functional.softmax(logits / l, dim=1)
-
-
 def log_scatter(logits: Tensor, l: float) -> Tensor:  # noqa: E741
-    """log T(f) of Eq. 7, finite where T itself would round to 0."""
+    """log T(f) of Eq. 7, finite where T itself would round to 0.
+
+    T raises softmax probabilities to 1/l and normalises them, which is softmax(logits / l).
+    """
     return functional.log_softmax(logits / l, dim=1)
 
 

@@ -3,7 +3,8 @@
 import importlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -14,7 +15,7 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 from core.config import RunConfig
 from core.errors import InputError, describe_error
 from core.methods.registry import StageSpec
-from core.networks import Classifier, Discriminator, build_classifier, build_discriminator, set_dropout_generator
+from core.networks import Discriminator, build_classifier, set_dropout_generator
 from core.random_streams import stream_seed
 from core.training.plan import StagePlan
 
@@ -74,7 +75,9 @@ class Algorithm(ABC):
         self.modules: dict[str, nn.Module] = {}
         self.optimizers: dict[str, Optimizer] = {}
         self.rates: dict[str, float] = {}
-        self.classifier = self._build_classifier()
+        with seeded(self.stream_seed("G and F")):
+            classifier = build_classifier(self.config.network, problem.shape, problem.classes, self.config.weights)
+        self.classifier = self.add_module("classifier", classifier)
 
     @abstractmethod
     def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
@@ -83,17 +86,10 @@ class Algorithm(ABC):
     def stream_seed(self, name: str) -> int:
         return stream_seed(self.problem.stage_plan.seed, self.problem.stage_plan.spec.name, name)
 
-    def _build_classifier(self) -> Classifier:
-        problem = self.problem
-        network = self.config.network
-        with seeded(self.stream_seed("G and F")):
-            classifier = build_classifier(network, problem.shape, problem.classes, self.config.weights)
-        return self.add_module("classifier", classifier)
-
     def build_discriminator(self) -> Discriminator:
         inputs = self.classifier.width * (self.problem.classes if self.conditional else 1)
         with seeded(self.stream_seed("D")):
-            discriminator = build_discriminator(inputs)
+            discriminator = Discriminator(inputs)
         return self.add_module("discriminator", discriminator)
 
     def add_module(self, name: str, module: Network) -> Network:
@@ -106,15 +102,19 @@ class Algorithm(ABC):
             module.compile()
         return module
 
-    def make_optimizer(self, name: str, modules: Iterable[nn.Module], kind: str, rate: float) -> Optimizer:
-        """Return an optimizer with the configured momentum and weight decay; checkpoints store it under `name`."""
-        stage1, config = self.config.stage1, self.config
-        kind = config.optimizer if kind == "same" else kind
-        settings = stage1 if self.problem.stage_plan.spec.stage1 else config
+    def make_optimizer(self, name: str, modules: Iterable[nn.Module], algorithm: str, rate: float) -> Optimizer:
+        """Return sgd, adam or adamw with the configured weight decay; checkpoints store it under `name`."""
+        algorithm = self.config.optimizer if algorithm == "same" else algorithm
+        settings = self.config.stage1 if self.problem.stage_plan.spec.stage1 else self.config
         parameters = [parameter for module in modules for parameter in module.parameters()]
-        self.rates[name] = rate
-        self.optimizers[name] = _build_optimizer(kind, parameters, rate, settings.momentum, settings.weight_decay)
-        return self.optimizers[name]
+        common: dict[str, Any] = {"lr": rate, "weight_decay": settings.weight_decay, "fused": True}
+        optimizer: Optimizer
+        if algorithm == "sgd":
+            optimizer = SGD(parameters, momentum=settings.momentum, **common)
+        else:  # AdamW keeps weight decay out of the moments
+            optimizer = (Adam if algorithm == "adam" else AdamW)(parameters, **common)
+        self.rates[name], self.optimizers[name] = rate, optimizer
+        return optimizer
 
     def set_rates(self, iteration: int) -> None:
         """Set decaying learning rates as a function of the iteration alone, so that resuming is exact."""
@@ -130,11 +130,8 @@ class Algorithm(ABC):
         if target is None or not self.classifier.has_batch_norm:
             return self._forward_one(source), None if target is None else self._forward_one(target)
         both = self._forward_one(torch.cat((source, target)))
-        split = len(source)
-        return (
-            Outputs(both.features[:split], both.logits[:split]),
-            Outputs(both.features[split:], both.logits[split:]),
-        )
+        n = len(source)
+        return Outputs(both.features[:n], both.logits[:n]), Outputs(both.features[n:], both.logits[n:])
 
     def _forward_one(self, images: Tensor) -> Outputs:
         with self.autocast():
@@ -184,14 +181,6 @@ def load_algorithm(stage: StageSpec) -> type[Algorithm]:
     return loaded
 
 
-def _build_optimizer(
-    kind: str, parameters: Sequence[nn.Parameter], rate: float, momentum: float, weight_decay: float
-) -> Optimizer:
-    if kind in ("adam", "adamw"):  # AdamW keeps weight decay out of the moments
-        return (Adam if kind == "adam" else AdamW)(parameters, lr=rate, weight_decay=weight_decay, fused=True)
-    return SGD(parameters, lr=rate, momentum=momentum, weight_decay=weight_decay, fused=True)
-
-
 def apply_gradients(optimizer: Optimizer, parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
     """Take one step of `optimizer` along computed gradients."""
     for parameter, gradient in zip(parameters, gradients, strict=True):
@@ -200,15 +189,9 @@ def apply_gradients(optimizer: Optimizer, parameters: Sequence[nn.Parameter], gr
     optimizer.zero_grad(set_to_none=True)
 
 
-class seeded:  # noqa: N801 - a context manager, used like a function
-    """Seeds torch's global generator, which initialisers use, and restores it on exit."""
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-
-    def __enter__(self) -> None:
-        self._before = torch.random.get_rng_state()
-        torch.default_generator.manual_seed(self._seed)
-
-    def __exit__(self, *_: object) -> None:
-        torch.random.set_rng_state(self._before)
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed torch's global generator, which initialisers use, and restore it on exit."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        yield

@@ -41,8 +41,9 @@ class Clarinet(Algorithm):
         shared = is_adapting and self.config.shared_forward
 
         # Lines 6-7: the complementary loss of each class and of the whole batch.
-        needs_target = shared or (not is_adapting and self._forwards_target_in_warmup)
-        source, target = self.forward(batch.source, batch.target if needs_target else None)
+        # Forwarding the target in warm-up changes only batch-norm's statistics.
+        warmup_target = not is_adapting and self.config.warmup_target and self.classifier.has_batch_norm
+        source, target = self.forward(batch.source, batch.target if shared or warmup_target else None)
         loss, metrics = complementary_objective(self.config, source.logits, batch.weights, self.problem.priors)
         gradients = torch.autograd.grad(loss, self.fg, retain_graph=shared)
 
@@ -66,11 +67,6 @@ class Clarinet(Algorithm):
         apply_gradients(self.d_optimizer, self.d, both[len(self.fg) :])  # line 16
         apply_gradients(self.fg_adversarial_optimizer, self.fg, both[: len(self.fg)])  # line 17
         return StepMetrics(metrics | adversarial_metrics, {"lambda": weight, **self._rates(self.fg_optimizer)})
-
-    @property
-    def _forwards_target_in_warmup(self) -> bool:
-        """Whether warm-up forwards the target, which changes only batch-norm's statistics."""
-        return self.config.warmup_target and self.classifier.has_batch_norm
 
     def _rates(self, fg_optimizer: torch.optim.Optimizer) -> dict[str, float]:
         return {

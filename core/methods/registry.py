@@ -42,11 +42,11 @@ class MethodSpec:
     """Which of a preset's two tables of settings the method starts from."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that make the method what it is; asking for another value is an error."""
+    """Settings that define the method; another value is an error."""
 
     @property
     def family(self) -> Family:
-        """The kind of method, for comparisons: a reference learns from true source labels."""
+        """The group of the method in comparisons; a reference learns from true source labels."""
         if any(stage.labels == "true" for stage in self.stages):
             return "reference"
         if not any(stage.adapts for stage in self.stages):

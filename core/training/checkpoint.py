@@ -45,7 +45,8 @@ def load(path: Path, config: RunConfig) -> dict[str, Any]:
     except pickle.UnpicklingError:
         raise InputError(f"{path}: contains code or foreign objects, which are never loaded") from None
     except (RuntimeError, EOFError, zipfile.BadZipFile, OSError, ValueError) as error:
-        raise InputError(f"{path}: is damaged or truncated ({_first_line(error)})") from None
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
+        raise InputError(f"{path}: is damaged or truncated ({reason})") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path}: is not a checkpoint of this version of Clarinet")
     try:
@@ -73,10 +74,6 @@ def _differences(recorded: dict[str, Any], now: dict[str, Any]) -> list[str]:
     before = merge_settings(checkpoint_settings(RunConfig()), recorded)
     names = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
     return [f"{name}: {before.get(name)} in the checkpoint, {now.get(name)} here" for name in names]
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:120]
 
 
 def has_finite_weights(modules: dict[str, Any]) -> bool:

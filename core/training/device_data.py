@@ -71,11 +71,7 @@ class DeviceData:
 def load_device_data(config: RunConfig, data: TaskData, device: torch.device) -> DeviceData:
     def place(images: NDArray[np.uint8]) -> Images:
         return place_images(
-            images,
-            device,
-            channels_last=config.channels_last,
-            limit_gb=config.memory_limit_gb,
-            workers=config.workers,
+            images, device, channels_last=config.channels_last, limit_gb=config.memory_limit_gb, workers=config.workers
         )
 
     def make_test_set(images: ImageSet, with_labels: bool) -> TestSet:

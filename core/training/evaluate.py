@@ -14,7 +14,7 @@ from core.losses.complementary import class_losses, complementary_loss
 from core.losses.predictions import entropy, information
 from core.networks import Classifier
 
-BATCH = 500
+BATCH_SIZE = 500
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TestSet:
 
 @dataclass(frozen=True)
 class DomainMetrics:
-    """The results of one domain; None where labels are missing."""
+    """The metrics of one domain; None where labels are missing."""
 
     accuracy: float | None
     loss: float | None
@@ -44,7 +44,7 @@ def predict_logits(classifier: Classifier, images: Images, device: torch.device,
     classifier.eval()
     order = torch.arange(len(images), device=device)
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16):
-        logits = torch.cat([classifier(batch)[1] for batch in images.batches(order, BATCH)])
+        logits = torch.cat([classifier(batch)[1] for batch in images.batches(order, BATCH_SIZE)])
     classifier.train()
     return logits.float() if bf16 else logits
 
@@ -71,7 +71,8 @@ def evaluate_classifier(
     classifier: Classifier, source_test: TestSet | None, target_test: TestSet, priors: Tensor, bf16: bool
 ) -> dict[str, Any]:
     """Evaluate both domains; the keys are fields of `Evaluated`."""
-    target = evaluate_domain(predict_logits(classifier, target_test.images, priors.device, bf16), target_test, priors)
+    logits = predict_logits(classifier, target_test.images, priors.device, bf16)
+    target = evaluate_domain(logits, target_test, priors)
     values: dict[str, Any] = {
         "target_accuracy": target.accuracy,
         "target_loss": target.loss,
@@ -81,9 +82,8 @@ def evaluate_classifier(
         "source_accuracy": None,
     }
     if source_test is not None:
-        source = evaluate_domain(
-            predict_logits(classifier, source_test.images, priors.device, bf16), source_test, priors
-        )
+        logits = predict_logits(classifier, source_test.images, priors.device, bf16)
+        source = evaluate_domain(logits, source_test, priors)
         values["source_accuracy"] = source.accuracy
         values["source_loss"] = source.loss
         values["complementary_risk"] = source.complementary_risk

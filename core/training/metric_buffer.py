@@ -2,7 +2,6 @@
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -24,32 +23,32 @@ class _Row:
 
 
 class MetricBuffer:
-    """Rows on the device, which share one set of names, and fetched events that were not yielded yet."""
+    """Metrics of the latest iterations on the device, a row each, with the same names in every row."""
 
-    def __init__(self, device: torch.device, capacity: int = CAPACITY) -> None:
+    def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._capacity = capacity
         self._names: tuple[str, ...] = ()
         self._values = torch.empty(0)
         self._rows: list[_Row] = []
         self._block_start = 0.0
         self.pending: deque[Stepped] = deque()
+        """Fetched events that were not yielded yet."""
 
     def add(self, stage: StagePlan, iteration: int, seconds: float, metrics: StepMetrics) -> None:
         """Add one iteration; its tensors stay on the device until `fetch`."""
         names = tuple(metrics.on_device)
-        if self._rows and (names != self._names or len(self._rows) == self._capacity):
+        if self._rows and (names != self._names or len(self._rows) == CAPACITY):
             self.fetch(stage, seconds)
         if names != self._names:
             self._names = names
-            self._values = torch.empty((self._capacity, len(names)), device=self._device)
+            self._values = torch.empty((CAPACITY, len(names)), device=self._device)
         values = [value.detach().float() for value in metrics.on_device.values()]
         torch.stack(values, out=self._values[len(self._rows)])
         self._rows.append(_Row(iteration, seconds, metrics.on_host))
 
     def is_due(self, seconds: float) -> bool:
         """Return whether the buffer is full or its first row is old enough to be fetched."""
-        return bool(self._rows) and (len(self._rows) >= self._capacity or seconds - self._rows[0].seconds >= MAX_AGE)
+        return bool(self._rows) and (len(self._rows) >= CAPACITY or seconds - self._rows[0].seconds >= MAX_AGE)
 
     def restart_speed(self, seconds: float) -> None:
         """Measure speed from here: the time before was not spent on training."""
@@ -65,32 +64,18 @@ class MetricBuffer:
         speed = images / max(seconds - self._block_start, 1e-9)
         self._block_start = seconds
         for row, numbers in zip(self._rows, values, strict=True):
-            measured = dict(zip(self._names, numbers, strict=True)) | row.on_host | {"samples_per_second": speed}
-            self.pending.append(_make_event(stage, row, measured))
+            epoch = stage.epoch_of(row.iteration)
+            event = Stepped(
+                iteration=row.iteration,
+                epoch=epoch,
+                adaptation_epoch=stage.adaptation_epoch_of(epoch),
+                stage=stage.spec.name,
+                seconds=row.seconds,
+                measured=dict(zip(self._names, numbers, strict=True)) | row.on_host | {"samples_per_second": speed},
+            )
+            self.pending.append(event)
         self._rows.clear()
-
-    def take_all(self) -> Iterator[Stepped]:
-        while self.pending:
-            yield self.pending.popleft()
-
-    def restore(self, events: Iterable[Stepped]) -> None:
-        self.pending = deque(events)
-
-    def is_finite(self) -> bool:
-        return all(is_finite(event) for event in self.pending)
 
 
 def is_finite(event: Stepped) -> bool:
     return all(math.isfinite(value) for value in event.measured.values())
-
-
-def _make_event(stage: StagePlan, row: _Row, measured: dict[str, float]) -> Stepped:
-    epoch = stage.epoch_of(row.iteration)
-    return Stepped(
-        iteration=row.iteration,
-        epoch=epoch,
-        adaptation_epoch=stage.adaptation_epoch_of(epoch),
-        stage=stage.spec.name,
-        seconds=row.seconds,
-        measured=measured,
-    )

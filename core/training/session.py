@@ -138,7 +138,8 @@ class Session(TrainingState):
 
     def _yield_pending(self) -> Iterator[Event]:
         """Yield each pending event once; a value that is not finite ends the run unless on_nan is "continue"."""
-        for event in self.metrics.take_all():
+        while self.metrics.pending:
+            event = self.metrics.pending.popleft()
             yield event
             if self.config.on_nan == "fail" and not is_finite(event):
                 yield from self._fail(event)
@@ -146,8 +147,7 @@ class Session(TrainingState):
 
     def _fail(self, event: Stepped) -> Iterator[Event]:
         self.has_ended = True
-        infinite = {name: value for name, value in event.measured.items() if not math.isfinite(value)}
-        values = ", ".join(f"{name} is {value}" for name, value in infinite.items())
+        values = ", ".join(f"{name} is {value}" for name, value in event.measured.items() if not math.isfinite(value))
         yield Failed(
             iteration=event.iteration,
             message=f"iteration {event.iteration}: {values}; lower the rates, or set on_nan = continue",
@@ -162,25 +162,20 @@ class Session(TrainingState):
     def _evaluate_if_due(self, stage: StagePlan, epoch: int) -> Iterator[Event]:
         is_last = epoch == stage.epochs_before + stage.epochs
         if epoch > self.progress.evaluated and (is_last or epoch % self.config.evaluate_every == 0):
-            self.last_evaluation = self._evaluate(stage, epoch)
+            data, classifier = self.data, self.algorithm.classifier
+            values = evaluate_classifier(classifier, data.source_test, data.target_test, data.priors, self.uses_bf16)
+            self.metrics.restart_speed(self.seconds)
+            self.last_evaluation = Evaluated(
+                iteration=self.progress.iteration,
+                epoch=epoch,
+                adaptation_epoch=stage.adaptation_epoch_of(epoch),
+                stage=stage.spec.name,
+                pseudo_label_accuracy=self._pseudo_label_accuracy(),
+                seconds=self.seconds,
+                **values,
+            )
             self.progress.evaluated = epoch
             yield self.last_evaluation
-
-    def _evaluate(self, stage: StagePlan, epoch: int) -> Evaluated:
-        data = self.data
-        values = evaluate_classifier(
-            self.algorithm.classifier, data.source_test, data.target_test, data.priors, self.uses_bf16
-        )
-        self.metrics.restart_speed(self.seconds)
-        return Evaluated(
-            iteration=self.progress.iteration,
-            epoch=epoch,
-            adaptation_epoch=stage.adaptation_epoch_of(epoch),
-            stage=stage.spec.name,
-            pseudo_label_accuracy=self._pseudo_label_accuracy(),
-            seconds=self.seconds,
-            **values,
-        )
 
     def _label_source(self) -> Iterator[Event]:
         """Label the source with stage 1's classifier, for the next stage or, after GAC alone, for other runs."""
@@ -221,17 +216,17 @@ class Session(TrainingState):
         yield from self._yield_metrics()
         if self.has_ended:
             return
-        place: dict[str, Any] = {"iteration": self.progress.iteration, "seconds": self.seconds}
+        position: dict[str, Any] = {"iteration": self.progress.iteration, "seconds": self.seconds}
         try:
             path = self.save()
         except OSError as error:
             if error.errno not in DISK_FULL:
                 raise
             self.saved_at = self.hooks.clock()  # try again after the usual interval
-            yield Noticed(message=f"no disk space for a checkpoint ({error.strerror}): free some", **place)
+            yield Noticed(message=f"no disk space for a checkpoint ({error.strerror}): free some", **position)
             return
         if path:
-            yield Checkpointed(path=path.name, **place)
+            yield Checkpointed(path=path.name, **position)
 
     def _stop(self) -> Iterator[Event]:
         yield from self._checkpoint()

@@ -16,7 +16,7 @@ from core.methods import find_method
 from core.methods.algorithm import Algorithm, StageProblem, load_algorithm
 from core.training import checkpoint
 from core.training.device_data import load_device_data
-from core.training.metric_buffer import MetricBuffer
+from core.training.metric_buffer import MetricBuffer, is_finite
 from core.training.plan import StagePlan, make_plan
 
 
@@ -132,7 +132,7 @@ class TrainingState:
             return None
         self.metrics.fetch(self.stage, self.seconds)
         state = algorithm.state()
-        if not self.metrics.is_finite() or not checkpoint.has_finite_weights(state["modules"]):
+        if not all(map(is_finite, self.metrics.pending)) or not checkpoint.has_finite_weights(state["modules"]):
             return None
         self.progress.seconds = self.seconds
         self.hooks.before_checkpoint()
@@ -157,7 +157,7 @@ class TrainingState:
         state: dict[str, Any]
         state, notice = checkpoint.load_latest(self.hooks.checkpoint_dir, self.config)
         self.progress = RunProgress(**state["position"])
-        self.metrics.restore(msgspec.json.decode(state["pending"], type=list[Stepped]))
+        self.metrics.pending.extend(msgspec.json.decode(state["pending"], type=list[Stepped]))
         if state["label_hash"] != self.data.label_hash:
             raise InputError("resume: the data or its labels differ from those of the checkpoint")
         if state["pseudo_labels"] is not None:

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from core.config import RunConfig
+from core.data.load import load_task
 from core.data.task_data import TaskData
 from core.events import Event
 from core.methods import find_method
-from core.training.device import TorchSettings, find_device
+from core.training.device import find_device, torch_settings
 from core.training.plan import make_plan
 from core.training.session import Session
 from core.training.state import Hooks
@@ -19,10 +20,8 @@ def prepare(
 ) -> tuple[str, TaskData]:
     """Return the device and the data of a run before it is trained."""
     device = find_device(config.device)  # first, so that no data is read or generated in vain
-    from core.data.load import load_task
-
     data = load_task(config, Path(data_dir), progress)
-    make_plan(config, find_method(config.method), len(data.source_train), len(data.target_train))  # or an InputError
+    make_plan(config, find_method(config.method), len(data.source_train), len(data.target_train))  # raises InputError
     return str(device), data
 
 
@@ -47,10 +46,8 @@ def train(
     is written, so that the caller can store the yielded events first. `pseudo_labels` replace stage 1.
     """
     device = find_device(config.device)  # first, so that no data is read or generated in vain
-    with TorchSettings(config):
+    with torch_settings(config.threads):
         if data is None:
-            from core.data.load import load_task
-
             data = load_task(config, Path(data_dir), progress)
         hooks = Hooks(checkpoint_dir, should_stop, before_checkpoint, clock)
         session = Session(config, data, device, pseudo_labels, hooks)

@@ -1,4 +1,4 @@
-"""What a run's settings have that its preset has not."""
+"""The settings of a run that differ from its preset."""
 
 from pathlib import Path
 
@@ -12,11 +12,11 @@ from core.resolve import changed_settings, resolve
 @pytest.mark.parametrize("preset", ["paper", "literal", "quick", "smoke"])
 @pytest.mark.parametrize("method", ["clarinet", "clarinet-no-t", "gac", "gac+dan", "source-only"])
 @pytest.mark.parametrize("task", ["U->M", "S->M", "Y->D"])
-def test_a_preset_as_it_is_has_no_changes(method: str, task: str, preset: str) -> None:
+def test_unchanged_preset_has_no_changes(method: str, task: str, preset: str) -> None:
     assert changed_settings(resolve(method=method, task=task, preset=preset, seed=7)) == {}
 
 
-def test_changes_in_the_order_of_the_settings() -> None:
+def test_changes_are_in_the_order_of_the_settings() -> None:
     config = resolve(
         method="gac+cdan-e", task="U->M", preset="smoke", stage1={"epochs": 9}, epochs=4, device="cpu", name="mine"
     )
@@ -28,11 +28,11 @@ def test_changes_in_the_order_of_the_settings() -> None:
     ]
 
 
-def test_a_fixed_seed_of_stage_1_is_a_change() -> None:
+def test_fixed_seed_of_stage_1_is_a_change() -> None:
     assert changed_settings(resolve(method="gac", seed=3, stage1={"seed": 1})) == {"stage1.seed": (3, 1)}
 
 
-def test_another_machine_has_other_cores_and_not_our_folders(tmp_path: Path) -> None:
+def test_cores_and_missing_folders_are_no_changes(tmp_path: Path) -> None:
     for name in ("photos", "scans"):
         (tmp_path / name).mkdir()
     config = resolve(task=f"{tmp_path}/photos->{tmp_path}/scans", preset="quick", cores=64, epochs=9)
@@ -45,6 +45,6 @@ def test_another_machine_has_other_cores_and_not_our_folders(tmp_path: Path) -> 
     assert changed_settings(elsewhere) == {}
 
 
-def test_a_method_that_is_not_here_cannot_be_compared() -> None:
+def test_method_that_is_not_installed_is_an_input_error() -> None:
     with pytest.raises(InputError, match="no method"):
         changed_settings(msgspec.structs.replace(resolve(), method="of-a-plug-in"))

@@ -1,4 +1,4 @@
-"""Settings: their defaults, the errors of wrong ones, and that docs/protocols.md is correct."""
+"""Settings: defaults, errors, and the tables of docs/protocols.md."""
 
 import json
 import re
@@ -41,11 +41,11 @@ def value(config: RunConfig, name: str) -> Any:
 
 
 def table(name: str, content: Any) -> dict[str, Any]:
-    """`stage1.epochs` and its value, nested as TOML has them."""
+    """Return a setting such as `stage1.epochs` and its value, nested as in TOML."""
     return reduce(lambda inner, part: {part: inner}, reversed(name.split(".")), content)
 
 
-def sentence(settings: Mapping[str, Any], place: str = "run.toml") -> str:
+def error_message(settings: Mapping[str, Any], place: str = "run.toml") -> str:
     with pytest.raises(InputError) as caught:
         resolve(settings, place=place, cores=1)
     return str(caught.value)
@@ -54,14 +54,14 @@ def sentence(settings: Mapping[str, Any], place: str = "run.toml") -> str:
 # -- fields ------------------------------------------------------------------------------------------------------
 
 
-def test_every_setting_has_a_sentence_and_bounds_in_words() -> None:
+def test_every_setting_has_a_description_and_described_bounds() -> None:
     for field in setting_specs():
         assert field.description.endswith("."), field.name
         words = describe_type(field.type)
         assert words.startswith(("an integer ", "a number ", "one of ", "a text", "true or false")), field.name
 
 
-def test_fields_are_those_of_the_configuration_in_its_order() -> None:
+def test_setting_specs_follow_the_fields_of_the_configuration() -> None:
     assert NAMES[:5] == ["method", "task", "seed", "preset", "name"]
     config = resolve(cores=1)
     plain = msgspec.to_builtins(config)
@@ -93,24 +93,24 @@ def test_bounds_are_described(name: str, text: str) -> None:
 # -- where settings come from ------------------------------------------------------------------------------------
 
 
-def test_settings_override_the_methods_defaults_which_override_the_preset() -> None:
+def test_settings_override_method_defaults_and_those_override_the_preset() -> None:
     assert resolve(preset="smoke", method="gac+dann").lambda_horizon == 50
     assert resolve(preset="smoke", method="gac+dan").lambda_horizon == 0
     assert resolve(preset="smoke", method="gac+dan", lambda_horizon=7).lambda_horizon == 7
 
 
-def test_overrides_come_before_the_mapping() -> None:
+def test_keyword_overrides_take_precedence_over_the_mapping() -> None:
     assert resolve({"epochs": 3, "seed": 4}, epochs=5, cores=1).epochs == 5
     assert resolve({"epochs": 3, "seed": 4}, epochs=5, cores=1).seed == 4
 
 
-def test_the_defaults_are_the_preset_paper_for_clarinet() -> None:
+def test_defaults_are_the_preset_paper_for_clarinet() -> None:
     resolved = resolve(cores=3)
     assert resolved == RunConfig(threads=3, stage1=Stage1(seed=1))
     assert (resolved.method, resolved.preset, resolved.task) == ("clarinet", "paper", OFFLINE_TASK)
 
 
-def test_a_part_of_a_table_leaves_the_rest_as_the_preset_has_it() -> None:
+def test_partial_table_keeps_the_other_values_of_the_preset() -> None:
     stage1 = resolve({"preset": "smoke", "stage1": {"epochs": 9}}, cores=1).stage1
     assert (stage1.epochs, stage1.batch_size, stage1.rate) == (9, 32, 1e-3)
     assert merge_settings({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 4}}) == {"a": {"b": 4, "c": 2}, "d": 3}
@@ -133,25 +133,25 @@ def test_every_preset_is_valid_for_every_method_and_task(preset: str, method: st
         ("clarinet-ce", "complementary_loss", '"cross-entropy"', '"ascent"'),
     ],
 )
-def test_what_defines_a_method_cannot_be_changed(method: str, key: str, defined: str, other: str) -> None:
-    message = sentence({"method": method, key: json.loads(other)})
+def test_fixed_settings_of_a_method_cannot_be_changed(method: str, key: str, defined: str, other: str) -> None:
+    message = error_message({"method": method, key: json.loads(other)})
     assert message == f"run.toml: {key}: {method} is defined by {key} = {defined}, got {other}"
     assert value(resolve({"method": method, key: json.loads(defined)}, cores=1), key) == json.loads(defined)
 
 
-def test_threads_are_decided_once() -> None:
+def test_threads_are_resolved_once() -> None:
     assert resolve(cores=4).threads == 4
     assert resolve(cores=64).threads == 8
     assert resolve(cores=64, threads=20).threads == 20
     assert default_threads() >= 1
 
 
-def test_stage_1_has_the_runs_seed_unless_it_is_given_one() -> None:
+def test_seed_of_stage_1_defaults_to_that_of_the_run() -> None:
     assert resolve(seed=5).stage1.seed == 5
     assert resolve({"seed": 5, "stage1": {"seed": 0}}).stage1.seed == 0
 
 
-def test_labels_follow_the_seed_of_stage_1_where_there_is_one() -> None:
+def test_label_draw_uses_the_seed_of_stage_1() -> None:
     settings = {"seed": 5, "stage1": {"seed": 2}}
     assert [data_seed(resolve(settings, method=method)) for method in ("clarinet", "cdan-e", "gac", "gac+dan")] == [
         5,
@@ -165,7 +165,7 @@ def test_precision_may_be_written_as_a_number() -> None:
     assert resolve({"precision": 32}, cores=1).precision == "32"
 
 
-def test_a_task_is_kept_by_its_letters() -> None:
+def test_task_is_stored_as_letters() -> None:
     assert resolve(task=" mnist → usps ").task == "M->U"
 
 
@@ -207,19 +207,19 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("settings", "expected"), WRONG)
-def test_a_wrong_setting_is_named_with_its_place(settings: dict[str, Any], expected: str) -> None:
-    assert sentence(settings) == expected
+def test_error_of_a_wrong_setting_names_it_and_its_place(settings: dict[str, Any], expected: str) -> None:
+    assert error_message(settings) == expected
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_wrong_value_of_any_setting_is_one_sentence_that_names_it(name: str) -> None:
+def test_error_of_a_wrong_value_names_the_setting(name: str) -> None:
     for junk in ({"a": 1}, [1, 2], object()):
-        message = sentence(table(name, junk))
+        message = error_message(table(name, junk))
         assert message.startswith(f"run.toml: {name}: expected ")
         assert len(message.splitlines()) == 1
 
 
-def test_a_whole_mapping_is_checked_too() -> None:
+def test_convert_settings_checks_a_complete_mapping() -> None:
     with pytest.raises(InputError, match=r"^config\.toml: seed: expected an integer ≥ 0 "):
         convert_settings({"seed": -1}, "config.toml")
 
@@ -238,20 +238,20 @@ JUNK = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(NAMES) | st.text(), JUNK, max_size=4))
-def test_junk_is_either_right_or_one_sentence(junk: dict[str, Any]) -> None:
+def test_arbitrary_settings_are_valid_or_an_input_error(junk: dict[str, Any]) -> None:
     settings: dict[str, Any] = {}
     for name, content in junk.items():
         settings = merge_settings(settings, table(name, content) if name in NAMES else {name: content})
-    found = resolved_or_said(settings)
-    if isinstance(found, RunConfig):
-        assert resolve(msgspec.to_builtins(found)) == found
+    outcome = resolved_or_error(settings)
+    if isinstance(outcome, RunConfig):
+        assert resolve(msgspec.to_builtins(outcome)) == outcome
     else:
-        assert found.startswith("junk: ")
-        assert len(found.splitlines()) == 1
-        assert len(found) < 1000
+        assert outcome.startswith("junk: ")
+        assert len(outcome.splitlines()) == 1
+        assert len(outcome) < 1000
 
 
-def resolved_or_said(settings: dict[str, Any]) -> RunConfig | str:
+def resolved_or_error(settings: dict[str, Any]) -> RunConfig | str:
     try:
         return resolve(settings, place="junk", cores=1)
     except InputError as error:
@@ -262,7 +262,7 @@ def resolved_or_said(settings: dict[str, Any]) -> RunConfig | str:
 
 
 def random_settings() -> st.SearchStrategy[dict[str, Any]]:
-    """Some settings, each with a value that it may have."""
+    """Draw some settings with valid values."""
     return st.fixed_dictionaries(
         {},
         optional={
@@ -281,14 +281,14 @@ def random_settings() -> st.SearchStrategy[dict[str, Any]]:
 
 
 @given(random_settings())
-def test_a_configuration_is_the_same_after_toml(settings: dict[str, Any]) -> None:
+def test_configuration_survives_toml(settings: dict[str, Any]) -> None:
     config = resolve(settings, cores=2)
     text = tomli_w.dumps(msgspec.to_builtins(config))
     assert convert_settings(tomli.loads(text), "config.toml") == config
     assert resolve(tomli.loads(text)) == config
 
 
-def test_what_does_not_change_the_numbers_is_no_part_of_the_protocol() -> None:
+def test_settings_without_effect_are_not_in_checkpoint_settings() -> None:
     without_effect = settings_tagged(Tag.NO_EFFECT)
     assert set(NAMES) >= without_effect
     plain = checkpoint_settings(resolve(cores=1))
@@ -312,7 +312,7 @@ def test_settings_are_selected_by_their_tags() -> None:
     "change",
     [{"seed": 2}, {"threads": 2}, {"precision": "bf16"}, {"epochs": 3}, {"stage1": {"epochs": 3}}, {"task": "M->U"}],
 )
-def test_what_changes_the_numbers_is_part_of_the_protocol(change: dict[str, Any]) -> None:
+def test_settings_with_effect_are_in_checkpoint_settings(change: dict[str, Any]) -> None:
     assert checkpoint_settings(resolve(change, cores=1)) != checkpoint_settings(resolve(cores=1))
 
 
@@ -328,13 +328,13 @@ QUICK_MAY_CHANGE = {
 
 
 def section(title: str) -> str:
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", DOCUMENT, re.MULTILINE | re.DOTALL)
-    assert found, title
-    return found[1]
+    match = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", DOCUMENT, re.MULTILINE | re.DOTALL)
+    assert match, title
+    return match[1]
 
 
 def rows(title: str) -> Iterator[list[str]]:
-    """The cells of the tables of a section, without those that are no code; the first is the setting."""
+    """Return the rows of a section's tables, code cells only; the first cell is the setting."""
     for line in section(title).splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("| `"):
@@ -365,15 +365,15 @@ def test_every_preset_is_described() -> None:
         ("Two-step methods and references", "gac+cdan-e"),
     ],
 )
-def test_the_tables_of_paper_and_literal_are_true(title: str, method: str) -> None:
-    found = list(rows(title))
-    assert found
-    for name, paper, literal, *_ in found:
+def test_documented_tables_of_paper_and_literal_are_correct(title: str, method: str) -> None:
+    documented = list(rows(title))
+    assert documented
+    for name, paper, literal, *_ in documented:
         assert json.loads(paper) == value(configured("paper", method, "M->U"), name), name
         assert json.loads(literal) == value(configured("literal", method, "M->U"), name), name
 
 
-def test_every_difference_between_paper_and_literal_is_in_its_table() -> None:
+def test_every_difference_between_paper_and_literal_is_documented() -> None:
     listed = {row[0] for row in rows("One-step methods: where paper and program differ")}
     for task in PAPER_TASKS:
         assert differences(configured("paper", "clarinet", task), configured("literal", "clarinet", task)) == listed
@@ -384,19 +384,19 @@ def test_every_difference_between_paper_and_literal_is_in_its_table() -> None:
 
 
 @pytest.mark.parametrize("preset", ["quick", "smoke"])
-def test_the_tables_of_quick_and_smoke_are_true_and_complete(preset: str) -> None:
+def test_documented_tables_of_quick_and_smoke_are_correct_and_complete(preset: str) -> None:
     listed = set()
     for name, where, paper, changed in rows(f"What `{preset}` changes"):
         method, task = where.split()
         assert json.loads(paper) == value(configured("paper", method, task), name), (name, where)
         assert json.loads(changed) == value(configured(preset, method, task), name), (name, where)
         listed.add(name)
-    found = [differences(configured("paper", *pair), configured(preset, *pair)) for pair in everywhere()]
-    assert set().union(*found) == listed
+    changes = [differences(configured("paper", *pair), configured(preset, *pair)) for pair in everywhere()]
+    assert set().union(*changes) == listed
 
 
 @pytest.mark.parametrize("name", ["photos", "colour"])
-def test_quick_takes_own_data_whole_and_lets_lambda_rise_over_all_of_it(tmp_path: Path, name: str) -> None:
+def test_quick_uses_all_custom_data_and_a_full_lambda_horizon(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()
     for task in (f"{folder}->{folder}", f"{folder}->U", f"U->{folder}"):
@@ -405,13 +405,13 @@ def test_quick_takes_own_data_whole_and_lets_lambda_rise_over_all_of_it(tmp_path
     assert resolve(preset="quick", task=f"U->{folder}").stage1.epochs == 50
 
 
-def test_quick_changes_only_what_makes_a_run_short() -> None:
+def test_quick_changes_only_allowed_settings() -> None:
     for method, task in everywhere():
         changed = differences(configured("paper", method, task), configured("quick", method, task))
         assert changed <= QUICK_MAY_CHANGE, (method, task)
 
 
-def test_every_setting_that_differs_between_presets_is_named_in_the_document() -> None:
+def test_every_setting_that_differs_between_presets_is_documented() -> None:
     for pair in everywhere():
         configs = [configured(preset, *pair) for preset in PRESETS]
         for one, other in product(configs, repeat=2):

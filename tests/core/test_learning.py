@@ -1,4 +1,4 @@
-"""On real digits, methods learn what they should: shown in seconds with small budgets."""
+"""Short runs on real digits reach the expected accuracy."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def last_evaluation(digits: Path, method: str, **settings: Any) -> Evaluated:
     return evaluations[-1]
 
 
-def test_with_all_wrong_labels_known_a_few_hundred_iterations_learn(digits: Path) -> None:
+def test_all_complementary_labels_learn_within_a_few_hundred_iterations(digits: Path) -> None:
     stage1 = {"epochs": 6, "rate": 1e-3, "batch_size": 64}
     known = last_evaluation(digits, "gac", ybars_per_sample=9, stage1=stage1)
     assert known.source_accuracy is not None
@@ -28,7 +28,7 @@ def test_with_all_wrong_labels_known_a_few_hundred_iterations_learn(digits: Path
     assert known.target_accuracy > 30
 
 
-def test_taking_complementary_labels_for_true_ones_learns_to_be_wrong(digits: Path) -> None:
+def test_cross_entropy_on_complementary_labels_learns_wrong_classes(digits: Path) -> None:
     wrong = last_evaluation(digits, "clarinet-ce", warmup_epochs=3, epochs=1, warmup_rate=1e-3, batch_size=64)
     assert wrong.target_accuracy is not None
     assert wrong.target_accuracy < 10

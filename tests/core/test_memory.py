@@ -8,5 +8,5 @@ ITERATIONS = 1000
 def test_memory_does_not_grow_with_iterations() -> None:
     first, *_, last = measure_while_training(WARMUP + ITERATIONS, every=ITERATIONS)
     assert last.iteration - first.iteration == ITERATIONS
-    assert last.objects - first.objects < ITERATIONS / 2, "iterations leave objects behind"
+    assert last.objects - first.objects < ITERATIONS / 2, "iterations leak objects"
     assert last.megabytes - first.megabytes < 4

@@ -1,4 +1,4 @@
-"""Which methods there are, and what makes each of them what it is."""
+"""The registry of methods: families, stages, fixed settings and plug-ins."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ def test_all_methods_of_the_paper_and_two_references_exist() -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_method_says_what_it_is_and_can_be_loaded(name: str) -> None:
+def test_method_is_described_and_can_be_loaded(name: str) -> None:
     spec = find_method(name)
     assert spec.name == name
     assert spec.title
@@ -44,7 +44,7 @@ def test_a_method_says_what_it_is_and_can_be_loaded(name: str) -> None:
         ("core.methods.gac:Mine", "AttributeError: module 'core.methods.gac' has no attribute 'Mine'"),
     ],
 )
-def test_an_algorithm_that_is_not_there_is_one_sentence(algorithm: str, why: str) -> None:
+def test_missing_algorithm_is_an_input_error(algorithm: str, why: str) -> None:
     with pytest.raises(InputError) as caught:
         load_algorithm(StageSpec("mine", algorithm, "true"))
     assert str(caught.value) == f"stage mine: {algorithm} cannot be imported ({why})"
@@ -55,14 +55,14 @@ def test_an_algorithm_that_is_not_there_is_one_sentence(algorithm: str, why: str
     ("ablation", "changed"),
     [("clarinet-no-t", {"scatter": 1.0}), ("clarinet-ce", {"complementary_loss": "cross-entropy"})],
 )
-def test_an_ablation_differs_from_clarinet_in_one_setting(ablation: str, changed: dict[str, Any], preset: str) -> None:
+def test_ablation_differs_from_clarinet_in_one_setting(ablation: str, changed: dict[str, Any], preset: str) -> None:
     spec, clarinet = find_method(ablation), find_method("clarinet")
     assert spec.fixed == changed
     assert replace(spec, name="", title="", description="", fixed={}) == replace(
         clarinet, name="", title="", description=""
     )
-    whole = msgspec.structs.replace(resolve(method="clarinet", preset=preset, cores=1), method=ablation, **changed)
-    assert resolve(method=ablation, preset=preset, cores=1) == whole
+    expected = msgspec.structs.replace(resolve(method="clarinet", preset=preset, cores=1), method=ablation, **changed)
+    assert resolve(method=ablation, preset=preset, cores=1) == expected
 
 
 @pytest.mark.parametrize("name", ONE_STEP)
@@ -109,7 +109,7 @@ def test_references_learn_from_true_labels(name: str, adapts: bool) -> None:
     assert not spec.has_stage1
 
 
-def test_the_reference_is_stage_2_of_the_method_that_it_bounds() -> None:
+def test_reference_has_the_algorithm_of_stage_2() -> None:
     (reference,) = find_method("cdan-e").stages
     assert replace(find_method("gac+cdan-e").stages[1], labels="true") == reference
     two_step = resolve(method="gac+cdan-e", cores=1)
@@ -117,7 +117,7 @@ def test_the_reference_is_stage_2_of_the_method_that_it_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence"),
+    ("name", "message"),
     [
         ("clarinete", 'method: no method "clarinete"; did you mean clarinet?'),
         ("gac+cdan", 'method: no method "gac+cdan"; did you mean gac+dan?'),
@@ -125,10 +125,10 @@ def test_the_reference_is_stage_2_of_the_method_that_it_bounds() -> None:
         ("CLARINET", f'method: no method "CLARINET"; available: {", ".join(METHODS)}'),
     ],
 )
-def test_a_method_that_is_not_there_is_one_sentence(name: str, sentence: str) -> None:
+def test_unknown_method_is_an_input_error(name: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         find_method(name)
-    assert str(caught.value) == sentence
+    assert str(caught.value) == message
 
 
 # -- entry points ------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class Point:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Point]]:
-    """What is installed: the test fills it."""
+    """Replace the installed entry points by a list that the test fills."""
     points: list[Point] = []
     monkeypatch.setattr(metadata, "entry_points", lambda group: points if group == registry.ENTRY_POINTS else [])
     methods.cache_clear()
@@ -171,22 +171,22 @@ def test_entry_points_are_read_once(installed: list[Point]) -> None:
     assert point.loads == 1
 
 
-def test_a_plug_in_is_a_method_like_any_other(installed: list[Point]) -> None:
+def test_plug_in_is_listed_as_a_method(installed: list[Point]) -> None:
     installed.append(Point(MINE))
     assert list(methods()) == [*METHODS, "mine"]
     assert resolve(method="mine", cores=1).method == "mine"
     assert "mine" not in METHODS
 
 
-def test_plug_ins_do_not_take_names(installed: list[Point]) -> None:
+def test_plug_in_with_an_existing_name_is_refused(installed: list[Point]) -> None:
     installed += [Point(MINE), Point(MINE, name="again", value="other:SPEC")]
     with pytest.raises(InputError, match=r"plug-in again \(other:SPEC\): method mine already exists"):
         methods()
     del installed[1]
-    assert "mine" in methods(), "what went wrong is not remembered"
+    assert "mine" in methods(), "a failed load is not cached"
 
 
-def test_a_plug_in_is_a_specification(installed: list[Point]) -> None:
+def test_plug_in_that_is_no_method_spec_is_refused(installed: list[Point]) -> None:
     installed.append(Point(Algorithm))
     with pytest.raises(InputError, match=r"plug-in mine \(mine:SPEC\): expected a MethodSpec, got ABCMeta"):
         methods()

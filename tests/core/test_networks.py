@@ -1,4 +1,4 @@
-"""G, F and D: shapes, sizes worked out by hand, dropout's own stream, errors."""
+"""G, F and D: shapes, numbers of parameters, dropout's own generator, errors."""
 
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from core.networks import (
     Dropout,
     Shape,
     build_classifier,
-    build_discriminator,
     choose_network,
     set_dropout_generator,
 )
@@ -54,7 +53,9 @@ def parameters(module: nn.Module) -> int:
         ),
     ],
 )
-def test_networks_of_the_paper(network: str, shape: Shape, width: int, expected: int, batch_norm: bool) -> None:
+def test_widths_and_parameters_of_the_papers_networks(
+    network: str, shape: Shape, width: int, expected: int, batch_norm: bool
+) -> None:
     classifier = build_classifier(network, shape, 10)
     assert choose_network(shape) == network
     assert parameters(classifier) == expected
@@ -71,11 +72,11 @@ def test_networks_of_the_paper(network: str, shape: Shape, width: int, expected:
     ("network", "shape", "drops"),
     [("lenet", (28, 28, 1), [0.5, 0.5]), ("dtn", (32, 32, 3), [0.1, 0.3, 0.5, 0.5])],
 )
-def test_dropout_of_the_paper(network: str, shape: Shape, drops: list[float]) -> None:
+def test_dropout_of_the_papers_networks(network: str, shape: Shape, drops: list[float]) -> None:
     classifier = build_classifier(network, shape, 10)
-    found = [part for part in classifier.modules() if isinstance(part, Dropout)]
-    assert [part.p for part in found] == drops
-    assert [isinstance(part, ChannelDropout) for part in found] == [True] * (len(drops) - 1) + [False]
+    dropouts = [part for part in classifier.modules() if isinstance(part, Dropout)]
+    assert [part.p for part in dropouts] == drops
+    assert [isinstance(part, ChannelDropout) for part in dropouts] == [True] * (len(drops) - 1) + [False]
 
 
 def test_lenet_equals_the_published_order_of_its_layers() -> None:
@@ -101,8 +102,8 @@ def test_lenet_equals_the_published_order_of_its_layers() -> None:
 
 
 @pytest.mark.parametrize(("network", "shape"), [("lenet", (28, 28, 1)), ("dtn", (32, 32, 3)), ("convnet", (21, 40, 2))])
-def test_channels_last_changes_nothing(network: str, shape: Shape) -> None:
-    classifier = build_classifier(network, shape, 10).double()  # so that rounding decides nothing
+def test_channels_last_gives_the_same_numbers(network: str, shape: Shape) -> None:
+    classifier = build_classifier(network, shape, 10).double()  # rounding must not decide
     x = images(shape, count=4).double()
     results = []
     for memory_format in (torch.contiguous_format, torch.channels_last):
@@ -111,14 +112,14 @@ def test_channels_last_changes_nothing(network: str, shape: Shape) -> None:
         features, logits = classifier(x.contiguous(memory_format=memory_format))
         gradients = torch.autograd.grad(logits.square().sum(), list(classifier.parameters()))
         results.append((features, logits, *gradients))
-    # The masks of channels come in the same order; those of single features too, since features have no channels.
+    # Masks of channels are drawn in the same order, and so are those of features, which have no channels.
     for plain, last in zip(*results, strict=True):
         torch.testing.assert_close(plain, last, rtol=1e-7, atol=1e-9)
 
 
 @given(height=st.integers(4, 70), width=st.integers(4, 70), channels=st.integers(1, 5))
 @settings(max_examples=25)
-def test_convnet_takes_any_shape(height: int, width: int, channels: int) -> None:
+def test_convnet_accepts_any_shape(height: int, width: int, channels: int) -> None:
     shape = (height, width, channels)
     classifier = build_classifier("convnet", shape, 4)
     strides = [part.stride for part in classifier.modules() if isinstance(part, nn.Conv2d)]
@@ -130,7 +131,7 @@ def test_convnet_takes_any_shape(height: int, width: int, channels: int) -> None
     assert logits.isfinite().all()
 
 
-def test_convnet_is_dtn_where_dtn_fits() -> None:
+def test_convnet_equals_dtn_for_its_shape() -> None:
     shapes = [
         [tuple(parameter.shape) for parameter in build_classifier(name, (32, 32, 3), 10).parameters()]
         for name in ("dtn", "convnet")
@@ -152,17 +153,17 @@ def test_convnet_is_dtn_where_dtn_fits() -> None:
         ((224, 224, 4), "convnet"),
     ],
 )
-def test_choice_by_shape(shape: Shape, expected: str) -> None:
+def test_network_is_chosen_by_shape(shape: Shape, expected: str) -> None:
     assert choose_network(shape) == expected
 
 
-def test_auto_chooses_by_shape() -> None:
+def test_auto_uses_the_chosen_network() -> None:
     assert build_classifier("auto", (28, 28, 1), 10).width == 500
     assert build_classifier("auto", (16, 16, 1), 10).width == 512
 
 
 @pytest.mark.parametrize(
-    ("network", "shape", "weights", "sentence"),
+    ("network", "shape", "weights", "message"),
     [
         ("lenet", (32, 32, 3), "", "lenet takes images of 28×28×1, these are 32×32×3"),
         ("dtn", (28, 28, 1), "", "dtn takes images of 32×32×3, these are 28×28×1"),
@@ -172,14 +173,14 @@ def test_auto_chooses_by_shape() -> None:
         ("vgg", (28, 28, 1), "", "expected one of auto, lenet, dtn, convnet, resnet18, resnet50, got 'vgg'"),
     ],
 )
-def test_what_does_not_fit_is_a_sentence(network: str, shape: Shape, weights: str, sentence: str) -> None:
+def test_unsuitable_network_is_an_input_error(network: str, shape: Shape, weights: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         build_classifier(network, shape, 10, weights)
-    assert sentence in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_resnets(channels: int) -> None:
+def test_resnet18_accepts_grey_and_colour(channels: int) -> None:
     classifier = build_classifier("resnet18", (64, 64, channels), 31)
     assert classifier.has_batch_norm
     assert parameters(classifier) == 11_176_512 + 512 * 31 + 31
@@ -194,7 +195,7 @@ def test_resnet50_is_wider() -> None:
     assert parameters(classifier) == 23_508_032 + 2048 * 5 + 5
 
 
-def test_weights_come_from_a_local_file(tmp_path: Path) -> None:
+def test_weights_are_loaded_from_a_local_file(tmp_path: Path) -> None:
     published = torchvision().models.resnet18(weights=None)
     path = tmp_path / "resnet18.pt"
     torch.save(published.state_dict(), path)
@@ -203,13 +204,13 @@ def test_weights_come_from_a_local_file(tmp_path: Path) -> None:
     x = images((32, 32, 3))
     torch.testing.assert_close(classifier.features(x), published.eval()(x))
     grey = build_classifier("resnet18", (32, 32, 1), 4, str(path)).eval()
-    one = images((32, 32, 1))
-    torch.testing.assert_close(grey.features(one), published(one.repeat(1, 3, 1, 1)))
+    grey_x = images((32, 32, 1))
+    torch.testing.assert_close(grey.features(grey_x), published(grey_x.repeat(1, 3, 1, 1)))
 
     with pytest.raises(InputError, match="are not those of resnet50"):
         build_classifier("resnet50", (32, 32, 3), 4, str(path))
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
+    saved_bytes = path.read_bytes()
+    path.write_bytes(saved_bytes[: len(saved_bytes) // 2])
     with pytest.raises(InputError, match="cannot be read"):
         build_classifier("resnet18", (32, 32, 3), 4, str(path))
 
@@ -217,7 +218,7 @@ def test_weights_come_from_a_local_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"weights", b"\x80\x02", b"PK\x03\x04", b"X\x02\0\0\0\xff\xff.", b"a", b"h", b"K"]
 )
-def test_files_that_hold_no_weights(tmp_path: Path, content: bytes) -> None:
+def test_unreadable_weights_files_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "weights.pt"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"weights: .*weights\.pt cannot be read"):
@@ -225,7 +226,7 @@ def test_files_that_hold_no_weights(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("content", [[1, 2], {"layer": torch.zeros(2)}, {1: torch.zeros(2)}, torch.zeros(3)])
-def test_files_that_hold_something_else(tmp_path: Path, content: object) -> None:
+def test_weights_of_another_network_are_refused(tmp_path: Path, content: object) -> None:
     path = tmp_path / "weights.pt"
     torch.save(content, path)
     with pytest.raises(InputError, match="are not those of resnet18"):
@@ -238,15 +239,15 @@ def test_weights_with_code_are_refused(tmp_path: Path) -> None:
         build_classifier("resnet18", (32, 32, 3), 4, str(tmp_path / "module.pt"))
 
 
-def test_weights_that_are_not_there(tmp_path: Path) -> None:
-    for path, sentence in ((tmp_path / "none.pt", "no such file"), (tmp_path, "cannot be read")):
-        with pytest.raises(InputError, match=sentence):
+def test_missing_weights_file_is_an_input_error(tmp_path: Path) -> None:
+    for path, message in ((tmp_path / "none.pt", "no such file"), (tmp_path, "cannot be read")):
+        with pytest.raises(InputError, match=message):
             build_classifier("resnet18", (32, 32, 3), 4, str(path))
 
 
 @pytest.mark.parametrize("inputs", [500, 5000])
 def test_discriminator(inputs: int) -> None:
-    discriminator = build_discriminator(inputs)
+    discriminator = Discriminator(inputs)
     assert isinstance(discriminator, Discriminator)
     assert parameters(discriminator) == (inputs * 500 + 500) + (500 * 500 + 500) + (500 + 1)
     assert [part.p for part in discriminator.modules() if isinstance(part, Dropout)] == [0.5, 0.5]
@@ -298,9 +299,9 @@ def test_dropout_is_identity_in_evaluation_and_at_zero(kind: type[Dropout]) -> N
 
 
 @pytest.mark.parametrize(("network", "shape"), [("lenet", (28, 28, 1)), ("dtn", (32, 32, 3))])
-def test_a_run_owns_its_stream(network: str, shape: Shape) -> None:
+def test_dropout_depends_only_on_its_generator(network: str, shape: Shape) -> None:
     classifier: Classifier = build_classifier(network, shape, 10)
-    discriminator = build_discriminator(classifier.width)
+    discriminator = Discriminator(classifier.width)
     generator = seeded(7)
     for module in (classifier, discriminator):
         set_dropout_generator(module, generator)
@@ -308,7 +309,7 @@ def test_a_run_owns_its_stream(network: str, shape: Shape) -> None:
     before = torch.get_rng_state()
     first = discriminator(classifier.features(images(shape)))
     second = discriminator(classifier.features(images(shape)))
-    assert torch.equal(torch.get_rng_state(), before), "the global stream is untouched"
+    assert torch.equal(torch.get_rng_state(), before), "the global generator is unchanged"
     assert not torch.equal(first, second)
     generator.manual_seed(7)
     assert torch.equal(discriminator(classifier.features(images(shape))), first)
@@ -318,7 +319,7 @@ def test_a_run_owns_its_stream(network: str, shape: Shape) -> None:
     assert torch.equal(classifier.features(images(shape)), third), "resumed from a saved state"
 
 
-def test_building_draws_from_the_global_stream_only() -> None:
+def test_initialisation_uses_the_global_generator() -> None:
     heads = []
     for _ in range(2):
         with torch.random.fork_rng():

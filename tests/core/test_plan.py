@@ -1,4 +1,4 @@
-"""How long a run is, for the paper's tasks and for any other numbers."""
+"""The length of a run, for the paper's tasks and for other sizes."""
 
 import pytest
 from hypothesis import given
@@ -22,13 +22,13 @@ def plan_of(method: str, task: str = "M->U", **more: object) -> Plan:
     ("task", "iterations"),
     [("M->U", 468), ("U->M", 468), ("S->M", 572), ("M->m", 468), ("Y->M", 3745), ("Y->S", 3745)],
 )
-def test_an_epoch_is_the_longer_domain_in_whole_batches(task: str, iterations: int) -> None:
+def test_epoch_has_the_whole_batches_of_the_longer_domain(task: str, iterations: int) -> None:
     (stage,) = plan_of("clarinet", task).stages
     assert stage.iterations_per_epoch == iterations
     assert stage.iterations == 550 * iterations
 
 
-def test_clarinet_in_the_paper() -> None:
+def test_plan_of_clarinet_in_the_paper() -> None:
     plan = plan_of("clarinet")
     (stage,) = plan.stages
     assert (plan.epochs_total, plan.iterations_total) == (550, 257_400)
@@ -39,7 +39,7 @@ def test_clarinet_in_the_paper() -> None:
 
 
 @pytest.mark.parametrize(("task", "iterations"), [("M->U", 234), ("U->M", 28)])
-def test_gac_in_the_paper_passes_over_the_source_alone(task: str, iterations: int) -> None:
+def test_epoch_of_gac_is_one_pass_over_the_source(task: str, iterations: int) -> None:
     plan = plan_of("gac", task)
     (stage,) = plan.stages
     assert (stage.iterations_per_epoch, stage.batch_size) == (iterations, 256)
@@ -47,7 +47,7 @@ def test_gac_in_the_paper_passes_over_the_source_alone(task: str, iterations: in
     assert all(stage.adaptation_epoch_of(epoch) is None for epoch in (1, 300))
 
 
-def test_two_steps_in_the_paper_are_one_run() -> None:
+def test_plan_of_a_two_step_method_in_the_paper() -> None:
     plan = plan_of("gac+cdan-e", seed=3, stage1={"seed": 1})
     first, second = plan.stages
     assert (plan.epochs_total, plan.iterations_total) == (800, 300 * 234 + 500 * 468)
@@ -60,13 +60,13 @@ def test_two_steps_in_the_paper_are_one_run() -> None:
     assert second.warmup_epochs == 0
 
 
-def test_source_only_never_sees_the_target() -> None:
+def test_epoch_of_source_only_ignores_the_target_size() -> None:
     (stage,) = plan_of("source-only", "U->M").stages
     assert stage.iterations_per_epoch == 7291 // 128
 
 
 @pytest.mark.parametrize(
-    ("method", "sizes", "sentence"),
+    ("method", "sizes", "message"),
     [
         ("clarinet", (100, 500), "batch_size: a batch of 128 is more than the 100 images of the source"),
         ("clarinet", (500, 100), "batch_size: a batch of 128 is more than the 100 images of the target"),
@@ -74,13 +74,13 @@ def test_source_only_never_sees_the_target() -> None:
         ("gac+dan", (300, 100), "batch_size: a batch of 128 is more than the 100 images of the target"),
     ],
 )
-def test_a_batch_larger_than_a_domain_is_one_sentence(method: str, sizes: tuple[int, int], sentence: str) -> None:
+def test_batch_larger_than_a_domain_is_refused(method: str, sizes: tuple[int, int], message: str) -> None:
     with pytest.raises(InputError) as caught:
         make_plan(resolve(method=method, cores=1), find_method(method), *sizes)
-    assert str(caught.value) == sentence
+    assert str(caught.value) == message
 
 
-def test_a_stage_that_ignores_the_target_needs_none() -> None:
+def test_stage_without_adaptation_accepts_an_empty_target() -> None:
     assert make_plan(resolve(method="gac", cores=1), find_method("gac"), 256, 0).iterations_total == 300
 
 
@@ -100,7 +100,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 
 @given(plans())
-def test_counts_agree_with_walking_through_the_run(plan: Plan) -> None:
+def test_plan_agrees_with_counting_iterations(plan: Plan) -> None:
     iteration = epoch = 0
     for stage in plan.stages:
         assert (stage.epochs_before, stage.iterations_before) == (epoch, iteration)

@@ -14,14 +14,14 @@ from core.methods.registry import ENTRY_POINTS
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guides" / "write-a-method.md"
 FILE = re.compile(r"^`([\w./]+\.(?:py|toml))`:[^\n]*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-"""A file of the guide: its name, a sentence, and a block of code."""
+"""A file of the guide: its name, a description, and a block of code."""
 
 FIND = "from core.errors import InputError\nfrom core.methods import find_method\n"
 ASK = FIND + "try:\n    find_method('clarinet')\nexcept InputError as error:\n    print(error)\n"
 
 
 def write_guide(folder: Path) -> dict[str, str]:
-    """The guide's project, file by file."""
+    """Write the files of the guide's project, and return their texts by name."""
     files = dict(FILE.findall(GUIDE.read_text(encoding="utf-8")))
     for name, text in files.items():
         path = folder / name
@@ -31,7 +31,7 @@ def write_guide(folder: Path) -> dict[str, str]:
 
 
 def install(folder: Path, points: dict[str, str]) -> None:
-    """What pip would leave beside the packages: metadata that names the entry points."""
+    """Write metadata that names the entry points, as pip does."""
     info = folder / "clarinet_coral-0.1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: clarinet-coral\nVersion: 0.1.0\n")
@@ -40,7 +40,7 @@ def install(folder: Path, points: dict[str, str]) -> None:
 
 
 def python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A new interpreter to which everything in `folder` is installed."""
+    """Run a new interpreter in which the packages of `folder` are installed."""
     path = os.pathsep.join([str(folder), str(ROOT)])
     environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
@@ -50,33 +50,33 @@ def python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The guide's project, installed as its own pyproject.toml says."""
+    """Install the guide's project as its pyproject.toml declares."""
     folder = tmp_path_factory.mktemp("clarinet-coral")
     files = write_guide(folder)
     install(folder, tomli.loads(files["pyproject.toml"])["project"]["entry-points"][ENTRY_POINTS])
     return folder
 
 
-def test_the_guide_shows_every_file_of_its_project(project: Path) -> None:
+def test_guide_shows_every_file_of_its_project(project: Path) -> None:
     shown = {str(path.relative_to(project)) for path in project.rglob("*.*") if path.suffix in {".py", ".toml"}}
     assert shown == {"pyproject.toml", "clarinet_coral/__init__.py", "clarinet_coral/coral.py", "test_coral.py"}
     packages = tomli.loads((project / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     assert packages == ["clarinet_coral"]
 
 
-def test_the_guides_method_trains_and_resumes_by_its_own_tests(project: Path) -> None:
+def test_tests_of_the_guide_pass(project: Path) -> None:
     done = python(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_coral.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
 
 
-def test_a_plugged_in_method_is_found_without_torch(project: Path) -> None:
+def test_plug_in_is_found_without_torch(project: Path) -> None:
     code = "import sys\nfrom core.methods import methods\nprint(*methods(), 'torch' in sys.modules)"
     done = python(project, "-c", code)
     assert done.stdout.split()[-2:] == ["gac+coral", "False"], done.stderr
 
 
-def test_a_plugged_in_method_shares_stage_1_with_the_others(project: Path) -> None:
+def test_plug_in_shares_stage_1(project: Path) -> None:
     code = (
         "from core import resolve, train\nfrom core.events import PseudoLabelled\nfrom test_coral import DATA\n"
         "for method in ('gac+coral', 'gac+dan'):\n"
@@ -88,7 +88,7 @@ def test_a_plugged_in_method_shares_stage_1_with_the_others(project: Path) -> No
     assert first == second
 
 
-def test_a_plugged_in_method_is_one_of_the_command_lines(project: Path) -> None:
+def test_plug_in_is_listed_by_the_command_line(project: Path) -> None:
     code = (
         "from clarinet_tui.cli.settings import make_config\n"
         "print(make_config(None, {'method': 'gac+coral', 'preset': 'smoke'}, []).classifier_rate)\n"
@@ -100,7 +100,7 @@ def test_a_plugged_in_method_is_one_of_the_command_lines(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "code", "sentence"),
+    ("value", "code", "message"),
     [
         ("odd:NOT_ONE", "NOT_ONE = 3", "plug-in odd (odd:NOT_ONE): expected a MethodSpec, got int"),
         (
@@ -120,9 +120,9 @@ def test_a_plugged_in_method_is_one_of_the_command_lines(project: Path) -> None:
         ),
     ],
 )
-def test_a_plug_in_that_cannot_be_used_is_one_sentence(value: str, code: str, sentence: str, tmp_path: Path) -> None:
+def test_broken_plug_in_is_an_input_error(value: str, code: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "odd.py").write_text(code)
     install(tmp_path, {"odd": value})
     done = python(tmp_path, "-c", ASK)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [sentence]
+    assert done.stdout.splitlines() == [message]

@@ -29,7 +29,7 @@ from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 DATA = tiny_data()
 ATTEMPT_EVENTS = (Checkpointed, Stopped, Resumed)
 """Events of stopping and resuming, which an uninterrupted run does not yield."""
-TURNS = ("stage", "pseudo-labels")
+STAGE_EVENTS = ("stage", "pseudo-labels")
 
 
 def run_fields(events: list[Event]) -> list[dict[str, object]]:
@@ -41,7 +41,7 @@ def stop_after(calls: int) -> "Stop":
 
 
 class Stop:
-    """Returns True once, at the given call."""
+    """Returns True once, at call number `calls`."""
 
     def __init__(self, calls: int) -> None:
         self.calls = calls
@@ -51,11 +51,11 @@ class Stop:
         return self.calls == 0
 
 
-def whole(config: RunConfig, folder: Path) -> list[Event]:
+def train_uninterrupted(config: RunConfig, folder: Path) -> list[Event]:
     return list(train(config, data=DATA, checkpoint_dir=folder))
 
 
-def test_speed_after_resuming_counts_the_time_of_this_attempt_only(tmp_path: Path) -> None:
+def test_speed_after_resuming_counts_only_this_attempt(tmp_path: Path) -> None:
     config = tiny_config()
     clock = itertools.count(step=10.0)
     before = train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(6), clock=lambda: next(clock))
@@ -65,9 +65,9 @@ def test_speed_after_resuming_counts_the_time_of_this_attempt_only(tmp_path: Pat
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_asked_to_stop_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -> None:
+def test_stopped_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -> None:
     config = tiny_config(method, optimizer="adamw", discriminator_optimizer="sgd", rate_decay="linear")
-    expected = whole(config, tmp_path)
+    expected = train_uninterrupted(config, tmp_path)
     total = len(steps(expected))
     assert isinstance(expected[-1], Finished)
     folder = tmp_path / "stopped"
@@ -85,14 +85,14 @@ def test_asked_to_stop_and_resumed_equals_uninterrupted(method: str, tmp_path: P
 
 @pytest.mark.parametrize("method", ["clarinet", "gac+cdan-e"])
 def test_closed_at_any_event_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -> None:
-    """Closed again and again: right after each turn, after each checkpoint, and by chance."""
+    """Close again and again: after each event of STAGE_EVENTS, after each checkpoint, and at random."""
     config = tiny_config(method)
-    expected = run_fields(whole(config, tmp_path))
-    turns = [number for number, event in enumerate(expected, start=1) if event["event"] in TURNS]
+    expected = run_fields(train_uninterrupted(config, tmp_path))
+    stage_points = [number for number, event in enumerate(expected, start=1) if event["event"] in STAGE_EVENTS]
     folder = tmp_path / "closed"
     folder.mkdir()
     yielded: list[Event] = []
-    for point in sorted({*turns, *random.Random(method).sample(range(1, len(expected) - 1), 6)}):
+    for point in sorted({*stage_points, *random.Random(method).sample(range(1, len(expected) - 1), 6)}):
         while len(run_fields(yielded)) < point:
             events = train(config, data=DATA, checkpoint_dir=folder, resume=bool(yielded))
             for event in events:
@@ -104,15 +104,15 @@ def test_closed_at_any_event_and_resumed_equals_uninterrupted(method: str, tmp_p
     assert run_fields(yielded) == expected
 
 
-def test_killed_between_checkpoints_goes_on_from_the_last_one(tmp_path: Path) -> None:
+def test_killed_run_resumes_from_the_last_checkpoint(tmp_path: Path) -> None:
     config = tiny_config("gac+dann", checkpoint_minutes=0)
-    expected = whole(config, tmp_path / "..")
+    expected = train_uninterrupted(config, tmp_path / "..")
     events = train(config, data=DATA, checkpoint_dir=tmp_path)
     for event in events:
         if isinstance(event, Stepped) and event.iteration == 13:
             break
     state = (tmp_path / NAME).read_bytes()
-    del events  # its close saves; a kill would not have
+    del events  # close() saves, a kill does not
     (tmp_path / NAME).write_bytes(state)
     after = list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))
     assert isinstance(after[0], Resumed)
@@ -120,7 +120,7 @@ def test_killed_between_checkpoints_goes_on_from_the_last_one(tmp_path: Path) ->
     assert [repeatable(e) for e in steps(after)] == [repeatable(e) for e in steps(expected) if e.iteration >= first]
 
 
-def test_a_full_disk_costs_a_checkpoint_and_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_skips_a_checkpoint_and_training_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny_config(checkpoint_minutes=0.0)
     expected = list(train(config, data=DATA))
     refusals = iter([OSError(errno.ENOSPC, "No space left on device")] * 3)
@@ -137,26 +137,26 @@ def test_a_full_disk_costs_a_checkpoint_and_not_the_run(tmp_path: Path, monkeypa
     assert (tmp_path / NAME).exists()
 
 
-def test_a_checkpoint_is_not_written_through_a_link(tmp_path: Path) -> None:
+def test_checkpoint_is_not_written_through_a_link(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("mine")
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / f".{NAME}.partial").symlink_to(outside)
-    whole(tiny_config(), folder)
+    train_uninterrupted(tiny_config(), folder)
     assert outside.read_text() == "mine"
     assert not (folder / NAME).is_symlink()
 
 
-def test_the_last_two_checkpoints_are_kept(tmp_path: Path) -> None:
+def test_last_two_checkpoints_are_kept(tmp_path: Path) -> None:
     config = tiny_config(checkpoint_minutes=0)
-    whole(config, tmp_path)
+    train_uninterrupted(config, tmp_path)
     newest, before = load(tmp_path / NAME, config), load(tmp_path / PREVIOUS, config)
     assert newest["position"]["iteration"] > before["position"]["iteration"]
     assert {path.name for path in tmp_path.iterdir()} == {NAME, PREVIOUS}
 
 
-def test_a_truncated_checkpoint_is_refused_and_the_one_before_it_taken(tmp_path: Path) -> None:
+def test_truncated_checkpoint_is_replaced_by_the_previous_one(tmp_path: Path) -> None:
     config = tiny_config(checkpoint_minutes=0)
     list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(5)))
     path = tmp_path / NAME
@@ -168,7 +168,7 @@ def test_a_truncated_checkpoint_is_refused_and_the_one_before_it_taken(tmp_path:
     assert isinstance(after[-1], Finished)
 
 
-def test_a_checkpoint_from_before_a_setting_came_goes_on(tmp_path: Path) -> None:
+def test_checkpoint_without_a_newer_setting_resumes(tmp_path: Path) -> None:
     config = tiny_config()
     list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(3)))
     content = torch.load(tmp_path / NAME, weights_only=True)
@@ -184,13 +184,13 @@ def test_a_checkpoint_from_before_a_setting_came_goes_on(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("protocol", [{}, {"protocol": 7}, {"protocol": "{"}, {"protocol": "[]"}])
-def test_a_checkpoint_without_settings_is_one_sentence(tmp_path: Path, protocol: dict[str, object]) -> None:
+def test_checkpoint_without_settings_is_refused(tmp_path: Path, protocol: dict[str, object]) -> None:
     torch.save({"format": FORMAT, "state": {}} | protocol, tmp_path / NAME)
     with pytest.raises(InputError, match="does not record its settings"):
         load(tmp_path / NAME, tiny_config())
 
 
-def test_a_checkpoint_of_another_configuration_is_refused(tmp_path: Path) -> None:
+def test_checkpoint_of_another_configuration_is_refused(tmp_path: Path) -> None:
     list(train(tiny_config(), data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(3)))
     with pytest.raises(InputError, match=r"other settings \(classifier_rate: 0.001 in the checkpoint, 0.5 here\)"):
         load(tmp_path / NAME, tiny_config(classifier_rate=0.5))
@@ -198,7 +198,7 @@ def test_a_checkpoint_of_another_configuration_is_refused(tmp_path: Path) -> Non
         load(tmp_path / "absent.pt", tiny_config())
 
 
-def test_a_checkpoint_with_code_in_it_is_never_run(tmp_path: Path) -> None:
+def test_checkpoint_with_code_is_refused(tmp_path: Path) -> None:
     victim = tmp_path / "touched"
 
     class Payload:
@@ -211,7 +211,7 @@ def test_a_checkpoint_with_code_in_it_is_never_run(tmp_path: Path) -> None:
     assert not victim.exists()
 
 
-def test_a_loss_that_is_not_finite_fails_the_run_and_is_never_saved(tmp_path: Path) -> None:
+def test_loss_that_is_not_finite_fails_the_run_and_is_not_saved(tmp_path: Path) -> None:
     config = tiny_config(classifier_rate=1e30, warmup_epochs=0)
     events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
     last = events[-1]
@@ -221,7 +221,7 @@ def test_a_loss_that_is_not_finite_fails_the_run_and_is_never_saved(tmp_path: Pa
     assert not (tmp_path / NAME).exists()
 
 
-def test_on_nan_continue_goes_on_to_the_end(tmp_path: Path) -> None:
+def test_on_nan_continue_trains_to_the_end(tmp_path: Path) -> None:
     config = tiny_config(classifier_rate=1e30, warmup_epochs=0, on_nan="continue")
     events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
     assert isinstance(events[-1], Finished)

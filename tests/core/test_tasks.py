@@ -1,4 +1,4 @@
-"""Tasks: how they are written, their names, and the shape of their images."""
+"""Tasks: spellings, names, and the shape of their images."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ from clarinet_tui.cli.settings import make_config
 from core.data.load import load_task
 from core.errors import InputError
 from core.resolve import resolve
-from core.tasks import BY_NAME, COLOUR, DOMAINS, GREY, OFFLINE_TASK, PAPER_TASKS, parse_domain, parse_task
+from core.tasks import COLOUR, DOMAINS, DOMAINS_BY_NAME, GREY, OFFLINE_TASK, PAPER_TASKS, parse_domain, parse_task
 
 DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = [
@@ -43,17 +43,17 @@ def test_m_is_mnist_m_and_capital_m_is_mnist() -> None:
 
 
 @pytest.mark.parametrize("text", ["M->U", "M→U", " M -> U ", "mnist->usps", "MNIST->Usps", "M->usps", "mnist→U"])
-def test_a_task_may_be_written_in_many_ways(text: str) -> None:
+def test_spellings_of_a_task(text: str) -> None:
     assert parse_task(text).name == "M->U"
 
 
 @pytest.mark.parametrize("name", [*PAPER_TASKS, OFFLINE_TASK])
-def test_the_tasks_of_the_paper_keep_their_names(name: str) -> None:
+def test_tasks_of_the_paper_keep_their_names(name: str) -> None:
     assert parse_task(name).name == name
 
 
 @pytest.mark.parametrize("letter", ["u", "s", "y", "d"])
-def test_other_small_letters_are_no_domains(letter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_lower_case_letters_are_refused(letter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
         InputError, match=f'task: "{letter}" is neither a folder, an .npz file nor one of M \\(mnist\\), U'
@@ -62,13 +62,13 @@ def test_other_small_letters_are_no_domains(letter: str, tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("text", ["", "M", "M->", "->U", "->", "M->U->S", "M-U", "M>U", " -> "])
-def test_what_is_no_pair_is_one_sentence(text: str) -> None:
+def test_task_without_two_domains_is_refused(text: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_task(text)
     assert str(caught.value) == f'task: expected SOURCE->TARGET such as "M->U", got "{text}"'
 
 
-def test_folders_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_task_of_two_custom_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "scans").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -77,19 +77,19 @@ def test_folders_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert task.is_custom
     assert (task.source.folder, task.target.folder) == (tmp_path / "photos", tmp_path / "scans")
     assert (task.source.title, task.target.title) == ("photos", "scans")
-    assert task.name == f"{tmp_path}/photos->{tmp_path}/scans", "runs are resumed from other folders"
+    assert task.name == f"{tmp_path}/photos->{tmp_path}/scans", "absolute, because runs are resumed from other folders"
     assert parse_task(task.name) == task
     assert task.shape is None
 
 
-def test_a_folder_beside_known_digits(tmp_path: Path) -> None:
+def test_task_of_a_custom_folder_and_known_digits(tmp_path: Path) -> None:
     task = parse_task(f"M->{tmp_path}")
     assert task.is_custom
     assert not task.source.is_custom
     assert task.shape is None
 
 
-def test_a_folder_called_like_a_domain_needs_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_with_the_name_of_a_domain_needs_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "M").mkdir()
     monkeypatch.chdir(tmp_path)
     assert not parse_domain("M").is_custom
@@ -97,13 +97,13 @@ def test_a_folder_called_like_a_domain_needs_its_path(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("text", ["x" * 300, "~nobody-is-called-this", "a\0b", "a\nb"])
-def test_what_cannot_be_a_folder_is_one_sentence(text: str) -> None:
+def test_text_that_cannot_be_a_path_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"is neither a folder, an \.npz file nor one of") as caught:
         parse_task(f"{text}->M")
     assert str(caught.value).isprintable()
 
 
-def test_a_file_of_arrays_is_a_domain_and_another_file_is_not(tmp_path: Path) -> None:
+def test_npz_file_is_a_domain_and_another_file_is_not(tmp_path: Path) -> None:
     arrays, text = tmp_path / "photos.npz", tmp_path / "photos.txt"
     arrays.touch()
     text.touch()
@@ -126,7 +126,7 @@ def test_a_file_of_arrays_is_a_domain_and_another_file_is_not(tmp_path: Path) ->
         ("M->D", GREY),
     ],
 )
-def test_grey_tasks_are_28_and_colour_tasks_32(name: str, shape: tuple[int, int, int]) -> None:
+def test_shape_of_grey_and_colour_tasks(name: str, shape: tuple[int, int, int]) -> None:
     assert parse_task(name).shape == shape
     assert (GREY, COLOUR) == ((28, 28, 1), (32, 32, 3))
 
@@ -134,18 +134,16 @@ def test_grey_tasks_are_28_and_colour_tasks_32(name: str, shape: tuple[int, int,
 @pytest.mark.parametrize(
     ("name", "keys"), [("M->U", ("M",)), ("U->M", ("U",)), ("S->M", ("S", "colour")), ("Y->D", ("Y",))]
 )
-def test_presets_size_a_task_by_its_source_and_by_colour(name: str, keys: tuple[str, ...]) -> None:
+def test_preset_keys_of_a_task(name: str, keys: tuple[str, ...]) -> None:
     assert parse_task(name).preset_keys == keys
 
 
-def test_names_are_never_letters() -> None:
-    assert not set(BY_NAME) & set(DOMAINS)
+def test_names_and_letters_of_domains_differ() -> None:
+    assert not set(DOMAINS_BY_NAME) & set(DOMAINS)
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_the_commands_of_the_documents_are_understood(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_of_the_documentation_resolve(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("photos", "scans", "amazon/images", "webcam/images"):
         (tmp_path / folder).mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
@@ -159,7 +157,7 @@ def test_the_commands_of_the_documents_are_understood(
     assert given["headless"]
 
 
-def test_the_arrays_of_the_guide_are_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_of_the_guide_are_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guide = (DOCS / "guides" / "own-data.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The generator: which events it yields, in which order, and that only the settings decide them."""
+"""The events of the generator and their order; only the settings decide them."""
 
 import dataclasses
 import multiprocessing
@@ -43,7 +43,7 @@ def reproducible_fields(events: list[Event]) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_iteration_is_told_once_and_in_order(method: str) -> None:
+def test_every_iteration_is_yielded_once_and_in_order(method: str) -> None:
     config = tiny_config(method)
     events = events_of(config)
     started, finished = events[0], events[-1]
@@ -61,7 +61,7 @@ def test_every_iteration_is_told_once_and_in_order(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_events_hold_plain_finite_numbers_under_known_names(method: str) -> None:
+def test_events_contain_finite_numbers_with_known_names(method: str) -> None:
     for event in events_of(tiny_config(method)):
         if isinstance(event, Stepped):
             assert set(event.measured) <= set(METRICS)
@@ -74,7 +74,7 @@ def test_events_hold_plain_finite_numbers_under_known_names(method: str) -> None
         assert "labels" not in flatten_event(event)
 
 
-def test_what_clarinet_measures_in_each_phase() -> None:
+def test_metrics_of_clarinet_in_each_phase() -> None:
     config = tiny_config()
     warm, adapting = {"complementary_loss", "least_class_loss", "ascended"}, {"adversarial_loss", "lambda", "entropy"}
     for step in steps(events_of(config)):
@@ -93,7 +93,7 @@ def test_lambda_starts_with_the_first_adversarial_iteration() -> None:
 
 
 @pytest.mark.parametrize("method", ["clarinet", "cdan-e", "gac+dann"])
-def test_the_discriminator_may_have_an_optimizer_of_its_own(method: str, tmp_path: Path) -> None:
+def test_discriminator_has_its_own_optimizer(method: str, tmp_path: Path) -> None:
     config = tiny_config(method, optimizer="adamw", warmup_optimizer="same", discriminator_optimizer="sgd")
     events_of(config, checkpoint_dir=tmp_path)
     optimizers = load(tmp_path / NAME, config)["algorithm"]["optimizers"]
@@ -114,19 +114,19 @@ def test_rates_fall_linearly_within_each_phase(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["clarinet", "gac+dan"])
-def test_same_seed_same_numbers_whatever_the_world_does_to_torch(method: str) -> None:
+def test_same_seed_gives_same_numbers_despite_global_torch_state(method: str) -> None:
     first = events_of(tiny_config(method))
     torch.manual_seed(12345)
     second = []
     for event in train(tiny_config(method), data=DATA):
-        torch.rand(3)  # the consumer draws from the global stream, and must not matter
+        torch.rand(3)  # draws of the caller from the global generator have no effect
         second.append(event)
     assert reproducible_fields(first) == reproducible_fields(second)
     other = events_of(tiny_config(method, seed=2))
     assert reproducible_fields(steps(first)[:1]) != reproducible_fields(steps(other)[:1])  # type: ignore[arg-type]
 
 
-def test_the_global_stream_and_settings_of_torch_are_left_as_they_were() -> None:
+def test_global_generator_and_settings_of_torch_are_restored() -> None:
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)
@@ -148,7 +148,7 @@ def test_gac_is_stage_1_of_the_two_step_methods() -> None:
 
 
 @pytest.mark.parametrize("method", ["gac+dan", "gac+dann", "gac+cdan-e"])
-def test_given_pseudo_labels_change_nothing_in_stage_2(method: str) -> None:
+def test_given_pseudo_labels_leave_stage_2_unchanged(method: str) -> None:
     config = tiny_config(method)
     made = events_of(config)
     labels = next(event for event in made if isinstance(event, PseudoLabelled))
@@ -164,7 +164,7 @@ def test_given_pseudo_labels_change_nothing_in_stage_2(method: str) -> None:
     assert reproducible_fields(second_stage) == reproducible_fields(steps(given))  # type: ignore[arg-type]
 
 
-def test_pseudo_labels_that_do_not_fit_are_refused() -> None:
+def test_invalid_pseudo_labels_are_refused() -> None:
     with pytest.raises(InputError, match="expected 40 labels, got 3"):
         events_of(tiny_config("gac+dan"), pseudo_labels=[0, 1, 2])
     with pytest.raises(InputError, match="classes from 0 to 3"):
@@ -173,7 +173,7 @@ def test_pseudo_labels_that_do_not_fit_are_refused() -> None:
         events_of(tiny_config("clarinet"), pseudo_labels=[0] * 40)
 
 
-def test_complementary_labels_alone_are_enough() -> None:
+def test_complementary_labels_without_true_labels_train() -> None:
     source = dataclasses.replace(DATA.source_train, y=np.full(40, -1))
     data = dataclasses.replace(DATA, source_train=source, source_test=None)
     events = events_of(tiny_config("gac+cdan-e"), data)
@@ -184,25 +184,25 @@ def test_complementary_labels_alone_are_enough() -> None:
         events_of(tiny_config("source-only"), data)
 
 
-def test_target_labels_never_change_training() -> None:
+def test_target_labels_do_not_change_training() -> None:
     blind = dataclasses.replace(DATA.target_test, y=np.full(20, -1))
     seen, unseen = events_of(tiny_config()), events_of(tiny_config(), dataclasses.replace(DATA, target_test=blind))
     assert reproducible_fields(steps(seen)) == reproducible_fields(steps(unseen))  # type: ignore[arg-type]
     assert all(event.target_accuracy is None for event in unseen if isinstance(event, Evaluated))
 
 
-def test_streamed_images_give_the_numbers_of_resident_ones() -> None:
+def test_streamed_and_resident_images_give_the_same_numbers() -> None:
     before = set(threading.enumerate())
     resident = events_of(tiny_config("gac+dann"))
     streamed = events_of(tiny_config("gac+dann", memory_limit_gb=0, workers=1))
     assert reproducible_fields(resident) == reproducible_fields(streamed)
     for thread in set(threading.enumerate()) - before:
-        thread.join(5)  # on its way out, perhaps
+        thread.join(5)  # it may be about to end
         assert not thread.is_alive()
     assert multiprocessing.active_children() == []
 
 
-def test_a_shape_of_its_own_and_bf16_train_too() -> None:
+def test_custom_shape_trains_in_bf16() -> None:
     small = tiny_data(source=8, target=8)
     shrunk = {
         name: dataclasses.replace(images, x=np.ascontiguousarray(images.x[:, ::2, ::2].repeat(2, axis=3)))
@@ -216,7 +216,7 @@ def test_a_shape_of_its_own_and_bf16_train_too() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler")
-def test_compiled_networks_give_the_numbers_of_others_in_warm_up_and_adaptation() -> None:
+def test_compiled_networks_give_the_same_numbers() -> None:
     config = tiny_config(epochs=1)
     eager, compiled = (steps(events_of(c)) for c in (config, msgspec.structs.replace(config, compile=True)))
     assert {"adversarial_loss", "discriminator_accuracy"} <= compiled[-1].measured.keys()
@@ -233,12 +233,12 @@ def test_every_complementary_loss_trains(loss: str) -> None:
     assert "ascended" not in measured
 
 
-def test_a_batch_larger_than_a_domain_is_a_sentence() -> None:
+def test_train_refuses_a_batch_larger_than_a_domain() -> None:
     with pytest.raises(InputError, match="batch_size: a batch of 50 is more than the 40 images of the source"):
         events_of(tiny_config(batch_size=50))
 
 
-def test_no_checkpoint_folder_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_files_are_written_without_a_checkpoint_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     events_of(tiny_config(checkpoint_minutes=0))
     assert list(tmp_path.iterdir()) == []

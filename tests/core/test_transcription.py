@@ -45,18 +45,18 @@ from tests.support.transcription import (
 
 TOLERANCE = 1e-6
 MOVED = 5e-3
-"""Weights and losses must move by much more than the tolerance, or agreeing means nothing."""
+"""Weights and losses must change by much more than the tolerance, or the comparison proves nothing."""
 SEED = 5
 UNPREDICTED = ("classifier_rate", "discriminator_rate", "samples_per_second")
 
 
 def inverted(images: ImageSet) -> ImageSet:
-    """Images that D learns to tell from those that were not inverted at once."""
+    """Return inverted images, which D distinguishes from the others at once."""
     return replace(images, x=255 - images.x)
 
 
 def coloured(images: ImageSet) -> ImageSet:
-    """Three channels, 32×32."""
+    """Return images of 32×32 with three channels."""
     return replace(images, x=np.pad(images.x, ((0, 0), (2, 2), (2, 2), (0, 0))).repeat(3, axis=3))
 
 
@@ -72,7 +72,7 @@ COLOUR = replace(COLOUR, target_train=coloured(SMALL.target_train), target_test=
 
 @dataclass(frozen=True)
 class Trained:
-    """What the product did: its iterations, its weights before and after them, and the images that each one took."""
+    """A run of the product: its iterations, its weights before and after them, and the images of each iteration."""
 
     steps: list[Stepped]
     first: dict[str, Net]
@@ -82,36 +82,36 @@ class Trained:
 
 @dataclass
 class Product:
-    """The product with dropout off, which tells what it took from where."""
+    """The product without dropout, with a record of the images that it used."""
 
     folder: Path
-    taken: dict[str, list[list[int]]]
+    used_rows: dict[str, list[list[int]]]
 
     def train(self, config: RunConfig, data: TaskData = DATA, pseudo_labels: list[int] | None = None) -> Trained:
-        """From the first weights, which a run that is stopped at once saves, to the last."""
+        """Train; the first weights are those that a run saves if it is stopped at once."""
         everything = {"data": data, "pseudo_labels": pseudo_labels, "checkpoint_dir": self.folder}
         list(train(config, should_stop=lambda: True, **everything))  # type: ignore[arg-type]
         first = self._nets(config)
-        for rows in self.taken.values():
+        for rows in self.used_rows.values():
             rows.clear()
         events = list(train(config, **everything))  # type: ignore[arg-type]
         labels = pseudo_labels or complementary_labels(data)
         batches = [
             Minibatch(pixels(data.source_train, source), pixels(data.target_train, target), [labels[i] for i in source])
-            for source, target in zip(self.taken["source"], self.taken["target"], strict=True)
+            for source, target in zip(self.used_rows["source"], self.used_rows["target"], strict=True)
         ]
         return Trained(steps(events), first, self._nets(config), batches)
 
     def _nets(self, config: RunConfig) -> dict[str, Net]:
-        found = {"discriminator": Net([])}
+        nets = {"discriminator": Net([])}
         for name, state in load(self.folder / NAME, config)["algorithm"]["modules"].items():
             running = [state[key] for key in state if "running" in key]
-            found[name] = Net([state[key] for key in state if key.endswith(("weight", "bias"))], running)
-        return found
+            nets[name] = Net([state[key] for key in state if key.endswith(("weight", "bias"))], running)
+        return nets
 
 
 def compute_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In float32, rounding moves one of a million activations across its relu, and twenty steps make that visible."""
+    """Train in float64: in float32, rounding moves activations across their relu, which is visible after 20 steps."""
     place, weights = Algorithm.add_module, label_weights
     monkeypatch.setattr(Algorithm, "add_module", lambda *arguments: place(*arguments).double())
     monkeypatch.setattr(
@@ -122,18 +122,18 @@ def compute_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def product(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Product:
-    taken: dict[str, list[list[int]]] = {"source": [], "target": []}
+    used_rows: dict[str, list[list[int]]] = {"source": [], "target": []}
     epoch = ShuffledImages.epoch
 
-    def noted(self: ShuffledImages, *arguments: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def recorded_epoch(self: ShuffledImages, *arguments: int) -> Iterator[tuple[Tensor, Tensor]]:
         for images, rows in epoch(self, *arguments):
-            taken[self.name.split("/")[1]].append(rows.tolist())
+            used_rows[self.name.split("/")[1]].append(rows.tolist())
             yield images, rows
 
-    monkeypatch.setattr(ShuffledImages, "epoch", noted)
+    monkeypatch.setattr(ShuffledImages, "epoch", recorded_epoch)
     monkeypatch.setattr(Dropout, "forward", lambda self, x: x)
     compute_in_float64(monkeypatch)
-    return Product(tmp_path, taken)
+    return Product(tmp_path, used_rows)
 
 
 def pixels(images: ImageSet, rows: list[int]) -> Tensor:
@@ -146,7 +146,7 @@ def complementary_labels(data: TaskData) -> list[int]:
 
 
 def configured(method: str, reading: Reading, **settings: Any) -> RunConfig:
-    """Rates and λ that make the numbers move in a few small batches; all else is the preset's own."""
+    """Return the preset with rates and λ that change the numbers within a few small batches."""
     small = {
         "task": "M->U",
         "warmup_epochs": 1,
@@ -166,7 +166,7 @@ def configured(method: str, reading: Reading, **settings: Any) -> RunConfig:
 def compare(
     trained: Trained, transcribed: Iterator[Metrics], fg: Net, d: Net, tolerance: float = TOLERANCE
 ) -> list[Metrics]:
-    """The transcription's metrics, once they have been found equal to the product's, and all weights with them."""
+    """Compare the metrics and weights of both, and return the transcription's metrics."""
     expected = []
     for event, metrics in zip(trained.steps, transcribed, strict=True):
         measured = {name: value for name, value in event.measured.items() if name not in UNPREDICTED}
@@ -233,7 +233,7 @@ def test_ablations_and_variants(method: str, settings: dict[str, Any], reading: 
 
 
 @pytest.mark.parametrize("preset", READINGS)
-def test_batch_norm_sees_what_the_preset_says(preset: str, product: Product) -> None:
+def test_batch_norm_with_the_paper_colour_network(preset: str, product: Product) -> None:
     """The paper's colour network: `paper` forwards the target in warm-up too, and both domains at once later."""
     reading = replace(READINGS[preset], classifier_rate=3e-5, discriminator_rate=0.01)
 
@@ -250,8 +250,8 @@ def test_batch_norm_sees_what_the_preset_says(preset: str, product: Product) -> 
 @pytest.mark.parametrize(
     ("method", "adapt", "horizon"), [("gac+cdan-e", adversarial, 30), ("gac+dann", dann, 30), ("gac+dan", dan, 10)]
 )
-def test_stage_2_steps_along_the_summed_loss(method: str, adapt: Adapt, horizon: int, product: Product) -> None:
-    """DAN's λ rises over the whole of the training: ten iterations."""
+def test_stage_2_minimises_the_summed_loss(method: str, adapt: Adapt, horizon: int, product: Product) -> None:
+    """DAN's λ rises over the whole training of ten iterations."""
     reading = Reading(l=1.0, discriminator_rate=0.02, horizon=horizon)
     given = [int(label) for label in np.random.default_rng(1).integers(0, CLASSES, len(DATA.source_train))]
     settings = {"lambda_horizon": 0} if adapt is dan else {}
@@ -263,7 +263,7 @@ def test_stage_2_steps_along_the_summed_loss(method: str, adapt: Adapt, horizon:
 
 
 @pytest.mark.parametrize("preset", READINGS)
-def test_the_comparison_notices_any_other_reading(preset: str, product: Product) -> None:
+def test_comparison_detects_every_other_reading(preset: str, product: Product) -> None:
     reading = READINGS[preset]
     trained = product.train(configured("clarinet", reading, preset=preset, epochs=3))
     others: list[dict[str, Any]] = [

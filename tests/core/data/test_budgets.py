@@ -1,4 +1,4 @@
-"""Label budgets: subsets are nested, share their labels, and never move the target."""
+"""Label budgets: subsets are nested, keep their labels, and do not change the target."""
 
 from pathlib import Path
 from typing import Any
@@ -27,19 +27,19 @@ def loaded(folder: Path, **settings: Any) -> TaskData:
 
 
 def rows(images: ImageSet | None) -> list[int]:
-    """Which images these are: each carries its number in its first pixel."""
+    """Return the numbers of the images, which are in their first pixels."""
     assert images is not None
     return [int(row) for row in images.x[:, 0, 0, 0]]
 
 
-def test_everything_is_the_default_in_its_own_order(folder: Path) -> None:
+def test_default_is_all_images_in_order(folder: Path) -> None:
     data = loaded(folder)
 
     for part in (data.source_train, data.source_test, data.target_train, data.target_test):
         assert rows(part) == list(range(COUNT))
 
 
-def test_a_smaller_budget_is_part_of_a_larger_one_with_the_same_labels(folder: Path) -> None:
+def test_smaller_budget_is_a_subset_with_the_same_labels(folder: Path) -> None:
     seen: dict[int, list[bool]] = {}
     smaller: set[int] = set()
     for fraction in (0.05, 0.2, 0.5, 1.0):
@@ -54,7 +54,7 @@ def test_a_smaller_budget_is_part_of_a_larger_one_with_the_same_labels(folder: P
             assert not mask[label]
 
 
-def test_the_size_caps_before_the_fraction_thins(folder: Path) -> None:
+def test_size_applies_before_the_fraction(folder: Path) -> None:
     capped = loaded(folder, source_size=100).source_train
     thinned = loaded(folder, source_size=100, source_fraction=0.1).source_train
 
@@ -63,7 +63,7 @@ def test_the_size_caps_before_the_fraction_thins(folder: Path) -> None:
     assert set(rows(thinned)) <= set(rows(capped))
 
 
-def test_more_labels_an_image_keep_the_first_ones(folder: Path) -> None:
+def test_more_labels_an_image_extend_fewer(folder: Path) -> None:
     one, two = (loaded(folder, ybars_per_sample=count).source_train.ybar for count in (1, 2))
 
     assert one is not None
@@ -83,7 +83,7 @@ def test_target_and_test_images_do_not_depend_on_the_budget_or_the_method(folder
     assert [len(rows(part)) for part in (plain.target_train, plain.target_test, plain.source_test)] == [50, 20, 20]
 
 
-def test_methods_share_subset_and_labels(folder: Path) -> None:
+def test_methods_have_the_same_subset_and_labels(folder: Path) -> None:
     one = loaded(folder, source_size=60, method="clarinet").source_train
     other = loaded(folder, source_size=60, method="gac").source_train
 
@@ -103,7 +103,7 @@ def test_at_least_one_image_is_left(folder: Path) -> None:
     assert len(loaded(folder, source_size=3, source_fraction=0.01).source_train) == 1
 
 
-def test_a_size_beyond_the_data_is_all_of_it(folder: Path) -> None:
+def test_size_larger_than_the_data_is_all_images(folder: Path) -> None:
     assert len(loaded(folder, source_size=10_000, target_size=10_000).source_train) == COUNT
 
 
@@ -125,7 +125,7 @@ def test_usps_is_split_as_published_or_shuffled(usps: Path) -> None:
     assert shuffled.source_test is not None
     assert (len(official.source_train), len(official.source_test)) == (70, 30)
     assert (len(shuffled.source_train), len(shuffled.source_test)) == (80, 20)
-    assert (shuffled.source_train.x == again.source_train.x).all(), "the split is one and the same for every seed"
+    assert (shuffled.source_train.x == again.source_train.x).all(), "the split is the same for every seed"
     together = [np.concatenate([one.x, other.x]).sum() for one, other in (parts(official), parts(shuffled))]
     assert together[0] == together[1]
     assert any("shuffled 80/20" in note for note in shuffled.notes)

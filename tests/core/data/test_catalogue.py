@@ -5,65 +5,65 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.data.catalogue import DomainEntry, list_domains
+from core.data.catalogue import DomainStatus, list_domains
 from core.data.digit_domains import generate_domain
 from core.data.verify import Finding, verify_domain
 from core.errors import InputError
 from tests.support.image_folders import images, labels, mnist_folder, save, save_mat_files, save_mnistm_release
 
 
-def entries(data_dir: Path) -> dict[str, DomainEntry]:
-    return {entry.name: entry for entry in list_domains(data_dir)}
+def statuses(data_dir: Path) -> dict[str, DomainStatus]:
+    return {domain.name: domain for domain in list_domains(data_dir)}
 
 
-def test_with_nothing_there_it_says_how_to_get_everything(tmp_path: Path) -> None:
-    found = entries(tmp_path / "none")
+def test_empty_folder_lists_the_command_for_each_domain(tmp_path: Path) -> None:
+    domains = statuses(tmp_path / "none")
 
-    assert list(found) == ["mnist", "usps", "svhn", "mnistm", "synth", "digits"]
-    assert [entry.is_present for entry in found.values()] == [False] * 5 + [True]
-    assert found["svhn"].advice == "clarinet data fetch svhn"
-    assert found["mnistm"].advice.startswith("clarinet data make mnistm")
-    assert found["synth"].advice.startswith("clarinet data make synth")
-    assert (found["digits"].train, found["digits"].test) == (1437, 360)
+    assert list(domains) == ["mnist", "usps", "svhn", "mnistm", "synth", "digits"]
+    assert [domain.is_present for domain in domains.values()] == [False] * 5 + [True]
+    assert domains["svhn"].advice == "clarinet data fetch svhn"
+    assert domains["mnistm"].advice.startswith("clarinet data make mnistm")
+    assert domains["synth"].advice.startswith("clarinet data make synth")
+    assert (domains["digits"].train, domains["digits"].test) == (1437, 360)
 
 
-def test_what_is_there_is_counted(tmp_path: Path) -> None:
+def test_images_of_present_domains_are_counted(tmp_path: Path) -> None:
     mnist_folder(tmp_path)
     save_mat_files(tmp_path / "synth", "synth_")
     save_mnistm_release(tmp_path / "mnistm")
     for split, count in (("train", 9), ("test", 4)):
         save(tmp_path / "svhn" / f"{split}.npz", x=images(count, (32, 32, 3)), y=labels(count, 10))
-    found = entries(tmp_path)
+    domains = statuses(tmp_path)
 
-    assert {name: (entry.train, entry.test) for name, entry in found.items() if entry.is_present} == {
+    assert {name: (domain.train, domain.test) for name, domain in domains.items() if domain.is_present} == {
         "mnist": (40, 20),
         "synth": (20, 20),
         "mnistm": (20, 20),
         "svhn": (9, 4),
         "digits": (1437, 360),
     }
-    assert found["mnist"].origin == "torchvision files"
-    assert found["synth"].origin == "original files"
-    assert found["svhn"].origin == "train.npz, test.npz"
+    assert domains["mnist"].origin == "torchvision files"
+    assert domains["synth"].origin == "original files"
+    assert domains["svhn"].origin == "train.npz, test.npz"
 
 
-def test_made_data_is_said_to_be_made(tmp_path: Path) -> None:
+def test_generated_data_is_listed_as_generated(tmp_path: Path) -> None:
     mnist_folder(tmp_path)
     generate_domain("mnistm", tmp_path)
     generate_domain("synth", tmp_path, train=20, test=10)
-    found = entries(tmp_path)
+    domains = statuses(tmp_path)
 
-    assert found["synth"].origin == "generated, not the published images"
-    assert "scikit-learn's two sample photographs" in found["mnistm"].origin
+    assert domains["synth"].origin == "generated, not the published images"
+    assert "scikit-learn's two sample photographs" in domains["mnistm"].origin
     (tmp_path / "synth" / "made.json").write_text("{")
-    assert "the record is damaged" in entries(tmp_path)["synth"].origin
+    assert "the record is damaged" in statuses(tmp_path)["synth"].origin
 
 
 def verdicts(findings: list[Finding]) -> list[str]:
     return [finding.verdict for finding in findings]
 
 
-def test_made_and_bundled_data_is_good(tmp_path: Path) -> None:
+def test_generated_and_bundled_data_is_good(tmp_path: Path) -> None:
     generate_domain("synth", tmp_path, train=20, test=10)
 
     assert verdicts(verify_domain("synth", tmp_path)) == ["good"]
@@ -71,7 +71,7 @@ def test_made_and_bundled_data_is_good(tmp_path: Path) -> None:
     assert verify_domain("digits", tmp_path)[0].message == "1437 + 360 images of 8×8×1, labels 0 to 9, complete"
 
 
-def test_other_bytes_and_other_counts_are_doubtful(tmp_path: Path) -> None:
+def test_wrong_checksums_and_counts_are_doubtful(tmp_path: Path) -> None:
     mnist_folder(tmp_path)
     findings = verify_domain("mnist", tmp_path)
 
@@ -81,20 +81,20 @@ def test_other_bytes_and_other_counts_are_doubtful(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("y", "sentence"),
+    ("y", "message"),
     [
         (labels(20, 9), "has no image of digit 9"),
         (labels(20, 10) + 1, "label 10 of image 9 is out of range"),
         (labels(20, 10) - 1, "image 0 has no label"),
     ],
 )
-def test_wrong_labels_are_bad(y: np.ndarray, sentence: str, tmp_path: Path) -> None:
+def test_wrong_labels_are_bad(y: np.ndarray, message: str, tmp_path: Path) -> None:
     for split in ("train", "test"):
         save(tmp_path / "svhn" / f"{split}.npz", x=images(20, (32, 32, 3)), y=y)
     findings = verify_domain("svhn", tmp_path)
 
     assert verdicts(findings) == ["bad"]
-    assert sentence in findings[0].message
+    assert message in findings[0].message
 
 
 def test_wrong_shapes_and_damaged_pictures_are_bad(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_wrong_shapes_and_damaged_pictures_are_bad(tmp_path: Path) -> None:
     assert "cannot be read as an image" in verify_domain("mnistm", tmp_path)[0].message
 
 
-def test_what_is_not_there_cannot_be_verified(tmp_path: Path) -> None:
+def test_missing_domain_cannot_be_verified(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="MNIST is missing"):
         verify_domain("mnist", tmp_path)
     with pytest.raises(InputError, match='"mnits": no such domain'):

@@ -1,4 +1,4 @@
-"""`clarinet data`: what it prints and how it ends."""
+"""`clarinet data`: output and exit codes."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ def clarinet_data(*arguments: str, data_dir: Path) -> Result:
     return CliRunner().invoke(app, [*arguments, "--data-dir", str(data_dir)], env={"COLUMNS": "160"})
 
 
-def test_the_list_names_every_domain(tmp_path: Path) -> None:
+def test_list_shows_every_domain(tmp_path: Path) -> None:
     result = clarinet_data("list", data_dir=tmp_path)
 
     assert result.exit_code == 0
@@ -23,14 +23,14 @@ def test_the_list_names_every_domain(tmp_path: Path) -> None:
         assert line in result.stdout
 
 
-def test_the_list_in_json(tmp_path: Path) -> None:
-    found = json.loads(clarinet_data("list", "--json", data_dir=tmp_path).stdout)
+def test_list_as_json(tmp_path: Path) -> None:
+    domains = json.loads(clarinet_data("list", "--json", data_dir=tmp_path).stdout)
 
-    assert [entry["letter"] for entry in found] == ["M", "U", "S", "m", "Y", "D"]
-    assert found[-1]["train"] == 1437
+    assert [domain["letter"] for domain in domains] == ["M", "U", "S", "m", "Y", "D"]
+    assert domains[-1]["train"] == 1437
 
 
-def test_the_data_folder_comes_from_the_environment(tmp_path: Path) -> None:
+def test_data_folder_from_the_environment(tmp_path: Path) -> None:
     save(tmp_path / "svhn" / "train.npz", x=images(7, (32, 32, 3)), y=labels(7, 10))
     save(tmp_path / "svhn" / "test.npz", x=images(3, (32, 32, 3)), y=labels(3, 10))
     result = CliRunner().invoke(app, ["list", "--json"], env={"CLARINET_DATA": str(tmp_path)})
@@ -39,16 +39,16 @@ def test_the_data_folder_comes_from_the_environment(tmp_path: Path) -> None:
 
 
 def test_make_then_verify(tmp_path: Path) -> None:
-    made = clarinet_data("make", "synth", "--train", "20", "--test", "10", "--seed", "4", data_dir=tmp_path)
+    generated = clarinet_data("make", "synth", "--train", "20", "--test", "10", "--seed", "4", data_dir=tmp_path)
     checked = clarinet_data("verify", data_dir=tmp_path)
 
-    assert made.exit_code == 0
-    assert "20 + 10 images, recipe 1, seed 4" in made.stdout
+    assert generated.exit_code == 0
+    assert "20 + 10 images, recipe 1, seed 4" in generated.stdout
     assert checked.exit_code == 0
     assert [line[:9] for line in checked.stdout.splitlines()] == ["✓ synth: ", "✓ digits:"]
 
 
-def test_verify_ends_with_one_where_something_is_wrong(tmp_path: Path) -> None:
+def test_verify_exits_with_1_for_bad_data(tmp_path: Path) -> None:
     for split in ("train", "test"):
         save(tmp_path / "svhn" / f"{split}.npz", x=images(5, (32, 32, 3)), y=labels(5, 5))
     result = clarinet_data("verify", "svhn", data_dir=tmp_path)
@@ -57,7 +57,7 @@ def test_verify_ends_with_one_where_something_is_wrong(tmp_path: Path) -> None:
     assert result.stdout.startswith("✗ svhn: ")
 
 
-def test_fetch_says_what_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_prints_the_downloaded_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from core.data import download as fetch
 
     monkeypatch.setattr(
@@ -71,7 +71,7 @@ def test_fetch_says_what_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ]
 
 
-def test_wrong_input_is_left_to_the_one_place_that_prints_it(tmp_path: Path) -> None:
+def test_commands_raise_input_errors(tmp_path: Path) -> None:
     assert isinstance(clarinet_data("fetch", "synth", data_dir=tmp_path).exception, InputError)
 
 

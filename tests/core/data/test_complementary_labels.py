@@ -1,4 +1,4 @@
-"""The complementary labels: never the true one, uniform, nested, and the same whatever is left out afterwards."""
+"""Complementary labels are never the true one, uniform, and nested."""
 
 from itertools import pairwise
 
@@ -15,16 +15,13 @@ from core.data.complementary_labels import (
     label_hash,
     label_weights,
 )
-from core.data.task_data import ImageSet
 from core.errors import InputError
-
-NO_IMAGES = np.empty((0, 1, 1, 1), dtype=np.uint8)
 
 
 @given(
     y=st.lists(st.integers(0, 4), min_size=1, max_size=60), per_sample=st.integers(1, 4), seed=st.integers(0, 2**63 - 1)
 )
-def test_a_draw_is_so_many_distinct_wrong_labels(y: list[int], per_sample: int, seed: int) -> None:
+def test_draw_has_distinct_wrong_labels(y: list[int], per_sample: int, seed: int) -> None:
     mask = draw_complementary(np.array(y), 5, per_sample, seed)
 
     assert not mask[np.arange(len(y)), y].any()
@@ -32,7 +29,7 @@ def test_a_draw_is_so_many_distinct_wrong_labels(y: list[int], per_sample: int, 
 
 
 @pytest.mark.parametrize("per_sample", [1, 3])
-def test_the_draw_is_uniform_over_the_wrong_labels(per_sample: int) -> None:
+def test_draw_is_uniform_over_the_wrong_labels(per_sample: int) -> None:
     y = np.random.default_rng(0).integers(0, 10, 100_000)
 
     mask = draw_complementary(y, 10, per_sample, seed=7)
@@ -43,7 +40,7 @@ def test_the_draw_is_uniform_over_the_wrong_labels(per_sample: int) -> None:
         assert chisquare(wrong).pvalue > 1e-4
 
 
-def test_more_labels_keep_those_of_fewer() -> None:
+def test_more_labels_extend_fewer() -> None:
     y = np.random.default_rng(1).integers(0, 6, 9000)
     masks = [draw_complementary(y, 6, count, seed=3) for count in range(1, 6)]
 
@@ -51,7 +48,7 @@ def test_more_labels_keep_those_of_fewer() -> None:
         assert (more[fewer]).all()
 
 
-def test_the_seed_decides_the_draw() -> None:
+def test_draw_depends_on_the_seed() -> None:
     y = np.zeros(500, dtype=np.int64)
 
     assert (draw_complementary(y, 10, 1, 5) == draw_complementary(y, 10, 1, 5)).all()
@@ -63,21 +60,21 @@ def test_more_labels_than_wrong_classes_is_an_error() -> None:
         draw_complementary(np.zeros(4, dtype=np.int64), 3, 3, 1)
 
 
-def test_without_given_labels_they_are_drawn_where_the_class_is_known() -> None:
+def test_labels_are_drawn_where_the_class_is_known() -> None:
     y = np.array([0, -1, 2, 1])
-    mask = complementary_mask(ImageSet(NO_IMAGES, y, None), 3, 1, seed=1)
+    mask = complementary_mask(y, None, 3, 1, seed=1)
 
     assert mask.sum(axis=1).tolist() == [1, 0, 1, 1]
     assert not mask[[0, 2, 3], [0, 2, 1]].any()
 
 
-def test_given_labels_stay_and_a_lone_true_label_rules_out_all_others() -> None:
+def test_given_labels_are_kept_and_a_true_label_rules_out_all_others() -> None:
     y = np.array([-1, 2, 1, -1])
     ybar = np.array([[1, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]], dtype=bool)
-    mask = complementary_mask(ImageSet(NO_IMAGES, y, ybar), 3, 2, seed=1)
+    mask = complementary_mask(y, ybar, 3, 2, seed=1)
 
     assert mask.tolist() == [[True, False, False], [True, True, False], [True, False, False], [False, False, False]]
-    assert not ybar[1].any(), "what was given is not changed"
+    assert not ybar[1].any(), "the input is not modified"
 
 
 def test_weights_and_priors_share_an_image_between_its_labels() -> None:
@@ -88,7 +85,7 @@ def test_weights_and_priors_share_an_image_between_its_labels() -> None:
     assert class_priors(mask).tolist() == [0.25, 0.25, 0.0, 0.5]
 
 
-def test_the_hash_tells_draws_apart() -> None:
+def test_hash_differs_between_draws() -> None:
     mask = draw_complementary(np.zeros(50, dtype=np.int64), 4, 1, 1)
     other = mask.copy()
     other[7] = np.roll(other[7], 1)

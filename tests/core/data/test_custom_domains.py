@@ -1,4 +1,4 @@
-"""Data of one's own: arrays and folders of pictures, with true labels, complementary ones or both."""
+"""Custom data: arrays and folders of pictures, with true labels, complementary ones or both."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def test_a_source_with_complementary_labels_only(tmp_path: Path) -> None:
     assert data.notes == ("a: 1 source images have no label of any kind and were left out",)
 
 
-def test_true_and_complementary_labels_mix(tmp_path: Path) -> None:
+def test_true_and_complementary_labels_in_one_file(tmp_path: Path) -> None:
     save(tmp_path / "a" / "train.npz", x=images(4), y=np.array([0, -1, 1, -1]), ybar=np.array([2, 0, -1, -1]))
     data = load(tmp_path / "a", arrays_folder(tmp_path / "b"), tmp_path, ybars_per_sample=2)
 
@@ -36,7 +36,7 @@ def test_true_and_complementary_labels_mix(tmp_path: Path) -> None:
     assert data.source_train.y.tolist() == [0, -1, 1]
 
 
-def test_a_mask_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_mask_is_kept_unchanged(tmp_path: Path) -> None:
     mask = np.array([[1, 1, 0], [0, 1, 0], [0, 1, 1]], dtype=bool)
     save(tmp_path / "a" / "train.npz", x=images(3), ybar=mask)
     data = load(tmp_path / "a", arrays_folder(tmp_path / "b"), tmp_path)
@@ -45,7 +45,7 @@ def test_a_mask_is_taken_as_it_is(tmp_path: Path) -> None:
     assert (data.source_train.ybar == mask).all()
 
 
-def test_held_out_source_images_have_complementary_labels_of_their_own(tmp_path: Path) -> None:
+def test_source_test_images_have_complementary_labels(tmp_path: Path) -> None:
     data = load(arrays_folder(tmp_path / "a"), arrays_folder(tmp_path / "b"), tmp_path)
 
     assert data.source_test is not None
@@ -55,7 +55,7 @@ def test_held_out_source_images_have_complementary_labels_of_their_own(tmp_path:
     assert (data.source_test.ybar != data.source_train.ybar).any()
 
 
-def test_held_out_source_images_without_labels_stay_without(tmp_path: Path) -> None:
+def test_unlabelled_source_test_images_stay_unlabelled(tmp_path: Path) -> None:
     save(tmp_path / "a" / "train.npz")
     save(tmp_path / "a" / "test.npz", x=images(4))
     data = load(tmp_path / "a", arrays_folder(tmp_path / "b"), tmp_path)
@@ -65,7 +65,7 @@ def test_held_out_source_images_without_labels_stay_without(tmp_path: Path) -> N
     assert len(data.source_test) == 4
 
 
-def test_a_target_without_a_split_is_transductive_and_says_so(tmp_path: Path) -> None:
+def test_target_without_test_images_is_noted(tmp_path: Path) -> None:
     save(tmp_path / "b" / "train.npz", x=images(7))
     data = load(arrays_folder(tmp_path / "a"), tmp_path / "b", tmp_path)
 
@@ -103,7 +103,7 @@ def test_pictures_without_class_folders_are_unlabelled(tmp_path: Path) -> None:
     assert data.target_train.y.tolist() == [-1]
 
 
-def test_pictures_of_several_sizes_are_brought_to_one(tmp_path: Path) -> None:
+def test_pictures_of_several_sizes_are_resized(tmp_path: Path) -> None:
     for name in "ab":
         picture_folder(tmp_path / name)
         Image.new("RGB", (30, 40), (9, 9, 9)).save(tmp_path / name / "cat" / "large.png")
@@ -117,7 +117,7 @@ def test_pictures_of_several_sizes_are_brought_to_one(tmp_path: Path) -> None:
     assert "b: resized to 16×16 (image_size)" in smaller.notes
 
 
-def test_grey_pictures_and_deep_ones(tmp_path: Path) -> None:
+def test_grey_and_16_bit_pictures(tmp_path: Path) -> None:
     picture_folder(tmp_path / "a", mode="L")
     picture_folder(tmp_path / "b", mode="L")
     deep = np.full((6, 8), 200 * 256, dtype=np.uint16)
@@ -128,14 +128,14 @@ def test_grey_pictures_and_deep_ones(tmp_path: Path) -> None:
     assert data.source_train.x[3].max() == 200
 
 
-def test_grey_goes_along_with_colour(tmp_path: Path) -> None:
+def test_grey_and_colour_domains_are_combined(tmp_path: Path) -> None:
     data = load(picture_folder(tmp_path / "a", mode="L"), picture_folder(tmp_path / "b"), tmp_path)
 
     assert data.shape == (6, 8, 3)
     assert "a: grey images given three equal colours" in data.notes
 
 
-def test_numbered_classes_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+def test_numbered_classes_are_sorted_by_value(tmp_path: Path) -> None:
     names = tuple(str(number) for number in (10, 9, 2, 0, 1, 3, 4, 5, 6, 7, 8))
     data = load(picture_folder(tmp_path / "a", names), picture_folder(tmp_path / "b", names), tmp_path)
 
@@ -152,7 +152,7 @@ def test_classes_match_by_name_not_by_number(tmp_path: Path) -> None:
     assert [data.classes[label] for label in data.target_train.y] == ["ant", "cow", "zebra"]
 
 
-def test_a_mask_follows_the_names_too(tmp_path: Path) -> None:
+def test_mask_columns_match_by_name(tmp_path: Path) -> None:
     mask = np.array([[True, False], [False, True]])
     picture_folder(tmp_path / "b", size=(5, 6))
     save(tmp_path / "a" / "train.npz", x=images(2), ybar=mask, classes=np.array(["dog", "cat"]))
@@ -164,14 +164,14 @@ def test_a_mask_follows_the_names_too(tmp_path: Path) -> None:
     assert [swapped.classes[row.argmax()] for row in swapped.source_train.ybar] == ["dog", "cat"]
 
 
-def test_arrays_without_names_meet_folders_called_by_numbers(tmp_path: Path) -> None:
+def test_unnamed_labels_match_numbered_folders(tmp_path: Path) -> None:
     pictures = picture_folder(tmp_path / "b", ("0", "1", "2"), size=(5, 6))
     data = load(arrays_folder(tmp_path / "a"), pictures, tmp_path)
 
     assert data.classes == ("0", "1", "2")
 
 
-def test_known_digits_take_the_shape_of_own_images(tmp_path: Path) -> None:
+def test_known_digits_get_the_shape_of_custom_images(tmp_path: Path) -> None:
     mnist_folder(tmp_path)
     digits = tuple("0123456789")
     data = load("M", picture_folder(tmp_path / "b", digits, size=(20, 12)), tmp_path)
@@ -181,7 +181,7 @@ def test_known_digits_take_the_shape_of_own_images(tmp_path: Path) -> None:
     assert data.classes == digits
 
 
-def test_image_size_brings_everything_to_a_square(tmp_path: Path) -> None:
+def test_image_size_resizes_both_domains(tmp_path: Path) -> None:
     save(tmp_path / "a" / "train.npz", x=images(3, (9, 7)), y=labels(3))
     data = load(tmp_path / "a", arrays_folder(tmp_path / "b"), tmp_path, image_size=12)
 
@@ -250,22 +250,22 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("source", "target", "sentence"), BAD.values(), ids=BAD)
-def test_what_does_not_fit_is_one_sentence(
-    source: dict[str, Any], target: dict[str, Any], sentence: str, tmp_path: Path
+@pytest.mark.parametrize(("source", "target", "message"), BAD.values(), ids=BAD)
+def test_mismatched_domains_are_refused(
+    source: dict[str, Any], target: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=sentence) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         load(*two(tmp_path, source, target), tmp_path)
 
     assert "\n" not in str(caught.value)
 
 
-def test_more_labels_than_wrong_classes(tmp_path: Path) -> None:
+def test_too_many_labels_an_image_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="ybars_per_sample: 3 classes have 2 wrong labels an image, got 3"):
         load(*two(tmp_path, {}), tmp_path, ybars_per_sample=3)
 
 
-def test_an_empty_class_folder_in_the_source(tmp_path: Path) -> None:
+def test_empty_class_folder_in_the_source_is_refused(tmp_path: Path) -> None:
     picture_folder(tmp_path / "a")
     (tmp_path / "a" / "emu").mkdir()
     picture_folder(tmp_path / "b", ("cat", "dog", "emu"))
@@ -276,21 +276,21 @@ def test_an_empty_class_folder_in_the_source(tmp_path: Path) -> None:
     assert data.classes == ("cat", "dog", "emu"), "the target may lack a class"
 
 
-def test_an_empty_folder(tmp_path: Path) -> None:
+def test_empty_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
 
     with pytest.raises(InputError, match=r"a: contains no images \(png, jpg, jpeg\)"):
         load(tmp_path / "a", picture_folder(tmp_path / "b"), tmp_path)
 
 
-def test_classes_one_folder_down(tmp_path: Path) -> None:
+def test_nested_class_folders_are_refused_with_a_hint(tmp_path: Path) -> None:
     picture_folder(tmp_path / "a" / "images")
 
     with pytest.raises(InputError, match=r"contain no images .*; if the classes are in .*images, name that folder"):
         load(tmp_path / "a", picture_folder(tmp_path / "b"), tmp_path)
 
 
-def test_test_images_without_training_images(tmp_path: Path) -> None:
+def test_test_images_without_training_images_are_refused(tmp_path: Path) -> None:
     save(tmp_path / "a" / "test.npz")
 
     with pytest.raises(InputError, match="has test images but no training images"):
@@ -298,7 +298,7 @@ def test_test_images_without_training_images(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["header", "pixels"])
-def test_an_unreadable_picture_is_named(damage: str, tmp_path: Path) -> None:
+def test_error_names_the_unreadable_picture(damage: str, tmp_path: Path) -> None:
     picture_folder(tmp_path / "a")
     broken = tmp_path / "a" / "dog" / "1.png"
     whole = broken.read_bytes()

@@ -14,7 +14,7 @@ from tests.support.image_folders import images, labels, load, mnist_folder, save
 
 @pytest.fixture(autouse=True)
 def _few_made_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known, "SIZES", (40, 10))
+    monkeypatch.setattr(known, "DEFAULT_SIZES", (40, 10))
 
 
 def npz(data_dir: Path, name: str, side: int = 32, channels: int = 3, count: int = 20) -> None:
@@ -23,7 +23,7 @@ def npz(data_dir: Path, name: str, side: int = 32, channels: int = 3, count: int
         save(data_dir / name / f"{split}.npz", x=images(count, shape), y=labels(count, 10).astype(np.uint8))
 
 
-def test_grey_digits_are_28_and_coloured_ones_32(tmp_path: Path) -> None:
+def test_shapes_of_grey_and_colour_digits(tmp_path: Path) -> None:
     mnist_folder(tmp_path)
     npz(tmp_path, "usps", side=16, channels=1)
     npz(tmp_path, "svhn", side=28)
@@ -34,14 +34,14 @@ def test_grey_digits_are_28_and_coloured_ones_32(tmp_path: Path) -> None:
     assert load("M", "U", tmp_path, image_size=20).shape == (20, 20, 1)
 
 
-def test_counts_that_are_not_the_published_ones_are_noted(tmp_path: Path) -> None:
+def test_counts_other_than_the_published_ones_are_noted(tmp_path: Path) -> None:
     npz(tmp_path, "svhn")
 
     assert load("S", "D", tmp_path).notes == ("SVHN: 20 + 20 images, published with 73257 + 26032",)
 
 
 @pytest.mark.parametrize("inner", ["", "mnist_m"])
-def test_the_release_of_mnist_m(inner: str, tmp_path: Path) -> None:
+def test_release_of_mnist_m_is_read(inner: str, tmp_path: Path) -> None:
     save_mnistm_release(tmp_path / "mnistm" / inner)
     data = load("m", "D", tmp_path)
 
@@ -49,7 +49,7 @@ def test_the_release_of_mnist_m(inner: str, tmp_path: Path) -> None:
     assert data.source_train.x[:, 0, 0, 0].tolist() == list(range(20))
 
 
-def test_a_wrong_line_of_the_release_is_named(tmp_path: Path) -> None:
+def test_error_names_the_wrong_line_of_the_release(tmp_path: Path) -> None:
     save_mnistm_release(tmp_path / "mnistm")
     (tmp_path / "mnistm" / "mnist_m_train_labels.txt").write_text("00000000.png 1\n00000001.png x\n")
 
@@ -57,7 +57,7 @@ def test_a_wrong_line_of_the_release_is_named(tmp_path: Path) -> None:
         load("m", "D", tmp_path)
 
 
-def test_a_missing_picture_of_the_release_is_named(tmp_path: Path) -> None:
+def test_error_names_the_missing_picture_of_the_release(tmp_path: Path) -> None:
     save_mnistm_release(tmp_path / "mnistm")
     (tmp_path / "mnistm" / "mnist_m_train" / "00000003.png").unlink()
 
@@ -66,7 +66,7 @@ def test_a_missing_picture_of_the_release_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("letter", "name", "prefix"), [("Y", "synth", "synth_"), ("S", "svhn", "")])
-def test_matlab_files_with_ten_for_zero(letter: str, name: str, prefix: str, tmp_path: Path) -> None:
+def test_label_ten_of_matlab_files_is_zero(letter: str, name: str, prefix: str, tmp_path: Path) -> None:
     save_mat_files(tmp_path / name, prefix)
     x, y = read_mat(tmp_path / name / f"{prefix}train_32x32.mat")
     data = load(letter, "D", tmp_path)
@@ -78,9 +78,9 @@ def test_matlab_files_with_ten_for_zero(letter: str, name: str, prefix: str, tmp
     assert data.source_train.x.flags.c_contiguous
 
 
-def test_originals_come_before_arrays_and_arrays_before_what_was_made(tmp_path: Path) -> None:
+def test_originals_are_preferred_to_arrays_and_arrays_to_generated_files(tmp_path: Path) -> None:
     load("Y", "D", tmp_path, preset="smoke")
-    made = load("Y", "D", tmp_path, preset="smoke").notes
+    generated_notes = load("Y", "D", tmp_path, preset="smoke").notes
     npz(tmp_path, "synth", count=30)
     arrays = load("Y", "D", tmp_path).source_train
     save_mat_files(tmp_path / "elsewhere", "synth_")
@@ -88,12 +88,12 @@ def test_originals_come_before_arrays_and_arrays_before_what_was_made(tmp_path: 
         path.rename(tmp_path / "synth" / path.name)
     original = load("Y", "D", tmp_path).source_train
 
-    assert any("made here" in note for note in made)
+    assert any("made here" in note for note in generated_notes)
     assert len(arrays) == 30
     assert len(original) == 20
 
 
-def test_usps_text_has_torchvisions_pixels(tmp_path: Path) -> None:
+def test_usps_pixels_equal_those_of_torchvision(tmp_path: Path) -> None:
     values = np.random.default_rng(0).uniform(-1, 1, (3, 256)).round(3)
     lines = (
         f"{label} " + " ".join(f"{index}:{value:g}" for index, value in enumerate(row, 1))
@@ -106,7 +106,7 @@ def test_usps_text_has_torchvisions_pixels(tmp_path: Path) -> None:
     assert (x == ((values.astype(np.float32) + 1) / 2 * 255).astype(np.uint8).reshape(3, 16, 16, 1)).all()
 
 
-def test_the_bundled_digits_are_split_once_and_for_all(tmp_path: Path) -> None:
+def test_bundled_digits_have_a_fixed_split(tmp_path: Path) -> None:
     data = load("Y", "D", tmp_path, preset="smoke", target_size=0, test_size=0)
     again = load("Y", "D", tmp_path, preset="smoke", target_size=0, test_size=0, seed=2)
 
@@ -125,12 +125,12 @@ def test_the_bundled_digits_are_split_once_and_for_all(tmp_path: Path) -> None:
         ("m", "clarinet data make mnistm"),
     ],
 )
-def test_what_is_missing_says_what_to_type(letter: str, line: str, tmp_path: Path) -> None:
+def test_error_of_a_missing_domain_names_the_command(letter: str, line: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"is missing; get it with `{line}`"):
         load(letter, "D", tmp_path)
 
 
-def test_arrays_need_their_test_half(tmp_path: Path) -> None:
+def test_arrays_without_test_images_are_refused(tmp_path: Path) -> None:
     npz(tmp_path, "svhn")
     (tmp_path / "svhn" / "test.npz").unlink()
 
@@ -138,7 +138,7 @@ def test_arrays_need_their_test_half(tmp_path: Path) -> None:
         load("S", "D", tmp_path)
 
 
-def test_a_digit_beyond_nine(tmp_path: Path) -> None:
+def test_label_above_nine_is_refused(tmp_path: Path) -> None:
     npz(tmp_path, "svhn")
     save(tmp_path / "svhn" / "train.npz", x=images(20, (32, 32, 3)), y=labels(20, 10) + 1)
 
@@ -147,20 +147,20 @@ def test_a_digit_beyond_nine(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "name", "sentence"),
+    ("path", "name", "message"),
     [
         ("mnist/MNIST/raw/train-images-idx3-ubyte", "M", "is damaged; delete it and fetch mnist again"),
         ("usps/usps.bz2", "U", "is damaged .*; delete it and fetch usps again"),
         ("svhn/train_32x32.mat", "S", "cannot be read"),
     ],
 )
-def test_a_damaged_file_is_named(path: str, name: str, sentence: str, tmp_path: Path) -> None:
+def test_error_names_the_damaged_file(path: str, name: str, message: str, tmp_path: Path) -> None:
     mnist_folder(tmp_path)
     save_mat_files(tmp_path / "svhn", "")
     (tmp_path / "usps").mkdir()
     (tmp_path / "usps" / "usps.t.bz2").write_bytes(b"")
     (tmp_path / path).write_bytes(b"torn")
 
-    with pytest.raises(InputError, match=sentence) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         load(name, "D", tmp_path)
     assert str(caught.value).startswith(str(tmp_path / path))

@@ -30,7 +30,7 @@ def offer(monkeypatch: pytest.MonkeyPatch, *offered: Download) -> None:
     monkeypatch.setattr(fetching, "downloads", lambda name, data_dir: list(offered))
 
 
-def test_a_file_arrives_whole_and_says_how_far_it_is(
+def test_download_is_complete_and_reports_progress(
     tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address, md5 = served(tmp_path / "server", "usps.bz2")
@@ -54,7 +54,7 @@ def test_packed_files_are_unpacked(tmp_path: Path, data_dir: Path, monkeypatch: 
     assert [file.name for file in (data_dir / "raw").iterdir()] == ["train"]
 
 
-def test_what_is_there_is_not_downloaded_again(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_existing_files_are_not_downloaded_again(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = data_dir / "usps" / "usps.bz2"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"here")
@@ -64,7 +64,7 @@ def test_what_is_there_is_not_downloaded_again(data_dir: Path, monkeypatch: pyte
     assert path.read_bytes() == b"here"
 
 
-def test_the_next_address_is_tried(tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_address_is_tried_after_a_failure(tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address, md5 = served(tmp_path / "server", "usps.bz2")
     wrong, _ = served(tmp_path / "server", "wrong.bz2", b"something else")
     missing = (tmp_path / "server" / "none").as_uri()
@@ -75,7 +75,7 @@ def test_the_next_address_is_tried(tmp_path: Path, data_dir: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize(("name", "why"), [("none", "No such file"), ("usps.bz2", "its checksum is wrong")])
-def test_a_failed_download_is_one_sentence_and_leaves_nothing(
+def test_failed_download_is_an_input_error_and_leaves_no_files(
     name: str, why: str, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served(tmp_path / "server", "usps.bz2")
@@ -88,7 +88,7 @@ def test_a_failed_download_is_one_sentence_and_leaves_nothing(
     assert not list(path.parent.iterdir())
 
 
-def test_a_folder_marked_read_only_is_one_sentence(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_download_into_a_read_only_folder_is_refused(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data_dir.mkdir()
     data_dir.chmod(0o555)
     offer(monkeypatch, Download(("file:///nowhere",), data_dir / "usps" / "usps.bz2", "0"))
@@ -100,21 +100,21 @@ def test_a_folder_marked_read_only_is_one_sentence(data_dir: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence"),
+    ("name", "message"),
     [
         ("synth", "SYN-DIGITS cannot be downloaded; generate it with `clarinet data make synth`"),
         ("digits", "they come with scikit-learn"),
         ("mnits", '"mnits": no such domain; choose one of mnist, usps, svhn'),
     ],
 )
-def test_what_cannot_be_fetched_says_what_to_do(name: str, sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=sentence):
+def test_error_of_a_domain_without_download_names_the_alternative(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
         fetch_domain(name, tmp_path)
 
 
-def test_torchvision_names_the_files_that_are_read(tmp_path: Path) -> None:
-    found = {name: [download.unpacked for download in downloads(name, tmp_path)] for name in ("mnist", "usps", "svhn")}
+def test_downloads_are_the_files_that_are_read(tmp_path: Path) -> None:
+    files = {name: [download.unpacked for download in downloads(name, tmp_path)] for name in ("mnist", "usps", "svhn")}
 
-    assert found["mnist"] == [tmp_path / "mnist" / "MNIST" / "raw" / file for file in MNIST_FILES]
-    assert found["usps"] == [tmp_path / "usps" / file for file in USPS_FILES]
-    assert found["svhn"] == [tmp_path / "svhn" / file for file in SVHN_FILES]
+    assert files["mnist"] == [tmp_path / "mnist" / "MNIST" / "raw" / file for file in MNIST_FILES]
+    assert files["usps"] == [tmp_path / "usps" / file for file in USPS_FILES]
+    assert files["svhn"] == [tmp_path / "svhn" / file for file in SVHN_FILES]

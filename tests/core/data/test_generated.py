@@ -31,7 +31,7 @@ def test_synthetic_digits_are_the_same_for_the_same_seed() -> None:
     assert np.bincount(y).tolist() == [6] * 10
 
 
-def test_the_label_is_the_digit_in_the_middle() -> None:
+def test_label_is_the_digit_in_the_middle() -> None:
     labels = np.arange(300) % 10
     scenes = draw_scenes(labels, np.random.default_rng(0))
 
@@ -40,7 +40,7 @@ def test_the_label_is_the_digit_in_the_middle() -> None:
     assert set(scenes.length.tolist()) == {1, 2, 3}
 
 
-def test_strokes_stand_out_from_their_background() -> None:
+def test_strokes_contrast_with_their_background() -> None:
     x, _ = draw_digits(200, seed=0)
     grey = x.astype(float) @ [0.299, 0.587, 0.114]
     middle = grey[:, 6:26, 6:26].reshape(200, -1)
@@ -49,7 +49,7 @@ def test_strokes_stand_out_from_their_background() -> None:
 
 
 def test_a_simple_classifier_reads_the_middle_digit() -> None:
-    """Far above chance for a nearest mean of edges: the label belongs to what is seen."""
+    """A nearest mean of edges is far above chance, so that labels fit the images."""
     x, y = draw_digits(3000, seed=0)
     grey = x.astype(float).mean(axis=3)
     background = np.median(grey.reshape(len(grey), -1), axis=1)[:, None, None]
@@ -61,8 +61,8 @@ def test_a_simple_classifier_reads_the_middle_digit() -> None:
     assert ((ink[2000:] @ means.T).argmax(axis=1) == y[2000:]).mean() > 0.35
 
 
-def test_synthetic_digits_are_made_once_and_said_to_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known, "SIZES", (50, 20))
+def test_synthetic_digits_are_generated_once_and_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known, "DEFAULT_SIZES", (50, 20))
     reports: list[tuple[str, int, int]] = []
     first = known_task(tmp_path, reports)
     stamp = (tmp_path / "synth" / made.TRAIN_FILE).stat().st_mtime_ns
@@ -72,9 +72,9 @@ def test_synthetic_digits_are_made_once_and_said_to_be_made(tmp_path: Path, monk
     assert (first.source_train.x == second.source_train.x).all()
     assert (tmp_path / "synth" / made.TRAIN_FILE).stat().st_mtime_ns == stamp
     assert "Generating SYN-DIGITS" in titles
-    sentence = "SYN-DIGITS is made here by the published recipe, not the published images"
+    message = "SYN-DIGITS is made here by the published recipe, not the published images"
     assert first.notes == second.notes
-    assert first.notes[0].startswith(sentence)
+    assert first.notes[0].startswith(message)
     assert not [path for path in (tmp_path / "synth").iterdir() if path.name.startswith(".")]
 
 
@@ -82,8 +82,8 @@ def known_task(data_dir: Path, reports: list[tuple[str, int, int]]) -> TaskData:
     return load_task(config("Y->D"), data_dir, lambda *what: reports.append(what))
 
 
-def test_a_folder_marked_read_only_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known, "SIZES", (30, 10))
+def test_nothing_is_saved_in_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known, "DEFAULT_SIZES", (30, 10))
     tmp_path.chmod(0o555)
     try:
         data = load("Y", "D", tmp_path)
@@ -96,7 +96,7 @@ def test_a_folder_marked_read_only_is_left_alone(tmp_path: Path, monkeypatch: py
     assert not list(tmp_path.iterdir())
 
 
-def test_making_again_replaces_what_was_made(tmp_path: Path) -> None:
+def test_generating_again_replaces_the_files(tmp_path: Path) -> None:
     reports: list[tuple[int, int]] = []
     generate_domain("synth", tmp_path, train=20, test=10)
     record = generate_domain("synth", tmp_path, train=30, test=10, seed=5, progress=lambda *done: reports.append(done))
@@ -107,7 +107,7 @@ def test_making_again_replaces_what_was_made(tmp_path: Path) -> None:
     assert len(load("Y", "D", tmp_path).source_train) == 30
 
 
-def test_a_failed_save_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_save_keeps_the_previous_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made.save_generated(generate_synth(20, 10, 0), tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
@@ -139,7 +139,7 @@ def test_mnist_m_is_the_difference_of_digit_and_photograph(tmp_path: Path) -> No
     assert "MNIST-M is made here by the published recipe from 1 photographs of photos" in data.notes[0]
 
 
-def test_mnist_m_from_the_two_bundled_photographs_says_so(tmp_path: Path) -> None:
+def test_origin_of_bundled_photographs_is_noted(tmp_path: Path) -> None:
     mnist_folder(tmp_path)
     record = generate_domain("mnistm", tmp_path, train=12, test=8, seed=1)
     first = (tmp_path / "mnistm" / made.TRAIN_FILE).read_bytes()
@@ -150,7 +150,7 @@ def test_mnist_m_from_the_two_bundled_photographs_says_so(tmp_path: Path) -> Non
     assert (tmp_path / "mnistm" / made.TRAIN_FILE).read_bytes() == first
 
 
-def test_what_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+def test_domain_that_cannot_be_generated_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="get it with `clarinet data fetch mnist`"):
         generate_domain("mnistm", tmp_path)
     mnist_folder(tmp_path)
@@ -166,7 +166,7 @@ def test_what_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
         generate_domain("svhn", tmp_path)
 
 
-def test_a_damaged_record_is_one_sentence(tmp_path: Path) -> None:
+def test_damaged_record_is_an_input_error(tmp_path: Path) -> None:
     generate_domain("synth", tmp_path, train=20, test=10)
     (tmp_path / "synth" / made.RECORD_FILE).write_bytes(msgspec.json.encode({"recipe": "one"}))
 

@@ -1,4 +1,4 @@
-"""Images are converted to another shape as Pillow does it."""
+"""Images are converted to another shape as by Pillow."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.support.image_folders import images
 @pytest.mark.parametrize(
     ("have", "want"), [((16, 16), (28, 28)), ((32, 32), (28, 28)), ((40, 30), (7, 50)), ((8, 8), (28, 28))]
 )
-def test_resizing_is_pillows_bilinear(have: tuple[int, int], want: tuple[int, int]) -> None:
+def test_resize_equals_pillows_bilinear(have: tuple[int, int], want: tuple[int, int]) -> None:
     x = images(5, (*have, 3))
 
     ours = resize(x, *want)
@@ -21,7 +21,7 @@ def test_resizing_is_pillows_bilinear(have: tuple[int, int], want: tuple[int, in
         assert np.abs(np.asarray(theirs, dtype=int) - result).max() <= 1
 
 
-def test_the_same_size_is_the_same_array() -> None:
+def test_resize_to_the_same_size_returns_the_array() -> None:
     x = images(3)
 
     assert resize(x, 6, 5) is x
@@ -35,7 +35,7 @@ def test_grey_is_itu_r_601() -> None:
         assert np.abs(theirs - grey[..., 0]).max() <= 1
 
 
-def test_grey_becomes_colour_by_three_equal_channels() -> None:
+def test_grey_is_converted_to_three_equal_channels() -> None:
     x = images(2, (8, 8, 1))
     colour = convert_images(x, (8, 8, 3))
 
@@ -43,7 +43,7 @@ def test_grey_becomes_colour_by_three_equal_channels() -> None:
     assert (convert_images(colour, (8, 8, 1)) == x).all()
 
 
-def test_only_grey_and_colour_convert() -> None:
+def test_only_grey_and_colour_can_be_converted() -> None:
     assert can_convert(1, 3)
     assert can_convert(3, 1)
     assert can_convert(5, 5)

@@ -1,4 +1,4 @@
-"""Reading, listing and making data needs no torch; importing the modules needs no more than numpy."""
+"""Reading, listing and generating data needs no torch; importing the modules needs only numpy."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ def run(program: str, *arguments: str) -> str:
     return subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_importing_the_data_modules_imports_nothing_heavy() -> None:
+def test_data_modules_import_no_heavy_packages() -> None:
     program = (
         "import sys, core.data.load, core.data.catalogue, core.data.download, core.data.verify;"
         f"print([name for name in {HEAVY} if name in sys.modules])"
@@ -25,14 +25,14 @@ def test_importing_the_data_modules_imports_nothing_heavy() -> None:
 def test_loading_the_offline_task_imports_no_torch(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from core import resolve; from core.data import digit_domains, load;"
-        "digit_domains.SIZES = (30, 10); load.load_task(resolve(task='Y->D'), Path(sys.argv[1]));"
+        "digit_domains.DEFAULT_SIZES = (30, 10); load.load_task(resolve(task='Y->D'), Path(sys.argv[1]));"
         "print('torch' in sys.modules)"
     )
 
     assert run(program, str(tmp_path)) == "False"
 
 
-def test_torchvision_imports_beside_this_torch() -> None:
+def test_torchvision_can_be_imported() -> None:
     program = (
         "from core.data.torchvision_import import torchvision; "
         "print(torchvision() is torchvision(), torchvision().datasets.MNIST)"

@@ -1,4 +1,4 @@
-"""Errors in an .npz file are one sentence that names the file."""
+"""Reading .npz files; errors name the file."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ def read(path: Path) -> Any:
     return read_arrays(path, Scratch(path.parent, float("inf")))
 
 
-def test_grey_images_get_their_channel(tmp_path: Path) -> None:
+def test_grey_images_get_a_channel(tmp_path: Path) -> None:
     part = read(save(tmp_path / "train.npz", x=images(4, (7, 6)), y=np.array([0, 1, -1, 2], dtype=np.int8)))
 
     assert part.images.shape == (7, 6, 1)
@@ -32,12 +32,12 @@ def test_labels_may_be_missing(tmp_path: Path) -> None:
     assert part.y.tolist() == [-1, -1, -1]
 
 
-def test_complementary_labels_come_as_numbers_or_as_a_mask(tmp_path: Path) -> None:
-    one = read(save(tmp_path / "one.npz", x=images(3), ybar=np.array([0, -1, 4])))
+def test_complementary_labels_are_numbers_or_a_mask(tmp_path: Path) -> None:
+    numbers = read(save(tmp_path / "numbers.npz", x=images(3), ybar=np.array([0, -1, 4])))
     mask = read(save(tmp_path / "mask.npz", x=images(2), ybar=np.array([[0, 1, 0], [1, 0, 1]])))
 
-    assert one.ybar.tolist() == [0, -1, 4]
-    assert one.label_count == 5
+    assert numbers.ybar.tolist() == [0, -1, 4]
+    assert numbers.label_count == 5
     assert mask.ybar.tolist() == [[False, True, False], [True, False, True]]
     assert mask.label_count == 3
 
@@ -48,7 +48,7 @@ def test_classes_are_named(tmp_path: Path) -> None:
     assert part.names == ("a", "b", "c")
 
 
-def test_one_file_is_a_domain_without_a_test_set(tmp_path: Path) -> None:
+def test_single_file_is_a_domain_without_a_test_set(tmp_path: Path) -> None:
     source = save(tmp_path / "photos.npz", x=images(9), ybar=labels(9))
     target = save(tmp_path / "scans.npz")
     data = load(source, target, tmp_path)
@@ -85,11 +85,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("arrays", "sentence"), BAD.values(), ids=BAD)
-def test_a_wrong_file_is_one_sentence(arrays: dict[str, Any], sentence: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("arrays", "message"), BAD.values(), ids=BAD)
+def test_wrong_arrays_are_refused(arrays: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = save(tmp_path / "train.npz", **arrays)
 
-    with pytest.raises(InputError, match=sentence) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         read(path)
 
     assert str(caught.value).startswith(f"{path}: ")
@@ -97,7 +97,7 @@ def test_a_wrong_file_is_one_sentence(arrays: dict[str, Any], sentence: str, tmp
 
 
 @pytest.mark.parametrize("damage", ["text", "cut"])
-def test_a_damaged_file_is_one_sentence(damage: str, tmp_path: Path) -> None:
+def test_damaged_file_is_refused(damage: str, tmp_path: Path) -> None:
     path = save(tmp_path / "train.npz")
     path.write_bytes(b"not an archive" if damage == "text" else path.read_bytes()[:400])
 
@@ -105,7 +105,7 @@ def test_a_damaged_file_is_one_sentence(damage: str, tmp_path: Path) -> None:
         read(path)
 
 
-def test_an_absent_file_is_one_sentence(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         read(tmp_path / "train.npz")
 

@@ -1,9 +1,9 @@
-"""Named streams are fixed, apart from each other, and small enough for every generator."""
+"""Seeds of named streams are fixed, distinct, and below 2^63."""
 
 from core.random_streams import stream_seed
 
 
-def test_a_stream_depends_on_the_seed_and_every_name() -> None:
+def test_stream_depends_on_the_seed_and_every_name() -> None:
     seeds = [
         stream_seed(1),
         stream_seed(2),
@@ -18,5 +18,5 @@ def test_a_stream_depends_on_the_seed_and_every_name() -> None:
     assert all(0 <= seed < 2**63 for seed in seeds)
 
 
-def test_a_stream_never_changes_between_versions() -> None:
+def test_stream_is_the_same_in_every_version() -> None:
     assert stream_seed(1, "subset", "mnist", "train") == 712439181296258552

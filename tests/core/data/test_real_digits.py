@@ -1,4 +1,4 @@
-"""The real digits: read as torchvision reads them, complete, and quick."""
+"""The real digits are complete and equal to those that torchvision reads."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.digits
 
 
 @pytest.mark.parametrize("train", [True, False])
-def test_mnist_and_usps_are_what_torchvision_reads(train: bool, digits: Path) -> None:
+def test_mnist_and_usps_equal_those_of_torchvision(train: bool, digits: Path) -> None:
     sets = torchvision().datasets
     mnist, usps = sets.MNIST(digits / "mnist", train=train), sets.USPS(digits / "usps", train=train)
     mnist_x, mnist_y = read_mnist(digits / "mnist" / "MNIST" / "raw", train)
@@ -26,7 +26,7 @@ def test_mnist_and_usps_are_what_torchvision_reads(train: bool, digits: Path) ->
     assert (usps_y == np.array(usps.targets)).all()
 
 
-def test_mnist_to_usps(digits: Path) -> None:
+def test_mnist_to_usps_is_complete(digits: Path) -> None:
     data = load("M", "U", digits)
 
     assert data.source_test is not None
@@ -38,7 +38,7 @@ def test_mnist_to_usps(digits: Path) -> None:
     assert class_priors(data.source_train.ybar) == pytest.approx(np.full(10, 0.1), abs=0.005)
 
 
-def test_usps_shuffled(digits: Path) -> None:
+def test_usps_shuffled_80_20_is_complete(digits: Path) -> None:
     data = load("U", "M", digits, usps_split="80/20")
 
     assert data.source_test is not None
@@ -46,7 +46,7 @@ def test_usps_shuffled(digits: Path) -> None:
 
 
 @pytest.mark.parametrize(("source", "target", "size"), [("S", "M", 10000), ("m", "S", 10000), ("M", "m", 60000)])
-def test_colour_tasks(source: str, target: str, size: int, digits: Path) -> None:
+def test_colour_tasks_have_all_classes_in_colour(source: str, target: str, size: int, digits: Path) -> None:
     data = load(source, target, digits, target_size=500)
 
     assert data.shape == (32, 32, 3)

@@ -21,7 +21,7 @@ def drawn(*shape: int, seed: int) -> Tensor:
 def literal_terms(
     source: Tensor, target: Tensor, source_weights: Tensor, target_weights: Tensor, *, detach: bool
 ) -> tuple[Tensor, Tensor]:
-    """The two fractions of Eq. 9, sample by sample, on D = σ(score)."""
+    """Return the two fractions of Eq. 9, sample by sample, for D = σ(score)."""
     fractions = []
     for scores, weights, is_source in ((source, source_weights, True), (target, target_weights, False)):
         above = torch.zeros((), dtype=torch.float64)
@@ -65,7 +65,7 @@ def test_detached_sums_change_the_gradient_only() -> None:
     assert (kept @ source_weights).abs() < 1e-12, "a common factor of normalised weights changes nothing"
 
 
-def test_unit_weights_are_dann() -> None:
+def test_unit_weights_give_the_loss_of_dann() -> None:
     source, target = drawn(8, seed=1), drawn(8, seed=2)
     ones = torch.ones(8, dtype=torch.float64)
     scores, domains = torch.cat((source, target)), torch.cat((ones, 0 * ones))
@@ -77,7 +77,9 @@ def test_unit_weights_are_dann() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-5])
 @pytest.mark.parametrize(("detach_predictions", "detach_sums"), itertools.product((False, True), repeat=2))
-def test_the_whole_of_l_adv_with_gradients(epsilon: float, detach_predictions: bool, detach_sums: bool) -> None:
+def test_adversarial_loss_and_gradients_from_features_and_logits(
+    epsilon: float, detach_predictions: bool, detach_sums: bool
+) -> None:
     """From features and logits to L_adv, against Eq. 7, 8 and 9 written out in probabilities."""
     features, layer, d = drawn(10, 4, seed=1), drawn(4, 3, seed=2), drawn(12, seed=3)
     for leaf in (features, layer, d):
@@ -134,7 +136,7 @@ def test_discriminator_accuracy_in_percent() -> None:
     good, bad = torch.tensor([3.0, 1.0]), torch.tensor([-1.0, -2.0])
     assert discriminator_accuracy(good, bad).item() == 100
     assert discriminator_accuracy(bad, good).item() == 0
-    assert discriminator_accuracy(torch.zeros(4), torch.zeros(4)).item() == 50, "a blind discriminator"
+    assert discriminator_accuracy(torch.zeros(4), torch.zeros(4)).item() == 50, "a discriminator without information"
     assert discriminator_accuracy(torch.tensor([1.0, 1, -1]), torch.tensor([-1.0])).item() == 75
 
 
@@ -157,7 +159,7 @@ def test_reversal_against_finite_differences(strength: float, as_tensor: bool) -
         assert gradient[index].item() == pytest.approx(-strength * slope.item(), rel=1e-6, abs=1e-9)
 
 
-def test_reversals_compose_and_leave_other_paths_alone() -> None:
+def test_reversals_compose_and_keep_other_gradients() -> None:
     x = drawn(5, seed=1).requires_grad_()
     (twice,) = torch.autograd.grad(reverse_gradient(reverse_gradient(x, 0.5), 3.0).square().sum(), x)
     torch.testing.assert_close(twice, 2 * x.detach() * 1.5)

@@ -19,7 +19,7 @@ def one_hot(labels: Tensor, classes: int) -> Tensor:
 
 
 def unbalanced(classes: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Logits and true labels, class 0 most frequent and the last one rare."""
+    """Return logits and true labels, class 0 most frequent and the last one rare."""
     generator = torch.Generator().manual_seed(seed)
     counts = [1 + 2 * (classes - k) for k in range(classes)]
     labels = torch.cat([torch.full((count,), k) for k, count in enumerate(counts)])
@@ -27,7 +27,7 @@ def unbalanced(classes: int, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def replicated(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Every sample once with each of its K-1 wrong labels."""
+    """Return every sample once with each of its K-1 wrong labels."""
     pairs = [(i, k) for i in range(len(labels)) for k in range(logits.shape[1]) if k != labels[i]]
     rows, wrong = zip(*pairs, strict=True)
     return logits[list(rows)], torch.tensor(wrong)
@@ -102,7 +102,7 @@ def test_eq_5_equals_the_double_loop(by_loss_index: bool, classes: int, size: in
     torch.testing.assert_close(complementary_loss(ours), expected.sum(), rtol=1e-12, atol=1e-12)
 
 
-def test_an_empty_class_is_skipped_and_its_gradient_is_finite() -> None:
+def test_empty_class_is_skipped_and_its_gradient_is_finite() -> None:
     logits = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
     labels = torch.tensor([0, 0, 1, 1, 1, 0])
     priors = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)

@@ -16,7 +16,7 @@ def drawn(rows: int, seed: int, shift: float = 0.0) -> Tensor:
 
 
 def bandwidth(source: Tensor, target: Tensor) -> float:
-    """The mean squared distance over all ordered pairs of different rows of both batches."""
+    """Return the mean squared distance over all ordered pairs of different rows of both batches."""
     rows = [row.tolist() for row in torch.cat((source, target))]
     distances = [math.dist(x, y) ** 2 for i, x in enumerate(rows) for j, y in enumerate(rows) if i != j]
     return sum(distances) / len(distances)
@@ -93,14 +93,14 @@ def test_five_kernels_of_factor_two_start_at_a_quarter_of_the_mean_distance() ->
 
 
 @pytest.mark.parametrize("mmd", [mmd_linear, mmd_quadratic])
-def test_apart_is_more_than_alike(mmd: Callable[[Tensor, Tensor], Tensor]) -> None:
+def test_mmd_is_larger_for_different_distributions(mmd: Callable[[Tensor, Tensor], Tensor]) -> None:
     alike = mmd(drawn(200, 1), drawn(200, 2))
     apart = mmd(drawn(200, 1), drawn(200, 2, shift=2.0))
     assert abs(alike.item()) < 0.3
     assert apart.item() > 1
 
 
-def test_rows_that_are_all_equal_give_zero_and_a_finite_gradient() -> None:
+def test_equal_rows_give_zero_and_a_finite_gradient() -> None:
     for mmd in (mmd_linear, mmd_quadratic):
         source = torch.ones(4, 3, requires_grad=True)
         value = mmd(source, torch.ones(4, 3))

@@ -1,4 +1,4 @@
-"""No loss asks the host for a value: a meta tensor has none to give, so `.item()`, `if` or a mask would raise."""
+"""No loss waits for the device: meta tensors have no values, so that `.item()`, `if` or a mask raises."""
 
 from collections.abc import Callable
 
@@ -54,6 +54,6 @@ def test_loss_and_gradient_need_no_values(name: str, dtype: torch.dtype) -> None
     assert x.grad.shape == x.shape
 
 
-def test_a_loss_that_asks_would_be_seen() -> None:
+def test_loss_that_reads_a_value_raises() -> None:
     with pytest.raises(RuntimeError, match="meta"):
         bool(torch.empty((), device="meta") < 0)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.losses.predictions import entropy, entropy_weights, information, log_scatter, scatter
+from core.losses.predictions import entropy, entropy_weights, information, log_scatter
 
 
 @pytest.fixture
@@ -30,14 +30,14 @@ def assert_same(ours: Tensor, expected: Tensor, logits: Tensor) -> None:
 
 @pytest.mark.parametrize("l", [0.1, 0.5, 0.9, 1.0])
 def test_scatter_is_eq_7(logits: Tensor, l: float) -> None:  # noqa: E741
-    assert_same(scatter(logits, l), literal_scatter(logits, l), logits)
+    assert_same(log_scatter(logits, l).exp(), literal_scatter(logits, l), logits)
     assert_same(log_scatter(logits, l), literal_scatter(logits, l).log(), logits)
 
 
-def test_scatter_ends() -> None:
+def test_scatter_at_its_limits() -> None:
     logits = torch.tensor([[0.2, 0.1, -0.3]], dtype=torch.float64)
-    torch.testing.assert_close(scatter(logits, 1.0), logits.softmax(dim=1))
-    torch.testing.assert_close(scatter(logits, 1e-3), torch.tensor([[1.0, 0, 0]], dtype=torch.float64))
+    torch.testing.assert_close(log_scatter(logits, 1.0).exp(), logits.softmax(dim=1))
+    torch.testing.assert_close(log_scatter(logits, 1e-3).exp(), torch.tensor([[1.0, 0, 0]], dtype=torch.float64))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-5, 0.1])
@@ -71,7 +71,7 @@ def test_extreme_logits_stay_finite(size: float, epsilon: float) -> None:
     torch.testing.assert_close(weights.detach(), torch.tensor([2, 4 / 3, 2]), rtol=1e-4, atol=0)
 
 
-def test_information_between_nothing_and_everything(logits: Tensor) -> None:
+def test_information_of_constant_and_certain_predictions(logits: Tensor) -> None:
     same = torch.full((8, 4), 0.25, dtype=torch.float64).log()
     assert information(same).item() == pytest.approx(0, abs=1e-12)
     certain = (100 * torch.eye(4, dtype=torch.float64)).log_softmax(dim=1)

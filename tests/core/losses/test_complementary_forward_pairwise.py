@@ -13,7 +13,7 @@ cases = given(classes=st.integers(2, 8), seed=st.integers(0, 2**31 - 1), several
 
 
 def batch(classes: int, seed: int, several: bool, size: int = 9) -> tuple[Tensor, Tensor]:
-    """Logits, and the weights of one complementary label a sample, or of between one and K-1."""
+    """Return logits, and the weights of one complementary label a sample, or of 1 to K-1 if `several`."""
     generator = torch.Generator().manual_seed(seed)
     logits = 2 * torch.randn(size, classes, generator=generator, dtype=torch.float64)
     order = torch.rand(size, classes, generator=generator).argsort(dim=1)
@@ -40,7 +40,7 @@ def test_forward_equals_the_transition_matrix(classes: int, seed: int, several: 
     assert_same(forward_loss(logits, weights), expected, logits)
 
 
-def test_forward_keeps_its_digits_where_the_wrong_class_is_nearly_certain() -> None:
+def test_forward_is_precise_where_the_wrong_class_is_nearly_certain() -> None:
     logits = torch.tensor([[60.0, 0, 0], [1e4, -1e4, -1e4], [0, -1e4, 1e4], [5, 5, -1e4]], requires_grad=True)
     weights = functional.one_hot(torch.tensor([0, 0, 2, 0]), 3).float()
     loss = forward_loss(logits, weights)
@@ -52,7 +52,7 @@ def test_forward_keeps_its_digits_where_the_wrong_class_is_nearly_certain() -> N
     torch.testing.assert_close(logits.grad[1], torch.tensor([0.25, -0.125, -0.125]), rtol=1e-3, atol=0)
 
 
-def test_forward_is_least_when_the_label_is_ruled_out() -> None:
+def test_forward_is_smallest_when_the_label_is_ruled_out() -> None:
     weights = torch.tensor([[0.0, 1.0, 0.0]])
     ruled_out = forward_loss(torch.tensor([[0.0, -1e4, 0.0]]), weights)
     assert ruled_out.item() == pytest.approx(torch.tensor(2.0).log().item())
