@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from clarinet_tui.history import curves, queries
@@ -16,9 +15,6 @@ from core.metrics import level_of
 if TYPE_CHECKING:
     from clarinet_tui.evidence.choices import Rule
     from clarinet_tui.history.curves import Series
-
-ITERATION_KEYS = ("run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds")
-"""The keys of every iteration, before those of its metrics."""
 
 
 class History:
@@ -95,7 +91,7 @@ class History:
                     f"metrics: run {run} has no {name!a} at iterations: expected one of {_format_names(known)}"
                 )
         rows = queries.read_iterations(self._db, run, start=start, stop=stop)
-        return ({key: row.get(key) for key in (*ITERATION_KEYS, *names)} for row in rows)
+        return ({key: row.get(key) for key in (*queries.ITERATION_KEYS, *names)} for row in rows)
 
     def series(
         self,
@@ -136,9 +132,7 @@ class History:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def _id(self, prefix: str) -> str:

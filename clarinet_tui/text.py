@@ -1,4 +1,4 @@
-"""Format numbers, times, tasks and foreign text for one line of output. Imports nothing slow."""
+"""Format numbers, times, tasks and untrusted text for one line of output. Imports nothing slow."""
 
 import itertools
 import math
@@ -113,10 +113,10 @@ def format_task(task: str | None) -> str:
     return "→".join(side.rstrip("/").rpartition("/")[2] or side for side in task.split("->"))
 
 
-def progress_bar(share: float, width: int) -> tuple[str, str]:
+def progress_bar(fraction: float, width: int) -> tuple[str, str]:
     """Return the completed and the remaining part of a progress bar."""
-    share = min(max(share, 0.0), 1.0) if math.isfinite(share) else 0.0
-    halves = round(share * width * 2)
+    fraction = min(max(fraction, 0.0), 1.0) if math.isfinite(fraction) else 0.0
+    halves = round(fraction * width * 2)
     done = "━" * (halves // 2) + ("╸" if halves % 2 else "")
     return done, "─" * (width - len(done))
 

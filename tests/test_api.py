@@ -29,11 +29,11 @@ def runs(tmp_path: Path) -> Path:
 
 def test_runs_are_dictionaries_with_the_same_keys(runs: Path) -> None:
     with History(runs) as history:
-        found = history.runs("seed:1..2", sort="target_accuracy")
-        assert [run["id"] for run in found] == ["run2", "run1"]
-        assert {run["state"] for run in found} == {"finished"}
-        assert {type(run["state"]) for run in found} == {str}
-        assert found[0].keys() == found[1].keys()
+        rows = history.runs("seed:1..2", sort="target_accuracy")
+        assert [run["id"] for run in rows] == ["run2", "run1"]
+        assert {run["state"] for run in rows} == {"finished"}
+        assert {type(run["state"]) for run in rows} == {str}
+        assert rows[0].keys() == rows[1].keys()
         assert [run["id"] for run in history.runs(sort="seed", descending=False, limit=1)] == ["run1"]
         with pytest.raises(InputError, match="query"):
             history.runs("seed:many")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from clarinet_tui.cli.completion import queries
 from clarinet_tui.cli.lookup import open_records
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def compare(
     ids: Ids = None,
     one_step: Annotated[
-        str | None, typer.Option(help="Query for one-step runs, such as method:clarinet.", autocompletion=queries)
+        str | None, Option(help="Query for one-step runs, such as method:clarinet.", autocompletion=queries)
     ] = None,
     two_step: Annotated[
-        str | None, typer.Option(help='Query for two-step runs, such as "method:gac+*".', autocompletion=queries)
+        str | None, Option(help='Query for two-step runs, such as "method:gac+*".', autocompletion=queries)
     ] = None,
     select: Select = "last",
     json: Json = False,

@@ -23,12 +23,12 @@ def run_ids(ctx: typer.Context, incomplete: str) -> Items:
     from clarinet_tui.runs.directory import list_run_ids
 
     runs_dir = ctx.params["runs_dir"]
-    given = ctx.params.get("ids") or ()
+    typed = ctx.params.get("ids") or ()
     try:
-        ids = [run_id for run_id in list_run_ids(runs_dir) if run_id.startswith(incomplete) and run_id not in given]
+        ids = [run_id for run_id in list_run_ids(runs_dir) if run_id.startswith(incomplete) and run_id not in typed]
     except OSError:
         return []
-    labels = read_run_labels(database_path(runs_dir), incomplete, MAX_ITEMS + len(given)) if ids else {}
+    labels = read_run_labels(database_path(runs_dir), incomplete, MAX_ITEMS + len(typed)) if ids else {}
     return [(run_id, _safe(labels.get(run_id, ""))) for run_id in ids[:MAX_ITEMS]]
 
 
@@ -78,14 +78,15 @@ def setting_names(incomplete: str) -> Items:
     return _matching(incomplete, ((f"{name}={choice}", "") for choice in choices))
 
 
-def _choices(kind: Any) -> Iterator[str]:
+def _choices(setting_type: Any) -> Iterator[str]:
+    """Yield the values of a choice or a boolean."""
     from msgspec import inspect
 
-    if isinstance(kind, inspect.Metadata):
-        kind = kind.type
-    if isinstance(kind, inspect.LiteralType):
-        yield from map(str, kind.values)
-    if isinstance(kind, inspect.BoolType):
+    if isinstance(setting_type, inspect.Metadata):
+        setting_type = setting_type.type
+    if isinstance(setting_type, inspect.LiteralType):
+        yield from map(str, setting_type.values)
+    if isinstance(setting_type, inspect.BoolType):
         yield from ("true", "false")
 
 

@@ -2,20 +2,22 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from clarinet_tui.cli.options import DATA, DataDir, Json
 from clarinet_tui.cli.output import as_object, print_json
 from clarinet_tui.text import format_count
 
 if TYPE_CHECKING:
-    from core.data.catalogue import DomainEntry
+    from core.data.catalogue import DomainStatus
 
 app = typer.Typer(help="List, fetch, generate and verify data sets.", no_args_is_help=True, rich_markup_mode=None)
-Report = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 """Called with a file or task, the amount done and the total."""
 SIGNS = {"good": "✓", "doubtful": "?", "bad": "✗"}
 
@@ -38,7 +40,7 @@ def list_(json: Json = False, data_dir: DataDir = DATA) -> None:
 
 @app.command()
 def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME", help="mnist, usps or svhn.")],
+    names: Annotated[list[str], Argument(metavar="NAME", help="mnist, usps or svhn.")],
     data_dir: DataDir = DATA,
 ) -> None:
     """Download domains and check every file.
@@ -58,12 +60,12 @@ def fetch(
 
 @app.command()
 def make(
-    name: Annotated[str, typer.Argument(metavar="synth|mnistm", help="Domain to generate.")],
-    train: Annotated[int, typer.Option(min=0, help="Training images; 0: the published number.")] = 0,
-    test: Annotated[int, typer.Option(min=0, help="Test images; 0: the published number.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the images.")] = 0,
+    name: Annotated[str, Argument(metavar="synth|mnistm", help="Domain to generate.")],
+    train: Annotated[int, Option(min=0, help="Training images; 0: the published number.")] = 0,
+    test: Annotated[int, Option(min=0, help="Test images; 0: the published number.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Seed of the images.")] = 0,
     photos: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Photographs for mnistm; default: the two of scikit-learn.")
+        Path | None, Option(metavar="DIR", help="Photographs for mnistm; default: the two of scikit-learn.")
     ] = None,
     data_dir: DataDir = DATA,
 ) -> None:
@@ -76,21 +78,14 @@ def make(
     from core.data.digit_domains import generate_domain
 
     with _progress() as report:
-        record = generate_domain(
-            name,
-            data_dir,
-            train=train,
-            test=test,
-            seed=seed,
-            photos=photos,
-            progress=lambda done, total: report(f"Generating {name}", done, total),
-        )
+        progress = partial(report, f"Generating {name}")
+        record = generate_domain(name, data_dir, train=train, test=test, seed=seed, photos=photos, progress=progress)
     print(f"{data_dir / name}: {record.description}")
 
 
 @app.command()
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Domains; default: all present.")] = None,
+    names: Annotated[list[str] | None, Argument(metavar="NAME", help="Domains; default: all present.")] = None,
     data_dir: DataDir = DATA,
 ) -> None:
     """Check checksums, shapes, labels and counts.
@@ -111,7 +106,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _print_table(entries: "tuple[DomainEntry, ...]") -> None:
+def _print_table(entries: "tuple[DomainStatus, ...]") -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -130,7 +125,7 @@ def _print_table(entries: "tuple[DomainEntry, ...]") -> None:
 
 
 @contextmanager
-def _progress(in_bytes: bool = False) -> Iterator[Report]:
+def _progress(in_bytes: bool = False) -> Iterator[ProgressCallback]:
     """Show progress bars on a terminal, and nothing elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn

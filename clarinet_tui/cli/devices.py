@@ -1,23 +1,23 @@
 """`clarinet devices`: the GPUs and the CPU, and the processes on them."""
 
-import json as json_
+import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from clarinet_tui.cli.options import Json
-from clarinet_tui.cli.output import as_object, make_console
+from clarinet_tui.cli.output import as_object, make_console, print_json
 from clarinet_tui.text import format_bytes, format_count, format_memory, printable
 
 if TYPE_CHECKING:
     from rich.console import Group
-    from rich.table import Table
 
     from clarinet_tui.devices.device import Device, DeviceProcess
 
-Watch = Annotated[bool, typer.Option("--watch", help="Refresh every second until Ctrl+C.")]
+Watch = Annotated[bool, Option("--watch", help="Refresh every second until Ctrl+C.")]
 COLUMNS = ("device", "name", "use", "memory", "°C", "processes")
 SECONDS = 1.0
 
@@ -48,9 +48,11 @@ def _poll_devices(watch: bool) -> "Iterator[list[Device]]":
 
 def _print_json(watch: bool) -> None:
     """Print a list; with `watch`, one list per line."""
-    for found in _poll_devices(watch):
-        objects = [as_object(device, problem="trouble") for device in found]
-        print(json_.dumps(objects, indent=None if watch else 2), flush=True)
+    for devices in _poll_devices(watch):
+        print_json(
+            [as_object(device, utilization="use", problem="trouble") for device in devices], indent=None if watch else 2
+        )
+        sys.stdout.flush()
 
 
 def _print_tables(watch: bool) -> None:
@@ -59,36 +61,29 @@ def _print_tables(watch: bool) -> None:
     console = make_console()
     polls = _poll_devices(watch)
     if not (watch and console.is_terminal):
-        for found in polls:
-            console.print(_view(found))
+        for devices in polls:
+            console.print(_view(devices))
             console.file.flush()
         return
     with Live(_view(next(polls)), console=console, auto_refresh=False) as live:
-        for found in polls:
-            live.update(_view(found), refresh=True)
+        for devices in polls:
+            live.update(_view(devices), refresh=True)
 
 
-def _view(found: "list[Device]") -> "Group":
+def _view(devices: "list[Device]") -> "Group":
     """Return the table with the problems of devices below it."""
     from rich.console import Group
-    from rich.text import Text
-
-    problems = (Text(printable(device.problem), style="yellow") for device in found if device.problem)
-    return Group(_table(found), *problems)
-
-
-def _table(found: "list[Device]") -> "Table":
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title in COLUMNS:
-        numbers = title in ("use", "memory", "°C")
-        wraps = title in ("name", "processes")
-        table.add_column(title, justify="right" if numbers else "left", no_wrap=not wraps, overflow="fold")
-    for device in found:
+        is_number, wraps = title in ("use", "memory", "°C"), title in ("name", "processes")
+        table.add_column(title, justify="right" if is_number else "left", no_wrap=not wraps, overflow="fold")
+    for device in devices:
         table.add_row(*(Text("\n".join(map(printable, lines))) for lines in _cells(device)))
-    return table
+    problems = (Text(printable(device.problem), style="yellow") for device in devices if device.problem)
+    return Group(table, *problems)
 
 
 def _cells(device: "Device") -> tuple[list[str], ...]:
@@ -97,7 +92,7 @@ def _cells(device: "Device") -> tuple[list[str], ...]:
     return (
         [device.label],
         [device.name.removeprefix("NVIDIA ") + cores],
-        ["?" if device.use is None else f"{device.use:.0f} %"],
+        ["?" if device.utilization is None else f"{device.utilization:.0f} %"],
         [format_memory(device.memory_used, device.memory_total)],
         ["" if device.temperature is None else str(device.temperature)],
         ["?"] if device.processes is None else [_format_process(process) for process in device.processes],

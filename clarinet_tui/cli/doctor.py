@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunsDir
 from clarinet_tui.cli.output import as_object, make_console, print_json, quiet_pipe
@@ -16,12 +17,12 @@ from clarinet_tui.text import printable
 if TYPE_CHECKING:
     from clarinet_tui.doctor.machine_checks import CheckResult
 
-SIGNS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "red")}
-PLAIN = {"good": "ok", "warning": "!", "bad": "x"}
+SIGNS = {"good": ("✓", "ok", "green"), "warning": ("!", "!", "yellow"), "bad": ("✗", "x", "red")}
+"""The sign of a verdict, the same in ASCII, and its colour."""
 
 
 def doctor(
-    deep: Annotated[bool, typer.Option("--deep", help="Also compute with torch on every device (seconds).")] = False,
+    deep: Annotated[bool, Option("--deep", help="Also compute with torch on every device (seconds).")] = False,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
@@ -71,10 +72,10 @@ def _print_check(check: "CheckResult") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    sign, colour = SIGNS[check.verdict]
+    sign, ascii_sign, colour = SIGNS[check.verdict]
     if isinstance(sys.stdout, io.TextIOWrapper) and "utf" not in sys.stdout.encoding.lower():
         sys.stdout.reconfigure(errors="replace")  # an encoding that doctor itself warns about
-        sign = PLAIN[check.verdict]
+        sign = ascii_sign
     line = Table.grid(padding=(0, 1, 0, 0))
     line.add_column(width=2)
     line.add_column(width=13)

@@ -1,17 +1,17 @@
 """`clarinet export` and `clarinet import`: runs for other programs and other machines."""
 
 import io
-import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from clarinet_tui.cli.lookup import open_history, select_runs
 from clarinet_tui.cli.metrics import choose_metrics, columns, read_rows
 from clarinet_tui.cli.options import RUNS, Ids, Json, Query, RunsDir
-from clarinet_tui.cli.output import print_json
+from clarinet_tui.cli.output import print_json, warn, write_csv
 from clarinet_tui.text import format_count
 from core.errors import InputError
 
@@ -27,17 +27,17 @@ SEPARATORS = {"tags": " ", "alarms": " ", "notes": "; "}
 
 def export(
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write: .csv, or .tar.gz for another machine.")
+        Path, Option("--out", "-o", metavar="FILE", help="File to write: .csv, or .tar.gz for another machine.")
     ],
     ids: Ids = None,
     query: Query = None,
-    all_: Annotated[bool, typer.Option("--all", "-a", help="All runs.")] = False,
-    level: Annotated[Level | None, typer.Option(help="CSV: one row per run, evaluation or iteration.")] = None,
+    all_: Annotated[bool, Option("--all", "-a", help="All runs.")] = False,
+    level: Annotated[Level | None, Option(help="CSV: one row per run, evaluation or iteration.")] = None,
     with_checkpoints: Annotated[
-        bool, typer.Option("--with-checkpoints", help="Archive: include checkpoints, so that runs can be resumed.")
+        bool, Option("--with-checkpoints", help="Archive: include checkpoints, so that runs can be resumed.")
     ] = False,
     without_patches: Annotated[
-        bool, typer.Option("--without-patches", help="Archive: leave out uncommitted changes of your code.")
+        bool, Option("--without-patches", help="Archive: leave out uncommitted changes of your code.")
     ] = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
@@ -62,9 +62,9 @@ def export(
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE.tar.gz", help="Archive written by `clarinet export`.")],
-    max_gb: Annotated[float, typer.Option(min=0, help="Largest total size of an archive's files in GB.")] = 20.0,
-    max_files: Annotated[int, typer.Option(min=1, help="Largest number of files in an archive.")] = 100_000,
+    file: Annotated[Path, Argument(metavar="FILE.tar.gz", help="Archive written by `clarinet export`.")],
+    max_gb: Annotated[float, Option(min=0, help="Largest total size of an archive's files in GB.")] = 20.0,
+    max_files: Annotated[int, Option(min=1, help="Largest number of files in an archive.")] = 100_000,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
@@ -81,18 +81,18 @@ def import_(
     imported = import_archive(file, runs_dir, Limits(int(max_gb * GB), max_files))
     open_history(runs_dir).close()
     if json:
-        print_json({"imported": imported.new, "known": imported.known})
+        print_json({"imported": imported.new, "known": imported.existing})
         return
-    for run_id in imported.known:
+    for run_id in imported.existing:
         print(f"{run_id} exists already with the same content")
     for run_id in imported.new:
         print(f"{run_id} imported")
 
 
-def _select(runs_dir: Path, ids: list[str] | None, query: str | None, everything: bool) -> "list[RunDirectory]":
+def _select(runs_dir: Path, ids: list[str] | None, query: str | None, all_: bool) -> "list[RunDirectory]":
     from clarinet_tui.runs.directory import list_runs
 
-    if not everything:
+    if not all_:
         return select_runs(runs_dir, ids, query)
     if ids or query:
         raise InputError("--all: takes no ids and no --query")
@@ -108,25 +108,17 @@ def _write_archive(runs: "list[RunDirectory]", out: Path, checkpoints: bool, wit
     write_archive(runs, out, checkpoints=checkpoints, patches=not without_patches)
     print(f"Written: {out} ({format_count(len(runs), 'run')}, {out.stat().st_size / 1e6:.1f} MB)")
     if not without_patches and any(has_patch(run) for run in runs):
-        warning = "the archive has uncommitted changes of your code; --without-patches leaves them out"
-        print(f"clarinet: {warning}", file=sys.stderr)
+        warn("the archive has uncommitted changes of your code; --without-patches leaves them out")
 
 
 def _write_csv(runs: "list[RunDirectory]", out: Path, level: Level, runs_dir: Path) -> int:
     """Write row by row and return the number of rows."""
-    import csv
-
     from clarinet_tui.runs.atomic_files import as_input_error, atomic_writer
 
     with open_history(runs_dir) as database, as_input_error(out), atomic_writer(out) as file:
         names, rows = _table(database, [run.id for run in runs], level)
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(names)
-        count = 0
-        for row in rows:
-            writer.writerow([row.get(name) for name in names])
-            count += 1
+        count = write_csv(text, names, rows)
         text.flush()
         text.detach()
     return count
@@ -147,8 +139,6 @@ def _table(database: "Database", ids: list[str], level: Level) -> tuple[list[str
 
 
 def _run_rows(database: "Database", ids: list[str]) -> Iterator[dict[str, Any]]:
-    from dataclasses import asdict
-
     from clarinet_tui.evidence.selection import last_stage, rule_columns, select_epochs, summarise_rules
     from clarinet_tui.history.queries import get_run, read_evaluations
 

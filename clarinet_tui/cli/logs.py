@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from clarinet_tui.cli.options import RUNS, RunId, RunsDir
-from clarinet_tui.cli.output import quiet_pipe
+from clarinet_tui.cli.output import quiet_pipe, warn
 
 if TYPE_CHECKING:
     from clarinet_tui.logs.run_log import RunLog
@@ -20,9 +21,9 @@ POLL = 0.25
 
 def logs(
     id: RunId,  # noqa: A002
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until the run ends.")] = False,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Number of last lines to print.")] = 100,
-    grep: Annotated[str, typer.Option(metavar="TEXT", help="Only lines with TEXT, ignoring case.")] = "",
+    follow: Annotated[bool, Option("--follow", "-f", help="Follow the log until the run ends.")] = False,
+    lines: Annotated[int, Option("--lines", "-n", min=0, help="Number of last lines to print.")] = 100,
+    grep: Annotated[str, Option(metavar="TEXT", help="Only lines with TEXT, ignoring case.")] = "",
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Print or follow the log of a run.
@@ -45,9 +46,9 @@ def logs(
         if follow:
             _follow(log)
     if not follow and not run.journal.exists() and not run.log.exists():
-        _print_note(f"run {run.id} has not started; -f waits for it")
+        warn(f"run {run.id} has not started; -f waits for it")
     if follow and not log.has_final_event:
-        _print_note(f"run {run.id} ended without a final event; resume it with: clarinet resume {run.id}")
+        warn(f"run {run.id} ended without a final event; resume it with: clarinet resume {run.id}")
 
 
 @contextmanager
@@ -70,7 +71,3 @@ def _follow(log: "RunLog") -> None:
             time.sleep(POLL)
     for line in log.read_partial():
         print(line)
-
-
-def _print_note(text: str) -> None:
-    print(f"clarinet: {text}", file=sys.stderr)

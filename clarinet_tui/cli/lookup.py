@@ -39,7 +39,7 @@ def find_row(database: "Database", runs_dir: Path, prefix: str) -> "RunRow":
 
 
 def find_runs(runs_dir: Path, prefixes: list[str]) -> "list[RunDirectory]":
-    """Find runs by id prefix, each once, in the order given."""
+    """Find runs by id prefix, each once, in this order."""
     from clarinet_tui.runs.directory import find_run
 
     runs = {run.id: run for run in (find_run(runs_dir, prefix) for prefix in prefixes)}

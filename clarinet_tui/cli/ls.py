@@ -4,12 +4,12 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from clarinet_tui.cli.completion import sort_fields
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, Json, QueryArgument, RunsDir
-from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
+from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, warn
 from clarinet_tui.text import format_duration, printable
 
 if TYPE_CHECKING:
@@ -22,19 +22,18 @@ TEXT_FIELDS = frozenset(
     {"id", "state", "method", "task", "preset", "name", "device", "host", "stage", "family", "label_hash"}
 )
 """Fields that sort ascending by default."""
-NO_LIMIT = 1 << 60
 
 
 def list_(
     query: QueryArgument = "",
     sort: Annotated[
         str,
-        typer.Option(metavar="FIELD", help="Such as created, acc, seed, task or time.", autocompletion=sort_fields),
+        Option(metavar="FIELD", help="Such as created, acc, seed, task or time.", autocompletion=sort_fields),
     ] = "created",
-    reverse: Annotated[bool, typer.Option("--reverse", "-r", help="Reverse the order.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows.")] = 50,
-    all_: Annotated[bool, typer.Option("--all", "-a", help="Show all.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print ids only, one per line.")] = False,
+    reverse: Annotated[bool, Option("--reverse", "-r", help="Reverse the order.")] = False,
+    limit: Annotated[int, Option(min=1, help="Maximum number of rows.")] = 50,
+    all_: Annotated[bool, Option("--all", "-a", help="Show all.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print ids only, one per line.")] = False,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
@@ -49,7 +48,7 @@ def list_(
     field = SORT_ALIASES.get(sort, sort)
     descending = (field not in TEXT_FIELDS) != reverse
     database = open_history(runs_dir)
-    rows = list_runs(database, query, sort=field, descending=descending, limit=NO_LIMIT if all_ else limit)
+    rows = list_runs(database, query, sort=field, descending=descending, limit=-1 if all_ else limit)
     with quiet_pipe():
         if json:
             print_json([asdict(row) for row in rows])
@@ -75,7 +74,7 @@ def reindex(runs_dir: RunsDir = RUNS) -> None:
         errors = rebuild(runs_dir, lambda done, total, _: bar.update(task, completed=done, total=total))
         open_history(runs_dir).close()  # states of runs without a final event follow from queue and processes
     for run_id, error in errors.items():
-        print(f"clarinet: run {run_id} cannot be read: {printable(error)}", file=sys.stderr)
+        warn(f"run {run_id} cannot be read: {error}")
 
 
 def _print_table(rows: "list[RunRow]", query: str) -> None:

@@ -3,9 +3,10 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from clarinet_tui.cli import (
@@ -31,7 +32,7 @@ from clarinet_tui.cli import (
     tui,
     verify,
 )
-from clarinet_tui.text import printable
+from clarinet_tui.cli.output import warn
 from core.errors import InputError
 
 MAX_MESSAGE = 2000
@@ -96,9 +97,7 @@ app = typer.Typer(
 
 @app.callback()
 def clarinet(
-    db: Annotated[
-        Path | None, typer.Option("--db", metavar="FILE", help="Database of the history (CLARINET_DB).")
-    ] = None,
+    db: Annotated[Path | None, Option("--db", metavar="FILE", help="Database of the history (CLARINET_DB).")] = None,
 ) -> None:
     """Train, record and compare CLARINET and its two-step baselines."""
     if db is not None:
@@ -118,13 +117,12 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        _exit_with(str(error))
+        message = str(error)
     except OSError as error:
         if error.filename is None:
             raise
-        _exit_with(f"{os.fsdecode(error.filename)}: {error.strerror}")
-
-
-def _exit_with(message: str) -> NoReturn:
-    print(f"clarinet: {printable(message)[:MAX_MESSAGE]}", file=sys.stderr)
+        message = f"{os.fsdecode(error.filename)}: {error.strerror}"
+    else:
+        return
+    warn(message[:MAX_MESSAGE])
     sys.exit(2)

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import RUNS, RunId, RunsDir
-from clarinet_tui.cli.output import make_console, quiet_pipe
+from clarinet_tui.cli.output import make_console, quiet_pipe, write_csv
 from clarinet_tui.text import format_number, printable
 from core.errors import InputError
 
@@ -18,24 +18,20 @@ if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
 
 Level = Literal["iteration", "evaluation"]
-POSITION = ("run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds")
-"""The first columns of every row."""
 MAX_ROWS = 20
 
 
 def metrics(
     id: RunId,  # noqa: A002
-    json: Annotated[bool, typer.Option("--json", help="JSON lines: one object per line.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="CSV with a header row.")] = False,
-    level: Annotated[
-        Level | None, typer.Option(help="Rows to print; default: evaluation, or the level of --metric.")
-    ] = None,
+    json: Annotated[bool, Option("--json", help="JSON lines: one object per line.")] = False,
+    csv: Annotated[bool, Option("--csv", help="CSV with a header row.")] = False,
+    level: Annotated[Level | None, Option(help="Rows to print; default: evaluation, or the level of --metric.")] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this metric; repeatable.", autocompletion=metric_names),
+        Option(metavar="NAME", help="Only this metric; repeatable.", autocompletion=metric_names),
     ] = None,
-    start: Annotated[int | None, typer.Option(min=0, help="First iteration.")] = None,
-    stop: Annotated[int | None, typer.Option(min=0, help="Iteration to stop before.")] = None,
+    start: Annotated[int | None, Option(min=0, help="First iteration.")] = None,
+    stop: Annotated[int | None, Option(min=0, help="Iteration to stop before.")] = None,
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Print the metrics of a run as a table, CSV or JSON lines.
@@ -52,7 +48,7 @@ def metrics(
     level, names = choose_metrics(database, run_id, level, metric or [])
     with quiet_pipe():
         if csv:
-            _write_csv(read_rows(database, run_id, level, start, stop), columns(level, names))
+            write_csv(sys.stdout, columns(level, names), read_rows(database, run_id, level, start, stop))
         elif json:
             confusion = ["confusion"] if level == "evaluation" and not metric else []
             _write_json(read_rows(database, run_id, level, start, stop), [*columns(level, names), *confusion])
@@ -63,7 +59,9 @@ def metrics(
 
 
 def columns(level: Level, names: list[str]) -> list[str]:
-    return [*POSITION, *(["time"] if level == "evaluation" else []), *names]
+    from clarinet_tui.history.queries import ITERATION_KEYS
+
+    return [*ITERATION_KEYS, *(["time"] if level == "evaluation" else []), *names]
 
 
 def choose_metrics(
@@ -100,15 +98,6 @@ def read_rows(
         for row in read_evaluations(database, run_id)
         if (start is None or row["iteration"] >= start) and (stop is None or row["iteration"] < stop)
     )
-
-
-def _write_csv(rows: Iterator[dict[str, Any]], names: list[str]) -> None:
-    import csv
-
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow([row.get(name) for name in names])
 
 
 def _write_json(rows: Iterator[dict[str, Any]], names: list[str]) -> None:
@@ -157,9 +146,8 @@ def _print_table(titles: list[str], cells: list[list[str]], if_empty: str) -> No
     from rich.table import Table
     from rich.text import Text
 
-    console = make_console()
     if not cells:
-        console.print(Text(if_empty))
+        print(if_empty)
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title in titles:
@@ -167,4 +155,4 @@ def _print_table(titles: list[str], cells: list[list[str]], if_empty: str) -> No
         table.add_column(Text(printable(title).replace("_", " ")), justify="left" if is_text else "right")
     for row in cells:
         table.add_row(*(Text(printable(cell), no_wrap=True) for cell in row))
-    console.print(table)
+    make_console().print(table)

@@ -3,13 +3,15 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
+
+from clarinet_tui.text import printable
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -28,8 +30,24 @@ def as_object(record: "DataclassInstance", **public_names: str) -> dict[str, Any
     return {public_names.get(name, name): value for name, value in asdict(record).items()}
 
 
-def print_json(content: Any) -> None:
-    print(json.dumps(content, indent=2))
+def print_json(content: Any, indent: int | None = 2) -> None:
+    print(json.dumps(content, indent=indent))
+
+
+def warn(message: str) -> None:
+    print(f"clarinet: {printable(message)}", file=sys.stderr)
+
+
+def write_csv(file: TextIO, names: list[str], rows: Iterable[dict[str, Any]]) -> int:
+    """Write a header and the rows one by one; return the number of rows."""
+    import csv
+
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(names)
+    count = 0
+    for count, row in enumerate(rows, 1):  # noqa: B007
+        writer.writerow([row.get(name) for name in names])
+    return count
 
 
 @contextmanager

@@ -1,17 +1,16 @@
 """`clarinet plot`: figures in the terminal or as files for a paper."""
 
-import json as json_
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import RUNS, Json, PresetFilter, QueryArgument, RunsDir
-from clarinet_tui.cli.output import make_console, quiet_pipe, write_file
+from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, write_file
 from clarinet_tui.evidence.choices import FORMATS, Axis, BandKind, Budget, Format
 from core.errors import InputError
 
@@ -31,25 +30,23 @@ AXES: dict[AxisOption, Axis] = {
 
 
 def plot(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="Figure to draw.")] = "accuracy",
+    kind: Annotated[Kind, Argument(metavar="KIND", help="Figure to draw.")] = "accuracy",
     query: QueryArgument = "",
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a .png, .svg or .pdf; default: draw in the terminal.")
+        Path | None, Option(metavar="FILE", help="Write a .png, .svg or .pdf; default: draw in the terminal.")
     ] = None,
-    x: Annotated[
-        AxisOption | None, typer.Option("--x", help="x axis of accuracy; time and samples include stage 1.")
-    ] = None,
+    x: Annotated[AxisOption | None, Option("--x", help="x axis of accuracy; time and samples include stage 1.")] = None,
     band: Annotated[
-        BandKind, typer.Option(help="Band over seeds: ± sample std, 95 % interval of the mean, or min to max.")
+        BandKind, Option(help="Band over seeds: ± sample std, 95 % interval of the mean, or min to max.")
     ] = "std",
     metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Metric of losses; repeatable.", autocompletion=metric_names),
+        Option(metavar="NAME", help="Metric of losses; repeatable.", autocompletion=metric_names),
     ] = None,
-    along: Annotated[Budget | None, typer.Option(help="x axis of budget; default: the setting that varies.")] = None,
+    along: Annotated[Budget | None, Option(help="x axis of budget; default: the setting that varies.")] = None,
     preset: PresetFilter = None,
     width: Annotated[
-        float, typer.Option(min=2, max=30, help="Width of the file in inches: 3.3 is a column, 6.9 a page.")
+        float, Option(min=2, max=30, help="Width of the file in inches: 3.3 is a column, 6.9 a page.")
     ] = 6.9,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
@@ -63,14 +60,14 @@ def plot(
     """
     from clarinet_tui.evidence.figures.figure import figure_object
 
-    owners: dict[Kind, tuple[str, object]] = {
+    kind_options: dict[Kind, tuple[str, object]] = {
         "accuracy": ("--x", x),
         "losses": ("--metric", metric),
         "budget": ("--along", along),
     }
-    for owner, (option, value) in owners.items():
-        if value and kind != owner:
-            raise InputError(f"{option}: only for `clarinet plot {owner}`")
+    for option_kind, (option, value) in kind_options.items():
+        if value and kind != option_kind:
+            raise InputError(f"{option}: only for `clarinet plot {option_kind}`")
     if json and out:
         raise InputError("--json and --out exclude each other")
     file_format = _file_format(out) if out else None
@@ -79,7 +76,7 @@ def plot(
         raise InputError(f"plot {kind}: these runs have no data to draw yet")
     with quiet_pipe():
         if json:
-            print(json_.dumps(figure_object(figure)))
+            print_json(figure_object(figure), indent=None)
         elif out and file_format:
             _write(figure, out, file_format, width)
         else:

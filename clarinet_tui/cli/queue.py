@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from clarinet_tui.cli.lookup import find_runs
 from clarinet_tui.cli.options import RUNS, Ids, Json, RunIds, RunsDir
@@ -84,7 +85,7 @@ def continue_(ids: Ids = None, runs_dir: RunsDir = RUNS) -> None:
 @app.command()
 def move(
     ids: RunIds,
-    to: Annotated[int, typer.Option(min=1, help="Position in the queue; 1 starts next.")] = 1,
+    to: Annotated[int, Option(min=1, help="Position in the queue; 1 starts next.")] = 1,
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Move waiting runs to another position.
@@ -100,7 +101,7 @@ def move(
 @app.command()
 def cancel(
     ids: Ids = None,
-    all_: Annotated[bool, typer.Option("--all", help="Cancel all waiting runs.")] = False,
+    all_: Annotated[bool, Option("--all", help="Cancel all waiting runs.")] = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Remove waiting runs from the queue.
@@ -123,9 +124,7 @@ def cancel(
 
 @app.command()
 def slots(
-    pairs: Annotated[
-        list[str], typer.Argument(metavar="DEVICE=COUNT", help="cpu=2, gpu=1, cuda:0=2 or the UUID of a GPU.")
-    ],
+    pairs: Annotated[list[str], Argument(metavar="DEVICE=COUNT", help="cpu=2, gpu=1, cuda:0=2 or the UUID of a GPU.")],
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Set how many runs may share a device.
@@ -195,11 +194,8 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
     if not rows:
-        console.print(
-            Text("The queue is empty. Queue runs with: clarinet sweep --methods clarinet --tasks Y->D --seeds 1..3")
-        )
+        print("The queue is empty. Queue runs with: clarinet sweep --methods clarinet --tasks Y->D --seeds 1..3")
         return
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for name in COLUMNS:
@@ -208,4 +204,4 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         cells = [row["place"] or "", row["id"], row["state"], row["method"], row["task"], row["seed"]]
         cells += [str(row["device"])[:DEVICE_WIDTH], row["waits_for"]]
         table.add_row(*(Text(printable("" if cell is None else str(cell))) for cell in cells))
-    console.print(table)
+    Console(highlight=False).print(table)

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import RUNS, PresetFilter, QueryArgument, RunsDir, Select
@@ -12,20 +12,18 @@ from clarinet_tui.cli.output import quiet_pipe, write_file
 
 
 def report(
-    out: Annotated[Path, typer.Option(metavar="FILE.html", help="File to write.")],
+    out: Annotated[Path, Option(metavar="FILE.html", help="File to write.")],
     query: QueryArgument = "",
-    title: Annotated[str, typer.Option(help="Heading of the report.")] = "CLARINET and its baselines",
+    title: Annotated[str, Option(help="Heading of the report.")] = "CLARINET and its baselines",
     select: Select = "last",
     preset: PresetFilter = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds that make a cell of the board complete.")] = 5,
-    without_hosts: Annotated[
-        bool, typer.Option("--without-hosts", help="Leave out host names, for a public page.")
-    ] = False,
+    seeds: Annotated[int, Option(min=1, help="Seeds that make a cell of the board complete.")] = 5,
+    without_hosts: Annotated[bool, Option("--without-hosts", help="Leave out host names, for a public page.")] = False,
     patches: Annotated[
-        bool, typer.Option("--with-patches", help="Include uncommitted changes of the directories runs started in.")
+        bool, Option("--with-patches", help="Include uncommitted changes of the directories runs started in.")
     ] = False,
     typed: Annotated[
-        bool, typer.Option("--with-commands-as-typed", help="Include command lines as typed; they may hold secrets.")
+        bool, Option("--with-commands-as-typed", help="Include command lines as typed; they may hold secrets.")
     ] = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:

@@ -1,9 +1,9 @@
 """`clarinet rm`: move runs to the trash, restore them, empty it."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from clarinet_tui.cli.lookup import select_runs
 from clarinet_tui.cli.options import RUNS, Ids, Query, RunsDir
@@ -14,9 +14,9 @@ from core.errors import InputError
 def remove(
     ids: Ids = None,
     query: Query = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Restore removed runs.")] = False,
-    empty: Annotated[bool, typer.Option("--empty", help="Delete all removed runs for good.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    undo: Annotated[bool, Option("--undo", help="Restore removed runs.")] = False,
+    empty: Annotated[bool, Option("--empty", help="Delete all removed runs for good.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask for confirmation.")] = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Move runs to the trash, restore them, or empty the trash.
@@ -32,7 +32,10 @@ def remove(
     if empty:
         if ids or query:
             raise InputError("rm: --empty deletes all removed runs; it takes no ids and no --query")
-        _empty_trash(runs_dir, yes)
+        count = len(trash.list_removed(runs_dir))
+        if count and not yes:
+            typer.confirm(f"Delete {format_count(count, 'removed run')} for good?", abort=True)
+        print(f"{trash.empty_trash(runs_dir)} deleted")
     elif undo:
         if query or not ids:
             raise InputError("rm: --undo takes run ids; removed runs cannot be queried")
@@ -44,12 +47,3 @@ def remove(
         for run in runs:
             trash.remove_run(run)
             print(f"{run.id} removed; to restore it: clarinet rm --undo {run.id}")
-
-
-def _empty_trash(runs_dir: Path, yes: bool) -> None:
-    from clarinet_tui.history import trash
-
-    count = len(trash.list_removed(runs_dir))
-    if count and not yes:
-        typer.confirm(f"Delete {format_count(count, 'removed run')} for good?", abort=True)
-    print(f"{trash.empty_trash(runs_dir)} deleted")

@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
-import typer
+from typer import Argument, Option
 
-from clarinet_tui.cli.completion import method_names, preset_names, run_ids, task_names
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, OnAlarm, RunsDir, Settings, alarm_command
+from clarinet_tui.cli.completion import method_names, run_ids, task_names
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, OnAlarm, Preset, RunsDir, Settings, alarm_command
 from clarinet_tui.cli.settings import make_config
 from clarinet_tui.cli.tui import open_app, replace_process
 from core.errors import InputError
@@ -20,22 +20,20 @@ if TYPE_CHECKING:
 
 
 def run(
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="TOML file of settings.")] = None,
-    method: Annotated[str | None, typer.Option(help="clarinet, gac+cdan-e, …", autocompletion=method_names)] = None,
+    file: Annotated[Path | None, Argument(metavar="FILE", help="TOML file of settings.")] = None,
+    method: Annotated[str | None, Option(help="clarinet, gac+cdan-e, …", autocompletion=method_names)] = None,
     task: Annotated[
-        str | None, typer.Option(help='"M->U", or "path/to/source->path/to/target".', autocompletion=task_names)
+        str | None, Option(help='"M->U", or "path/to/source->path/to/target".', autocompletion=task_names)
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of every random stream.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda:0 or a GPU's UUID.")] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="paper, literal, quick or smoke.", autocompletion=preset_names)
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Adaptation epochs.")] = None,
+    seed: Annotated[int | None, Option(help="Seed of every random stream.")] = None,
+    device: Annotated[str | None, Option(help="auto, cpu, cuda:0 or a GPU's UUID.")] = None,
+    preset: Preset = None,
+    epochs: Annotated[int | None, Option(help="Adaptation epochs.")] = None,
     set_: Settings = None,
-    headless: Annotated[bool, typer.Option("--headless", help="Train in this terminal or batch job.")] = False,
-    resume: Annotated[str | None, typer.Option(metavar="ID", help="Resume this run.", autocompletion=run_ids)] = None,
+    headless: Annotated[bool, Option("--headless", help="Train in this terminal or batch job.")] = False,
+    resume: Annotated[str | None, Option(metavar="ID", help="Resume this run.", autocompletion=run_ids)] = None,
     run_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="Id of the new run; an existing run with it is resumed.")
+        str | None, Option(metavar="ID", help="Id of the new run; an existing run with it is resumed.")
     ] = None,
     on_alarm: OnAlarm = None,
     json: Json = False,
@@ -53,21 +51,21 @@ def run(
     from clarinet_tui.runs.directory import find_run
 
     flags = {"method": method, "task": task, "seed": seed, "device": device, "preset": preset, "epochs": epochs}
-    given = {name: value for name, value in flags.items() if value is not None}
+    settings = {name: value for name, value in flags.items() if value is not None}
     if not headless and not sys.stdout.isatty():
         raise InputError("run: the app needs a terminal; use --headless")
     options = LaunchOptions(data_dir, Path.cwd(), on_alarm=alarm_command(on_alarm))
     if resume:
-        if given or set_ or file or run_id:
+        if settings or set_ or file or run_id:
             raise InputError("--resume: uses the settings of the run; give no others")
         continue_run(find_run(runs_dir, resume), options, headless, json)
     if existing := _find_existing(runs_dir, run_id):
         # The number of threads follows the machine, which may differ from that of the first attempt.
-        if existing.read_config() != make_config(file, given, set_ or [], existing.read_config().threads):
+        if existing.read_config() != make_config(file, settings, set_ or [], existing.read_config().threads):
             raise InputError(f"--run-id: run {existing.id} exists with other settings")
         continue_run(existing, options, headless, json)
     cores = None if headless else cores_per_slot(runs_dir, device or "auto")
-    start_run(runs_dir, make_config(file, given, set_ or [], cores), run_id, options, headless, json)
+    start_run(runs_dir, make_config(file, settings, set_ or [], cores), run_id, options, headless, json)
 
 
 def start_run(
@@ -78,8 +76,8 @@ def start_run(
     from clarinet_tui.runs.directory import RunDirectory
 
     if headless:
-        device = claim_device(config.device)
-        become_worker(RunDirectory.create(runs_dir, config, id=run_id), options, json, device)
+        device = choose_device(config.device)
+        exec_worker(RunDirectory.create(runs_dir, config, id=run_id), options, json, device)
     check_devices_exist([config.device])
     run = RunDirectory.create(runs_dir, config, id=run_id)
     enqueue([run], options)
@@ -91,12 +89,12 @@ def continue_run(run: "RunDirectory", options: "LaunchOptions", headless: bool, 
     from clarinet_tui.queue.requests import resume
 
     if headless:
-        become_worker(run, options, json, claim_device(run.read_config().device))
+        exec_worker(run, options, json, choose_device(run.read_config().device))
     resume([run], options)
     open_app(run, options.data_dir)
 
 
-def claim_device(request: str) -> "Device | None":
+def choose_device(request: str) -> "Device | None":
     """Return the device for a run of this terminal or batch job; None leaves the choice to torch."""
     from clarinet_tui.devices.local import list_devices
     from clarinet_tui.devices.placement import match_devices, unavailable_reason
@@ -115,9 +113,7 @@ def claim_device(request: str) -> "Device | None":
     return matches[0]  # named by the user, so used although it is busy
 
 
-def become_worker(
-    run: "RunDirectory", options: "LaunchOptions", json: bool, device: "Device | None" = None
-) -> NoReturn:
+def exec_worker(run: "RunDirectory", options: "LaunchOptions", json: bool, device: "Device | None") -> NoReturn:
     """Replace this process with the worker of a run, which keeps its pid and so its signals and exit code."""
     from clarinet_tui.devices.placement import worker_device, worker_environment
     from clarinet_tui.queue.executor import worker_arguments

@@ -1,8 +1,8 @@
-"""`clarinet show`: one run in groups of lines, or as an object."""
+"""`clarinet show`: one run in groups of fields, or as JSON."""
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -22,25 +22,13 @@ MAX_EVENTS = 10
 MAX_CHARACTERS = 2000
 INDENT = (0, 0, 0, 2)
 Events = list[dict[str, Any]]
+Fields = list[tuple[str, object]]
+"""Names and values; a name may be empty, and a field without a value is not printed."""
+Group = tuple[str, Fields]
+"""A title and its fields."""
 
 
-@dataclass
-class Group:
-    title: str
-    lines: list[tuple[str, str]] = field(default_factory=list)
-    """Names and values; a line may have no name."""
-
-    def add(self, name: str, value: object) -> None:
-        """Add a line, unless its value is empty."""
-        if value not in (None, "", (), []):
-            self.lines.append((name, str(value)))
-
-
-def show(
-    id: RunId,  # noqa: A002
-    json: Json = False,
-    runs_dir: RunsDir = RUNS,
-) -> None:
+def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # noqa: A002
     """Show one run: progress, results, settings and failure.
 
     Example: clarinet show 6e3
@@ -51,11 +39,8 @@ def show(
 
     database = open_history(runs_dir)
     row = find_row(database, runs_dir, id)
-    run, events, alarms = (
-        RunDirectory(runs_dir, row.id),
-        read_events(database, row.id),
-        read_open_alarms(database, row.id),
-    )
+    run, events = RunDirectory(runs_dir, row.id), read_events(database, row.id)
+    alarms = read_open_alarms(database, row.id)
     with quiet_pipe():
         if json:
             print_json(asdict(row) | _object(run, events, alarms))
@@ -63,11 +48,18 @@ def show(
             _print_groups(_groups(row, run, events, alarms))
 
 
-def _groups(row: "RunRow", run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]") -> list[Group]:
-    """Return the groups that have lines; the last ones are nearest to the prompt."""
-    groups = [_identity(row), _progress(row), _results(row), _data(row), *_settings(run), _environment(run)]
-    journal = [event for event in events if event["event"] != "damaged"]
-    return [group for group in [*groups, _damage(events), _alarms(alarms), _failure(row, journal)] if group.lines]
+def _groups(row: "RunRow", run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]") -> Iterator[Group]:
+    """Yield the groups; the last ones are nearest to the prompt."""
+    seed = "?" if row.seed is None else row.seed
+    yield f"{row.id}  {row.method or '?'}  {row.task or '?'}  seed {seed}", _description(row)
+    yield "Progress", _progress(row)
+    yield "Results, in percent", _results(row)
+    yield "Data", [("label hash", row.label_hash), *(("note", note) for note in row.notes)]
+    yield from _settings(run)
+    yield "Environment", _environment(run)
+    yield "Journal", _damage(events)
+    yield "Alarms", _alarms(alarms)
+    yield "Failure", _failure(row, [event for event in events if event["event"] != "damaged"])
 
 
 def _object(run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]") -> dict[str, Any]:
@@ -88,52 +80,39 @@ def _object(run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]") -> d
     return content | {"events_tail": events[-MAX_EVENTS:]}
 
 
-def _identity(row: "RunRow") -> Group:
-    group = Group(f"{row.id}  {row.method or '?'}  {row.task or '?'}  seed {'?' if row.seed is None else row.seed}")
-    group.add("state", row.state)
-    group.add("name", row.name)
-    group.add("preset", row.preset)
-    group.add("device", " on ".join(filter(None, (row.device, row.host))))
-    group.add("created", f"{format_time(row.created)} ({format_age(max(0.0, time.time() - row.created))})")
-    group.add("tags", " ".join(row.tags))
-    group.add("note", row.note)
-    return group
+def _description(row: "RunRow") -> Fields:
+    return [
+        ("state", row.state),
+        ("name", row.name),
+        ("preset", row.preset),
+        ("device", " on ".join(filter(None, (row.device, row.host)))),
+        ("created", f"{format_time(row.created)} ({format_age(max(0.0, time.time() - row.created))})"),
+        ("tags", " ".join(row.tags)),
+        ("note", row.note),
+    ]
 
 
-def _progress(row: "RunRow") -> Group:
-    group = Group("Progress")
-    group.add("stage", row.stage)
-    if row.epoch is not None:
-        group.add("epoch", f"{row.epoch} of {row.epochs_total or '?'}")
-    if row.iteration is not None:
-        group.add("iteration", f"{row.iteration} of {row.iterations_total or '?'}")
-    group.add("training time", row.seconds and format_duration(row.seconds))
-    group.add("time left", row.seconds_left and f"about {format_duration(row.seconds_left)}")
-    group.add("started", row.started and format_time(row.started))
-    group.add("ended", row.ended and format_time(row.ended))
-    if row.state in (RunState.STOPPED, RunState.LOST):
-        group.add("resume with", f"clarinet resume {row.id}")
-    return group
+def _progress(row: "RunRow") -> Fields:
+    can_resume = row.state in (RunState.STOPPED, RunState.LOST)
+    return [
+        ("stage", row.stage),
+        ("epoch", None if row.epoch is None else f"{row.epoch} of {row.epochs_total or '?'}"),
+        ("iteration", None if row.iteration is None else f"{row.iteration} of {row.iterations_total or '?'}"),
+        ("training time", row.seconds and format_duration(row.seconds)),
+        ("time left", row.seconds_left and f"about {format_duration(row.seconds_left)}"),
+        ("started", row.started and format_time(row.started)),
+        ("ended", row.ended and format_time(row.ended)),
+        ("resume with", f"clarinet resume {row.id}" if can_resume else None),
+    ]
 
 
-def _results(row: "RunRow") -> Group:
-    group = Group("Results, in percent")
+def _results(row: "RunRow") -> Fields:
     accuracies = {
         "target accuracy": row.target_accuracy,
         "source accuracy": row.source_accuracy,
         "pseudo-label accuracy": row.pseudo_label_accuracy,
     }
-    for name, value in accuracies.items():
-        group.add(name, None if value is None else f"{value:.2f}")
-    return group
-
-
-def _data(row: "RunRow") -> Group:
-    group = Group("Data")
-    group.add("label hash", row.label_hash)
-    for note in row.notes:
-        group.add("note", note)
-    return group
+    return [(name, f"{value:.2f}") for name, value in accuracies.items() if value is not None]
 
 
 def _settings(run: "RunDirectory") -> Iterator[Group]:
@@ -148,16 +127,16 @@ def _settings(run: "RunDirectory") -> Iterator[Group]:
     try:
         changed = changed_settings(config)
     except InputError as error:
-        yield Group("Settings", [("", f"cannot be compared with the preset: {error}")])
+        yield "Settings", [("", f"cannot be compared with the preset: {error}")]
         changed = {}
-    group = Group(f"Settings that differ from preset {config.preset}")
+    fields: Fields = []
     for name, (default, value) in changed.items():
-        group.add(name, f"{_format_setting(value)}  (preset: {_format_setting(default)})")
-    yield group
+        fields.append((name, f"{_format_setting(value)}  (preset: {_format_setting(default)})"))
+    yield f"Settings that differ from preset {config.preset}", fields
     shown = {*changed, "method", "task", "seed", "preset", "name"}
     same = [setting.name for setting in setting_specs() if setting.name not in shown]
     text = ", ".join(f"{name} {_format_setting(attrgetter(name)(config))}" for name in same)
-    yield Group("Other settings", [("", text)])
+    yield "Other settings", [("", text)]
 
 
 def _format_setting(value: Any) -> str:
@@ -165,31 +144,26 @@ def _format_setting(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else '""' if value == "" else str(value)
 
 
-def _environment(run: "RunDirectory") -> Group:
+def _environment(run: "RunDirectory") -> Fields:
     from clarinet_tui.runs.environment import read_environment
 
     environment = read_environment(run)
-    group = Group("Environment")
-    packages = environment.get("versions")
+    packages, git, command = environment.get("versions"), environment.get("git"), environment.get("command")
     versions = {"python": environment.get("python"), **(packages if isinstance(packages, dict) else {})}
     names = ("clarinet-tui", "python", "torch", "numpy")
-    group.add("versions", ", ".join(f"{name} {versions[name]}" for name in names if versions.get(name)))
-    git = environment.get("git")
+    fields: Fields = [("versions", ", ".join(f"{name} {versions[name]}" for name in names if versions.get(name)))]
     if isinstance(git, dict) and git.get("commit"):
         changes = " and uncommitted changes" if git.get("patch") else ""
-        group.add("commit", f"{str(git['commit'])[:12]}{changes}")
-    command = environment.get("command")
-    group.add("command", " ".join(map(str, command)) if isinstance(command, list) else None)
-    return group
+        fields.append(("commit", f"{str(git['commit'])[:12]}{changes}"))
+    return [*fields, ("command", " ".join(map(str, command)) if isinstance(command, list) else None)]
 
 
-def _alarms(alarms: "Sequence[Alarm]") -> Group:
-    group = Group("Alarms")
+def _alarms(alarms: "Sequence[Alarm]") -> Fields:
+    fields: Fields = []
     for alarm in alarms:
         since = "" if alarm.iteration is None else f" (since iteration {alarm.iteration})"
-        group.add(alarm.kind, f"{alarm.message}{since}")
-        group.add("try", alarm.advice)
-    return group
+        fields += [(alarm.kind, f"{alarm.message}{since}"), ("try", alarm.advice)]
+    return fields
 
 
 def _damaged_lines(events: Events) -> list[str]:
@@ -197,46 +171,45 @@ def _damaged_lines(events: Events) -> list[str]:
     return [str(event.get("message", "")) for event in events if event["event"] == "damaged"]
 
 
-def _damage(events: Events) -> Group:
-    group = Group("Journal")
+def _damage(events: Events) -> Fields:
     messages = _damaged_lines(events)
-    for message in messages[:MAX_EVENTS]:
-        group.add("damaged", message)
-    if len(messages) > MAX_EVENTS:
-        group.add("damaged", f"and {len(messages) - MAX_EVENTS} more")
-    return group
+    more = f"and {len(messages) - MAX_EVENTS} more" if len(messages) > MAX_EVENTS else None
+    return [("damaged", message) for message in [*messages[:MAX_EVENTS], more]]
 
 
-def _failure(row: "RunRow", events: Events) -> Group:
+def _failure(row: "RunRow", events: Events) -> Fields:
     """Return the failure that the run ended with, or why its settings cannot be read."""
     last = events[-1] if events else {}
-    group = Group("Failure")
     if last.get("event") != "failed":
-        group.add("error", row.error)
-        return group
-    group.add("kind", last.get("kind"))
-    group.add("error", last.get("message"))
-    frames = last.get("frames")
-    for frame in frames if isinstance(frames, list) else []:
-        group.add("at", frame)
-    terms = last.get("terms")
-    if isinstance(terms, dict):
-        group.add("loss terms", ", ".join(f"{name} {value}" for name, value in terms.items()))
-    group.add("checkpoint", last.get("checkpoint"))
-    return group
+        return [("error", row.error)]
+    frames, terms = last.get("frames"), last.get("terms")
+    loss_terms = [f"{name} {value}" for name, value in terms.items()] if isinstance(terms, dict) else []
+    return [
+        ("kind", last.get("kind")),
+        ("error", last.get("message")),
+        *(("at", frame) for frame in (frames if isinstance(frames, list) else [])),
+        ("loss terms", ", ".join(loss_terms)),
+        ("checkpoint", last.get("checkpoint")),
+    ]
 
 
-def _print_groups(groups: list[Group]) -> None:
+def _print_groups(groups: Iterable[Group]) -> None:
+    """Print the groups that have a value."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
     console = make_console()
-    for number, group in enumerate(groups):
-        console.print(Text(("\n" if number else "") + printable(group.title), style="bold"))
+    separator = ""
+    for title, fields in groups:
+        fields = [(name, value) for name, value in fields if value not in (None, "", [], ())]
+        if not fields:
+            continue
+        console.print(Text(separator + printable(title), style="bold"))
+        separator = "\n"
         table = Table.grid(padding=(0, 2, 0, 0))
-        for name, value in group.lines:
-            text = Text(printable(value[:MAX_CHARACTERS]), overflow="fold")
+        for name, value in fields:
+            text = Text(printable(str(value)[:MAX_CHARACTERS]), overflow="fold")
             if name:
                 table.add_row(Text(printable(name), style="dim"), text)
             else:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from clarinet_tui.cli.lookup import select_runs
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Ids, Query, RunId, RunsDir, Settings
@@ -12,8 +12,8 @@ from clarinet_tui.cli.options import DATA, RUNS, DataDir, Ids, Query, RunId, Run
 def stop(
     ids: Ids = None,
     query: Query = None,
-    grace: Annotated[float, typer.Option(min=0, help="Seconds to save a checkpoint before the run is killed.")] = 60.0,
-    wait: Annotated[bool, typer.Option(help="Wait until the runs have stopped.")] = True,
+    grace: Annotated[float, Option(min=0, help="Seconds to save a checkpoint before the run is killed.")] = 60.0,
+    wait: Annotated[bool, Option(help="Wait until the runs have stopped.")] = True,
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Stop runs after saving a checkpoint.
@@ -41,8 +41,8 @@ def stop(
 def resume(
     ids: Ids = None,
     query: Query = None,
-    device: Annotated[str | None, typer.Option(help="Resume on another device.")] = None,
-    retries: Annotated[int, typer.Option(min=0, help="Retry lost or failed runs up to this many times.")] = 0,
+    device: Annotated[str | None, Option(help="Resume on another device.")] = None,
+    retries: Annotated[int, Option(min=0, help="Retry lost or failed runs up to this many times.")] = 0,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
 ) -> None:
@@ -62,7 +62,7 @@ def resume(
 
 def clone(
     id: RunId,  # noqa: A002
-    seed: Annotated[int | None, typer.Option(help="Seed of the new run.")] = None,
+    seed: Annotated[int | None, Option(help="Seed of the new run.")] = None,
     set_: Settings = None,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,

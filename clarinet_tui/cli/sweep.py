@@ -1,13 +1,13 @@
 """`clarinet sweep`: queue a grid of runs."""
 
-import json as json_
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from clarinet_tui.cli.completion import method_names, preset_names, task_names
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, OnAlarm, RunsDir, Settings, alarm_command
+from clarinet_tui.cli.completion import method_names, task_names
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, OnAlarm, Preset, RunsDir, Settings, alarm_command
 from clarinet_tui.cli.settings import merge_pairs
 from core.errors import InputError
 
@@ -17,26 +17,22 @@ if TYPE_CHECKING:
 
 def sweep(
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="TOML file: methods, tasks, seeds, [grid], settings.")
+        Path | None, Argument(metavar="FILE", help="TOML file: methods, tasks, seeds, [grid], settings.")
     ] = None,
-    methods: Annotated[str | None, typer.Option(help="clarinet,gac+cdan-e", autocompletion=method_names)] = None,
-    tasks: Annotated[str | None, typer.Option(help='"M->U,U->M"', autocompletion=task_names)] = None,
-    seeds: Annotated[str | None, typer.Option(help="1..5 or 1,2,7")] = None,
-    grid: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=A,B", help="Values of another setting; repeatable.")
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="paper, literal, quick or smoke.", autocompletion=preset_names)
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Adaptation epochs.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda:0,2 or UUIDs of GPUs.")] = None,
+    methods: Annotated[str | None, Option(help="clarinet,gac+cdan-e", autocompletion=method_names)] = None,
+    tasks: Annotated[str | None, Option(help='"M->U,U->M"', autocompletion=task_names)] = None,
+    seeds: Annotated[str | None, Option(help="1..5 or 1,2,7")] = None,
+    grid: Annotated[list[str] | None, Option(metavar="KEY=A,B", help="Values of another setting; repeatable.")] = None,
+    preset: Preset = None,
+    epochs: Annotated[int | None, Option(help="Adaptation epochs.")] = None,
+    device: Annotated[str | None, Option(help="auto, cpu, cuda:0,2 or UUIDs of GPUs.")] = None,
     set_: Settings = None,
-    priority: Annotated[int, typer.Option(help="Runs with a higher priority start first.")] = 0,
-    retries: Annotated[int, typer.Option(min=0, help="Retry lost or failed runs up to this many times.")] = 0,
-    share: Annotated[bool, typer.Option("--share", help="Also start on devices that other processes use.")] = False,
-    paused: Annotated[bool, typer.Option("--paused", help="Queue the runs without starting them.")] = False,
+    priority: Annotated[int, Option(help="Runs with a higher priority start first.")] = 0,
+    retries: Annotated[int, Option(min=0, help="Retry lost or failed runs up to this many times.")] = 0,
+    share: Annotated[bool, Option("--share", help="Also start on devices that other processes use.")] = False,
+    paused: Annotated[bool, Option("--paused", help="Queue the runs without starting them.")] = False,
     on_alarm: OnAlarm = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands and start nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the commands and start nothing.")] = False,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
@@ -51,21 +47,20 @@ def sweep(
     from clarinet_tui.queue.sweep import expand_grid, run_command
 
     flags = {"preset": preset, "epochs": epochs, "device": device}
-    given = {name: value for name, value in flags.items() if value is not None}
-    sweep_grid = _read_grid(file, methods, tasks, seeds, grid or [], given, set_ or [])
+    settings = {name: value for name, value in flags.items() if value is not None}
+    sweep_grid = _read_grid(file, methods, tasks, seeds, grid or [], settings, set_ or [])
     configs = expand_grid(sweep_grid, cores_per_slot(runs_dir, str(sweep_grid.settings.get("device", "auto"))))
     options = LaunchOptions(data_dir, Path.cwd(), priority, retries, share, paused, alarm_command(on_alarm))
     if dry_run:
         commands = [run_command(point, on_alarm) for point in sweep_grid.points()]
-        print(json_.dumps(commands) if json else "\n".join(commands))
+        print(dumps(commands) if json else "\n".join(commands))
         return
     ids = [run.id for run in submit(runs_dir, configs, options)]
     if json:
-        print(json_.dumps(ids))
-    elif len(ids) == 1:
-        print(f"1 run queued: {ids[0]}. Watch it with clarinet-tui or clarinet queue.")
+        print(dumps(ids))
     else:
-        print(f"{len(ids)} runs queued: {ids[0]} to {ids[-1]}. Watch them with clarinet-tui or clarinet queue.")
+        queued = f"1 run queued: {ids[0]}" if len(ids) == 1 else f"{len(ids)} runs queued: {ids[0]} to {ids[-1]}"
+        print(f"{queued}. Watch {'it' if len(ids) == 1 else 'them'} with clarinet-tui or clarinet queue.")
 
 
 def _read_grid(

@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Option
 
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import RUNS, PresetFilter, QueryArgument, RunsDir, Select
@@ -20,19 +20,17 @@ WIDTH = 100
 
 def table(
     query: QueryArgument = "",
-    format: Annotated[Format, typer.Option(help="Output format.")] = "terminal",  # noqa: A002
+    format: Annotated[Format, Option(help="Output format.")] = "terminal",  # noqa: A002
     select: Select = "last",
     preset: PresetFilter = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds that make a cell complete.")] = 5,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file.")] = None,
-    mix: Annotated[
-        bool, typer.Option("--mix", help="Also average runs of different protocols, and mark them.")
-    ] = False,
+    seeds: Annotated[int, Option(min=1, help="Seeds that make a cell complete.")] = 5,
+    out: Annotated[Path | None, Option(metavar="FILE", help="Write to this file.")] = None,
+    mix: Annotated[bool, Option("--mix", help="Also average runs of different protocols, and mark them.")] = False,
     by_commit: Annotated[
-        bool, typer.Option("--by-commit", help="Do not average runs that were started at different git commits.")
+        bool, Option("--by-commit", help="Do not average runs that were started at different git commits.")
     ] = False,
     standalone: Annotated[
-        bool, typer.Option("--standalone", help="Write a LaTeX document instead of a table to include.")
+        bool, Option("--standalone", help="Write a LaTeX document instead of a table to include.")
     ] = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from clarinet_tui.cli.lookup import select_runs
 from clarinet_tui.cli.options import RUNS, Ids, Query, RunId, RunsDir
@@ -13,8 +13,8 @@ from core.errors import InputError
 def tag(
     ids: Ids = None,
     query: Query = None,
-    add: Annotated[list[str] | None, typer.Option("--add", "-a", metavar="TAG", help="Add this tag.")] = None,
-    drop: Annotated[list[str] | None, typer.Option("--drop", "-d", metavar="TAG", help="Remove this tag.")] = None,
+    add: Annotated[list[str] | None, Option("--add", "-a", metavar="TAG", help="Add this tag.")] = None,
+    drop: Annotated[list[str] | None, Option("--drop", "-d", metavar="TAG", help="Remove this tag.")] = None,
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Add or remove tags of runs.
@@ -40,7 +40,7 @@ def tag(
 
 def note(
     id: RunId,  # noqa: A002
-    text: Annotated[str, typer.Argument(help='Text of the note; "" removes it.')],
+    text: Annotated[str, Argument(help='Text of the note; "" removes it.')],
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Set the note of a run.

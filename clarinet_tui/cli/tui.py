@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+from typer import Option
 
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunsDir
 
@@ -23,10 +24,10 @@ def tui(context: typer.Context) -> None:
 
 
 def serve(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 8000,
-    host: Annotated[str, typer.Option(help="Loopback address to listen on: 127.0.0.1 or ::1.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 8000,
+    host: Annotated[str, Option(help="Loopback address to listen on: 127.0.0.1 or ::1.")] = "127.0.0.1",
     no_token: Annotated[
-        bool, typer.Option("--no-token", help="Require no token: every user of this machine can control your runs.")
+        bool, Option("--no-token", help="Require no token: every user of this machine can control your runs.")
     ] = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunId, RunsDir
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from clarinet_tui.verify.comparison import Comparison, Replay
 
 Pairs = dict[str, tuple[str, str]]
-"""The recorded value and the one of today, by name."""
+"""The recorded value and that of the replay, by name."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,10 @@ class Result:
 
 def verify(
     id: RunId,  # noqa: A002
-    iterations: Annotated[int, typer.Option(min=1, help="Number of iterations to retrain.")] = 20,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda:0; default: the kind of device of the run.")] = None,
+    iterations: Annotated[int, Option(min=1, help="Number of iterations to retrain.")] = 20,
+    device: Annotated[str | None, Option(help="cpu or cuda:0; default: the kind of device of the run.")] = None,
     tolerance: Annotated[
-        float, typer.Option(min=0, help="Allowed difference: relative, or absolute for values below 1.")
+        float, Option(min=0, help="Allowed difference: relative, or absolute for values below 1.")
     ] = 0.0,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
@@ -82,9 +83,9 @@ def verify(
     comparison = compare_iterations(recording.iterations, replay.iterations)
     result = Result(comparison, tolerance, hashes, environment)
     if json:
-        print_json({"run": run.id, "agrees": result.agrees, **_object(result)})
+        print_json({"run": run.id, "agrees": result.agrees, **_result_object(result)})
     else:
-        print("\n".join(printable(line) for line in _lines(result)))
+        print("\n".join(printable(line) for line in _format_result(result)))
     raise typer.Exit(0 if result.agrees else 1)
 
 
@@ -112,14 +113,14 @@ def _replay(run: "RunDirectory", device: str, count: int, data_dir: Path, *, lab
     command += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir), "--iterations", str(count)]
     if sys.stderr.isatty():
         print(f"Retraining the first {count} iterations …", file=sys.stderr)
-    done = subprocess.run([*command, *(["--labels"] if labels else [])], capture_output=True, text=True, check=False)
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    replay = subprocess.run([*command, *(["--labels"] if labels else [])], capture_output=True, text=True, check=False)
+    if replay.returncode:
+        reason = (replay.stderr.strip().splitlines() or [f"exit code {replay.returncode}"])[-1]
         raise InputError(f"run {run.id}: cannot be retrained here: {reason}")
-    return msgspec.json.decode(done.stdout, type=Replay)
+    return msgspec.json.decode(replay.stdout, type=Replay)
 
 
-def _object(result: Result) -> dict[str, Any]:
+def _result_object(result: Result) -> dict[str, Any]:
     from clarinet_tui.runs.journal_format import encode_non_finite
 
     comparison, largest = result.comparison, result.comparison.largest
@@ -140,7 +141,7 @@ def _pair_objects(pairs: Pairs) -> dict[str, dict[str, str]]:
     return {name: {"recorded": recorded, "now": now} for name, (recorded, now) in pairs.items()}
 
 
-def _lines(result: Result) -> list[str]:
+def _format_result(result: Result) -> list[str]:
     comparison = result.comparison
     span = f"Iterations {comparison.first_iteration} to {comparison.last_iteration}"
     lines = [f"{span}, {comparison.value_count} numbers: {_format_comparison(comparison)}"]

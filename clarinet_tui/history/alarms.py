@@ -12,7 +12,7 @@ from clarinet_tui.runs.journal_reader import ATTEMPT_STARTS
 SELECT_EVENTS = """SELECT fields FROM events
     WHERE run = ? AND event IN ('alarm', 'started', 'resumed') AND NOT superseded ORDER BY position"""
 MAX_KIND_LENGTH = 64
-"""A limit for journals from elsewhere."""
+"""A limit for imported journals."""
 
 
 @dataclass(frozen=True)

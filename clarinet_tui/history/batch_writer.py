@@ -26,7 +26,7 @@ def write_batch(connection: sqlite3.Connection, run: str, batch: Batch, run_colu
             (run, position),
         )
     for layout, rows in batch.iterations:
-        connection.executemany(layout.insert, rows)
+        connection.executemany(layout.insert_sql, rows)
     connection.executemany(_INSERT_EVALUATION, batch.evaluations)
     connection.executemany(
         "INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

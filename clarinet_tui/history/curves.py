@@ -159,12 +159,12 @@ def _read_evaluated(db: Database, run: str, metric: str, start: int | None, stop
     import numpy as np
 
     rows: list[Any] = db.rows(
-        f"""SELECT iteration, {_evaluation_column(metric)} AS value, other ->> '{metric}' AS elsewhere FROM evaluations
-        WHERE run = ? AND iteration >= ? AND iteration < ? AND (value IS NOT NULL OR elsewhere IS NOT NULL)
+        f"""SELECT iteration, {_evaluation_column(metric)} AS value, other ->> '{metric}' AS from_other FROM evaluations
+        WHERE run = ? AND iteration >= ? AND iteration < ? AND (value IS NOT NULL OR from_other IS NOT NULL)
         ORDER BY iteration, epoch""",
         (run, start if start is not None else 0, stop if stop is not None else 2**62),
     )
     x = np.array([row["iteration"] for row in rows], dtype=float)
-    stored = (row["elsewhere"] if row["value"] is None else row["value"] for row in rows)
+    stored = (row["from_other"] if row["value"] is None else row["value"] for row in rows)
     values = np.array([value if isinstance(value, float | int) else None for value in stored], dtype=float)
     return Series(x, values, values, values, np.isnan(values).astype(np.int64))

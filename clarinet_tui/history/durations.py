@@ -14,7 +14,7 @@ RunKind = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Duration:
-    """The median training time, and the number of runs behind it."""
+    """The median training time, and the number of runs that it is from."""
 
     seconds: float
     runs: int

@@ -71,7 +71,7 @@ def delete_run(db: Database, run_id: str) -> None:
 
 
 def ingest_all(db: Database, runs_dir: Path) -> int:
-    """Ingest every readable run with something new; delete runs whose directory is gone. Return the lines."""
+    """Ingest every readable run that has changed, delete runs without a directory, and return the number of lines."""
     db.reopen_if_replaced()
     # Read before the directories are listed: an ingested run that is not listed was deleted, and is not new.
     ingested = {row[0]: row[1:] for row in db.tuples("SELECT run, journal, annotations FROM ingested")}

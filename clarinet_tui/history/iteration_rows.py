@@ -32,11 +32,11 @@ class RowLayout:
         self._run = run
         self._names = names
         self._is_valid = names[:5] == FIXED_COLUMNS and len(set(names)) == len(names)
-        self._stored = [index for index, name in enumerate(names) if index < 5 or name in ITERATION_COLUMNS]
-        self._all_stored = len(self._stored) == len(names)
-        columns = ", ".join(f'"{names[index]}"' for index in self._stored)
-        places = ", ".join("?" * (len(self._stored) + 2))
-        self.insert = f"INSERT OR REPLACE INTO iterations (run, {columns}, other) VALUES ({places})"
+        self._column_indices = [index for index, name in enumerate(names) if index < 5 or name in ITERATION_COLUMNS]
+        self._all_have_columns = len(self._column_indices) == len(names)
+        columns = ", ".join(f'"{names[index]}"' for index in self._column_indices)
+        places = ", ".join("?" * (len(self._column_indices) + 2))
+        self.insert_sql = f"INSERT OR REPLACE INTO iterations (run, {columns}, other) VALUES ({places})"
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class RowLayout:
             or not _is_integer(values[0])
         ):
             return None
-        if plain and self._all_stored:
+        if plain and self._all_have_columns:
             return (self._run, *values, None)
         return self._make_unusual_row(values)
 
@@ -72,7 +72,7 @@ class RowLayout:
             if index > 4 and (values[index] is None or name not in ITERATION_COLUMNS):
                 other[name] = value
         encoded = msgspec.json.encode(other).decode() if other else None
-        return (self._run, *(values[index] for index in self._stored), encoded)
+        return (self._run, *(values[index] for index in self._column_indices), encoded)
 
 
 def evaluation_row(run: str, fields: dict[str, Any]) -> EvaluationRow | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from clarinet_tui.history.schema import MIGRATIONS, SET
+from clarinet_tui.history.schema import MIGRATION_SET, MIGRATIONS
 from core.errors import InputError
 
 
@@ -41,7 +41,7 @@ def check_schema(connection: sqlite3.Connection, path: Path, *, exact: bool = Fa
     """Return the applied migrations; raise InputError for unknown ones, and with `exact` for missing ones."""
     table_exists = connection.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone()
     sql = "SELECT name FROM _sqlite_migrations WHERE migration_set = ? ORDER BY id"
-    applied = [name for (name,) in connection.execute(sql, (SET,))] if table_exists else []
+    applied = [name for (name,) in connection.execute(sql, (MIGRATION_SET,))] if table_exists else []
     unknown = [name for name in applied if name not in MIGRATIONS]
     if unknown:
         raise InputError(

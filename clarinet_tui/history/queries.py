@@ -44,7 +44,7 @@ class RunRow:
     name: str
     label_hash: str | None
     notes: tuple[str, ...]
-    """Remarks on the data that a reader of the results must know."""
+    """Remarks on the data, such as that it was generated."""
     family: str
     alarms: tuple[str, ...] = ()
     """The kinds of open alarms; `read_open_alarms` reads the alarms themselves."""
@@ -61,7 +61,7 @@ class RunRow:
         return min(self.iteration / self.iterations_total, 1.0)
 
     def without_progress(self) -> "RunRow":
-        """The row without what changes in every iteration, so that two readings differ only when more has changed."""
+        """Return the row without what changes in every iteration, to compare it with an earlier row."""
         if not self.state.is_live:
             return self
         return replace(self, iteration=None, iterations_given=0, seconds=None, seconds_left=None)
@@ -71,6 +71,8 @@ _COLUMNS = """runs.*,
     (SELECT json_group_array(tag) FROM (SELECT tag FROM tags WHERE run = runs.id ORDER BY tag)) AS tags,
     (SELECT note FROM notes WHERE run = runs.id) AS note,
     ifnull((SELECT min(iteration) - 1 FROM iterations WHERE run = runs.id), 0) AS iterations_given"""
+ITERATION_KEYS = ("run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds")
+"""The keys of every iteration and evaluation, before those of its metrics."""
 PAGE_SIZE = 5000
 _UNSORTABLE = {"tags", "note", "notes", "alarms", "iterations_given", "seconds_left"}
 SORT_FIELDS = frozenset(RunRow.__dataclass_fields__) - _UNSORTABLE

@@ -27,7 +27,7 @@ class Condition(NamedTuple):
 
 
 class InvalidValueError(Exception):
-    """A value that the field cannot use; the message says what was expected."""
+    """A value that the field cannot use; the message is what was expected."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class QueryField:
     """What a value is, for messages."""
     operators: tuple[str, ...]
     condition: Callable[[str, str, float], Condition]
-    """Makes the condition from operator, value and the time now."""
+    """Returns the condition for an operator, a value and the current time."""
 
 
 def escape(text: str) -> str:
@@ -58,8 +58,8 @@ def _negate_if(operator: str, condition: Condition) -> Condition:
     return Condition(f"(NOT {condition.sql})", condition.parameters) if operator == "!=" else condition
 
 
-def _text(column: str, *, before: str = "", after: str = "", expects: str = "a text") -> QueryField:
-    """A field that matches a column, with wildcards `before` and `after` the value."""
+def _text_field(column: str, *, before: str = "", after: str = "", expects: str = "a text") -> QueryField:
+    """Return a field that matches a column, with wildcards `before` and `after` the value."""
 
     def condition(operator: str, value: str, now: float) -> Condition:
         return _negate_if(operator, _like(column, f"{before}{value}{after}"))
@@ -67,13 +67,13 @@ def _text(column: str, *, before: str = "", after: str = "", expects: str = "a t
     return QueryField(expects, EQUALITY, condition)
 
 
-def _state(operator: str, value: str, now: float) -> Condition:
+def _state_condition(operator: str, value: str, now: float) -> Condition:
     if value.lower() not in set(RunState):
         raise InvalidValueError(f"one of {', '.join(RunState)}")
     return _negate_if(operator, _like("runs.state", value))
 
 
-def _task(operator: str, value: str, now: float) -> Condition:
+def _task_condition(operator: str, value: str, now: float) -> Condition:
     """Match with regard to case, since M and m are two domains; "mnist->usps" is M->U."""
     try:
         has_wildcard = "*" in re.sub(r"\\.", "", value, flags=re.DOTALL)
@@ -89,24 +89,24 @@ def _exists(table: str, column: str, pattern: str) -> Condition:
     return Condition(f"(EXISTS (SELECT 1 FROM {table} AND {condition.sql}))", condition.parameters)
 
 
-def _tag(operator: str, value: str, now: float) -> Condition:
+def _tag_condition(operator: str, value: str, now: float) -> Condition:
     return _negate_if(operator, _exists("tags WHERE tags.run = runs.id", "tags.tag", value))
 
 
-def _note(operator: str, value: str, now: float) -> Condition:
+def _note_condition(operator: str, value: str, now: float) -> Condition:
     return _negate_if(operator, _exists("notes WHERE notes.run = runs.id", "notes.note", f"*{value}*"))
 
 
-def _alarm(operator: str, value: str, now: float) -> Condition:
+def _alarm_condition(operator: str, value: str, now: float) -> Condition:
     """Match open alarms; alarm:* is any."""
     return _negate_if(operator, _exists("json_each(ifnull(runs.alarms, '[]')) WHERE 1", "json_each.value", value))
 
 
-def _number(column: str, parse: Callable[[str], float], expects: str) -> QueryField:
+def _number_field(column: str, parse: Callable[[str], float], expects: str) -> QueryField:
     def condition(operator: str, value: str, now: float) -> Condition:
         if operator in (":", "="):
             if ".." in value:
-                return _range(column, value, parse, expects)
+                return _range_condition(column, value, parse, expects)
             operator = "="
         if operator == "!=":
             return Condition(f"({column} IS NOT ?)", [_convert(parse, value, expects)])
@@ -115,7 +115,7 @@ def _number(column: str, parse: Callable[[str], float], expects: str) -> QueryFi
     return QueryField(expects, (":", "=", "!=", ">", "<", ">=", "<="), condition)
 
 
-def _range(column: str, value: str, parse: Callable[[str], float], expects: str) -> Condition:
+def _range_condition(column: str, value: str, parse: Callable[[str], float], expects: str) -> Condition:
     low, _, high = value.partition("..")
     if not low and not high:
         raise InvalidValueError(f"{expects} on a side of ..")
@@ -160,7 +160,7 @@ def _parse_time(text: str, now: float) -> float:
         return datetime.fromisoformat(text).timestamp()
 
 
-def _time(comparison: str) -> QueryField:
+def _time_field(comparison: str) -> QueryField:
     expects = "a time such as 2d, 12h, today or 2026-01-31"
 
     def condition(operator: str, value: str, now: float) -> Condition:
@@ -174,36 +174,36 @@ def match_text(word: str) -> Condition:
     """Match a word without a field: the start of an id, or a part of the text of a run."""
     columns = ("runs.name", "runs.method", "runs.task", "runs.state", "runs.host")
     parts = [_like("runs.id", word + "*"), *(_like(column, f"*{word}*") for column in columns)]
-    parts += [_tag(":", f"*{word}*", 0.0), _note(":", word, 0.0)]
+    parts += [_tag_condition(":", f"*{word}*", 0.0), _note_condition(":", word, 0.0)]
     sql = " OR ".join(part.sql for part in parts)
     return Condition(f"({sql})", [value for part in parts for value in part.parameters])
 
 
 FIELDS = {
-    "id": _text("runs.id", after="*", expects="the start of an id"),
-    "state": QueryField("a state", EQUALITY, _state),
-    "method": _text("runs.method"),
-    "family": _text("runs.family"),
-    "task": QueryField("a task", EQUALITY, _task),
-    "seed": _number("runs.seed", _parse_number, "a number"),
-    "preset": _text("runs.preset"),
-    "name": _text("runs.name", before="*", after="*"),
-    "tag": QueryField("a tag", EQUALITY, _tag),
-    "note": QueryField("a text", EQUALITY, _note),
-    "alarm": QueryField("a kind of alarm", EQUALITY, _alarm),
-    "device": _text("runs.device"),
-    "host": _text("runs.host"),
-    "stage": _text("runs.stage"),
-    "labels": _text("runs.label_hash", after="*", expects="the start of a hash"),
-    "acc": _number("runs.target_accuracy", _parse_number, "a number"),
-    "source": _number("runs.source_accuracy", _parse_number, "a number"),
-    "pseudo": _number("runs.pseudo_label_accuracy", _parse_number, "a number"),
-    "epoch": _number("runs.epoch", _parse_number, "a number"),
-    "iteration": _number("runs.iteration", _parse_number, "a number"),
-    "time": _number("runs.seconds", _parse_duration, "a duration such as 90s, 5m or 2h"),
-    "error": _text("runs.error", before="*", after="*"),
-    "since": _time(">="),
-    "until": _time("<="),
+    "id": _text_field("runs.id", after="*", expects="the start of an id"),
+    "state": QueryField("a state", EQUALITY, _state_condition),
+    "method": _text_field("runs.method"),
+    "family": _text_field("runs.family"),
+    "task": QueryField("a task", EQUALITY, _task_condition),
+    "seed": _number_field("runs.seed", _parse_number, "a number"),
+    "preset": _text_field("runs.preset"),
+    "name": _text_field("runs.name", before="*", after="*"),
+    "tag": QueryField("a tag", EQUALITY, _tag_condition),
+    "note": QueryField("a text", EQUALITY, _note_condition),
+    "alarm": QueryField("a kind of alarm", EQUALITY, _alarm_condition),
+    "device": _text_field("runs.device"),
+    "host": _text_field("runs.host"),
+    "stage": _text_field("runs.stage"),
+    "labels": _text_field("runs.label_hash", after="*", expects="the start of a hash"),
+    "acc": _number_field("runs.target_accuracy", _parse_number, "a number"),
+    "source": _number_field("runs.source_accuracy", _parse_number, "a number"),
+    "pseudo": _number_field("runs.pseudo_label_accuracy", _parse_number, "a number"),
+    "epoch": _number_field("runs.epoch", _parse_number, "a number"),
+    "iteration": _number_field("runs.iteration", _parse_number, "a number"),
+    "time": _number_field("runs.seconds", _parse_duration, "a duration such as 90s, 5m or 2h"),
+    "error": _text_field("runs.error", before="*", after="*"),
+    "since": _time_field(">="),
+    "until": _time_field("<="),
 }
 ALIASES = {
     "accuracy": "acc",

@@ -1,8 +1,8 @@
 """The query language: `method:clarinet task:U->M seed:1..5 acc>80 -state:failed (tag:a OR tag:"b c") since:2d`.
 
-query  = all {"OR" all}
-all    = part {["AND"] part}
-part   = ("-" | "NOT") part | "(" query ")" | field operator value {"," value} | word
+query       = conjunction {"OR" conjunction}
+conjunction = part {["AND"] part}
+part        = ("-" | "NOT") part | "(" query ")" | field operator value {"," value} | word
 
 Operators may be in lower case; a quoted "or" is text. In quotes, `\\` escapes a quotation mark, a backslash or a star.
 """
@@ -72,39 +72,39 @@ class _Parser:
     def parse_query(self, depth: int) -> Condition:
         if depth > MAX_DEPTH:
             raise QueryError(f"expected at most {MAX_DEPTH} parentheses inside each other", self.position)
-        alternatives = [self._parse_all(depth)]
+        alternatives = [self._parse_conjunction(depth)]
         while self._take_operator("OR"):
-            alternatives.append(self._parse_all(depth))
-        if len(alternatives) > 1 and not all(alternative.sql != "1" for alternative in alternatives):
-            raise self._incomplete("OR")
+            alternatives.append(self._parse_conjunction(depth))
+        if len(alternatives) > 1 and any(alternative.sql == "1" for alternative in alternatives):
+            raise self._missing_operand("OR")
         return _join(alternatives, " OR ")
 
-    def _parse_all(self, depth: int) -> Condition:
+    def _parse_conjunction(self, depth: int) -> Condition:
         parts: list[Condition] = []
-        while not self._is_at_end_of_all():
-            if self._take_operator("AND") and (not parts or self._is_at_end_of_all()):
+        while not self._is_at_end_of_conjunction():
+            if self._take_operator("AND") and (not parts or self._is_at_end_of_conjunction()):
                 self._skip_space()
-                raise self._incomplete("AND")
+                raise self._missing_operand("AND")
             self._skip_space()
             parts.append(self._parse_part(depth))
         return _join(parts, " AND ")
 
     def _parse_part(self, depth: int) -> Condition:
         negated = False
-        while self._next == "-" or self._is_operator("NOT"):
+        while self._next_character == "-" or self._is_operator("NOT"):
             negated = not negated
-            if self._next == "-":
+            if self._next_character == "-":
                 self.position += 1
-            elif self._take_operator("NOT") and self._is_at_end_of_all():
+            elif self._take_operator("NOT") and self._is_at_end_of_conjunction():
                 raise QueryError('expected a condition after NOT; the word is "not" in quotes', self.position)
-        positive = self._parse_parentheses(depth) if self._next == "(" else self._parse_condition()
+        positive = self._parse_parentheses(depth) if self._next_character == "(" else self._parse_condition()
         return Condition(f"NOT {positive.sql}", positive.parameters) if negated else positive
 
     def _parse_parentheses(self, depth: int) -> Condition:
         start = self.position
         self.position += 1
         inner = self.parse_query(depth + 1)
-        if self._next != ")":
+        if self._next_character != ")":
             raise QueryError('expected a ")" for this "("', start)
         if inner.sql == "1":
             raise QueryError("expected a condition between the parentheses", start)
@@ -118,7 +118,7 @@ class _Parser:
         match = _FIELD.match(self.text, self.position)
         for operator in ("AND", "OR"):
             if self._is_operator(operator):
-                raise self._incomplete(operator)
+                raise self._missing_operand(operator)
         if not match:
             return match_text(self._parse_value("a word, or a condition such as seed:1"))
         field = find_field(match[1])
@@ -139,7 +139,7 @@ class _Parser:
             except InvalidValueError as error:
                 message = f"expected {error} after {match[0]}, got {unescape(value)[:40]!a}"
                 raise QueryError(message, start) from None
-            if self._next != ",":
+            if self._next_character != ",":
                 return conditions
             self.position += 1
 
@@ -149,9 +149,9 @@ class _Parser:
         if match:
             self.position = match.end()
             return re.sub(
-                r"\\(.)", lambda found: found[0] if found[1] in "\\*" else found[1], match[1], flags=re.DOTALL
+                r"\\(.)", lambda escaped: escaped[0] if escaped[1] in "\\*" else escaped[1], match[1], flags=re.DOTALL
             )
-        if self._next == '"':
+        if self._next_character == '"':
             raise QueryError("expected a second quotation mark for this one", self.position)
         match = _BARE.match(self.text, self.position)
         if not match:
@@ -160,12 +160,12 @@ class _Parser:
         return match[0].replace("\\", "\\\\")
 
     @property
-    def _next(self) -> str:
+    def _next_character(self) -> str:
         return self.text[self.position : self.position + 1]
 
-    def _is_at_end_of_all(self) -> bool:
+    def _is_at_end_of_conjunction(self) -> bool:
         self._skip_space()
-        return self._next in ("", ")") or self._is_operator("OR")
+        return self._next_character in ("", ")") or self._is_operator("OR")
 
     def _take_operator(self, name: str) -> bool:
         self._skip_space()
@@ -179,13 +179,12 @@ class _Parser:
         after = self.text[end : end + 1]
         return self.text[self.position : end].upper() == name and (not after or after.isspace() or after in "()")
 
-    def _incomplete(self, operator: str) -> QueryError:
-        word = operator.lower()
-        message = f'expected a condition on both sides of {operator}; the word is "{word}" in quotes'
-        return QueryError(message, self.position)
+    def _missing_operand(self, operator: str) -> QueryError:
+        word = f'the word is "{operator.lower()}" in quotes'
+        return QueryError(f"expected a condition on both sides of {operator}; {word}", self.position)
 
     def _skip_space(self) -> None:
-        while self._next.isspace():
+        while self._next_character.isspace():
             self.position += 1
 
 

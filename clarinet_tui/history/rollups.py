@@ -14,10 +14,11 @@ import msgspec
 
 from clarinet_tui.history.schema import ITERATION_COLUMNS
 
-BASE = 32
-RATIO = 16
-LEVELS = 4
-"""A chart of w columns reads at most 32 w iterations or 16 w buckets of any range."""
+BASE, RATIO, LEVELS = 32, 16, 4
+"""Iterations of a bucket on level 1, buckets of one level in a bucket of the next, and the number of levels.
+
+A chart of w columns reads at most 32 w iterations or 16 w buckets of any range.
+"""
 INSERT = "INSERT OR REPLACE INTO rollups (run, metric, level, bucket, low, high, total, count, missing) "
 Rollup = tuple[float | None, float | None, float, int, int]
 

@@ -15,7 +15,7 @@ from core.errors import InputError
 
 
 def insert_run(db: Database, run: RunDirectory) -> None:
-    """Insert the run unless it is there."""
+    """Insert the run unless the history has it."""
     values = {
         "id": run.id,
         "state": RunState.QUEUED,

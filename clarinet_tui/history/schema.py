@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
     from core.methods import Family
 
-SET = "clarinet"
+MIGRATION_SET = "clarinet"
 MIGRATIONS = ("0001", "0002", "0003")
-"""In order. A database with others was made by a newer version."""
+"""In order; a database with other migrations was made by a newer version."""
 
 ITERATION_COLUMNS = (
     "complementary_loss",
@@ -84,7 +84,7 @@ TABLES = (
 def migrations() -> "Migrations":
     from sqlite_utils import Migrations
 
-    numbered = Migrations(SET)
+    numbered = Migrations(MIGRATION_SET)
     numbered(name="0001")(_create_tables)
     numbered(name="0002")(_add_alarms)
     numbered(name="0003")(_update_families)

@@ -52,7 +52,7 @@ def refresh_states(
             run = RunDirectory(runs_dir, row["id"])
         except InputError:
             continue
-        changed += _refresh(db, run, row, queue, now(), here)
+        changed += _refresh_run(db, run, row, queue, now(), here)
     return changed
 
 
@@ -64,7 +64,7 @@ def _read_queue(runs_dir: Path) -> Queue:
         return Queue()
 
 
-def _refresh(db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, now: float, here: LockOwner) -> bool:
+def _refresh_run(db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, now: float, here: LockOwner) -> bool:
     owner = read_lock_owner(run.lock)
     alive = None if owner is None else is_alive(owner, here)
     state = _queue_state(run, queue, alive) or _process_state(run, row, owner, alive, now)

@@ -14,7 +14,7 @@ from clarinet_tui.runs.directory import RunDirectory, find_worker
 from core.errors import InputError
 
 TRASH = ".trash"
-REMOVED = re.compile(r"[0-9a-z]{3,32}(\.\d{1,9})?", re.ASCII)
+REMOVED_NAME = re.compile(r"[0-9a-z]{3,32}(\.\d{1,9})?", re.ASCII)
 
 
 def check_not_running(runs: Sequence[RunDirectory]) -> None:
@@ -85,7 +85,7 @@ def list_removed(runs_dir: Path) -> list[Path]:
         entries = [entry for entry in os.scandir(_trash(runs_dir)) if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
-    names = [entry.name for entry in entries if REMOVED.fullmatch(entry.name)]
+    names = [entry.name for entry in entries if REMOVED_NAME.fullmatch(entry.name)]
     ordered = sorted(names, key=lambda name: (name.partition(".")[0], int("0" + name.partition(".")[2])))
     return [_trash(runs_dir) / name for name in ordered]
 

@@ -54,7 +54,7 @@ class Supervisor:
         """Runs whose worker has received the signal to stop."""
         self._killed: set[str] = set()
         self._missing_since: dict[str, float] = {}
-        """When a run that another supervisor started was first found without a worker."""
+        """When a run that another supervisor started was first seen without a worker."""
         self._errors: dict[str, str] = {}
         self._scheduled_at = float("-inf")
         self._idle_since = clock()

@@ -70,8 +70,8 @@ def test_json_has_every_device_with_the_same_keys(library: Path) -> None:
 
 
 def test_only_visible_gpus_are_listed(library: Path) -> None:
-    found = json.loads(devices(library, "--json", CUDA_VISIBLE_DEVICES="3,0"))
-    assert [(device["label"], device["key"]) for device in found] == [
+    listed = json.loads(devices(library, "--json", CUDA_VISIBLE_DEVICES="3,0"))
+    assert [(device["label"], device["key"]) for device in listed] == [
         ("cuda:0", UUIDS[3]), ("cuda:1", UUIDS[0]), ("cpu", "cpu")
     ]  # fmt: skip
 

@@ -163,7 +163,7 @@ def test_rm_undo_and_empty(runs: Path) -> None:
     assert "--undo" in succeed("rm", run.id)
     assert list_runs() == []
     succeed("rm", "--undo", run.id)
-    assert [one["id"] for one in list_runs()] == [run.id]
+    assert [row["id"] for row in list_runs()] == [run.id]
     succeed("rm", run.id)
     assert run_command("rm", "--empty", input="n\n").exit_code == 1
     assert (runs / ".trash" / run.id).exists()
@@ -265,4 +265,4 @@ def test_absent_device_is_rejected_before_queueing(tmp_path: Path, runs: Path) -
     (tmp_path / "s.toml").write_text("device = 3\n")
     assert "device: expected auto, cpu" in fail("sweep", "s.toml")
     assert read_queue(runs).entries == ()
-    assert [one["id"] for one in list_runs()] == [run.id]
+    assert [row["id"] for row in list_runs()] == [run.id]

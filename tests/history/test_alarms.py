@@ -36,15 +36,15 @@ def ingest_kinds(db: Database, tmp_path: Path, *events: Event) -> tuple[str, ...
     ingest_run(db, run)
     row = get_run(db, run.id)
     assert row is not None
-    assert row.alarms == tuple(one.kind for one in read_open_alarms(db, run.id))
+    assert row.alarms == tuple(alarm.kind for alarm in read_open_alarms(db, run.id))
     return row.alarms
 
 
 def test_alarms_are_raised_cleared_and_raised_again(db: Database, tmp_path: Path) -> None:
-    said = [started(), step(1), alarm("ascent", 1), alarm("collapse", 2)]
-    assert ingest_kinds(db, tmp_path, *said) == ("ascent", "collapse")
-    assert ingest_kinds(db, tmp_path, *said, alarm("ascent", 3, over=True)) == ("collapse",)
-    again = [*said, alarm("ascent", 3, over=True), alarm("ascent", 4)]
+    events = [started(), step(1), alarm("ascent", 1), alarm("collapse", 2)]
+    assert ingest_kinds(db, tmp_path, *events) == ("ascent", "collapse")
+    assert ingest_kinds(db, tmp_path, *events, alarm("ascent", 3, over=True)) == ("collapse",)
+    again = [*events, alarm("ascent", 3, over=True), alarm("ascent", 4)]
     assert ingest_kinds(db, tmp_path, *again) == ("collapse", "ascent")
     end = Finished(iteration=5, epoch=1, target_accuracy=None, source_accuracy=None)
     assert ingest_kinds(db, tmp_path, *again, end) == ("collapse", "ascent")
@@ -52,10 +52,10 @@ def test_alarms_are_raised_cleared_and_raised_again(db: Database, tmp_path: Path
 
 
 def test_a_new_attempt_starts_without_alarms(db: Database, tmp_path: Path) -> None:
-    said = [started(), step(1), alarm("ascent", 1), step(2), alarm("collapse", 2)]
-    assert ingest_kinds(db, tmp_path, *said, resumed(1)) == ()
-    assert ingest_kinds(db, tmp_path, *said, resumed(1), step(2), alarm("collapse", 2)) == ("collapse",)
-    assert ingest_kinds(db, tmp_path, *said, started()) == ()
+    events = [started(), step(1), alarm("ascent", 1), step(2), alarm("collapse", 2)]
+    assert ingest_kinds(db, tmp_path, *events, resumed(1)) == ()
+    assert ingest_kinds(db, tmp_path, *events, resumed(1), step(2), alarm("collapse", 2)) == ("collapse",)
+    assert ingest_kinds(db, tmp_path, *events, started()) == ()
 
 
 def test_fields_of_an_alarm(db: Database, tmp_path: Path) -> None:
@@ -75,21 +75,21 @@ def test_malformed_alarms_are_read_as_far_as_possible(db: Database, tmp_path: Pa
 
 
 def test_queries_for_alarms(db: Database, tmp_path: Path) -> None:
-    for name, said in (("one", ["collapse"]), ("two", ["collapse", "no-progress"]), ("none", [])):
+    for name, kinds in (("one", ["collapse"]), ("two", ["collapse", "no-progress"]), ("none", [])):
         run = make_run(tmp_path, id=name)
-        write_events(run, [started(), *(alarm(kind, 1) for kind in said)])
+        write_events(run, [started(), *(alarm(kind, 1) for kind in kinds)])
         ingest_run(db, run)
 
-    def found(query: str) -> set[str]:
+    def matching(query: str) -> set[str]:
         return {row.id for row in list_runs(db, query)}
 
-    assert found("alarm:collapse") == {"one", "two"}
-    assert found("alarm:no-*") == {"two"}
-    assert found("alarm:*") == {"one", "two"}
-    assert found("alarm!=collapse") == found("-alarm:*") == {"none"}
-    assert found("alarms:COLLAPSE state:running") == {"one", "two"}
+    assert matching("alarm:collapse") == {"one", "two"}
+    assert matching("alarm:no-*") == {"two"}
+    assert matching("alarm:*") == {"one", "two"}
+    assert matching("alarm!=collapse") == matching("-alarm:*") == {"none"}
+    assert matching("alarms:COLLAPSE state:running") == {"one", "two"}
     with pytest.raises(QueryError, match="alarm with one of"):
-        found("alarm>3")
+        matching("alarm>3")
 
 
 def test_alarms_do_not_depend_on_the_batches(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

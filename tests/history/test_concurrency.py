@@ -91,8 +91,8 @@ def test_three_processes_ingest_three_growing_runs(tmp_path: Path) -> None:
     write_journals(runs, 40)
     (tmp_path / "over").touch()
     counts = [int(process.communicate()[0]) for process in ingesters]
-    said = sum(len(list(read_journal(run.journal))) + 1 for run in runs)  # and when each was created
-    assert sum(counts) == said
+    recorded = sum(len(list(read_journal(run.journal))) + 1 for run in runs)  # and the creation time of each
+    assert sum(counts) == recorded
     with open_history(tmp_path) as db:
         assert ingest_all(db, tmp_path) == 0
         grown = content(db)
@@ -184,4 +184,4 @@ def test_an_interrupted_transaction_leaves_nothing(tmp_path: Path, monkeypatch: 
         assert db.rows("SELECT * FROM iterations") == []
         ingest_all(db, tmp_path)
         assert db.rows("SELECT count(*) FROM iterations")[0][0] == 99
-    assert [found.id for found in list_runs(tmp_path)] == [run.id]
+    assert [listed.id for listed in list_runs(tmp_path)] == [run.id]

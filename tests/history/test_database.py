@@ -149,10 +149,10 @@ def test_reindex_gives_the_same_content_and_keeps_connections(tmp_path: Path) ->
     with open_history(tmp_path) as db:
         ingest_all(db, tmp_path)
         before = content(db)
-        told = list[tuple[int, int, str]]()
-        reindex(tmp_path, lambda done, total, run: told.append((done, total, run)))
+        calls = list[tuple[int, int, str]]()
+        reindex(tmp_path, lambda done, total, run: calls.append((done, total, run)))
         assert content(db) == before
-        assert [(done, total) for done, total, _ in told] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+        assert [(done, total) for done, total, _ in calls] == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 def test_a_locked_database_is_reported_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

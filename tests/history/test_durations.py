@@ -38,7 +38,7 @@ def run(
 def time_left(folder: Path, name: str) -> float | None:
     db = open_history(folder)
     ingest_all(db, folder)
-    with db.transaction() as connection:  # no process stands behind these runs
+    with db.transaction() as connection:  # these runs have no process
         connection.execute("UPDATE runs SET state = said")
     (listed,) = (row for row in list_runs(db) if row.id == name)
     row = get_run(db, name)

@@ -108,9 +108,9 @@ def test_nan_is_kept(tmp_path: Path) -> None:
     assert (first["bad"], first["own"], second["mmd"]) == (-math.inf, 3, 1)
     assert "entropy" not in second
     assert [row["iteration"] for row in read_iterations(db, run.id, start=2, stop=3)] == [2]
-    (told,) = read_evaluations(db, run.id)
-    assert math.isnan(told["target_accuracy"])
-    assert (told["target_loss"], told["confusion"]) == (math.inf, [[1, 2], [3, 4]])
+    (row,) = read_evaluations(db, run.id)
+    assert math.isnan(row["target_accuracy"])
+    assert (row["target_loss"], row["confusion"]) == (math.inf, [[1, 2], [3, 4]])
     missing = {row["metric"]: row["missing"] for row in db.rows("SELECT * FROM rollups WHERE level = 4")}
     assert missing == {"mmd": 1, "entropy": 1, "own": 0, "bad": 1}
 
@@ -137,8 +137,8 @@ def test_a_damaged_line_is_an_event_with_its_number(tmp_path: Path) -> None:
     ingest_run(db, run)
     write_events(run, [step(2)])
     ingest_run(db, run)
-    hurt = db.rows("SELECT message FROM events WHERE event = 'damaged'")
-    assert [row["message"] for row in hurt] == ["line 4 cannot be read and was skipped"]
+    damaged = db.rows("SELECT message FROM events WHERE event = 'damaged'")
+    assert [row["message"] for row in damaged] == ["line 4 cannot be read and was skipped"]
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -203,7 +203,7 @@ def test_the_time_limit_ends_between_batches(tmp_path: Path, monkeypatch: pytest
     run = make_run(tmp_path)
     write_events(run, map(step, range(1, 101)))
     db = open_history(tmp_path)
-    assert ingest_run(db, run, limit_seconds=0.0) == 11  # the line that says when it was created, and ten
+    assert ingest_run(db, run, limit_seconds=0.0) == 11  # the creation time, and ten lines
     assert ingest_run(db, run) == 90
 
 
@@ -228,13 +228,13 @@ class Journal:
         return events
 
 
-SITTINGS = st.lists(
+ATTEMPTS = st.lists(
     st.tuples(st.floats(0, 1), st.integers(0, 150), st.booleans(), st.integers(1, 30)), min_size=1, max_size=5
 )
 
 
 @settings(max_examples=30)
-@given(SITTINGS, st.lists(st.floats(0, 1), max_size=6), st.integers(1, 60))
+@given(ATTEMPTS, st.lists(st.floats(0, 1), max_size=6), st.integers(1, 60))
 def test_any_batches_give_the_same_history(attempts: Any, cuts: list[float], max_rows: int) -> None:
     model = Journal()
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
@@ -265,8 +265,8 @@ def test_any_batches_give_the_same_history(attempts: Any, cuts: list[float], max
         assert content(db) == grown
         rows = {row["iteration"]: row["mmd"] for row in db.rows("SELECT iteration, mmd FROM iterations")}
         assert rows == {at: None if math.isnan(value) else value for at, value in model.steps.items()}
-        told = {row["iteration"]: row["target_accuracy"] for row in read_evaluations(db, run.id)}
-        assert told.items() <= model.evaluations.items()
+        accuracies = {row["iteration"]: row["target_accuracy"] for row in read_evaluations(db, run.id)}
+        assert accuracies.items() <= model.evaluations.items()
         db.close()
 
 
@@ -286,8 +286,8 @@ def test_notices_and_stops_are_events(tmp_path: Path) -> None:
     write_events(run, [started(), Noticed(iteration=1, message="\x1b[31mred"), Stopped(iteration=1)])
     db = open_history(tmp_path)
     ingest_run(db, run)
-    told = [(event["event"], event.get("message"), event["superseded"]) for event in read_events(db, run.id)]
-    assert told == [("started", None, False), ("notice", "\x1b[31mred", False), ("stopped", None, False)]
+    events = [(event["event"], event.get("message"), event["superseded"]) for event in read_events(db, run.id)]
+    assert events == [("started", None, False), ("notice", "\x1b[31mred", False), ("stopped", None, False)]
     row = get_run(db, run.id)
     assert row is not None
     assert row.state == "stopped"

@@ -19,12 +19,12 @@ def test_last_mean_and_extremes(tmp_path: Path, last: int) -> None:
     later = [step(n, {"other": 0.0}) for n in range(last + 1, last + 500)]
     write_events(run, [*(step(n, {"mine": value}) for n, value in enumerate(values, 1)), *later])
     ingest_run(db, run)
-    found = summarize_metric(db, run.id, "mine")
+    summary = summarize_metric(db, run.id, "mine")
     recent = values[-100:]
-    assert found is not None
-    assert found.last == pytest.approx(values[-1], abs=1e-8)
-    assert found.mean == pytest.approx(sum(recent) / len(recent), abs=1e-8)
-    assert (found.minimum, found.maximum) == pytest.approx((min(values), max(values)), abs=1e-8)
+    assert summary is not None
+    assert summary.last == pytest.approx(values[-1], abs=1e-8)
+    assert summary.mean == pytest.approx(sum(recent) / len(recent), abs=1e-8)
+    assert (summary.minimum, summary.maximum) == pytest.approx((min(values), max(values)), abs=1e-8)
 
 
 def test_nan_counts_as_last_and_mean_but_not_as_extreme(tmp_path: Path) -> None:

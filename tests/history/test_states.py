@@ -34,7 +34,7 @@ with run.hold_lock():
         journal.append(started())
         journal.append(step(1))
         journal.sync()
-        print("said", flush=True)
+        print("written", flush=True)
         sys.stdin.readline()
 """
 
@@ -64,7 +64,7 @@ def test_queued_starting_running_lost_and_running_again(tmp_path: Path) -> None:
     assert refresh_states(db, tmp_path) == 1
     assert state(db, run) == "starting"
     print(file=worker.stdin, flush=True)
-    assert worker.stdout.readline() == "said\n"
+    assert worker.stdout.readline() == "written\n"
     ingest_all(db, tmp_path)
     assert state(db, run) == "running"
     assert refresh_states(db, tmp_path) == 0

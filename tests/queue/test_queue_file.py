@@ -23,8 +23,8 @@ def test_runs_start_by_priority_and_then_in_the_order_of_arrival() -> None:
     queue = Queue(
         entries=(entry("aaa"), entry("bbb", priority=2), entry("ccc"), entry("ddd", device_key="cpu", priority=9))
     )
-    assert [one.id for one in queue.waiting] == ["bbb", "aaa", "ccc"]
-    assert [one.id for one in queue.started] == ["ddd"]
+    assert [queued.id for queued in queue.waiting] == ["bbb", "aaa", "ccc"]
+    assert [queued.id for queued in queue.started] == ["ddd"]
     assert "ccc" in queue
     assert "zzz" not in queue
 
@@ -64,8 +64,8 @@ def test_an_edit_that_fails_changes_nothing(tmp_path: Path) -> None:
 
 
 def add_many(folder: Path, name: str) -> None:
-    for one in [entry(f"{name}{number:02}") for number in range(25)]:
-        update_queue(folder, lambda queue, one=one: queue.with_entries([*queue.entries, one]))  # type: ignore[misc]
+    for added in [entry(f"{name}{number:02}") for number in range(25)]:
+        update_queue(folder, lambda queue, added=added: queue.with_entries([*queue.entries, added]))  # type: ignore[misc]
 
 
 def test_concurrent_additions_are_all_kept(tmp_path: Path) -> None:
@@ -75,10 +75,10 @@ def test_concurrent_additions_are_all_kept(tmp_path: Path) -> None:
         process.start()
     for process in processes:
         process.join(60)
-    ids = [one.id for one in read_queue(tmp_path).entries]
+    ids = [queued.id for queued in read_queue(tmp_path).entries]
     assert len(ids) == len(set(ids)) == 75
     for name in ("aaa", "bbb", "ccc"):
-        assert [one for one in ids if one.startswith(name)] == [f"{name}{number:02}" for number in range(25)]
+        assert [run_id for run_id in ids if run_id.startswith(name)] == [f"{name}{number:02}" for number in range(25)]
 
 
 @pytest.mark.parametrize(

@@ -154,8 +154,8 @@ def test_showing_the_queue_of_another_machine_starts_no_supervisor(
     submit_three(tmp_path)
     runs_dir, last = tmp_path / "runs", current_process()
     supervisor_starts.clear()
-    for holder in (last, msgspec.structs.replace(last, released=1.0)):
-        (runs_dir / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(holder))
+    for owner in (last, msgspec.structs.replace(last, released=1.0)):
+        (runs_dir / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(owner))
         requests.ensure_supervisor_if_needed(runs_dir)
     assert (len(supervisor_starts), other_supervisor_host(runs_dir)) == (2, ""), "the queue of this machine"
     (runs_dir / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(msgspec.structs.replace(last, **change)))

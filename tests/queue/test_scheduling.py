@@ -1,4 +1,4 @@
-"""Which run starts where, and what the others are told."""
+"""Which run starts where, and why the others wait."""
 
 from clarinet_tui.devices.device import Device, DeviceProcess
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
@@ -20,7 +20,7 @@ def gpu(number: int, *processes: DeviceProcess, used: int = 0) -> Device:
         cores=None,
         memory_total=40 * GIB,
         memory_used=used,
-        use=0,
+        utilization=0,
         temperature=30,
         processes=processes,
     )
@@ -32,7 +32,7 @@ FOREIGN = DeviceProcess(pid=4242, owner="ann", command="python", memory=GIB, com
 
 def schedule_labels(queue: Queue, *devices: Device, **more: object) -> dict[str, str]:
     decisions = schedule(queue, devices, **more)  # type: ignore[arg-type]
-    return {one.entry.id: one.device.label if one.device else one.reason for one in decisions}
+    return {decision.entry.id: decision.device.label if decision.device else decision.reason for decision in decisions}
 
 
 def test_free_gpus_are_filled_in_order_and_the_rest_waits() -> None:
@@ -81,8 +81,8 @@ def test_runs_wait_for_a_failing_driver() -> None:
         key="cpu", label="cpu", name="CPU", cores=8, memory_total=1, memory_used=0, problem="the driver does not answer"
     )
     decisions = schedule(Queue(entries=(entry("aaa", "cuda:0"), entry("bbb"), entry("ccc", "cpu"))), [broken])
-    assert [one.is_impossible for one in decisions] == [False] * 3
-    assert [one.device is None for one in decisions] == [True, True, False]
+    assert [decision.is_impossible for decision in decisions] == [False] * 3
+    assert [decision.device is None for decision in decisions] == [True, True, False]
 
 
 def test_paused_runs_and_paused_queues_start_nothing() -> None:

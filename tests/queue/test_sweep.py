@@ -120,5 +120,5 @@ def test_minimal_settings_give_the_same_run(settings_given: dict[str, Any]) -> N
 def test_a_string_that_looks_like_a_number_stays_a_string(name: str) -> None:
     from clarinet_tui.cli.settings import parse_pair
 
-    words = shlex.split(run_command({"name": name}))
-    assert parse_pair(words[words.index("--set") + 1]) == {"name": name}
+    arguments = shlex.split(run_command({"name": name}))
+    assert parse_pair(arguments[arguments.index("--set") + 1]) == {"name": name}
