@@ -61,7 +61,7 @@ def check_file_system(runs_dir: Path, database: Path, mounts: str) -> CheckResul
 def file_system(path: Path, mounts: str) -> str:
     """Return the type of the path's file system from /proc/self/mountinfo; empty if unknown."""
     folder = nearest_existing(path).resolve()
-    depth, file_system = -1, ""
+    depth, name = -1, ""
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         fields = before.split(" ")
@@ -70,8 +70,8 @@ def file_system(path: Path, mounts: str) -> str:
         point = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4]))
         # A later mount hides an earlier mount at the same path.
         if folder.is_relative_to(point) and len(point.parts) >= depth:
-            depth, file_system = len(point.parts), after.split(" ")[0]
-    return file_system
+            depth, name = len(point.parts), after.split(" ")[0]
+    return name
 
 
 def read_mount_table() -> str:

@@ -36,10 +36,8 @@ def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) 
     new = {run_id: files for run_id, files in manifest.runs.items() if run_id not in existing}
     with as_input_error(runs_dir):
         runs_dir.mkdir(parents=True, exist_ok=True)
-        size, free = (
-            sum(file.size for files in new.values() for file in files.values()),
-            shutil.disk_usage(runs_dir).free,
-        )
+        size = sum(file.size for files in new.values() for file in files.values())
+        free = shutil.disk_usage(runs_dir).free
         if size > free:
             raise InputError(f"{runs_dir}: {free >> 20} MB are free, but the runs need {size >> 20} MB")
         folder = Path(tempfile.mkdtemp(prefix=".import-", dir=runs_dir))

@@ -10,6 +10,8 @@ from core.events import Event, Stepped, flatten_event
 
 FIXED_COLUMNS = ("iteration", "epoch", "adaptation_epoch", "stage", "seconds")
 """The first columns of every iteration; the metrics follow."""
+Epoch = tuple[int, int | None, str]
+"""Epoch, adaptation epoch and stage: what a template is made for."""
 
 
 def format_event(event: Event, now: float) -> bytes:
@@ -24,9 +26,7 @@ class IterationFormatter:
 
     def __init__(self) -> None:
         self._columns: tuple[str, ...] | None = None
-        self._stage = ""
-        self._epoch: tuple[int, int | None, str] | None = None
-        self._names: tuple[str, ...] = ()
+        self._epoch: Epoch | None = None
         self._template = ""
 
     def format(self, event: Stepped) -> bytes:
@@ -38,27 +38,24 @@ class IterationFormatter:
             total = math.nan
         names = tuple(measured)
         epoch = (event.epoch, event.adaptation_epoch, event.stage)
-        if total - total == 0.0 and names == self._names and epoch == self._epoch:  # the total is finite
+        if total - total == 0.0 and names == self._columns and epoch == self._epoch:  # the total is finite
             return (self._template % (event.iteration, event.seconds, *measured.values())).encode()
-        return self._format_without_template(event, names)
+        return self._format_without_template(event, names, epoch)
 
-    def _format_without_template(self, event: Stepped, names: tuple[str, ...]) -> bytes:
+    def _format_without_template(self, event: Stepped, names: tuple[str, ...], epoch: Epoch) -> bytes:
         """Used for a new epoch, other metrics, or a number that is not finite."""
-        header = b""
+        header, fixed = b"", json.dumps(epoch, separators=(",", ":"))[1:-1]
         # Within a stage a missing metric is written as null; any other change of metrics needs new columns.
-        fits = self._columns is not None and event.stage == self._stage and set(names) <= set(self._columns)
+        fits = self._epoch is not None and event.stage == self._epoch[2] and set(names) <= set(self._columns or ())
         if names != self._columns and not fits:
             self._columns = names
             header = msgspec.json.encode({"event": "columns", "names": FIXED_COLUMNS + names}) + b"\n"
         columns = self._columns or ()
         if columns == names:
-            self._stage = event.stage
-            self._names, self._epoch = names, (event.epoch, event.adaptation_epoch, event.stage)
-            fixed = json.dumps([event.epoch, event.adaptation_epoch, event.stage], separators=(",", ":"))[1:-1]
+            self._epoch = epoch
             self._template = "[%d," + fixed.replace("%", "%%") + ",%.9g" * (len(names) + 1) + "]\n"
-        row = [event.iteration, event.epoch, event.adaptation_epoch, event.stage]
         values = [_format_number(value) for value in (event.seconds, *(event.measured.get(name) for name in columns))]
-        return header + (json.dumps(row, separators=(",", ":"))[:-1] + "," + ",".join(values) + "]\n").encode()
+        return header + f"[{event.iteration},{fixed},{','.join(values)}]\n".encode()
 
 
 def _format_number(value: float | None) -> str:
