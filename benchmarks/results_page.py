@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from clarinet_tui.evidence.comparison import compare_queries, compare_runs
-from clarinet_tui.evidence.comparison_rows import INTERIM, format_difference, side_names
+from clarinet_tui.evidence.comparison_rows import INTERIM, format_difference, side_labels
 from clarinet_tui.evidence.published import ABLATIONS, MAIN_METHODS
 from clarinet_tui.evidence.run_records import RunRecord, RunRecords
 from clarinet_tui.history.database import Database
@@ -102,7 +102,7 @@ def _pairs(archive: RunRecords, query: str) -> list[str]:
     for difference in differences:
         if not difference.left.accuracy.n or not difference.right.accuracy.n:
             continue
-        left, right = side_names(difference)
+        left, right = side_labels((difference.left, difference.right))
         interim = f" ({INTERIM})" if difference.is_interim else ""
         text = "; ".join(format_difference(difference))
         lines.append(f"- {format_task(difference.left.task)}, {left} minus {right}{interim}: {text}.")

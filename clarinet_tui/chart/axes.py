@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from clarinet_tui.chart.cells import AXIS, GRID, LABEL, POINTER, ZERO, CellGrid
-from clarinet_tui.chart.references import Reference, values_in_window, window_slice
+from clarinet_tui.chart.glyphs import GlyphSet
+from clarinet_tui.chart.references import values_in_window, window_slice
 from clarinet_tui.chart.scales import Scale, axis_limits, make_scale
 from clarinet_tui.chart.series import Floats, Line
 from clarinet_tui.chart.spec import ChartSpec
@@ -18,7 +19,6 @@ class Axes:
     """Position of the plot area in the grid (cells), its scale, its limits (heights) and its ticks."""
 
     left: int
-    top: int
     width: int
     height: int
     x_range: tuple[float, float]
@@ -29,24 +29,23 @@ class Axes:
     missing_row: int | None
     axis_row: int | None
     label_row: int | None
-    across: int
-    down: int
-    """Dots per cell; ticks and markers are placed by dots, so that they match the lines."""
+    glyphs: GlyphSet
+    """Ticks and markers are placed by its dots, so that they match the lines."""
 
     def dot_rows(self, heights: Floats) -> Floats:
         """Return dot rows from the top, with a tiny offset so that rounding does not break lines."""
-        return (self.high - heights) / (self.high - self.low) * (self.height * self.down - 1) + 1e-6
+        return (self.high - heights) / (self.high - self.low) * (self.height * self.glyphs.down - 1) + 1e-6
 
     def cell_rows(self, heights: Floats) -> Floats:
         """Return cell rows from the top, negative or too large outside the limits."""
-        return np.rint(self.dot_rows(heights)) // self.down
+        return np.rint(self.dot_rows(heights)) // self.glyphs.down
 
     def column(self, x: float) -> int | None:
         """Return the cell column of x, or None outside the x range."""
         start, stop = self.x_range
-        dots = self.width * self.across
+        dots = self.width * self.glyphs.across
         dot = (x - start) / (stop - start) * (dots - 1)
-        return round(dot) // self.across if -0.5 <= dot <= dots - 0.5 else None
+        return round(dot) // self.glyphs.across if -0.5 <= dot <= dots - 0.5 else None
 
     def x_at(self, column: int) -> float:
         """Return x at the middle of a cell column of the grid."""
@@ -56,21 +55,16 @@ class Axes:
 
 def make_axes(spec: ChartSpec) -> Axes:
     """Fit the axes to the data within the x range."""
-    fitted = (*spec.lines, *spec.scale_only, *spec.references)
-    missing = any(
-        bool((line.missing[window_slice(line.x, spec.x_range)] > 0).any())
-        for line in (*spec.lines, *spec.scale_only)
-        if isinstance(line, Line)
-    )
+    lines = [item for item in (*spec.lines, *spec.scale_only) if isinstance(item, Line)]
+    missing = any((line.missing[window_slice(line.x, spec.x_range)] > 0).any() for line in lines) and spec.height >= 4
     axis_rows = 0 if not spec.x_labels else (2 if spec.height >= 6 else (1 if spec.height >= 3 else 0))
-    height = max(1, spec.height - axis_rows - (1 if missing and spec.height >= 4 else 0))
-    scale, low, high = _limits(spec, fitted, height)
+    height = max(1, spec.height - axis_rows - int(missing))
+    scale, low, high = _limits(spec, height)
     ticks = tuple(y_ticks(scale, low, high, tick_count(height)))
     gutter = max(max((len(tick.label) for tick in ticks), default=0) + 2, spec.gutter)
     gutter = gutter if spec.width >= gutter + 12 else 0
     return Axes(
         left=gutter,
-        top=0,
         width=max(1, spec.width - gutter - (1 if gutter else 0)),
         height=height,
         x_range=spec.x_range,
@@ -78,11 +72,10 @@ def make_axes(spec: ChartSpec) -> Axes:
         low=low,
         high=high,
         ticks=ticks if gutter else (),
-        missing_row=height if missing and spec.height >= 4 else None,
+        missing_row=height if missing else None,
         axis_row=spec.height - 2 if axis_rows == 2 else None,
         label_row=spec.height - 1 if axis_rows else None,
-        across=spec.glyphs.across,
-        down=spec.glyphs.down,
+        glyphs=spec.glyphs,
     )
 
 
@@ -90,8 +83,9 @@ def tick_count(rows: int) -> int:
     return max(2, min(9, round(rows / 2.4)))
 
 
-def _limits(spec: ChartSpec, fitted: tuple[Reference, ...], height: int) -> tuple[Scale, float, float]:
-    values = np.concatenate([values_in_window(item, spec.x_range) for item in fitted]) if fitted else np.zeros(0)
+def _limits(spec: ChartSpec, height: int) -> tuple[Scale, float, float]:
+    items = (*spec.lines, *spec.scale_only, *spec.references)
+    values = np.concatenate([np.zeros(0), *(values_in_window(item, spec.x_range) for item in items)])
     values = values[np.isfinite(values)]
     scale = make_scale(spec.scale, values)
     if spec.y_range:
@@ -111,21 +105,21 @@ def draw_axes(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
     """Draw grid, ticks and labels, with a solid zero line if values of both signs are shown."""
     if axes.left:
         for row in range(axes.height):
-            grid.write(axes.top + row, axes.left - 1, "│", AXIS)
+            grid.write(row, axes.left - 1, "│", AXIS)
     for tick in axes.ticks:
         row = int(axes.cell_rows(np.array([axes.scale.height(tick.value)]))[0])
         if not 0 <= row < axes.height:
             continue
         zero = tick.value == 0 and axes.low < 0 < axes.high
-        grid.write(axes.top + row, axes.left, ("─" if zero else "┈") * axes.width, ZERO if zero else GRID)
-        grid.write(axes.top + row, axes.left - 1 - len(tick.label) - 1, f"{tick.label} ┤", LABEL)
+        grid.write(row, axes.left, ("─" if zero else "┈") * axes.width, ZERO if zero else GRID)
+        grid.write(row, axes.left - len(tick.label) - 2, f"{tick.label} ┤", LABEL)
     if axes.missing_row is not None and axes.left:
         grid.write(axes.missing_row, axes.left - 5, "NaN │", AXIS)
     if axes.axis_row is not None and axes.left:
         grid.write(axes.axis_row, axes.left - 1, "╰" + "─" * axes.width, AXIS)
     _draw_x(grid, axes, spec)
     if spec.crosshair is not None:
-        _draw_pointer(grid, axes, spec)
+        _draw_pointer(grid, axes, spec, spec.crosshair)
 
 
 def _draw_x(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
@@ -149,17 +143,17 @@ def _draw_x(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
         grid.write(axes.axis_row, spec.width - len(name), name, LABEL)
 
 
-def _draw_pointer(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
+def _draw_pointer(grid: CellGrid, axes: Axes, spec: ChartSpec, x: float) -> None:
     """Write the crosshair's x over the labels of the axis."""
-    column = axes.column(spec.crosshair or 0.0)
+    column = axes.column(x)
     if column is None or axes.label_row is None:
         return
-    label = f" {format_x(spec.crosshair or 0.0, time=spec.x_is_time)} "
+    label = f" {_format_x(x, time=spec.x_is_time)} "
     left = min(max(0, axes.left + column - len(label) // 2), spec.width - len(label))
     grid.write(axes.label_row, left, label, POINTER)
 
 
-def format_x(x: float, *, time: bool) -> str:
+def _format_x(x: float, *, time: bool) -> str:
     """Format an x value; large ones as integers in full."""
     if time:
         return format_duration(x)

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clarinet_tui.chart.glyphs import Codes
+from clarinet_tui.chart.series import Flags, Indices
 
-Cells = NDArray[np.intp]
 SPACE = ord(" ")
 TINT = 1000
-"""Added to a style number once for each colour up to that which tints the background."""
+"""The style number of a span with a tinted background is its style + TINT * (colour index + 1)."""
 PLAIN, AXIS, LABEL, GRID, ZERO, REFERENCE, MARK, CROSSHAIR, POINTER = range(9)
 """Fixed style numbers; three for each colour follow."""
 
@@ -47,26 +47,26 @@ class CellGrid:
         self.codes[row, column : column + len(text)] = np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
         self.styles[row, column : column + len(text)] = style
 
-    def overlay(self, row: int, column: int, codes: Codes, styles: NDArray[np.int16]) -> None:
-        """Draw a block of characters; 0 is transparent."""
-        here = slice(row, row + codes.shape[0]), slice(column, column + codes.shape[1])
+    def overlay(self, column: int, codes: Codes, styles: NDArray[np.int16]) -> None:
+        """Draw a block of characters at the top; 0 is transparent."""
+        here = slice(codes.shape[0]), slice(column, column + codes.shape[1])
         opaque = codes > 0
         np.copyto(self.codes[here], codes, where=opaque)
         np.copyto(self.styles[here], styles, where=opaque)
 
-    def tint(self, row: int, column: int, cells: NDArray[np.bool_], colour_index: int) -> None:
-        here = self.tints[row : row + cells.shape[0], column : column + cells.shape[1]]
+    def tint(self, column: int, cells: Flags, colour_index: int) -> None:
+        here = self.tints[: cells.shape[0], column : column + cells.shape[1]]
         np.copyto(here, np.int16(colour_index + 1), where=cells)
 
-    def draw_column(self, column: int, row: int, length: int, character: str, style: int) -> None:
-        """Draw a vertical line over bands, but below lines."""
-        here = slice(row, row + length), column
+    def draw_column(self, column: int, length: int, character: str, style: int) -> None:
+        """Draw a vertical line from the top, over bands but below lines."""
+        here = slice(length), column
         styles = self.styles[here]
         free = (styles <= CROSSHAIR) | ((styles > POINTER) & ((styles - band_style(0)) % 3 == 0))
         self.codes[here] = np.where(free, ord(character), self.codes[here])
         self.styles[here] = np.where(free, style, self.styles[here])
 
-    def scatter(self, rows: Cells, columns: Cells, character: str, style: int) -> None:
+    def scatter(self, rows: Indices, columns: Indices, character: str, style: int) -> None:
         self.codes[rows, columns] = ord(character)
         self.styles[rows, columns] = style
 

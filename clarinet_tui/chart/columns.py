@@ -3,21 +3,14 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clarinet_tui.chart.scales import Scale
 from clarinet_tui.chart.series import Flags, Floats, Line
 
-Places = NDArray[np.intp]
-
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """One value for each dot column; NaN where the line has none.
-
-    `before` and `after` are the nearest points outside the x range (position in columns, value), so that a line
-    without a point inside it is still drawn.
-    """
+    """One value for each dot column; NaN where the line has none."""
 
     low: Floats
     high: Floats
@@ -27,77 +20,71 @@ class Columns:
     below: Flags
     before: tuple[float, float] | None = None
     after: tuple[float, float] | None = None
+    """The nearest points outside the x range (column, value): a line without a point inside it is still drawn."""
+
+
+class _Bins:
+    """Assigns the points x within a window to columns of equal width."""
+
+    def __init__(self, x: Floats, window: tuple[float, float], count: int) -> None:
+        self.start, self.count = window[0], count
+        self.width = (window[1] - window[0]) / max(count - 1, 1)
+        cuts = np.searchsorted(x, self.start + (np.arange(count + 1) - 0.5) * self.width)
+        self.points = slice(int(cuts[0]), int(cuts[-1]))
+        self.filled = np.flatnonzero(cuts[1:] > cuts[:-1])
+        self.firsts = cuts[:-1][self.filled] - cuts[0]
+
+    def reduce(self, function: np.ufunc, values: Floats | Flags) -> Floats:
+        """Reduce the values of each column; NaN for columns without points."""
+        result = np.full(self.count, np.nan)
+        if self.filled.size:
+            result[self.filled] = function.reduceat(values, self.firsts)
+        return result
+
+    def any(self, flags: Flags) -> Flags:
+        return np.equal(self.reduce(np.logical_or, flags), 1)
 
 
 def bin_line(line: Line, window: tuple[float, float], count: int) -> Columns:
     """Bin the line's points within the window into `count` columns."""
-    start, stop = window
-    width = (stop - start) / max(count - 1, 1)
-    edges = start + (np.arange(count + 1) - 0.5) * width
-    cuts = np.searchsorted(line.x, edges)
-    filled = np.flatnonzero(cuts[1:] > cuts[:-1])
-    first, last = int(cuts[0]), int(cuts[-1])
-    starts = cuts[:-1][filled] - first
-    low, high, mean = (values[first:last] for values in (line.low, line.high, line.mean))
+    bins = _Bins(line.x, window, count)
+    low, high, mean = (values[bins.points] for values in (line.low, line.high, line.mean))
     above = below = np.zeros(count, dtype=np.bool_)
     if line.infinite:
-        above, below = (_any(filled, starts, flags, count) for flags in (high == np.inf, low == -np.inf))
+        above, below = bins.any(high == np.inf), bins.any(low == -np.inf)
         low, high, mean = (np.where(np.isinf(values), np.nan, values) for values in (low, high, mean))
     known = ~np.isnan(mean)
-    total, number = (
-        _reduce(filled, starts, np.add, values, count) for values in (np.where(known, mean, 0.0), known * 1.0)
-    )
-    with np.errstate(invalid="ignore", divide="ignore"):
-        middle = np.where(number > 0, total / number, np.nan)
+    total, number = bins.reduce(np.add, np.where(known, mean, 0.0)), bins.reduce(np.add, known * 1.0)
     return Columns(
-        low=_reduce(filled, starts, np.fmin, low, count),
-        high=_reduce(filled, starts, np.fmax, high, count),
-        mean=middle,
-        missing=_any(filled, starts, line.missing[first:last] > 0, count),
+        low=bins.reduce(np.fmin, low),
+        high=bins.reduce(np.fmax, high),
+        mean=np.where(number > 0, total / np.fmax(number, 1.0), np.nan),
+        missing=bins.any(line.missing[bins.points] > 0),
         above=above,
         below=below,
-        before=_point(line, first - 1, start, width),
-        after=_point(line, last, start, width),
+        before=_point(line, bins.points.start - 1, bins),
+        after=_point(line, bins.points.stop, bins),
     )
 
 
 def bin_band(x: Floats, low: Floats, high: Floats, window: tuple[float, float], count: int) -> tuple[Floats, Floats]:
     """Bin the edges of a band into `count` columns, with linear interpolation between points."""
-    start, stop = window
-    width = (stop - start) / max(count - 1, 1)
-    grid = start + np.arange(count) * width
     if not x.size:
         return np.full(count, np.nan), np.full(count, np.nan)
-    cuts = np.searchsorted(x, start + (np.arange(count + 1) - 0.5) * width)
-    filled = np.flatnonzero(cuts[1:] > cuts[:-1])
-    part, starts = slice(int(cuts[0]), int(cuts[-1])), cuts[:-1][filled] - cuts[0]
+    bins = _Bins(x, window, count)
+    grid = bins.start + np.arange(count) * bins.width
     lower, upper = (np.interp(grid, x, edge, np.nan, np.nan) for edge in (low, high))
     return (
-        np.fmin(lower, _reduce(filled, starts, np.fmin, low[part], count)),
-        np.fmax(upper, _reduce(filled, starts, np.fmax, high[part], count)),
+        np.fmin(lower, bins.reduce(np.fmin, low[bins.points])),
+        np.fmax(upper, bins.reduce(np.fmax, high[bins.points])),
     )
 
 
-def _reduce(filled: Places, starts: Places, reduce: np.ufunc, values: Floats, count: int) -> Floats:
-    """Reduce the values of each filled column; NaN for the others."""
-    result = np.full(count, np.nan)
-    if filled.size:
-        result[filled] = reduce.reduceat(values, starts)
-    return result
-
-
-def _any(filled: Places, starts: Places, flags: Flags, count: int) -> Flags:
-    result = np.zeros(count, dtype=np.bool_)
-    if filled.size:
-        result[filled] = np.logical_or.reduceat(flags, starts)
-    return result
-
-
-def _point(line: Line, index: int, start: float, width: float) -> tuple[float, float] | None:
-    """Return a point outside the window, or None if it has no value."""
+def _point(line: Line, index: int, bins: _Bins) -> tuple[float, float] | None:
+    """Return the column and value of a point outside the window, or None if it has no value."""
     if not 0 <= index < line.x.size or not np.isfinite(line.mean[index]):
         return None
-    return float((line.x[index] - start) / width), float(line.mean[index])
+    return float((line.x[index] - bins.start) / bins.width), float(line.mean[index])
 
 
 def smooth(columns: Columns, length: float) -> Columns:
@@ -143,7 +130,7 @@ def to_heights(columns: Columns, scale: Scale) -> Columns:
     return replace(columns, low=low, high=high, mean=mean, below=below, before=before, after=after)
 
 
-def ink_spans(columns: Columns) -> tuple[Floats, Floats]:
+def covered_spans(columns: Columns) -> tuple[Floats, Floats]:
     """Return the lowest and highest height that the line covers in each column.
 
     A column covers its own range and half of the segment to each neighbour, so that a steep line has no holes. No

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clarinet_tui.chart.series import Flags, Floats
+from clarinet_tui.chart.series import Flags, Floats, Indices
 
 Codes = NDArray[np.uint32]
-Patterns = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +20,7 @@ class GlyphSet:
     down: int
     table: Codes
 
-    def patterns(self, dots: Flags) -> Patterns:
+    def patterns(self, dots: Flags) -> Indices:
         """Return the dots of each cell as bits; `|` combines the patterns of two lines."""
         rows, columns = dots.shape[0] // self.down, dots.shape[1] // self.across
         grouped = dots.reshape(rows, self.down, columns, self.across)
@@ -65,19 +64,11 @@ CONSOLES = ("linux", "vt100", "vt220")
 
 
 def glyphs_for(environ: Mapping[str, str], encoding: str | None = None) -> GlyphSet:
-    """Choose glyphs that the terminal can show; CLARINET_GLYPHS=braille|quadrants|halves overrides the choice.
-
-    `encoding` is that of the output stream, if known.
-    """
+    """Choose glyphs for a terminal and its output encoding; CLARINET_GLYPHS=braille|quadrants|halves overrides this."""
     requested = GLYPH_SETS.get(environ.get("CLARINET_GLYPHS", ""))
     if requested:
         return requested
     if environ.get("TERM", "") in CONSOLES or "utf" not in (encoding or "utf").lower():
         return HALVES
-    return BRAILLE if has_utf8_locale(environ) else QUADRANTS
-
-
-def has_utf8_locale(environ: Mapping[str, str]) -> bool:
-    """Whether the locale uses UTF-8; assumed if none is set."""
-    named = next((environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), "")
-    return not named or "utf-8" in named.lower() or "utf8" in named.lower()
+    locale = next((environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), "utf8").lower()
+    return BRAILLE if "utf-8" in locale or "utf8" in locale else QUADRANTS

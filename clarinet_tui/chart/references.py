@@ -32,13 +32,8 @@ class Band:
         if len({x_values.size, bottom.size, top.size}) != 1:
             raise ValueError(f"band {name!r}: x, low and high must have equal lengths")
         known = np.isfinite(bottom) & np.isfinite(top)
-        return cls(
-            x_values,
-            read_only(np.where(known, bottom, np.nan)),
-            read_only(np.where(known, top, np.nan)),
-            printable(name),
-            colour_index,
-        )
+        bottom, top = (read_only(np.where(known, edge, np.nan)) for edge in (bottom, top))
+        return cls(x_values, bottom, top, printable(name), colour_index)
 
     def edges_at(self, x: float) -> tuple[float, float] | None:
         """Interpolate the edges at x; None outside the band and in gaps."""

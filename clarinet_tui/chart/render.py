@@ -3,20 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clarinet_tui.chart import palette
 from clarinet_tui.chart.axes import Axes, draw_axes, make_axes
 from clarinet_tui.chart.cells import CROSSHAIR, MARK, REFERENCE, CellGrid, faint_style, line_style
-from clarinet_tui.chart.columns import Columns, bin_line, drop_columns, ink_spans, smooth, to_heights
-from clarinet_tui.chart.glyphs import GlyphSet, fill_rows
+from clarinet_tui.chart.columns import Columns, bin_line, covered_spans, drop_columns, smooth, to_heights
+from clarinet_tui.chart.glyphs import fill_rows
 from clarinet_tui.chart.references import Band, ReferenceLine
-from clarinet_tui.chart.series import Floats, Line
+from clarinet_tui.chart.series import Floats, Indices, Line
 from clarinet_tui.chart.shading import draw_bands, draw_reference_lines
 from clarinet_tui.chart.spec import ChartSpec
 from clarinet_tui.text import printable
-
-Cells = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,22 +24,15 @@ class RenderedChart:
     axes: Axes
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class _Trace:
     """A line with its binned values."""
 
     line: Line
     colour_index: int
     raw: Columns
-    smoothed: Columns | None = None
-
-    @property
-    def shown(self) -> Columns:
-        return self.smoothed or self.raw
-
-    @property
-    def marker(self) -> str:
-        return self.line.marker or palette.marker(self.colour_index)
+    shown: Columns
+    """Smoothed values, or the raw ones without smoothing."""
 
 
 def render_chart(spec: ChartSpec) -> RenderedChart:
@@ -52,46 +42,47 @@ def render_chart(spec: ChartSpec) -> RenderedChart:
     draw_axes(grid, axes, spec)
     traces = [_trace(line, index, spec, axes) for index, line in enumerate(spec.lines)]
     draw_reference_lines(grid, axes, [item for item in spec.references if isinstance(item, ReferenceLine)])
-    draw_bands(grid, axes, [item for item in spec.references if isinstance(item, Band)], spec.glyphs)
-    _draw_marks(grid, axes, spec)
+    draw_bands(grid, axes, [item for item in spec.references if isinstance(item, Band)])
+    for mark in spec.marks:
+        _draw_vertical(grid, axes, mark.x, "┊", MARK)
     _draw_dimmed_lines(grid, axes, spec)
     if spec.smoothing > 0:
-        _draw_lines(grid, axes, [(trace.raw, faint_style(trace.colour_index)) for trace in traces], spec.glyphs)
-    _draw_lines(grid, axes, [(trace.shown, line_style(trace.colour_index)) for trace in traces], spec.glyphs)
+        _draw_lines(grid, axes, [(trace.raw, faint_style(trace.colour_index)) for trace in traces])
+    _draw_lines(grid, axes, [(trace.shown, line_style(trace.colour_index)) for trace in traces])
     _label_marks(grid, axes, spec)
     if spec.crosshair is not None:
-        _draw_crosshair(grid, axes, spec.crosshair)
+        _draw_vertical(grid, axes, spec.crosshair, "│", CROSSHAIR)
     for index, trace in reversed(list(enumerate(traces))):
         _draw_markers(grid, axes, trace, index, len(traces), spec)
-        _draw_non_finite(grid, axes, trace, spec.glyphs)
+        _draw_non_finite(grid, axes, trace)
     return RenderedChart(grid, axes)
 
 
 def _trace(line: Line, index: int, spec: ChartSpec, axes: Axes) -> _Trace:
     count = axes.width * spec.glyphs.across
     colour_index = index if line.colour_index is None else line.colour_index
-    trace = _Trace(line, colour_index, to_heights(bin_line(line, spec.x_range, count), axes.scale))
+    raw = shown = to_heights(bin_line(line, spec.x_range, count), axes.scale)
     if spec.smoothing > 0:
         length = spec.smoothing * count
         lead = int(np.ceil(3 * length))
         start, stop = spec.x_range
         early = start - lead * (stop - start) / max(count - 1, 1)
         wide = smooth(bin_line(line, (early, stop), count + lead), length)
-        trace.smoothed = to_heights(drop_columns(wide, lead), axes.scale)
-    return trace
+        shown = to_heights(drop_columns(wide, lead), axes.scale)
+    return _Trace(line, colour_index, raw, shown)
 
 
-def _draw_lines(grid: CellGrid, axes: Axes, lines: list[tuple[Columns, int]], glyphs: GlyphSet) -> None:
+def _draw_lines(grid: CellGrid, axes: Axes, lines: list[tuple[Columns, int]]) -> None:
     """A cell that several lines cross shows the dots of all, in the colour of the first."""
-    dots = axes.height * glyphs.down
     patterns = np.zeros((axes.height, axes.width), dtype=np.intp)
     styles = np.zeros((axes.height, axes.width), dtype=np.int16)
     for columns, style in reversed(lines):
-        low, high = ink_spans(columns)
-        one = glyphs.patterns(fill_rows(axes.dot_rows(high), axes.dot_rows(low), dots))
-        patterns |= one
-        np.copyto(styles, np.int16(style), where=one > 0)
-    grid.overlay(axes.top, axes.left, glyphs.table[patterns], styles)
+        low, high = covered_spans(columns)
+        dots = fill_rows(axes.dot_rows(high), axes.dot_rows(low), axes.height * axes.glyphs.down)
+        pattern = axes.glyphs.patterns(dots)
+        patterns |= pattern
+        styles[pattern > 0] = style
+    grid.overlay(axes.left, axes.glyphs.table[patterns], styles)
 
 
 def _draw_dimmed_lines(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
@@ -105,15 +96,7 @@ def _draw_dimmed_lines(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
         for line in spec.references
         if isinstance(line, Line)
     ]
-    _draw_lines(grid, axes, drawn, spec.glyphs)
-
-
-def _draw_marks(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
-    for mark in spec.marks:
-        column = axes.column(mark.x)
-        if column is None:
-            continue
-        grid.draw_column(axes.left + column, axes.top, axes.height, "┊", MARK)
+    _draw_lines(grid, axes, drawn)
 
 
 def _label_marks(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
@@ -121,27 +104,27 @@ def _label_marks(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
         column = axes.column(mark.x)
         if column is not None:
             label = printable(mark.label)[: max(0, axes.width - column - 2)]
-            grid.write(axes.top, axes.left + column + 1, label, MARK)
+            grid.write(0, axes.left + column + 1, label, MARK)
 
 
-def _draw_crosshair(grid: CellGrid, axes: Axes, x: float) -> None:
+def _draw_vertical(grid: CellGrid, axes: Axes, x: float, character: str, style: int) -> None:
     column = axes.column(x)
     if column is not None:
-        grid.draw_column(axes.left + column, axes.top, axes.height, "│", CROSSHAIR)
+        grid.draw_column(axes.left + column, axes.height, character, style)
 
 
 def _draw_markers(grid: CellGrid, axes: Axes, trace: _Trace, index: int, lines: int, spec: ChartSpec) -> None:
     """Draw markers on every point if there is room, else at intervals; always on the last point and the crosshair."""
     columns = _marker_columns(trace.shown.mean, axes.width, spec.glyphs.across, index, lines)
-    if spec.crosshair is not None:
-        columns = np.r_[columns, _crosshair_column(trace, axes, spec)]
+    columns = np.r_[columns, _crosshair_column(trace, spec)]
     rows = axes.cell_rows(trace.shown.mean[columns])
     inside = (rows >= 0) & (rows < axes.height)
     cells = rows[inside].astype(np.intp), columns[inside] // spec.glyphs.across
-    grid.scatter(axes.top + cells[0], axes.left + cells[1], trace.marker, line_style(trace.colour_index))
+    marker = palette.marker(trace.colour_index)
+    grid.scatter(cells[0], axes.left + cells[1], marker, line_style(trace.colour_index))
 
 
-def _marker_columns(mean: Floats, width: int, across: int, index: int, lines: int) -> Cells:
+def _marker_columns(mean: Floats, width: int, across: int, index: int, lines: int) -> Indices:
     known = np.flatnonzero(~np.isnan(mean))
     if known.size <= max(1, width // 4):
         # Lines take turns, so that coinciding lines can be told apart.
@@ -151,7 +134,7 @@ def _marker_columns(mean: Floats, width: int, across: int, index: int, lines: in
     return np.unique(np.r_[known[np.minimum(np.searchsorted(known, wanted), known.size - 1)], known[-1]])
 
 
-def _crosshair_column(trace: _Trace, axes: Axes, spec: ChartSpec) -> Cells:
+def _crosshair_column(trace: _Trace, spec: ChartSpec) -> Indices:
     """Return the column of the line's point nearest to the crosshair."""
     index = trace.line.nearest(spec.crosshair) if spec.crosshair is not None else None
     if index is None:
@@ -163,13 +146,14 @@ def _crosshair_column(trace: _Trace, axes: Axes, spec: ChartSpec) -> Cells:
     return np.array([column] if known else [], dtype=np.intp)
 
 
-def _draw_non_finite(grid: CellGrid, axes: Axes, trace: _Trace, glyphs: GlyphSet) -> None:
+def _draw_non_finite(grid: CellGrid, axes: Axes, trace: _Trace) -> None:
     """Draw arrows at the edges for infinite values and values beyond the scale, and × in a separate row for NaN."""
-    style = line_style(trace.colour_index)
-    bottom = axes.top + axes.height - 1
-    for flags, row, arrow in ((trace.raw.above, axes.top, "▲"), (trace.raw.below, bottom, "▼")):
-        cells = np.unique(np.flatnonzero(flags) // glyphs.across)
-        grid.scatter(np.full(cells.size, row), axes.left + cells, arrow, style)
-    if axes.missing_row is not None:
-        cells = np.unique(np.flatnonzero(trace.raw.missing) // glyphs.across)
-        grid.scatter(np.full(cells.size, axes.missing_row), axes.left + cells, "×", style)
+    raw = trace.raw
+    for flags, row, character in (
+        (raw.above, 0, "▲"),
+        (raw.below, axes.height - 1, "▼"),
+        (raw.missing, axes.missing_row, "×"),
+    ):
+        if row is not None:
+            columns = np.unique(np.flatnonzero(flags) // axes.glyphs.across)
+            grid.scatter(np.full(columns.size, row), axes.left + columns, character, line_style(trace.colour_index))

@@ -22,9 +22,7 @@ class Scale:
         """Values that are not positive become -inf on the log scale."""
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.name == "log":
-                return np.where(
-                    values > 0, np.log10(np.maximum(values, 0)), np.where(np.isnan(values), np.nan, -np.inf)
-                )
+                return np.log10(np.maximum(values, 0))
             if self.name == "symlog":
                 return np.arcsinh(values / self.knee)
             return values
@@ -52,10 +50,7 @@ def make_scale(name: ScaleName, values: Floats) -> Scale:
 
 
 def axis_limits(scale: Scale, low: float, high: float, step: float | None = None) -> tuple[float, float]:
-    """Return the heights of both axis limits, with a margin.
-
-    A linear scale gets round limits, which keep the axis stable while values are added.
-    """
+    """Return the heights of both axis limits: round ones on a linear scale, so that new values rarely move them."""
     if low == high:
         margin = max(abs(low) * 0.1, 1e-12) if low else 1.0
         return low - margin, high + margin

@@ -10,6 +10,7 @@ from clarinet_tui.text import printable
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Indices = NDArray[np.intp]
 
 
 def read_only(values: ArrayLike) -> Floats:
@@ -21,11 +22,7 @@ def read_only(values: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A line: for each x the lowest, highest and mean value, and the number of values that are NaN.
-
-    Use `Line.through` for one value per x, or `Line.envelope` for summaries of many. `colour_index` selects colour and
-    marker from the palette; the default is the line's index in the chart.
-    """
+    """For each x the lowest, highest and mean value, and the number of values that are NaN."""
 
     name: str
     x: Floats
@@ -34,42 +31,29 @@ class Line:
     mean: Floats
     missing: Floats
     colour_index: int | None = None
-    colour: str | None = None
-    marker: str | None = None
+    """Index of colour and marker in the palette; by default the line's index in the chart."""
 
     @classmethod
     def through(
         cls,
         name: str,
         x: ArrayLike,
-        y: ArrayLike,
-        *,
-        colour_index: int | None = None,
-        colour: str | None = None,
-        marker: str | None = None,
-    ) -> "Line":
-        """Make a line through the points (x, y); NaN is a gap, an infinite value an arrow at the edge."""
-        values = read_only(y)
-        return cls.envelope(name, x, values, values, values, colour_index=colour_index, colour=colour, marker=marker)
-
-    @classmethod
-    def envelope(
-        cls,
-        name: str,
-        x: ArrayLike,
-        low: ArrayLike,
-        high: ArrayLike,
         mean: ArrayLike,
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
         missing: ArrayLike | None = None,
         *,
         colour_index: int | None = None,
-        colour: str | None = None,
-        marker: str | None = None,
     ) -> "Line":
-        """Make a line of summaries that covers everything between low and high at each x, so that no peak is lost."""
-        columns = [read_only(values) for values in (x, low, high, mean)]
-        gaps = np.isnan(columns[3])
-        columns.append(read_only(gaps if missing is None else np.maximum(read_only(missing), gaps)))
+        """Make a line through the points (x, mean) that covers everything between low and high at each x.
+
+        NaN is a gap, an infinite value an arrow at the edge.
+        """
+        y = read_only(mean)
+        gaps = np.isnan(y)
+        counts = gaps if missing is None else np.maximum(read_only(missing), gaps)
+        arrays = (x, y if low is None else low, y if high is None else high, y, counts)
+        columns = [read_only(values) for values in arrays]
         if len({column.size for column in columns}) != 1:
             raise ValueError(f"line {name!r}: x, low, high, mean and missing must have equal lengths")
         known = np.isfinite(columns[0])
@@ -78,8 +62,8 @@ class Line:
         if np.any(np.diff(columns[0]) < 0):
             order = np.argsort(columns[0], kind="stable")
             columns = [read_only(column[order]) for column in columns]
-        x, low, high, mean, missing = columns
-        return cls(printable(name), x, low, high, mean, missing, colour_index, colour, marker)
+        xs, lows, highs, means, counts = columns
+        return cls(printable(name), xs, lows, highs, means, counts, colour_index)
 
     @cached_property
     def extent(self) -> tuple[float, float] | None:

@@ -26,30 +26,29 @@ def draw_reference_lines(grid: CellGrid, axes: Axes, lines: list[ReferenceLine])
         dashes = DASH if line.colour_index is None else f"{DASH}  "
         style = REFERENCE if line.colour_index is None else faint_style(line.colour_index)
         text = ((DASH + label if label else "") + dashes * axes.width)[: axes.width]
-        grid.write(axes.top + int(row), axes.left, text, style)
+        grid.write(int(row), axes.left, text, style)
 
 
-def draw_bands(grid: CellGrid, axes: Axes, bands: list[Band], glyphs: GlyphSet) -> None:
+def draw_bands(grid: CellGrid, axes: Axes, bands: list[Band]) -> None:
     """The first band is on top; where two overlap, the dots of both are drawn in the colour of the first."""
+    glyphs = axes.glyphs
     patterns = np.zeros((axes.height, axes.width), dtype=np.intp)
     styles = np.zeros((axes.height, axes.width), dtype=np.int16)
     for index, band in reversed(list(enumerate(bands))):
-        top, bottom = _edges(band, axes, glyphs)
+        top, bottom = _edges(band, axes)
         filled = fill_rows(top, bottom, axes.height * glyphs.down)
         if band.colour_index is not None:
-            grid.tint(axes.top, axes.left, _covered(filled, glyphs), band.colour_index)
-        one = glyphs.patterns(_sparse(filled, index) if glyphs is BRAILLE else filled)
-        patterns |= one
-        np.copyto(
-            styles, np.int16(REFERENCE if band.colour_index is None else band_style(band.colour_index)), where=one > 0
-        )
+            grid.tint(axes.left, _covered(filled, glyphs), band.colour_index)
+        pattern = glyphs.patterns(_sparse(filled, index) if glyphs is BRAILLE else filled)
+        patterns |= pattern
+        styles[pattern > 0] = REFERENCE if band.colour_index is None else band_style(band.colour_index)
     codes = glyphs.table[patterns] if glyphs is BRAILLE else np.where(patterns > 0, np.uint32(ord(SHADE)), np.uint32(0))
-    grid.overlay(axes.top, axes.left, codes, styles)
+    grid.overlay(axes.left, codes, styles)
 
 
-def _edges(band: Band, axes: Axes, glyphs: GlyphSet) -> tuple[Floats, Floats]:
+def _edges(band: Band, axes: Axes) -> tuple[Floats, Floats]:
     """Return the dot rows of both edges; values that the scale cannot show end at the lower limit."""
-    count = axes.width * glyphs.across
+    count = axes.width * axes.glyphs.across
     low, high = map(axes.scale.heights, bin_band(band.x, band.low, band.high, axes.x_range, count))
     return axes.dot_rows(high), axes.dot_rows(np.maximum(low, axes.low))
 

@@ -4,18 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, Unpack
 
-from clarinet_tui.evidence.board_cells import Cell, make_cell
-from clarinet_tui.evidence.choices import Rule
-from clarinet_tui.evidence.groups import ExcludedRuns
-from clarinet_tui.evidence.published import (
-    ABLATION_METHODS,
-    ABLATIONS,
-    MAIN_METHODS,
-    PUBLISHED_CAUTION,
-    SEEDS,
-)
+from clarinet_tui.evidence.board_cells import Cell, CountOptions, make_cell
+from clarinet_tui.evidence.choices import RULES, Rule
+from clarinet_tui.evidence.groups import UNREADABLE, ExcludedRuns
+from clarinet_tui.evidence.published import ABLATION_METHODS, ABLATIONS, MAIN_METHODS, PUBLISHED_CAUTION, SEEDS
 from clarinet_tui.evidence.run_records import RunRecord, RunRecords
 from clarinet_tui.evidence.selection import ORACLE, describe_rule
 from core.errors import InputError
@@ -32,19 +26,6 @@ TABLE_TITLES: dict[TableKind, str] = {
     "reference": "References with true labels",
     "other": "Other methods",
 }
-
-
-class BoardOptions(TypedDict, total=False):
-    """How runs are counted."""
-
-    rule: Rule
-    preset: str | None
-    seeds: int
-    """Number of seeds of a complete cell."""
-    mix: bool
-    """Average runs of different settings, data and versions."""
-    by_commit: bool
-    """Separate runs of different git commits."""
 
 
 @dataclass(frozen=True)
@@ -133,18 +114,23 @@ class Board:
         return next(table for table in self.tables if method in table.methods)
 
 
-def make_board(reader: RunRecords, query: str = "", **options: Unpack[BoardOptions]) -> Board:
+def make_board(
+    reader: RunRecords, query: str = "", *, preset: str | None = None, **options: Unpack[CountOptions]
+) -> Board:
     """Make the board of all matching runs."""
-    preset = options.get("preset")
     if preset is not None and preset not in PRESETS:
         raise InputError(f"preset: expected one of {', '.join(PRESETS)}, got {preset!a}")
-    return board_from_records(reader.search(query), query, **options)
+    if (rule := options.get("rule", "last")) not in RULES:
+        raise InputError(f"selection: expected one of {', '.join(RULES)}, got {rule!a}")
+    return board_from_records(reader.search(query), query, preset=preset, **options)
 
 
-def board_from_records(records: Sequence[RunRecord], query: str = "", **options: Unpack[BoardOptions]) -> Board:
+def board_from_records(
+    records: Sequence[RunRecord], query: str = "", *, preset: str | None = None, **options: Unpack[CountOptions]
+) -> Board:
     """Make the board of records, newest first; the default preset is that of most finished runs, or all with `mix`."""
-    rule, seeds, mix = options.get("rule", "last"), options.get("seeds", SEEDS), options.get("mix", False)
-    preset = options.get("preset") or (None if mix else most_common_preset(records))
+    mix = options.get("mix", False)
+    preset = preset or (None if mix else most_common_preset(records))
     included = [record for record in records if preset is None or record.row.preset == preset]
     by_cell: dict[tuple[str, str], list[RunRecord]] = {}
     for record in included:
@@ -153,15 +139,7 @@ def board_from_records(records: Sequence[RunRecord], query: str = "", **options:
     tasks = (*PAPER_TASKS, *sorted({task for _, task in by_cell} - set(PAPER_TASKS)))
     tables = _tables({method for method, _ in by_cell})
     cells = {
-        (method, task): make_cell(
-            task,
-            method,
-            by_cell.get((method, task), []),
-            rule=rule,
-            seeds=seeds,
-            mix=mix,
-            by_commit=options.get("by_commit", False),
-        )
+        (method, task): make_cell(task, method, by_cell.get((method, task), []), **options)
         for method in dict.fromkeys(method for table in tables for method in table.methods)
         for task in tasks
     }
@@ -170,8 +148,8 @@ def board_from_records(records: Sequence[RunRecord], query: str = "", **options:
         tables=tables,
         cells=cells,
         averages=_averages(cells),
-        rule=rule,
-        seeds=seeds,
+        rule=options.get("rule", "last"),
+        seeds=options.get("seeds", SEEDS),
         preset=preset,
         mix=mix,
         query=query,
@@ -223,7 +201,7 @@ def _excluded(records: Sequence[RunRecord], included: Sequence[RunRecord]) -> tu
         if record.row.id not in ids:
             reasons.setdefault(f"preset {record.row.preset or 'unknown'}", []).append(record.row.id)
         elif not (record.row.method and record.row.task):
-            reasons.setdefault("settings cannot be read", []).append(record.row.id)
+            reasons.setdefault(UNREADABLE, []).append(record.row.id)
     return tuple(ExcludedRuns(reason, tuple(runs)) for reason, runs in reasons.items())
 
 

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
 from clarinet_tui.evidence.choices import Rule
 from clarinet_tui.evidence.groups import (
@@ -12,7 +13,7 @@ from clarinet_tui.evidence.groups import (
     exclude_other_groups,
     group_runs,
 )
-from clarinet_tui.evidence.published import PublishedResult, find_published
+from clarinet_tui.evidence.published import SEEDS, PublishedResult, find_published
 from clarinet_tui.evidence.run_records import RunRecord
 from clarinet_tui.evidence.selection import RuleSummary, SelectedEpoch, summarise_rules
 from clarinet_tui.evidence.statistics import Distance, Summary, distance, summarise
@@ -31,7 +32,18 @@ PRECEDENCE = (
     RunState.FAILED,
 )
 """A seed with several runs takes the first of these states."""
-EMPTY = Summary(0)
+
+
+class CountOptions(TypedDict, total=False):
+    """How runs are counted."""
+
+    rule: Rule
+    seeds: int
+    """Number of seeds of a complete cell."""
+    mix: bool
+    """Average runs of different settings, data and versions."""
+    by_commit: bool
+    """Separate runs of different git commits."""
 
 
 @dataclass(frozen=True)
@@ -62,30 +74,30 @@ class Cell:
     method: str
     wanted: int
     """Number of seeds of a complete cell."""
-    results: tuple[SeedResult, ...] = ()
+    results: tuple[SeedResult, ...]
     """Counted runs, ordered by seed."""
-    summary: Summary = EMPTY
-    rules: Mapping[Rule, RuleSummary] = field(default_factory=dict)
+    summary: Summary
+    rules: Mapping[Rule, RuleSummary]
     """The results of the same runs under each rule."""
-    states: Mapping[str, int] = field(default_factory=dict)
+    states: Mapping[str, int]
     """Number of seeds in each state."""
-    unfinished: tuple[UnfinishedSeed, ...] = ()
+    unfinished: tuple[UnfinishedSeed, ...]
     """Seeds with runs, but no finished one."""
-    missing: tuple[int, ...] = ()
+    missing: tuple[int, ...]
     """Seeds without any run."""
-    template_run: str | None = None
+    template_run: str | None
     """A run with exactly the counted settings, to be copied for missing seeds."""
-    published: PublishedResult | None = None
-    distance: Distance | None = None
+    published: PublishedResult | None
+    distance: Distance | None
     """Mean minus the published mean."""
-    changes: tuple[str, ...] = ()
+    changes: tuple[str, ...]
     """Settings that differ from the preset."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
     """Notes on the data."""
-    commits: tuple[str, ...] = ()
-    mixed: tuple[str, ...] = ()
+    commits: tuple[str, ...]
+    mixed: tuple[str, ...]
     """Differences among the counted runs."""
-    excluded: tuple[ExcludedRuns, ...] = ()
+    excluded: tuple[ExcludedRuns, ...]
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -107,24 +119,16 @@ class Cell:
         return any(self.states.get(state) for state in RunState if state.is_pending)
 
 
-def make_cell(
-    task: str,
-    method: str,
-    records: Sequence[RunRecord],
-    *,
-    rule: Rule = "last",
-    seeds: int = 5,
-    mix: bool = False,
-    by_commit: bool = False,
-) -> Cell:
+def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: Unpack[CountOptions]) -> Cell:
     """Count the group with the most finished seeds and list the others as excluded; with `mix` count all groups."""
-    groups = group_runs(records, by_commit=by_commit)
+    rule, seeds, mix = options.get("rule", "last"), options.get("seeds", SEEDS), options.get("mix", False)
+    groups = group_runs(records, by_commit=options.get("by_commit", False))
     counted = groups if mix else groups[:1]
     excluded = [] if mix else exclude_other_groups(groups)
     results: dict[str, SeedResult] = {}
     for group in counted:
-        of_group, not_counted = _results(group, rule)
-        results |= {result.run: result for result in of_group}
+        group_results, not_counted = _results(group, rule)
+        results |= {result.run: result for result in group_results}
         excluded += not_counted
     members = list({record.row.id: record for group in counted for record in group.records}.values())
     published, template = find_published(method, task), _find_template(counted)
@@ -179,11 +183,8 @@ def _results(group: RunGroup, rule: Rule) -> tuple[list[SeedResult], list[Exclud
 
 
 def _mixed(groups: Sequence[RunGroup]) -> tuple[str, ...]:
-    differences = []
-    if len(groups) > 1:
-        differences = [f"{len(groups)} protocols"] + [
-            describe_group_difference(groups[0], group) for group in groups[1:]
-        ]
+    differences = [f"{len(groups)} protocols"] if len(groups) > 1 else []
+    differences += [describe_group_difference(groups[0], group) for group in groups[1:]]
     commits = {record.code.commit for group in groups for record in group.records if record.is_finished} - {None}
     if len(commits) > 1:
         differences.append(f"started at {len(commits)} git commits: {', '.join(sorted(map(str, commits)))}")

@@ -68,12 +68,12 @@ def _comments(board: Board) -> str:
 
 def _table(board: Board, table: MethodTable) -> str:
     rows = board_rows(board, table)
-    return _format(
+    return _format_table(
         _caption(board, table),
         "l" + "r" * len(table.methods),
         ["Task", *map(_title, table.methods)],
         [[_row(row) for row in rows if row.label != AVERAGE], [_row(row) for row in rows if row.label == AVERAGE]],
-        _below(board, table),
+        _table_notes(board, table),
     )
 
 
@@ -86,11 +86,11 @@ def _rules(board: Board) -> Iterator[str]:
     if rows:
         caption = escape_latex(f"{RULES_TITLE}. Target accuracy in percent; {'; '.join(RULE_NOTES)}.")
         header = ["Task", "Method", *(RULE_HEADINGS[rule] for rule in RULE_ORDER)]
-        yield _format(caption, "ll" + "r" * len(RULE_ORDER), header, [rows])
+        yield _format_table(caption, "ll" + "r" * len(RULE_ORDER), header, [rows])
 
 
-def _format(
-    caption: str, columns: str, header: Sequence[str], blocks: Sequence[Sequence[str]], below: Sequence[str] = ()
+def _format_table(
+    caption: str, columns: str, header: Sequence[str], blocks: Sequence[Sequence[str]], notes: Sequence[str] = ()
 ) -> str:
     return "\n".join(
         [
@@ -103,7 +103,7 @@ def _format(
             *(line for rows in blocks if rows for line in (r"\midrule", *rows)),
             r"\bottomrule",
             r"\end{tabular}",
-            *below,
+            *notes,
             r"\end{table}",
             "",
         ]
@@ -119,7 +119,7 @@ def _caption(board: Board, table: MethodTable) -> str:
     return escape_latex(f"{text} (or the number in brackets). {' '.join(board.conditions)}")
 
 
-def _below(board: Board, table: MethodTable) -> list[str]:
+def _table_notes(board: Board, table: MethodTable) -> list[str]:
     """Notes on the table, one paragraph each."""
     mixed = any(cell.mixed for (method, _), cell in board.cells.items() if method in table.methods)
     notes = [rf"$^\dagger$ {MIXED_NOTE}"] if mixed else []

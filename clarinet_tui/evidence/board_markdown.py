@@ -29,7 +29,7 @@ def to_markdown(board: Board) -> str:
 def _table(board: Board, table: MethodTable) -> str:
     header = ["Task", *(_escape(method_title(method)) for method in table.methods)]
     rows = [header, ["---", *["---:"] * len(table.methods)], *(_row(row) for row in board_rows(board, table))]
-    return _format(f"**{table.title}**{' (oracle selection)' if board.uses_oracle else ''}", rows)
+    return _format_table(f"**{table.title}**{' (oracle selection)' if board.uses_oracle else ''}", rows)
 
 
 def _rules(board: Board) -> str:
@@ -37,32 +37,27 @@ def _rules(board: Board) -> str:
         [_escape(format_task(task)), _escape(method_title(method)), *texts]
         for task, method, *texts in rule_rows(board, DECIMALS)
     ]
-    header = [["Task", "Method", *(RULE_HEADINGS[rule] for rule in RULE_ORDER)]]
-    return _format(f"**{RULES_TITLE}**", [*header, ["---", "---", *["---:"] * len(RULE_ORDER)], *rows]) if rows else ""
+    header = ["Task", "Method", *(RULE_HEADINGS[rule] for rule in RULE_ORDER)]
+    alignment = ["---", "---", *["---:"] * len(RULE_ORDER)]
+    return _format_table(f"**{RULES_TITLE}**", [header, alignment, *rows]) if rows else ""
 
 
-def _format(title: str, rows: list[list[str]]) -> str:
+def _format_table(title: str, rows: list[list[str]]) -> str:
     return "\n".join([title, "", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def _row(row: BoardRow) -> list[str]:
-    label = _escape(format_task(row.label))
-    if row.kind == "published":
-        return [f"{label}, published", *(_published(value) for value in row.values)]
-    return [label, *(_measured(value) for value in row.values)]
+    measured = row.kind == "measured"
+    label = _escape(format_task(row.label)) + ("" if measured else ", published")
+    return [label, *(_value(value, measured) for value in row.values)]
 
 
-def _measured(value: RowValue) -> str:
+def _value(value: RowValue, measured: bool) -> str:
     if value.mean is None:
-        return "–"
-    text = value.text(DECIMALS)
-    text = f"**{text}**" if value.best else text
+        return "–" if measured else ""
+    emphasis = "*" if not measured else "**" if value.best else ""
+    text = f"{emphasis}{value.text(DECIMALS)}{emphasis}"
     return text + ("†" if value.mixed else "") + (f" ({value.count})" if value.count else "")
-
-
-def _published(value: RowValue) -> str:
-    count = f" ({value.count})" if value.count else ""
-    return f"*{value.text(DECIMALS)}*{count}" if value.mean is not None else ""
 
 
 def _notes(board: Board) -> str:

@@ -18,7 +18,6 @@ from core.errors import InputError
 from core.tasks import PAPER_TASKS
 
 ONE_STEP, TWO_STEP = "one-step", "two-step"
-Seeds = dict[int, SideRun]
 
 
 @dataclass(frozen=True)
@@ -112,35 +111,34 @@ def _find_family(reader: RunRecords, query: str, family: str) -> list[RunRecord]
 def _comparison(
     records: Sequence[RunRecord], sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], rule: Rule
 ) -> Comparison:
-    differences = [paired_difference(left, right) for left, right in pairs if left is not right]
-    corrected = holm_correction([one.paired.p for one in differences])
-    tested = sum(p is not None for p in corrected)
-    compared = [side for one in differences for side in (one.left, one.right)]
+    differences = [_paired_difference(left, right) for left, right in pairs if left is not right]
+    p_values = holm_correction([difference.paired.p for difference in differences])
+    tests = sum(p is not None for p in p_values)
+    compared = [side for difference in differences for side in (difference.left, difference.right)]
     return Comparison(
         rule=rule,
         rule_description=describe_rule(rule),
         runs=tuple(record.row for record in records),
         sides=tuple(sides),
-        differences=tuple(replace(one, p=p, comparisons=tested) for one, p in zip(differences, corrected, strict=True)),
+        differences=tuple(replace(one, p=p, comparisons=tests) for one, p in zip(differences, p_values, strict=True)),
         unmatched=tuple(f"{side.task} {side.method} ({side.preset})" for side in sides if side not in compared),
     )
 
 
-def paired_difference(left: Side, right: Side) -> PairedDifference:
+def _paired_difference(left: Side, right: Side) -> PairedDifference:
     """Compare two sides, without correction for other tests."""
     one, two = _by_seed(left), _by_seed(right)
-    refused = [pair for seed in sorted(one.keys() & two.keys()) if (pair := _refuse(seed, one, two))]
-    refused_seeds = {pair.seed for pair in refused}
+    refused = {seed: reason for seed in sorted(one.keys() & two.keys()) if (reason := _refuse(one[seed], two[seed]))}
     paired = paired_statistics(
-        {seed: run.accuracy for seed, run in one.items() if seed not in refused_seeds},
-        {seed: run.accuracy for seed, run in two.items() if seed not in refused_seeds},
+        {seed: run.accuracy for seed, run in one.items() if seed not in refused},
+        {seed: run.accuracy for seed, run in two.items() if seed not in refused},
     )
     settings = setting_differences(left.settings or {}, right.settings or {})
     return PairedDifference(
         left=left,
         right=right,
         paired=paired,
-        refused=tuple(refused),
+        refused=tuple(RefusedPair(seed, reason) for seed, reason in refused.items()),
         unpaired=distance(left.accuracy, right.accuracy),
         p=paired.p,
         comparisons=int(paired.p is not None),
@@ -150,15 +148,15 @@ def paired_difference(left: Side, right: Side) -> PairedDifference:
     )
 
 
-def _by_seed(side: Side) -> Seeds:
+def _by_seed(side: Side) -> dict[int, SideRun]:
     return {run.seed: run for run in side.runs if run.seed is not None and run.accuracy is not None}
 
 
-def _refuse(seed: int, one: Seeds, two: Seeds) -> RefusedPair | None:
-    left, right = one[seed].label_hash, two[seed].label_hash
-    if left is None or right is None:
-        return RefusedPair(seed, "the draw of complementary labels is not recorded")
-    return None if left == right else RefusedPair(seed, "the draws of complementary labels differ")
+def _refuse(left: SideRun, right: SideRun) -> str | None:
+    """Return why two runs of one seed form no pair."""
+    if left.label_hash is None or right.label_hash is None:
+        return "the draw of complementary labels is not recorded"
+    return None if left.label_hash == right.label_hash else "the draws of complementary labels differ"
 
 
 def _cautions(left: Side, right: Side) -> tuple[str, ...]:

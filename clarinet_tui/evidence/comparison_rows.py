@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clarinet_tui.evidence.statistics import BOOTSTRAP_METHOD, MINIMUM_PAIRS, Interval, Summary
+from clarinet_tui.evidence.statistics import MINIMUM_PAIRS, Interval, Summary
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_count, format_duration, format_number
 
@@ -47,20 +47,10 @@ def side_row(side: "Side", plus_minus: str = "±") -> SideRow:
     )
 
 
-class PairRow(NamedTuple):
-    """One pair as text."""
-
-    seed: str
-    left: str
-    right: str
-    difference: str
-
-
-def pair_rows(difference: "PairedDifference") -> list[PairRow]:
+def pair_rows(difference: "PairedDifference") -> list[tuple[str, str, str, str]]:
+    """Each pair as text: seed, left, right, difference."""
     pairs = difference.paired.pairs
-    return [
-        PairRow(str(pair.seed), f"{pair.left:.2f}", f"{pair.right:.2f}", f"{pair.difference:+.2f}") for pair in pairs
-    ]
+    return [(str(pair.seed), f"{pair.left:.2f}", f"{pair.right:.2f}", f"{pair.difference:+.2f}") for pair in pairs]
 
 
 def setting_rows(difference: "PairedDifference") -> list[tuple[str, str, str]]:
@@ -77,11 +67,6 @@ def side_labels(sides: "Sequence[Side]") -> list[str]:
     ]
 
 
-def side_names(difference: "PairedDifference") -> tuple[str, str]:
-    left, right = side_labels((difference.left, difference.right))
-    return left, right
-
-
 def format_difference(difference: "PairedDifference") -> list[str]:
     """Format the difference, its intervals and its p-value, one sentence each."""
     paired, count = difference.paired, len(difference.paired.pairs)
@@ -91,10 +76,11 @@ def format_difference(difference: "PairedDifference") -> list[str]:
     if paired.interval:
         lines[0] += f", 95 % {format_interval(paired.interval)} (paired t)"
     if paired.bootstrap:
-        lines.append(f"bootstrap 95 % {format_interval(paired.bootstrap)} ({BOOTSTRAP_METHOD})")
+        lines.append(f"bootstrap 95 % {format_interval(paired.bootstrap)} (BCa)")
     if difference.p is not None:
         tests = format_count(difference.comparisons, "comparison")
-        lines.append(f"p {_format_p(difference.p)} (paired t-test, Holm, corrected for {tests})")
+        p = "< 0.0001" if difference.p < 1e-4 else f"= {difference.p:.4f}"
+        lines.append(f"p {p} (paired t-test, Holm, corrected for {tests})")
     elif count < MINIMUM_PAIRS:
         lines.append(f"no p-value and no bootstrap below {MINIMUM_PAIRS} pairs")
     else:
@@ -142,10 +128,6 @@ def format_mean_std(summary: Summary, plus_minus: str = "±") -> str:
 
 def format_interval(interval: Interval) -> str:
     return f"{interval.low:+.2f} to {interval.high:+.2f}"
-
-
-def _format_p(p: float) -> str:
-    return "< 0.0001" if p < 1e-4 else f"= {p:.4f}"
 
 
 def format_setting(value: Any) -> str:

@@ -1,6 +1,6 @@
 """Groups of runs that may be averaged, and why other runs are excluded."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,12 +102,8 @@ def _by_origin(settings: Settings | None, records: list[RunRecord], *, by_commit
     fullest = max(by_origin.values(), key=lambda members: sum(record.is_finished for record in members))
     fullest += not_started
     for members in by_origin.values():
-        first = members[0]
-        yield RunGroup(settings, first.data, first.code, tuple(_newest_first(members)))
-
-
-def _newest_first(records: Iterable[RunRecord]) -> list[RunRecord]:
-    return sorted(records, key=lambda record: (record.row.created, record.row.id), reverse=True)
+        newest_first = sorted(members, key=lambda record: (record.row.created, record.row.id), reverse=True)
+        yield RunGroup(settings, members[0].data, members[0].code, tuple(newest_first))
 
 
 def describe_group_difference(group: RunGroup, other: RunGroup) -> str:
@@ -125,10 +121,9 @@ def describe_group_difference(group: RunGroup, other: RunGroup) -> str:
     return f"commit {', '.join(other.commits) or 'unknown'}"
 
 
-def setting_differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return settings that differ, as (one, two); None for a setting that one side does not have."""
-    names = [*one, *(name for name in two if name not in one)]
-    return {name: (one.get(name), two.get(name)) for name in names if one.get(name) != two.get(name)}
+def setting_differences(left: Settings, right: Settings) -> dict[str, tuple[Any, Any]]:
+    """Return settings that differ, as (left, right); None for a setting that one side does not have."""
+    return {name: (left.get(name), right.get(name)) for name in {**left, **right} if left.get(name) != right.get(name)}
 
 
 def describe_data(data: DataSummary) -> str:

@@ -28,16 +28,6 @@ _NUMBERS = {
     "clarinet-no-t": "83.192±1.796 93.419±0.588 52.438±1.927 72.128±1.569 95.442±1.004 83.055±0.652",
 }
 """In the order of `PAPER_TASKS`."""
-AVERAGES = {
-    "gac": 60.585,
-    "gac+dan": 65.968,
-    "gac+dann": 74.483,
-    "gac+cdan-e": 79.263,
-    "clarinet": 82.426,
-    "clarinet-ce": 2.404,
-    "clarinet-no-t": 79.946,
-}
-"""As printed."""
 LATEX = {
     "clarinet-ce": r"C w/ $L_{\mathrm{CE}}$",
     "clarinet-no-t": r"C w/o $T$",
@@ -60,13 +50,13 @@ class PublishedResult:
         return Summary(SEEDS, self.mean, self.std)
 
 
-def _read(text: str) -> PublishedResult:
+def _parse(text: str) -> PublishedResult:
     mean, _, std = text.partition("±")
     return PublishedResult(float(mean), float(std) if std else None)
 
 
 PUBLISHED = {
-    (method, task): _read(text)
+    (method, task): _parse(text)
     for method, line in _NUMBERS.items()
     for task, text in zip(PAPER_TASKS, line.split(), strict=True)
 }

@@ -21,7 +21,6 @@ from core.methods.registry import GAC
 
 OWN_SEED = "the run's own"
 """Value of stage1.seed for runs whose stage 1 uses the run's seed."""
-NO_LIMIT = 2**31
 SIZES = ("source_size", "target_size", "test_size")
 
 Settings = Mapping[str, Any]
@@ -82,7 +81,7 @@ class RunRecords:
 
     def search(self, query: str = "") -> list[RunRecord]:
         """Return the records of all matching runs, newest first."""
-        return [self.record(row) for row in list_runs(self.db, query, limit=NO_LIMIT)]
+        return [self.record(row) for row in list_runs(self.db, query, limit=2**31)]
 
     def is_cached(self, row: RunRow) -> bool:
         """Whether `record(row)` needs no file or database access."""
@@ -100,15 +99,15 @@ class RunRecords:
             config: RunConfig | None = run.read_config()
         except InputError:
             config = None
-        recorded = read_events(self.db, row.id)
+        events = read_events(self.db, row.id)
         return RunRecord(
             row=row,
             config=config,
             settings=comparable_settings(config) if config else None,
-            data=_data(row, recorded),
+            data=_data(row, events),
             code=code_version(read_environment(run)),
             selected=select_epochs(read_evaluations(self.db, row.id), stage=last_stage(row.method)),
-            shared=find_shared_stage1(recorded),
+            shared=find_shared_stage1(events),
         )
 
 
@@ -130,8 +129,8 @@ def comparable_settings(config: RunConfig) -> dict[str, Any]:
     return settings | {f"stage1.{name}": value for name, value in stage1.items()}
 
 
-def _data(row: RunRow, recorded: list[dict[str, Any]]) -> DataSummary | None:
-    started = next((event for event in reversed(recorded) if event["event"] == "started"), None)
+def _data(row: RunRow, events: list[dict[str, Any]]) -> DataSummary | None:
+    started = next((event for event in reversed(events) if event["event"] == "started"), None)
     return None if started is None else DataSummary(row.notes, tuple(started.get(name) for name in SIZES))
 
 

@@ -70,15 +70,8 @@ class SelectedEpoch:
         return self.oracle_accuracy - self.accuracy
 
 
-def select_epoch(evaluations: Sequence[Row], rule: Rule = "last", *, stage: str | None = None) -> SelectedEpoch | None:
-    """Select among the rows of `stage`, by default the last one's; None without target labels or the rule's metric."""
-    if rule not in RULES:
-        raise InputError(f"selection: expected one of {', '.join(RULES)}, got {rule!a}")
-    return select_epochs(evaluations, stage=stage).get(rule)
-
-
 def select_epochs(evaluations: Sequence[Row], *, stage: str | None = None) -> dict[Rule, SelectedEpoch]:
-    """Return the selected epoch of every rule that has one."""
+    """Select among the rows of `stage`, by default the last one's; without rules whose metric was not recorded."""
     stage = stage or (evaluations[-1]["stage"] if evaluations else None)
     rows = [row for row in evaluations if row["stage"] == stage and row["epoch"] is not None]
     oracle = _select_row(rows, ORACLE)

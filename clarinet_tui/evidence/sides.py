@@ -75,13 +75,13 @@ class Side:
 
 def make_sides(records: Sequence[RunRecord], *, rule: Rule = "last", every_group: bool = False) -> list[Side]:
     """Group records by task, method and preset, in their order; of several protocols keep the fullest, or all."""
-    by_place: dict[tuple[str, str, str | None], list[RunRecord]] = {}
+    by_key: dict[tuple[str, str, str | None], list[RunRecord]] = {}
     for record in records:
         row = record.row
         if row.method and row.task:
-            by_place.setdefault((row.task, row.method, row.preset), []).append(record)
+            by_key.setdefault((row.task, row.method, row.preset), []).append(record)
     sides = []
-    for members in by_place.values():
+    for members in by_key.values():
         groups = group_runs(members)
         if every_group:
             order = {record.row.id: index for index, record in enumerate(members)}
@@ -105,7 +105,7 @@ def make_side(group: RunGroup, rule: Rule = "last", excluded: Sequence[ExcludedR
     runs = [_side_run(newest[seed], rule) for seed in sorted(newest, key=lambda seed: (seed is None, seed or 0))]
     done = [run for run in runs if run.state is RunState.FINISHED]
     row = group.records[0].row
-    again = [ExcludedRuns("superseded by newer finished runs of the same seeds", tuple(older))] if older else []
+    superseded = [ExcludedRuns("superseded by newer finished runs of the same seeds", tuple(older))] if older else []
     return Side(
         method=row.method or "?",
         title=method_title(row.method or "?"),
@@ -119,7 +119,7 @@ def make_side(group: RunGroup, rule: Rule = "last", excluded: Sequence[ExcludedR
         pseudo_label_accuracy=_summary_of([run.pseudo_label_accuracy for run in done]),
         seconds=_summary_of([run.seconds for run in done]),
         total_seconds=_total(done),
-        excluded=(*excluded, *again),
+        excluded=(*excluded, *superseded),
         rules=summarise_rules(record.selected for record in newest.values() if record.is_finished),
     )
 
@@ -149,6 +149,6 @@ def _total(runs: Sequence[SideRun]) -> float:
     """A stage 1 that a run of this side trained is already part of that run's seconds."""
     shared = {run.run: run.shared.seconds or 0.0 for run in runs if run.shared}
     own = sum((run.seconds or 0.0) - shared.get(run.run, 0.0) for run in runs)
-    here = {run.run for run in runs}
-    others = {run.shared.origin: shared[run.run] for run in runs if run.shared and run.shared.origin not in here}
+    ids = {run.run for run in runs}
+    others = {run.shared.origin: shared[run.run] for run in runs if run.shared and run.shared.origin not in ids}
     return own + sum(others.values())

@@ -13,7 +13,6 @@ MINIMUM_PAIRS = 5
 """No p-value and no bootstrap interval is computed from fewer pairs."""
 RESAMPLES = 10_000
 RESAMPLING_SEED = 2020
-BOOTSTRAP_METHOD = "BCa"
 ROUNDING = 1e-12
 """Relative spread below which values count as equal up to floating-point rounding."""
 
@@ -43,10 +42,10 @@ class Summary:
 
 
 def summarise(values: Iterable[float | None]) -> Summary:
-    given = list(values)
-    known = _finite(given)
+    samples = list(values)
+    known = _finite(samples)
     std = None if len(known) < 2 else 0.0 if _is_constant(known) else stdev(known)
-    return Summary(len(known), fmean(known) if known else None, std, len(given) - len(known))
+    return Summary(len(known), fmean(known) if known else None, std, len(samples) - len(known))
 
 
 def t_interval(values: Iterable[float | None]) -> Interval | None:
@@ -163,10 +162,7 @@ class Distance:
 
 
 def distance(one: Summary, two: Summary) -> Distance | None:
-    """Return one minus two with Welch's interval, assuming independent runs.
-
-    Without a standard deviation on a side, such as a number published without ±, only the difference is given.
-    """
+    """Return one minus two with Welch's interval for independent runs; no interval without both standard deviations."""
     if one.mean is None or two.mean is None:
         return None
     difference = one.mean - two.mean

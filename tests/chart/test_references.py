@@ -22,7 +22,7 @@ def dots(text: list[str]) -> int:
 
 def test_a_band_is_sparse_where_an_envelope_is_solid() -> None:
     band = plot_area(render_rows(make_spec(MEAN, references=(BAND,), y_range=(0.0, 10.0))))
-    solid = plot_area(render_rows(make_spec(Line.envelope("mean", X, FLAT - 3, FLAT + 3, FLAT), y_range=(0.0, 10.0))))
+    solid = plot_area(render_rows(make_spec(Line.through("mean", X, FLAT, FLAT - 3, FLAT + 3), y_range=(0.0, 10.0))))
     assert {y for y, _ in drawn_cells(band)} == {y for y, _ in drawn_cells(solid)}
     assert dots(band) < dots(solid) / 3
 

@@ -105,7 +105,7 @@ def test_log_scale_marks_non_positive_values_with_an_arrow() -> None:
 
 
 def test_envelope_fills_from_low_to_high() -> None:
-    line = Line.envelope("loss", X, np.full(1000, 1.0), np.full(1000, 9.0), np.full(1000, 5.0))
+    line = Line.through("loss", X, np.full(1000, 5.0), np.full(1000, 1.0), np.full(1000, 9.0))
     text = plot_area(render_rows(make_spec(line, y_range=(0.0, 10.0))))
     assert sum("⣿" * 20 in row for row in text) >= 9
 

@@ -162,6 +162,8 @@ def test_preset_with_most_finished_runs_is_used_and_others_are_listed(tmp_path: 
     assert board.preset == "smoke"
     assert [(left.reason, left.runs) for left in board.excluded] == [("preset quick", ("ccc",))]
     assert board_of(tmp_path, preset="quick").cells["gac", "U->M"].summary.mean == 90.0
+    with pytest.raises(InputError, match="expected one of last, best, risk, information"):
+        board_of(tmp_path, rule="luck")
     with pytest.raises(InputError, match="expected one of paper, literal, quick, smoke"):
         board_of(tmp_path, preset="quik")
 

@@ -4,16 +4,20 @@ from statistics import fmean
 
 import pytest
 
-from clarinet_tui.evidence.published import (
-    ABLATION_METHODS,
-    AVERAGES,
-    MAIN_METHODS,
-    PUBLISHED,
-    find_published,
-    method_title,
-)
+from clarinet_tui.evidence.published import ABLATION_METHODS, MAIN_METHODS, PUBLISHED, find_published, method_title
 from clarinet_tui.evidence.statistics import Summary
 from core.tasks import PAPER_TASKS
+
+AVERAGES = {
+    "gac": 60.585,
+    "gac+dan": 65.968,
+    "gac+dann": 74.483,
+    "gac+cdan-e": 79.263,
+    "clarinet": 82.426,
+    "clarinet-ce": 2.404,
+    "clarinet-no-t": 79.946,
+}
+"""As printed."""
 
 
 def test_both_tables_are_complete() -> None:

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clarinet_tui.evidence.bands import BAND_DESCRIPTIONS
 from clarinet_tui.evidence.board import PAPER_PRESETS
 from clarinet_tui.evidence.choices import Axis, BandKind
 from clarinet_tui.evidence.figures.figure import Figure, Panel
-from clarinet_tui.evidence.figures.figure_runs import FigureRuns, choose_unit, make_curve, read_record, side_name
+from clarinet_tui.evidence.figures.figure_runs import FigureRuns, choose_unit, make_curve, read_record, task_and_method
 from clarinet_tui.evidence.published import find_published
 from clarinet_tui.evidence.run_records import RunRecords
 from clarinet_tui.evidence.side_curves import POINTS, read_run_evaluations, run_curve
@@ -51,20 +52,18 @@ def accuracy_figure(reader: RunRecords, runs: FigureRuns, *, axis: Axis = "epoch
 
 def _panel(reader: RunRecords, runs: FigureRuns, task: str, axis: Axis, band: BandKind) -> tuple[Panel, list[str]]:
     sides = runs.sides_of_task(task)
-    curves = [{run.run: _accuracy_curve(reader, run.run, axis) for run in side.runs} for side in sides]
-    unit, name = choose_unit([curve for of_side in curves for curve in of_side.values()], UNITS[axis])
-    drawn = []
-    for side, of_side in zip(sides, curves, strict=True):
-        scaled = {run: (x / unit, y) for run, (x, y) in of_side.items()}
-        result = find_published(side.method, task)
-        published = result.mean if result else None
-        drawn.append(
-            make_curve(
-                side, runs.colour_indices[side.method], scaled, band, exact=axis in SHARED_AXES, published=published
-            )
-        )
-    absent = [side_name(side) for side, curve in zip(sides, drawn, strict=True) if curve is None]
-    return Panel(format_task(task), name, "target accuracy (%)", tuple(curve for curve in drawn if curve)), absent
+    runs_of_sides = [{run.run: _accuracy_curve(reader, run.run, axis) for run in side.runs} for side in sides]
+    unit, name = choose_unit([curve for curves in runs_of_sides for curve in curves.values()], UNITS[axis])
+    drawn, absent = [], []
+    for side, curves in zip(sides, runs_of_sides, strict=True):
+        scaled = {run: (x / unit, y) for run, (x, y) in curves.items()}
+        curve = make_curve(side, runs.colour_indices[side.method], scaled, band, exact=axis in SHARED_AXES)
+        if curve:
+            result = find_published(side.method, task)
+            drawn.append(replace(curve, published=result.mean if result else None))
+        else:
+            absent.append(task_and_method(side))
+    return Panel(format_task(task), name, "target accuracy (%)", tuple(drawn)), absent
 
 
 def _accuracy_curve(reader: RunRecords, run: str, axis: Axis) -> "Points":
@@ -76,17 +75,14 @@ def _notes(sides: Sequence[Side], band: BandKind) -> list[str]:
     """Explain curve and band, and list the number of seeds."""
     notes = [f"Curve: mean over seeds of the finished runs; band: {BAND_DESCRIPTIONS[band]}."]
     counts = Counter(side.accuracy.n for side in sides if side.accuracy.n)
-    if not counts:
-        return notes + _unfinished(sides)
-    usual, _ = counts.most_common(1)[0]
-    others = [f"{side_name(side)} {side.accuracy.n}" for side in sides if side.accuracy.n not in (0, usual)]
-    exceptions = f", except {', '.join(others)}" if others else ""
-    return [*notes, f"Seeds: {usual} of each method{exceptions}.", *_unfinished(sides)]
-
-
-def _unfinished(sides: Sequence[Side]) -> list[str]:
-    names = [side_name(side) for side in sides if not side.accuracy.n]
-    return [f"{', '.join(names)}: no finished run, so all unfinished runs are averaged"] if names else []
+    if counts:
+        usual, _ = counts.most_common(1)[0]
+        others = [f"{task_and_method(side)} {side.accuracy.n}" for side in sides if side.accuracy.n not in (0, usual)]
+        notes.append(f"Seeds: {usual} of each method{', except ' if others else ''}{', '.join(others)}.")
+    unfinished = [task_and_method(side) for side in sides if not side.accuracy.n]
+    if unfinished:
+        notes.append(f"{', '.join(unfinished)}: no finished run, so all unfinished runs are averaged")
+    return notes
 
 
 def _published_notes(panels: Sequence[Panel], sides: Sequence[Side]) -> list[str]:

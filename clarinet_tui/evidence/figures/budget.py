@@ -1,22 +1,23 @@
 """Accuracy against the label budget: the share of labelled source images, or the labels of each image."""
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from clarinet_tui.evidence.bands import BAND_DESCRIPTIONS
 from clarinet_tui.evidence.board import make_board
 from clarinet_tui.evidence.choices import BUDGETS, BandKind, Budget, Rule
 from clarinet_tui.evidence.figures.figure import Curve, Figure, Panel, colour_indices
-from clarinet_tui.evidence.figures.figure_runs import side_name
+from clarinet_tui.evidence.figures.figure_runs import task_and_method
 from clarinet_tui.evidence.run_records import RunRecords
 from clarinet_tui.evidence.selection import RULE_DESCRIPTIONS
 from clarinet_tui.evidence.sides import Side, make_sides
-from clarinet_tui.evidence.statistics import Summary, t_interval
+from clarinet_tui.evidence.statistics import t_interval
 from clarinet_tui.text import format_count, format_task
 from core.errors import InputError
 
-NAMES: dict[Budget, str] = {
+X_NAME: dict[Budget, str] = {
     "source_fraction": "share of source images that are labelled",
     "ybars_per_sample": "complementary labels of each source image",
 }
@@ -46,8 +47,8 @@ def budget_figure(
             of_method = [side for side in sides if (side.task, side.method) == (task, method)]
             kept = _comparable(of_method, along)
             curves.append(_curve(kept, along, colours[method], band))
-            excluded += [side_name(side) for side in of_method if side not in kept]
-        panels.append(Panel(format_task(task), NAMES[along], "target accuracy (%)", tuple(curves), has_error_bars=True))
+            excluded += [task_and_method(side) for side in of_method if side not in kept]
+        panels.append(Panel(format_task(task), X_NAME[along], "target accuracy (%)", (*curves,), has_error_bars=True))
     notes = [f"Points: mean over seeds, {RULE_DESCRIPTIONS[rule]}; bars: {BAND_DESCRIPTIONS[band]}."]
     notes += [
         f"excluded: {name}: differs in more than {along} ({format_count(count, 'protocol')})"
@@ -72,16 +73,13 @@ def _comparable(sides: Sequence[Side], along: Budget) -> list[Side]:
     """Return sides that differ in the budget only: the largest set of values, and the side with most runs for each."""
     by_settings: dict[Any, dict[float, Side]] = {}
     for side in sides:
-        known = by_settings.setdefault(_other_settings(side.settings or {}, along), {})
-        value = (side.settings or {})[along]
+        others = dict(side.settings or {})
+        value = others.pop(along)
+        known = by_settings.setdefault(frozenset(others.items()), {})
         if value not in known or side.accuracy.n > known[value].accuracy.n:
             known[value] = side
-    best = max(by_settings.values(), key=lambda one: (len(one), sum(side.accuracy.n for side in one.values())))
+    best = max(by_settings.values(), key=lambda by_value: (len(by_value), sum(s.accuracy.n for s in by_value.values())))
     return [best[value] for value in sorted(best)]
-
-
-def _other_settings(settings: Mapping[str, Any], along: Budget) -> Any:
-    return frozenset((name, value) for name, value in settings.items() if name != along)
 
 
 def _curve(sides: Sequence[Side], along: Budget, colour_index: int, band: BandKind) -> Curve:
@@ -96,15 +94,9 @@ def _curve(sides: Sequence[Side], along: Budget, colour_index: int, band: BandKi
 def _edges(side: Side, band: BandKind) -> tuple[float, float]:
     """Return the ends of an error bar, NaN for a single seed."""
     values = [run.accuracy for run in side.runs if run.accuracy is not None]
+    mean, std = side.accuracy.mean, side.accuracy.std
     if band == "range":
         return min(values), max(values)
-    if band == "interval":
-        interval = t_interval(values)
-        return (interval.low, interval.high) if interval else (float("nan"), float("nan"))
-    return _spread(side.accuracy)
-
-
-def _spread(summary: Summary) -> tuple[float, float]:
-    if summary.mean is None or summary.std is None:
-        return float("nan"), float("nan")
-    return summary.mean - summary.std, summary.mean + summary.std
+    if band == "interval" and (interval := t_interval(values)):
+        return interval.low, interval.high
+    return (mean - std, mean + std) if mean is not None and std is not None else (math.nan, math.nan)

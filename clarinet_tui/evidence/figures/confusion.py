@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clarinet_tui.evidence.figures.figure import ConfusionMatrix, Figure
-from clarinet_tui.evidence.figures.figure_runs import FigureRuns, side_name
+from clarinet_tui.evidence.figures.figure_runs import FigureRuns, task_and_method
 from clarinet_tui.evidence.run_records import RunRecords
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side
@@ -33,7 +33,7 @@ def _matrix(reader: RunRecords, side: Side) -> ConfusionMatrix | None:
     same_size = [matrix for matrix in matrices if len(matrix) == len(matrices[0])]
     summed = tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*same_size, strict=True))
     seeds = format_count(len(same_size), "run")
-    return ConfusionMatrix(f"{side_name(side)} ({seeds})", _classes(reader, side.counted, len(summed)), summed)
+    return ConfusionMatrix(f"{task_and_method(side)} ({seeds})", _classes(reader, side.counted, len(summed)), summed)
 
 
 def _last(reader: RunRecords, run: str, method: str) -> Counts | None:

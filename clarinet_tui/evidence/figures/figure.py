@@ -79,12 +79,7 @@ def figure_object(figure: Figure) -> dict[str, Any]:
 
 
 def _panel(panel: Panel) -> dict[str, Any]:
-    return {
-        "title": panel.title,
-        "x": panel.x_name,
-        "y": panel.y_name,
-        "lines": [_curve(curve) for curve in panel.curves],
-    }
+    return {"title": panel.title, "x": panel.x_name, "y": panel.y_name, "lines": list(map(_curve, panel.curves))}
 
 
 def _curve(curve: Curve) -> dict[str, Any]:

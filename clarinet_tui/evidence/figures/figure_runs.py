@@ -50,7 +50,7 @@ def runs_of_board(reader: RunRecords, board: Board) -> FigureRuns:
         raise InputError(f"{problem}: `clarinet ls` lists runs")
     sides.sort(key=lambda side: (board.tasks.index(side.task), board.methods.index(side.method)))
     notes = [_note("", runs) for runs in board.excluded]
-    notes += [_note(f"{side_name(side)}: ", runs) for side in sides for runs in side.excluded]
+    notes += [_note(f"{task_and_method(side)}: ", runs) for side in sides for runs in side.excluded]
     return FigureRuns(tuple(sides), tuple(notes))
 
 
@@ -58,7 +58,7 @@ def _note(place: str, excluded: ExcludedRuns) -> str:
     return f"excluded: {place}{excluded.reason} ({format_count(len(excluded.runs), 'run')})"
 
 
-def side_name(side: Side) -> str:
+def task_and_method(side: Side) -> str:
     return f"{format_task(side.task)} {side.title}"
 
 
@@ -70,19 +70,13 @@ def read_record(reader: RunRecords, run: str) -> RunRecord:
 
 
 def make_curve(
-    side: Side,
-    colour_index: int,
-    curves: "dict[str, Points]",
-    band: BandKind,
-    *,
-    exact: bool,
-    published: float | None = None,
+    side: Side, colour_index: int, curves: "dict[str, Points]", band: BandKind, *, exact: bool
 ) -> Curve | None:
     """Average the counted runs of a side; None if they have no values."""
     averaged = average_curves(side, curves, exact=exact)
     mean, (low, high) = averaged.mean, averaged.mean.edges(band)
     members = tuple(thin_curve(curve) for curve in averaged.members)
-    return Curve(side.title, colour_index, mean.x, mean.mean, low, high, members, published) if mean.x.size else None
+    return Curve(side.title, colour_index, mean.x, mean.mean, low, high, members) if mean.x.size else None
 
 
 def thin_curve(curve: "Points") -> "Points":

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from clarinet_tui.evidence.bands import BAND_DESCRIPTIONS
 from clarinet_tui.evidence.choices import BandKind
@@ -14,9 +13,6 @@ from clarinet_tui.history.curves import Series, list_metrics, read_series
 from clarinet_tui.text import format_task
 from core.errors import InputError
 from core.metrics import shown_in
-
-if TYPE_CHECKING:
-    from clarinet_tui.evidence.bands import Points
 
 METRICS = tuple(shown_in("loss figure"))
 POINTS = 100
@@ -38,7 +34,7 @@ def losses_figure(
     for task in runs.tasks:
         for metric in metrics:
             series = [_read(reader, side, metric, points) for side in runs.sides_of_task(task)]
-            missing += sum(int(one.missing.sum()) for of_side in series for one in of_side.values())
+            missing += sum(int(one.missing.sum()) for by_run in series for one in by_run.values())
             panels.append(_panel(runs, task, metric, series, band))
     notes = [
         f"Curve: mean over seeds of the finished runs; band: {BAND_DESCRIPTIONS[band]}; "
@@ -63,23 +59,19 @@ def _read(reader: RunRecords, side: Side, metric: str, points: int) -> dict[str,
 
 
 def _panel(runs: FigureRuns, task: str, metric: str, series: list[dict[str, Series]], band: BandKind) -> Panel:
-    points: list[dict[str, Points]] = [{run: (one.x, one.mean) for run, one in of_side.items()} for of_side in series]
-    unit, name = choose_unit([one for of_side in points for one in of_side.values()], UNITS)
-    curves: list[Curve] = []
-    for side, of_side, read in zip(runs.sides_of_task(task), points, series, strict=True):
-        scaled = {run: (x / unit, y) for run, (x, y) in of_side.items()}
+    unit, name = choose_unit([(one.x, one.mean) for by_run in series for one in by_run.values()], UNITS)
+    curves = []
+    for side, by_run in zip(runs.sides_of_task(task), series, strict=True):
+        scaled = {run: (one.x / unit, one.mean) for run, one in by_run.items()}
         curve = make_curve(side, runs.colour_indices[side.method], scaled, band, exact=False)
         if curve is not None:
-            curves.append(_with_envelope(curve, list(read.values()), unit))
+            curves.append(_with_envelope(curve, list(by_run.values()), unit))
     title = metric.replace("_", " ")
     return Panel(f"{format_task(task)}: {title}", name, title, tuple(curves))
 
 
 def _with_envelope(curve: Curve, series: list[Series], unit: float) -> Curve:
-    """Give a single run the range of the iterations of each point as its band.
-
-    Single runs behind a mean are too noisy to be drawn.
-    """
+    """Give a single run the range of each point's iterations as its band; remove the noisy runs behind a mean."""
     if len(series) != 1:
         return replace(curve, members=())
     (one,) = series

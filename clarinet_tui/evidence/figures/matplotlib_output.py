@@ -108,7 +108,7 @@ def _legend(sheet: "Sheet", panels: Sequence[Panel | ConfusionMatrix], theme: Th
         for label, index in shown
     ]
     if any(curve.published is not None for curve in curves):
-        handles.append(Line2D([], [], color=theme.ink, linewidth=0.8, dashes=(4, 2.5), label="published"))
+        handles.append(Line2D([], [], color=theme.foreground, linewidth=0.8, dashes=(4, 2.5), label="published"))
     if handles:
         sheet.legend(handles=handles, loc="outside lower center", ncols=max(1, int(width // 1.15)))
 
@@ -125,21 +125,12 @@ def _matrix(ax: Any, matrix: ConfusionMatrix, theme: Theme) -> None:
             if share >= 0.005:
                 ax.add_patch(Rectangle((column, row), 1, 1, facecolor=theme.line(0), alpha=share, linewidth=0))
                 if count <= NUMBERED:
-                    colour = theme.paper if share > 0.55 else theme.ink
-                    ax.text(
-                        column + 0.5,
-                        row + 0.52,
-                        f"{share * 100:.0f}",
-                        ha="center",
-                        va="center",
-                        fontsize=6,
-                        color=colour,
-                    )
+                    style = {"fontsize": 6, "color": theme.background if share > 0.55 else theme.foreground}
+                    ax.text(column + 0.5, row + 0.52, f"{share * 100:.0f}", ha="center", va="center", **style)
     every = max(1, -(-count // 20))
     names = [printable(name)[:10] for name in matrix.classes][::every]
     positions = [index + 0.5 for index in range(0, count, every)]
-    rotation = 90 if max(map(len, names)) > 2 else 0
-    ax.set_xticks(positions, names, rotation=rotation)
+    ax.set_xticks(positions, names, rotation=90 if max(map(len, names)) > 2 else 0)
     ax.set_yticks(positions, names)
     ax.tick_params(length=0)
     for side in ("top", "right"):

@@ -13,25 +13,23 @@ COLUMN, PAGE = 3.3, 6.9
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of a figure; `paper` is the background."""
-
-    ink: str
+    foreground: str
     faint: str
-    paper: str
+    background: str
     lines: tuple[str, ...]
 
     def line(self, index: int) -> str:
         return self.lines[index % len(self.lines)]
 
 
-PRINT = Theme(ink="#222222", faint="#b8b8b8", paper="#ffffff", lines=PALETTES["light"])
-DARK = Theme(ink="#e6e6e6", faint="#555b66", paper="#15181d", lines=PALETTES["dark"])
+PRINT = Theme(foreground="#222222", faint="#b8b8b8", background="#ffffff", lines=PALETTES["light"])
+DARK = Theme(foreground="#e6e6e6", faint="#555b66", background="#15181d", lines=PALETTES["dark"])
 
 
 def marker_style(index: int, theme: Theme) -> dict[str, Any]:
     """Return the matplotlib arguments of the palette's marker."""
     symbol = marker(index)
-    hollow = {"markerfacecolor": theme.paper} if symbol in HOLLOW else {}
+    hollow = {"markerfacecolor": theme.background} if symbol in HOLLOW else {}
     return {"marker": MATPLOTLIB_MARKERS[symbol], "markersize": 3, **hollow}
 
 
@@ -48,15 +46,15 @@ def settings(theme: Theme, salt: str) -> dict[Any, Any]:
         "axes.spines.right": False,
         "axes.linewidth": 0.6,
         "axes.axisbelow": True,
-        "axes.edgecolor": theme.ink,
-        "axes.labelcolor": theme.ink,
+        "axes.edgecolor": theme.foreground,
+        "axes.labelcolor": theme.foreground,
         "axes.facecolor": "none",
-        "figure.facecolor": theme.paper,
-        "savefig.facecolor": theme.paper,
-        "text.color": theme.ink,
+        "figure.facecolor": theme.background,
+        "savefig.facecolor": theme.background,
+        "text.color": theme.foreground,
         "text.parse_math": False,
-        "xtick.color": theme.ink,
-        "ytick.color": theme.ink,
+        "xtick.color": theme.foreground,
+        "ytick.color": theme.foreground,
         "xtick.major.width": 0.6,
         "ytick.major.width": 0.6,
         "grid.color": theme.faint,

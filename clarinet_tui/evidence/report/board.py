@@ -21,13 +21,13 @@ from clarinet_tui.evidence.comparison_rows import (
     format_refused,
     pair_rows,
     setting_rows,
-    side_names,
+    side_labels,
     side_row,
 )
 from clarinet_tui.evidence.published import method_title
 from clarinet_tui.evidence.report.markup import Markup, bullet_list, collapsible, join, row, table, tag
 from clarinet_tui.evidence.selection import RULE_HEADINGS, RULE_NOTES, RULE_ORDER, RULES_TITLE
-from clarinet_tui.text import format_task
+from clarinet_tui.text import format_count, format_task
 
 DECIMALS = 2
 
@@ -35,37 +35,36 @@ DECIMALS = 2
 def board_section(board: Board) -> Iterator[Markup | None]:
     """Show only tasks and methods with runs, unlike the paper's own table."""
     shown: set[str] = set()
-    for methods in board.tables:
-        cells = [cell for (method, _), cell in board.cells.items() if method in methods.methods and cell.states]
+    for part in board.tables:
+        cells = [cell for (method, _), cell in board.cells.items() if method in part.methods and cell.states]
         if any(cell.method not in shown for cell in cells):  # CLARINET is in the table of ablations, too
-            yield _table(board, methods, {cell.task for cell in cells})
-        shown |= set(methods.methods)
+            yield _table(board, part, {cell.task for cell in cells})
+        shown |= set(part.methods)
     yield bullet_list(board.notes, class_="notes")
     rules = [
         row([f"{format_task(task)} {method_title(method)}", *texts])
         for task, method, *texts in rule_rows(board, DECIMALS)
     ]
     if rules:
-        yield table(
-            ["Runs of", *(RULE_HEADINGS[rule] for rule in RULE_ORDER)], rules, caption=RULES_TITLE, class_="numbers"
-        )
+        header = ["Runs of", *(RULE_HEADINGS[rule] for rule in RULE_ORDER)]
+        yield table(header, rules, caption=RULES_TITLE, class_="numbers")
         yield bullet_list([f"{note}." for note in RULE_NOTES], class_="notes")
     yield bullet_list(excluded_notes(board), class_="notes")
     runs = run_notes(board)
     yield collapsible("Counted runs", bullet_list(runs)) if runs else None
 
 
-def _table(board: Board, methods: MethodTable, tasks: set[str]) -> Markup:
-    heading = f"{methods.title}: target accuracy in %, mean ± std over seeds"
-    rows = [_row(board, methods, one) for one in board_rows(board, methods) if one.label in {*tasks, AVERAGE}]
+def _table(board: Board, part: MethodTable, tasks: set[str]) -> Markup:
+    heading = f"{part.title}: target accuracy in %, mean ± std over seeds"
+    rows = [_row(board, part, line) for line in board_rows(board, part) if line.label in {*tasks, AVERAGE}]
     oracle = " (ORACLE SELECTION: epochs selected by target labels)" if board.uses_oracle else ""
-    return table(["Task", *map(method_title, methods.methods)], rows, caption=heading + oracle, class_="numbers")
+    return table(["Task", *map(method_title, part.methods)], rows, caption=heading + oracle, class_="numbers")
 
 
-def _row(board: Board, methods: MethodTable, board_row: BoardRow) -> Markup:
+def _row(board: Board, part: MethodTable, board_row: BoardRow) -> Markup:
     measured = board_row.kind == "measured"
     label = format_task(board_row.label) if measured else "published"
-    cells = [board.cells.get((method, board_row.label)) if measured else None for method in methods.methods]
+    cells = [board.cells.get((method, board_row.label)) if measured else None for method in part.methods]
     values = [_value(value, cell) for value, cell in zip(board_row.values, cells, strict=True)]
     return row([label, *values], class_=board_row.kind)
 
@@ -73,14 +72,11 @@ def _row(board: Board, methods: MethodTable, board_row: BoardRow) -> Markup:
 def _value(value: RowValue, cell: Cell | None) -> Markup:
     """The result, with its count and its distance to the published one below."""
     if value.mean is None:
-        return tag("span", _states(cell) if cell and cell.states else "–", class_="absent")
+        states = [f"{count} {state}" for state, count in cell.states.items()] if cell else []
+        return tag("span", ", ".join(states) or "–", class_="absent")
     text = value.text(DECIMALS) + ("†" if value.mixed else "")
     below = " · ".join(detail for detail in (value.count, _distance(cell)) if detail)
     return join([tag("b" if value.best else "span", text), *([tag("small", below)] if below else [])])
-
-
-def _states(cell: Cell) -> str:
-    return ", ".join(f"{count} {state}" for state, count in cell.states.items())
 
 
 def _distance(cell: Cell | None) -> str:
@@ -94,9 +90,8 @@ def _distance(cell: Cell | None) -> str:
 def comparison_section(comparison: Comparison) -> Iterator[Markup | None]:
     """Show the sides of each task, then each difference folded under its result."""
     compared = {difference.left.task for difference in comparison.differences}
-    yield tag(
-        "p", f"Reported: {comparison.rule_description}. One-step minus two-step, pairs of equal seed and label draw."
-    )
+    method = "One-step minus two-step, pairs of equal seed and label draw."
+    yield tag("p", f"Reported: {comparison.rule_description}. {method}")
     for task in dict.fromkeys(side.task for side in comparison.sides if side.task in compared):
         sides = [row(side_row(side, " ± ")) for side in comparison.sides if side.task == task]
         yield table(SIDE_HEADINGS, sides, caption=format_task(task), class_="numbers")
@@ -104,14 +99,14 @@ def comparison_section(comparison: Comparison) -> Iterator[Markup | None]:
         measured = [one for one in differences if one.left.accuracy.n and one.right.accuracy.n]
         yield from (_difference(difference) for difference in measured)
         if waiting := len(differences) - len(measured):
-            subject = "1 comparison waits" if waiting == 1 else f"{waiting} comparisons wait"
-            yield tag("p", f"{subject} for a finished run on each side.", class_="notes")
+            text = f"{format_count(waiting, 'comparison')} not shown: no finished run on one side or both."
+            yield tag("p", text, class_="notes")
     if comparison.unmatched:
         yield tag("p", f"Without a counterpart: {', '.join(comparison.unmatched)}.", class_="notes")
 
 
 def _difference(difference: PairedDifference) -> Markup:
-    left, right = side_names(difference)
+    left, right = side_labels((difference.left, difference.right))
     first, *others = format_difference(difference)
     preset = f" ({difference.left.preset})" if difference.left.preset else ""
     pairs, settings = [row(pair) for pair in pair_rows(difference)], [row(one) for one in setting_rows(difference)]

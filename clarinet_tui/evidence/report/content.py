@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, TypeVar
@@ -74,16 +75,13 @@ def make_report(
     seeds: int = SEEDS,
     hosts: bool = True,
 ) -> Report:
-    """Collect the report; board and figures cover one preset, the other sections all matching runs.
-
-    `hosts=False` omits host names, for a public page.
-    """
+    """Collect the report; board and figures cover one preset, the other sections all matching runs."""
     records = reader.search(query)
     if not records:
         problem = f"no run matches {query!a}" if query else "there are no runs"
         raise InputError(f"report: {problem}: `clarinet ls` lists runs")
     board = make_board(reader, query, rule=rule, preset=preset, seeds=seeds)
-    if not hosts:
+    if not hosts:  # for a public page
         host, records = "", [replace(record, row=replace(record.row, host=None)) for record in records]
     environments = _read_environments(reader, records, hosts=hosts)
     return Report(
@@ -122,11 +120,9 @@ def _figures(reader: RunRecords, board: Board) -> tuple[Figure, ...]:
 def _commands(records: Sequence[RunRecord], command_of: CommandOf) -> dict[str, str]:
     commands = {}
     for record in records:
-        if record.config:
-            try:
+        with suppress(InputError):  # a plug-in that is not installed
+            if record.config:
                 commands[record.row.id] = command_of(record.config)
-            except InputError:
-                continue
     return commands
 
 

@@ -9,9 +9,9 @@ from clarinet_tui.evidence.figures.style import COLUMN, PRINT, Theme
 from clarinet_tui.evidence.report.markup import Markup, bullet_list, escape, table, tag
 
 _PLACEHOLDERS = tuple(f"#fe01{index:02d}" for index in range(len(PRINT.lines)))
-PLACEHOLDER_THEME = Theme(ink="#fe0190", faint="#fe0191", paper="#fe0192", lines=_PLACEHOLDERS)
+PLACEHOLDER_THEME = Theme(foreground="#fe0190", faint="#fe0191", background="#fe0192", lines=_PLACEHOLDERS)
 """Placeholder colours that are replaced by CSS variables."""
-VARIABLES = {"90": "ink", "91": "faint", "92": "paper"}
+VARIABLES = {"90": "foreground", "91": "faint", "92": "background"}
 MINIMUM_SHARE = 0.005
 _HEADER = re.compile(r'.*?<svg [^>]*viewBox="([^"]*)"[^>]*>', re.DOTALL)
 _STYLE = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)

@@ -25,7 +25,7 @@ def to_html(report: Report) -> str:
         "body",
         tag("header", tag("h1", report.title), *(tag("p", line) for line in _summary(report))),
         tag("nav", *links, aria_label="Contents"),
-        tag("main", *(_section(*section) for section in sections)),
+        tag("main", *(tag("section", tag("h2", heading), *content, id=name) for name, heading, content in sections)),
         tag("footer", tag("p", PAPER, class_="notes")),
     )
     return f"<!DOCTYPE html>\n{tag('html', _head(report), body, lang='en')}\n"
@@ -48,19 +48,14 @@ def _head(report: Report) -> Markup:
 def _sections(report: Report) -> Iterable[tuple[str, str, list[Content]]]:
     yield "board", "Board", list(board_section(report.board))
     yield "comparison", "One step against two", list(comparison_section(report.comparison)) if report.comparison else []
-    yield (
-        "figures",
-        "Figures",
-        [part for figure in report.figures for part in (tag("h3", figure.title), figure_markup(figure))],
-    )
+    figures: list[Content] = [
+        part for figure in report.figures for part in (tag("h3", figure.title), figure_markup(figure))
+    ]
+    yield "figures", "Figures", figures
     yield "runs", "Runs", list(runs_section(report.records))
     yield "settings", "Settings", list(settings_section(report.records))
     yield "environments", "Environments", list(environments_section(report))
     yield "commands", "Commands to repeat the runs", list(commands_section(report))
-
-
-def _section(name: str, heading: str, content: list[Content]) -> Markup:
-    return tag("section", tag("h2", heading), *content, id=name)
 
 
 def _summary(report: Report) -> list[str]:
@@ -68,19 +63,15 @@ def _summary(report: Report) -> list[str]:
     states = ", ".join(f"{count} {state}" for state, count in Counter(row.state for row in rows).most_common())
     hosts = sorted({row.host for row in rows if row.host})
     matching = f" matching {report.query}" if report.query else ""
-    days = sorted({_day(row.created) for row in rows})
+    days = sorted({_format_utc(row.created, "%Y-%m-%d") for row in rows})
     on = f" on {report.host}" if report.host else ""
     created = f"Created on {days[0]}" if len(days) == 1 else f"Created from {days[0]} to {days[-1]}"
     return [
         f"{format_count(len(rows), 'run')}{matching}: {states}.",
         created + (f" on {', '.join(hosts)}." if hosts else "."),
-        f"Written {_minute(report.written)}{on} by clarinet {report.version}.",
+        f"Written {_format_utc(report.written, '%Y-%m-%d %H:%M UTC')}{on} by clarinet {report.version}.",
     ]
 
 
-def _day(when: float) -> str:
-    return datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%d")
-
-
-def _minute(when: float) -> str:
-    return datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%d %H:%M UTC")
+def _format_utc(timestamp: float, pattern: str) -> str:
+    return datetime.fromtimestamp(timestamp, UTC).strftime(pattern)

@@ -25,14 +25,12 @@ def escape(content: str) -> Markup:
 
 def tag(name: str, /, *content: Content, **attributes: Value) -> Markup:
     """Build an element; `class_` becomes class, `data_x` data-x; None and False omit an attribute."""
-    written = "".join(_attribute(key, value) for key, value in attributes.items() if value not in (None, False))
+    pairs = {
+        key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value not in (None, False)
+    }
+    written = "".join(f" {key}" if value is True else f' {key}="{escape(str(value))}"' for key, value in pairs.items())
     inside = "".join(part if isinstance(part, Markup) else escape(part) for part in content if part is not None)
     return Markup(f"<{name}{written}>" if name in VOID else f"<{name}{written}>{inside}</{name}>")
-
-
-def _attribute(key: str, value: Value) -> str:
-    name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
 
 
 def join(parts: Iterable[Markup], between: str = "") -> Markup:

@@ -33,7 +33,6 @@ def runs_section(records: Sequence[RunRecord]) -> Iterator[Markup | None]:
 def _run(record: RunRecord) -> Markup:
     run = record.row
     accuracies = (run.source_accuracy, run.pseudo_label_accuracy)
-    where = " on ".join(filter(None, (run.device, run.host)))
     cells: list[Content] = [
         run.id,
         tag("span", run.state, class_=f"state {run.state}"),
@@ -45,7 +44,7 @@ def _run(record: RunRecord) -> Markup:
         *("–" if value is None else f"{value:.2f}" for value in accuracies),
         f"{run.epoch or 0}/{run.epochs_total or '?'}",
         "–" if record.seconds is None else format_duration(record.seconds),
-        where,
+        " on ".join(filter(None, (run.device, run.host))),
         _notes(record),
     ]
     return row(cells, id=f"run-{run.id}")
@@ -59,8 +58,7 @@ def _selected(selected: SelectedEpoch | None) -> Content:
 
 
 def _notes(record: RunRecord) -> Markup:
-    run = record.row
-    shared = record.shared
+    run, shared = record.row, record.shared
     notes: list[tuple[str, str | None]] = [
         ("error", run.error),
         ("name", run.name),
@@ -115,39 +113,27 @@ def environments_section(report: Report) -> Iterator[Markup | None]:
     for environment, runs in report.environments.items():
         versions = ", ".join(f"{name} {version}" for name, version in environment.versions)
         machine = (environment.host, environment.device, environment.platform)
-        rows.append(
-            row(
-                [
-                    *machine,
-                    versions,
-                    environment.commit or "–",
-                    tag("span", f"{len(runs)}: {' '.join(runs)}", class_="detail"),
-                ]
-            )
-        )
+        ids = tag("span", f"{len(runs)}: {' '.join(runs)}", class_="detail")
+        rows.append(row([*machine, versions, environment.commit or "–", ids]))
     yield table(["Host", "device", "platform", "versions", "git commit", "runs"], rows) if rows else None
     if any("+" in environment.commit for environment in report.environments):
         yield tag("p", "After a +: a hash of uncommitted changes.", class_="notes")
     for patch, runs in report.patches.items():
-        named = tag("p", " ".join(runs), class_="notes")
-        yield collapsible(f"Uncommitted changes at the start of {_runs(runs)}", named, tag("pre", patch, tabindex="0"))
+        ids = tag("p", " ".join(runs), class_="notes")
+        subject = f"run {runs[0]}" if len(runs) == 1 else f"{len(runs)} runs"
+        yield collapsible(f"Uncommitted changes at the start of {subject}", ids, tag("pre", patch, tabindex="0"))
 
 
 def commands_section(report: Report) -> Iterator[Markup | None]:
     if report.commands:
-        written = "\n".join(f"{command}  # {run}" for run, command in report.commands.items())
-        yield tag("pre", written, tabindex="0")
+        yield _command_list(report.commands)
     absent = [record.row.id for record in report.records if record.row.id not in report.commands]
     if absent:
-        yield tag(
-            "p",
-            f"Not available because the settings cannot be read or the method is not installed: {' '.join(absent)}.",
-            class_="notes",
-        )
+        reason = "Not available because the settings cannot be read or the method is not installed"
+        yield tag("p", f"{reason}: {' '.join(absent)}.", class_="notes")
     if report.typed:
-        typed = "\n".join(f"{command}  # {run}" for run, command in report.typed.items())
-        yield collapsible("Original command lines", tag("pre", typed, tabindex="0"))
+        yield collapsible("Original command lines", _command_list(report.typed))
 
 
-def _runs(runs: Sequence[str]) -> str:
-    return f"run {runs[0]}" if len(runs) == 1 else f"{len(runs)} runs"
+def _command_list(commands: Mapping[str, str]) -> Markup:
+    return tag("pre", "\n".join(f"{command}  # {run}" for run, command in commands.items()), tabindex="0")

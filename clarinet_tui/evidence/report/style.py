@@ -7,7 +7,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 _RULES = """
 * { box-sizing: border-box; }
 html { color-scheme: light dark; -webkit-text-size-adjust: 100%; }
-body { margin: 0 auto; max-width: 80rem; padding: 1rem; background: var(--paper); color: var(--ink);
+body { margin: 0 auto; max-width: 80rem; padding: 1rem; background: var(--background); color: var(--foreground);
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 0.5rem 0; }
 h2 { font-size: 1.25rem; margin: 2.5rem 0 0.75rem; border-bottom: 1px solid var(--faint); padding-bottom: 0.25rem; }
@@ -19,7 +19,7 @@ table { border-collapse: collapse; overflow-wrap: break-word; font-variant-numer
 th, td { padding: 0.3rem 0.7rem 0.3rem 0; text-align: left; vertical-align: top; white-space: nowrap; }
 thead th { font-weight: 600; border-bottom: 1px solid var(--faint); }
 tbody tr + tr > * { border-top: 1px solid color-mix(in srgb, var(--faint) 35%, transparent); }
-tbody th { position: sticky; left: 0; background: var(--paper); font-weight: 600; max-width: 45vw;
+tbody th { position: sticky; left: 0; background: var(--background); font-weight: 600; max-width: 45vw;
   white-space: normal; padding-right: 0.9rem; }
 .numbers td { text-align: right; }
 .numbers thead th + th { text-align: right; }
@@ -67,6 +67,6 @@ def style() -> str:
 
 
 def _variables(theme: Theme) -> str:
-    variables = {"ink": theme.ink, "faint": theme.faint, "paper": theme.paper}
+    variables = {"foreground": theme.foreground, "faint": theme.faint, "background": theme.background}
     variables |= {f"line{index}": colour for index, colour in enumerate(theme.lines)}
     return " ".join(f"--{name}: {colour};" for name, colour in variables.items())

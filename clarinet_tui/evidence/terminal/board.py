@@ -31,7 +31,6 @@ LABEL, COLUMN = 11, 13
 """Width of the labels, and of each method."""
 WIDE = 100
 """Terminal width from which ± is set off by spaces."""
-MAXIMUM_IDS = 6
 
 
 def board_view(board: Board, width: int) -> "RenderableType":
@@ -41,26 +40,17 @@ def board_view(board: Board, width: int) -> "RenderableType":
 
     parts: list[RenderableType] = []
     columns = max(1, (width - LABEL) // COLUMN)
+    oracle = ", ORACLE SELECTION" if board.uses_oracle else ""
     for table in board.tables:
         for start in range(0, len(table.methods), columns):
-            parts += [
-                _heading(board, table),
-                _table(board, table, slice(start, start + columns), width >= WIDE),
-                Text(),
-            ]
-    notes = [*board.notes, *excluded_notes(board, maximum_ids=MAXIMUM_IDS)]
+            parts.append(Text(f"{table.title}: target accuracy in %{oracle}", style="italic"))
+            parts += [_table(board, table, slice(start, start + columns), width >= WIDE), Text()]
+    notes = [*board.notes, *excluded_notes(board, maximum_ids=6)]
     if any(cell.rules for cell in board.cells.values()):
         parts += [*_rules(board, width), Text()]
         notes += [f"{note}." for note in RULE_NOTES]
     parts += [Text(f"· {printable(note)}", style="dim") for note in notes]
     return Group(*parts)
-
-
-def _heading(board: Board, table: MethodTable) -> "Text":
-    from rich.text import Text
-
-    oracle = ", ORACLE SELECTION" if board.uses_oracle else ""
-    return Text(f"{table.title}: target accuracy in %{oracle}", style="italic")
 
 
 def _table(board: Board, table: MethodTable, columns: slice, wide: bool) -> "Table":

@@ -12,7 +12,7 @@ from clarinet_tui.evidence.comparison_rows import (
     format_unpaired,
     pair_rows,
     setting_rows,
-    side_names,
+    side_labels,
     side_row,
 )
 from clarinet_tui.evidence.selection import RULE_HEADINGS, RULE_NOTES, RULE_ORDER, format_rules
@@ -79,7 +79,7 @@ def _runs(rows: "Sequence[RunRow]") -> "Table":
 def _difference(difference: PairedDifference) -> "Iterator[RenderableType]":
     from rich.text import Text
 
-    left, right = side_names(difference)
+    left, right = side_labels((difference.left, difference.right))
     heading = f"{format_task(difference.left.task)}: {left} minus {right}"
     yield Text(printable(heading + (f" ({INTERIM})" if difference.is_interim else "")), style="bold")
     yield from (Text(f"  {line}") for line in format_difference(difference))

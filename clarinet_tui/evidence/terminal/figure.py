@@ -30,14 +30,12 @@ def figure_view(figure: Figure, width: int, glyphs: "GlyphSet") -> "RenderableTy
 
     parts: list[RenderableType] = []
     for panel in figure.panels:
-        parts += [Text(printable(panel.title), style="bold")]
+        parts.append(Text(printable(panel.title), style="bold"))
         if isinstance(panel, ConfusionMatrix):
             parts += _matrix(panel, width)
         else:
-            parts += [
-                *_chart(panel, min(width, MAXIMUM_WIDTH), glyphs),
-                *(_legend_entry(one, panel) for one in panel.curves),
-            ]
+            parts += _chart(panel, min(width, MAXIMUM_WIDTH), glyphs)
+            parts += [_legend_entry(curve, panel) for curve in panel.curves]
         parts.append(Text())
     parts += [Text(f"· {printable(note)}", style="dim") for note in figure.notes]
     return Group(*parts)
@@ -82,7 +80,7 @@ def _line(curve: Curve, panel: Panel) -> "Line":
     if not panel.has_error_bars or curve.low is None or curve.high is None:
         return Line.through(curve.label, curve.x, curve.y, colour_index=curve.colour_index)
     low, high = (np.where(np.isfinite(edge), edge, curve.y) for edge in (curve.low, curve.high))
-    return Line.envelope(curve.label, curve.x, low, high, curve.y, colour_index=curve.colour_index)
+    return Line.through(curve.label, curve.x, curve.y, low, high, colour_index=curve.colour_index)
 
 
 def _references(panel: Panel) -> "Iterator[Reference]":
@@ -129,8 +127,7 @@ def _matrix(matrix: ConfusionMatrix, width: int) -> "list[RenderableType]":
         line = Text(f"{name:>{margin - 1}} ", style="dim")
         for share in row:
             shade = Style(color="white", bgcolor=f"rgb(0,{round(114 * share)},{round(178 * share)})", bold=share >= 0.5)
-            line.append(
-                f"{share * 100:4.0f}" if share >= 0.005 else "   ·", style=shade if share >= 0.05 else "not dim"
-            )
+            text = f"{share * 100:4.0f}" if share >= 0.005 else "   ·"
+            line.append(text, style=shade if share >= 0.05 else "not dim")
         lines.append(line)
     return [*lines]
