@@ -12,7 +12,7 @@ from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
 KEYS = [
-    FooterKey(name, name, word, word) for name, word in (("a", "open"), ("b", "tag"), ("c", "help"), ("d", "leave"))
+    FooterKey(name, name, word, word) for name, word in (("a", "open"), ("b", "tag"), ("c", "help"), ("d", "quit"))
 ]
 
 

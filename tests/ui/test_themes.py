@@ -10,7 +10,7 @@ from rich.segment import Segment
 from textual.color import Color
 
 from clarinet_tui.chart.palette import PALETTES, colour
-from clarinet_tui.ui.text.plain_glyphs import PLAIN, PlainGlyphs, needs_plain_glyphs
+from clarinet_tui.ui.text.plain_glyphs import GLYPH, PLAIN, PlainGlyphs, needs_plain_glyphs
 from clarinet_tui.ui.themes import CONTRAST, THEMES
 from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
@@ -103,7 +103,7 @@ def test_unknown_palettes_are_the_dark_one() -> None:
 def test_plain_glyphs_have_the_same_width() -> None:
     assert needs_plain_glyphs({"TERM": "linux"})
     assert not needs_plain_glyphs({"TERM": "xterm-256color"})
-    assert all(len(sign) == len(plain) == 1 for sign, plain in PLAIN.items())
+    assert len(GLYPH) == len(PLAIN)
     segments = PlainGlyphs().apply([Segment("✓ ok ━━╸"), Segment("plain")], Color(0, 0, 0))
     assert [segment.text for segment in segments] == ["+ ok ==-", "plain"]
 
@@ -114,5 +114,5 @@ async def test_a_limited_console_shows_only_plain_glyphs(runs_dir: Path, monkeyp
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "o target" in screen_text(app), "plain signs")
-        assert not set(PLAIN) & set(screen_text(app))
+        assert not set(GLYPH) & set(screen_text(app))
         assert "▀" in screen_text(app)

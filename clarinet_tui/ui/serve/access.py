@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,11 +10,7 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 """Host names of the loopback address. Another name means DNS rebinding."""
 SAFE_METHODS = ("GET", "HEAD")
 DOWNLOADS = "/download/"
-"""Each address below it contains a key as long as the token and works once."""
-
-
-def new_token() -> str:
-    return secrets.token_urlsafe(24)
+"""Below this path, each address works once and contains a key as long as the token."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import errno
 import getpass
+import secrets
 import shlex
 import socket
 import sys
@@ -20,7 +21,7 @@ from textual_serve.server import Server
 
 from clarinet_tui.runs.process import host_name
 from clarinet_tui.text import printable
-from clarinet_tui.ui.serve.access import AccessControl, new_token
+from clarinet_tui.ui.serve.access import AccessControl
 from clarinet_tui.ui.serve.page import render_page, security_headers
 from clarinet_tui.ui.serve.session import app_command
 from core.errors import InputError
@@ -101,10 +102,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     try:
         with listen(options.host, options.port) as listener:
-            access = AccessControl(listener.getsockname()[1], "" if options.no_token else new_token())
+            token = "" if options.no_token else secrets.token_urlsafe(24)
+            access = AccessControl(listener.getsockname()[1], token)
             print(format_addresses(options.host, access), flush=True)
-            server = PageServer(app_command(options.runs_dir, options.data_dir), access)
-            app = server._make_app()
+            app = PageServer(app_command(options.runs_dir, options.data_dir), access)._make_app()
             web.run_app(app, sock=listener, access_log=None, print=None, shutdown_timeout=SHUTDOWN_TIMEOUT)
     except InputError as error:
         print(f"clarinet: {printable(str(error))}", file=sys.stderr)

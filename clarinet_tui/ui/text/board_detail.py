@@ -16,7 +16,7 @@ from clarinet_tui.history.query_language import quote_value
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_task
 from clarinet_tui.ui.text.board_layout import distance_role, format_mean
-from clarinet_tui.ui.text.styled import GAP, Span, state_style, styled
+from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, styled
 from core.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def format_cell_detail(snapshot: BoardSnapshot, cell: Cell, has_no_runs: bool) -
 
 def _legend() -> Iterator[Span]:
     for state in STATES:
-        style = state_style(state)
-        yield f"{style.glyph} ", style.role
+        glyph, role = STATE_STYLES[state]
+        yield f"{glyph} ", role
         yield f"{state}  ", "faint"
     yield "… not finished  † mixed  bold: best of its row  ", "faint"
     yield "-0.5", "good"
@@ -97,18 +97,11 @@ def _result_spans(cell: Cell) -> Iterator[Span]:
 
 def _seed_spans(cell: Cell) -> list[Span]:
     """Each seed with its state, accuracy and run, ordered by seed."""
-    finished = state_style(RunState.FINISHED)
-    seeds: list[tuple[int | None, list[Span]]] = [
-        (
-            result.seed,
-            [
-                (f" {finished.glyph} ", finished.role),
-                (f"{result.selected.accuracy:.2f}", ""),
-                (f" {result.run}", "muted"),
-            ],
-        )
-        for result in cell.results
-    ]
+    seeds: list[tuple[int | None, list[Span]]] = []
+    glyph, role = STATE_STYLES[RunState.FINISHED]
+    for result in cell.results:
+        accuracy = f"{result.selected.accuracy:.2f}"
+        seeds.append((result.seed, [(f" {glyph} ", role), (accuracy, ""), (f" {result.run}", "muted")]))
     seeds += [(seed.seed, _unfinished_spans(seed)) for seed in cell.unfinished]
     seeds.sort(key=lambda pair: (pair[0] is None, pair[0] or 0))
     spans: list[Span] = [("Seeds ", "muted")]
@@ -119,7 +112,7 @@ def _seed_spans(cell: Cell) -> list[Span]:
 
 def _unfinished_spans(seed: UnfinishedSeed) -> list[Span]:
     """A run in progress with its accuracy so far; any other run with its state."""
-    style = state_style(seed.state)
+    style = STATE_STYLES[seed.state]
     spans: list[Span] = [(f" {style.glyph} ", style.role)]
     if seed.selected and seed.state.is_started:
         spans.append((f"{seed.selected.accuracy:.2f}… ", "live"))
@@ -130,12 +123,9 @@ def _unfinished_spans(seed: UnfinishedSeed) -> list[Span]:
 
 
 def _missing_spans(cell: Cell) -> list[Span]:
-    is_one = len(cell.missing) == 1
-    return [
-        ("Missing: ", "warn"),
-        (f"{'seed' if is_one else 'seeds'} {format_seeds(cell.missing)}", ""),
-        (f": f queues {'it' if is_one else 'them'}", "muted"),
-    ]
+    noun, pronoun = ("seed", "it") if len(cell.missing) == 1 else ("seeds", "them")
+    seeds = f"{noun} {format_seeds(cell.missing)}"
+    return [("Missing: ", "warn"), (seeds, ""), (f": f queues {pronoun}", "muted")]
 
 
 def _remarks(cell: Cell) -> Iterator[tuple[str, str]]:

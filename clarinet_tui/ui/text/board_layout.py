@@ -11,7 +11,7 @@ from clarinet_tui.evidence.board_rows import AVERAGE, STATES, BoardRow, RowValue
 from clarinet_tui.evidence.published import method_title
 from clarinet_tui.evidence.statistics import Distance, Summary
 from clarinet_tui.text import format_task, printable
-from clarinet_tui.ui.text.styled import Span, Spans, state_style
+from clarinet_tui.ui.text.styled import STATE_STYLES, Span, Spans
 
 if TYPE_CHECKING:
     from clarinet_tui.evidence.board import Board, MethodTable
@@ -141,7 +141,7 @@ def _measured_spans(value: RowValue, cell: Cell | None, column: int) -> Iterator
         return
     if cell.states:
         yield f" {len(cell.results)}/{cell.wanted}", "good" if cell.is_complete else "muted"
-    counts = [(state_style(state), count) for state in STATES if (count := cell.states.get(state, 0))]
+    counts = [(STATE_STYLES[state], count) for state in STATES if (count := cell.states.get(state, 0))]
     if counts and is_wide:
         yield " ", ""
     for style, count in counts:

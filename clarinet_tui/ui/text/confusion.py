@@ -28,9 +28,8 @@ def format_confusion(confusion: Confusion, width: int) -> Content:
     total, correct = sum(map(sum, counts)), sum(row[index] for index, row in enumerate(counts) if index < len(row))
     title = f"rows true, columns predicted, in %: {total} target images, epoch {confusion.epoch}, "
     title += f"{format_percent(100 * correct / max(total, 1))} % correct"
-    return Content("\n").join(
-        [*_format_matrix(confusion, width), styled((title, "muted")), *_format_confusions(confusion)]
-    )
+    matrix, confusions = _format_matrix(confusion, width), _format_confusions(confusion)
+    return Content("\n").join([*matrix, styled((title, "muted")), *confusions])
 
 
 def _format_matrix(confusion: Confusion, width: int) -> list[Content]:
@@ -69,10 +68,6 @@ def _format_confusions(confusion: Confusion) -> list[Content]:
     lines = [styled(), styled(("Most often confused", "strong"))] if confusions else []
     for count, true, predicted in confusions[:LISTED]:
         names, total = confusion.classes, sum(confusion.counts[true])
-        lines.append(
-            styled(
-                (f"{names[true]} predicted as {names[predicted]}", ""),
-                (f"  {count} of {total}, {100 * count / total:.0f} %", "muted"),
-            )
-        )
+        share = f"  {count} of {total}, {100 * count / total:.0f} %"
+        lines.append(styled((f"{names[true]} predicted as {names[predicted]}", ""), (share, "muted")))
     return lines

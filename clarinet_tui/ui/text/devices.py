@@ -1,8 +1,8 @@
-"""Devices as lines: load, runs and other processes."""
+"""Devices as text: load, runs and other processes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -41,26 +41,17 @@ def format_device_name(device: Device) -> str:
 
 def format_load(device: Device, bar_width: int) -> list[Span]:
     """Format use, memory and temperature in columns."""
-    use = None if device.use is None else device.use / 100
-    memory = None
-    if device.memory_total and device.memory_used is not None:
-        memory = device.memory_used / device.memory_total
+    use = "?" if device.utilization is None else f"{device.utilization:.0f}"
+    memory = (device.memory_used or 0) / device.memory_total if device.memory_total else 0.0
     temperature = "" if device.temperature is None else f"{device.temperature}"
+    use_bar, use_rest = progress_bar((device.utilization or 0) / 100, bar_width)
+    memory_bar, memory_rest = progress_bar(memory, bar_width)
     return [
-        *_bar_spans(use, bar_width),
-        (f"{'?' if device.use is None else format(device.use, '.0f'):>4} %", ""),
-        GAP,
-        *_bar_spans(memory, bar_width, FULL),
+        *((use_bar, "live"), (use_rest, "faint"), (f"{use:>4} %", ""), GAP),
+        *((memory_bar, "warn" if memory >= FULL else "live"), (memory_rest, "faint")),
         (f"{format_memory(device.memory_used, device.memory_total):>15}", ""),
         (f"{temperature:>5}", "warn" if (device.temperature or 0) >= HOT else "muted"),
     ]
-
-
-def _bar_spans(share: float | None, width: int, limit: float = 2.0) -> list[Span]:
-    if not width:
-        return []
-    done, rest = progress_bar(share or 0.0, width)
-    return [(done, "warn" if (share or 0.0) >= limit else "live"), (rest, "faint")]
 
 
 def format_occupants(device: Device, machine: MachineSnapshot) -> list[Span]:
@@ -98,10 +89,11 @@ def format_device(device: Device, machine: MachineSnapshot, running: Mapping[str
         (f"{machine.queue.slots_for(device.key):>6}  ", "muted"),
         *_availability(device, machine, with_reason=width >= 100),
     )
-    lines = [first, *(_format_queue_row(row, running.get(row.id)) for row in _runs_on(device, machine))]
+    lines = [first, *(_format_run(row, running.get(row.id), row.is_stopping) for row in _runs_on(device, machine))]
     if not device.is_gpu:
         queued = {row.id for row in machine.queue_rows}
-        lines += [_format_run(run) for run in _unqueued_cpu_runs(running.values(), queued, machine.host)]
+        on_cpu = (run for run in running.values() if run.host == machine.host and run.device == "cpu")
+        lines += [_format_run(run, run) for run in on_cpu if run.id not in queued]
     lines += [_format_process_line(process) for process in _foreign_processes(device, machine)]
     lines = [line.truncate(width, ellipsis=True) for line in lines]
     if device.problem:
@@ -119,7 +111,7 @@ def format_device_header(width: int) -> Content:
 
 def _column_widths(width: int) -> tuple[int, int]:
     """The widths of a device's name and of a bar."""
-    return (17, 5) if width < 100 else (NAME, min(30, (width - 110) // 2))
+    return (17, 5) if width < 100 else (NAME, max(0, min(30, (width - 110) // 2)))
 
 
 def _availability(device: Device, machine: MachineSnapshot, *, with_reason: bool) -> list[Span]:
@@ -134,23 +126,12 @@ def _availability(device: Device, machine: MachineSnapshot, *, with_reason: bool
     return [] if device.problem else [("full", "warn"), (f"  {reason}" if with_reason else "", "muted")]
 
 
-def _unqueued_cpu_runs(running: Iterable[RunRow], queued: set[str], host: str) -> list[RunRow]:
-    """Runs on this machine's CPU that were not started from the queue."""
-    return [run for run in running if run.id not in queued and run.host == host and (run.device or "") == "cpu"]
-
-
-def _format_queue_row(row: QueueRow, run: RunRow | None) -> Content:
-    state = [("stopping", "warn")] if row.is_stopping else format_progress(run) if run else []
-    return _run_line(row.id, row.method, row.task, row.seed, state)
-
-
-def _format_run(run: RunRow) -> Content:
-    return _run_line(run.id, run.method or "?", run.task, run.seed, format_progress(run))
-
-
-def _run_line(run: str, method: str, task: str | None, seed: int | None, state: list[Span]) -> Content:
-    text = f"{run}  {method}  {format_task(task)}  seed {'?' if seed is None else seed}"
-    return styled((f"{MARGIN}▸ ", "live"), (text, ""), *([GAP, *state] if state else []))
+def _format_run(row: QueueRow | RunRow, run: RunRow | None, is_stopping: bool = False) -> Content:
+    """Format a run of the queue or of the history, with the progress of the history's run."""
+    progress = [("stopping", "warn")] if is_stopping else format_progress(run) if run else []
+    seed = "?" if row.seed is None else row.seed
+    text = f"{row.id}  {row.method or '?'}  {format_task(row.task)}  seed {seed}"
+    return styled((f"{MARGIN}▸ ", "live"), (text, ""), *([GAP, *progress] if progress else []))
 
 
 def format_progress(run: RunRow) -> list[Span]:
@@ -165,5 +146,5 @@ def format_progress(run: RunRow) -> list[Span]:
 
 def _format_process_line(process: DeviceProcess) -> Content:
     memory = "" if process.memory is None else f", {format_bytes(process.memory)}"
-    kind = "compute" if process.computes else "graphics"
-    return styled((f"{MARGIN}{_format_process(process)} {kind}{memory}", "warn" if process.computes else "muted"))
+    use, role = ("compute", "warn") if process.computes else ("graphics", "muted")
+    return styled((f"{MARGIN}{_format_process(process)} {use}{memory}", role))

@@ -33,6 +33,7 @@ TWO_COLUMNS = 140
 LONG_TITLE = 100
 """Width from which the title explains what interim means."""
 RIGHT_COLUMN, MAX_LEFT_COLUMN = 64, 90
+"""Column widths if there are two."""
 Lines = list[Content]
 
 
@@ -46,20 +47,18 @@ def format_difference_detail(
     title += [(f"{labels[1].marker} ", labels[1].colour), (names[1], "strong"), (f"   {rule}", "muted")]
     if difference.is_interim:
         title.append((f"   {INTERIM}" if width >= LONG_TITLE else "   interim", "warn"))
-    statistics = [*_format_statistics(difference), styled(), *_format_pairs(difference, names)]
+    result, *rest = format_difference(difference)
+    statistics = [styled((f" {result}", "strong")), *(styled((f" {line}", "")) for line in rest), styled()]
+    statistics += _format_pairs(difference, names)
     sides = [*_format_sides(difference, names), styled(), *_format_settings(difference, names)]
-    remarks = [*_format_cautions(difference), *_format_remarks(difference, names)]
+    remarks = [styled((f" ! {caution}", "warn")) for caution in difference.cautions]
+    remarks += _format_remarks(difference, names)
     if width < TWO_COLUMNS:
         return Content("\n").join([styled(*title), *statistics, *remarks, styled(), *sides])
     left_width = min(width - RIGHT_COLUMN, MAX_LEFT_COLUMN)
     short = [line for line in remarks if line.cell_length <= left_width]
     long = [line for line in remarks if line.cell_length > left_width]
     return Content("\n").join([styled(*title), *_join_columns([*statistics, *short], sides, left_width), *long])
-
-
-def _format_statistics(difference: PairedDifference) -> Lines:
-    first, *rest = format_difference(difference)
-    return [styled((f" {first}", "strong")), *(styled((f" {line}", "")) for line in rest)]
 
 
 def _format_pairs(difference: PairedDifference, names: tuple[str, str]) -> Lines:
@@ -117,13 +116,13 @@ def _format_sides(difference: PairedDifference, names: tuple[str, str]) -> Lines
     if left.seconds.mean and right.seconds.mean:
         lines[-1] += styled((f"   ×{right.seconds.mean / left.seconds.mean:.2f}", "strong"))
     lines.append(_format_row("time of all runs", left_row.time_total, right_row.time_total))
-    accuracies = (
-        ("pseudo-label accuracy", left.pseudo_label_accuracy.mean, right.pseudo_label_accuracy.mean),
-        ("source accuracy", left.source_accuracy.mean, right.source_accuracy.mean),
-    )
-    for name, *means in accuracies:
-        if any(mean is not None for mean in means):
-            lines.append(_format_row(name, *map(_format_mean, means)))
+    accuracies = {
+        "pseudo-label accuracy": (left.pseudo_label_accuracy.mean, right.pseudo_label_accuracy.mean),
+        "source accuracy": (left.source_accuracy.mean, right.source_accuracy.mean),
+    }
+    for name, means in accuracies.items():
+        if means != (None, None):
+            lines.append(_format_row(name, *(NOT_AVAILABLE if mean is None else f"{mean:.2f}" for mean in means)))
     return lines
 
 
@@ -131,23 +130,12 @@ def _format_row(name: str, left: str, right: str) -> Content:
     return styled((f" {name:<22}", "muted"), (f"{left:>16}{right:>16}", ""))
 
 
-def _format_mean(value: float | None) -> str:
-    return NOT_AVAILABLE if value is None else f"{value:.2f}"
-
-
 def _format_settings(difference: PairedDifference, names: tuple[str, str]) -> Lines:
     rows = setting_rows(difference)
     if not rows:
         return [styled((" no setting differs except the method", "muted"))]
-    lines = [
-        styled((f" {fit_width(name, 22)}{shorten(left, 15):>16}{shorten(right, 15):>16}", ""))
-        for name, left, right in rows
-    ]
-    return [_format_headings("setting that differs", names), *lines]
-
-
-def _format_cautions(difference: PairedDifference) -> Lines:
-    return [styled((f" ! {caution}", "warn")) for caution in difference.cautions]
+    lines = [f" {fit_width(name, 22)}{shorten(left, 15):>16}{shorten(right, 15):>16}" for name, left, right in rows]
+    return [_format_headings("setting that differs", names), *(styled((line, "")) for line in lines)]
 
 
 def _join_columns(left_lines: Lines, right_lines: Lines, left_width: int) -> Lines:

@@ -1,4 +1,4 @@
-"""A comparison as a table: each left side, and below it a line for each side that it is compared with."""
+"""A comparison as a table: each left side, and below it each right side with the difference from it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def format_difference_table(snapshot: ComparisonSnapshot, cursor: int, palette: 
         labels = label_sides(part, palette)
         for left in part.lefts:
             lines.append(_format_side(labels[id(left)], left, gap))
-            for difference in (one for one in part.differences if one.left is left):
+            for difference in (difference for difference in part.differences if difference.left is left):
                 if index == cursor:
                     cursor_line = len(lines)
                 lines.append(_format_difference(labels[id(difference.right)], difference, gap, index == cursor))

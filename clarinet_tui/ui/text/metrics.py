@@ -10,7 +10,7 @@ from textual.content import Content
 
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import finite_mean, format_bytes, format_number, format_percent, progress_bar, sparkline
-from clarinet_tui.ui.text.styled import Span, state_style, styled
+from clarinet_tui.ui.text.styled import STATE_STYLES, Span, styled
 from core.metrics import Metric, shown_in
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def format_runs(runs: Sequence[RunCurves], front: str, markers: Sequence[tuple[s
     """Format the legend of overlaid runs: marker and its colour, name, progress or state, target accuracy."""
     lines = []
     for curves, (marker, colour) in zip(runs, markers, strict=True):
-        run, style = curves.run, state_style(curves.run.state)
+        run, style = curves.run, STATE_STYLES[curves.run.state]
         accuracy = f"{format_percent(run.target_accuracy):>6} %"
         shows_progress = run.state is RunState.RUNNING and run.progress is not None
         state = f"{run.progress:>5.0%}" if shows_progress else f"{style.glyph:>5}"

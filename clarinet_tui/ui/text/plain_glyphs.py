@@ -8,53 +8,15 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-PLAIN = {
-    "✓": "+",
-    "✗": "x",
-    "▸": ">",
-    "▹": ">",
-    "◦": "o",
-    "▪": "#",
-    "●": "o",
-    "○": "°",
-    "■": "#",
-    "□": "·",
-    "◆": "*",
-    "◇": "*",
-    "▲": "^",
-    "△": "^",
-    "▼": "v",
-    "━": "=",
-    "╸": "-",
-    "┃": "│",
-    "‖": "║",
-    "┈": "·",
-    "┊": "│",
-    "╭": "┌",
-    "╮": "┐",
-    "╰": "└",
-    "╯": "┘",
-    "▏": "│",
-    "▁": "_",
-    "▂": "_",
-    "▃": "▄",
-    "▅": "▄",
-    "▆": "█",
-    "▇": "█",
-    "…": ".",
-    "†": "+",
-    "‹": "<",
-    "›": ">",
-    "⏎": "¶",
-    "λ": "l",
-}
-CONSOLES = ("linux", "vt100", "vt220")
+GLYPH = "✓✗▸▹◦▪●○■□◆◇▲△▼━╸┃‖┈┊╭╮╰╯▏▁▂▃▅▆▇…†‹›⏎λ"
+PLAIN = "+x>>o#o°#·**^^v=-│║·│┌┐└┘│__▄▄██.+<>¶l"
+"""The replacement of each glyph above it."""
 
 
 class PlainGlyphs(LineFilter):
     """Replaces glyphs that such a console shows as boxes by others of the same width."""
 
-    _table = str.maketrans(PLAIN)
+    _table = str.maketrans(GLYPH, PLAIN)
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [
@@ -64,4 +26,4 @@ class PlainGlyphs(LineFilter):
 
 
 def needs_plain_glyphs(environ: Mapping[str, str]) -> bool:
-    return environ.get("TERM", "") in CONSOLES
+    return environ.get("TERM", "") in ("linux", "vt100", "vt220")

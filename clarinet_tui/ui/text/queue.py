@@ -8,14 +8,14 @@ from textual.content import Content
 
 from clarinet_tui.text import format_task
 from clarinet_tui.ui.text.devices import format_progress
-from clarinet_tui.ui.text.styled import Span, styled
+from clarinet_tui.ui.text.styled import Span, fit_cell, styled
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
 
 COLUMNS = (("", 3), ("", 1), ("run", 9), ("method", 13), ("task", 9), ("seed", 4), ("device", 7))
-"""Titles and widths; what a run waits for takes the rest of the line."""
+"""Titles and widths; the rest of the line is for what a run waits for."""
 WIDE = 92
 """Width from which the columns of method and task grow."""
 
@@ -43,7 +43,7 @@ def format_queued_run(row: QueueRow, machine: MachineSnapshot, run: RunRow | Non
         (f"{'?' if row.seed is None else row.seed}".rjust(4), ""),
         (device, "muted"),
     ]
-    cells = [_cut(styled(span), size) for span, size in zip(spans, column_widths(width), strict=True)]
+    cells = [fit_cell(styled(span), size) for span, size in zip(spans, column_widths(width), strict=True)]
     line = Content(" ").join([Content(""), *cells, styled(*_state_spans(row, machine, run))])
     return line.truncate(width, ellipsis=True)
 
@@ -51,11 +51,6 @@ def format_queued_run(row: QueueRow, machine: MachineSnapshot, run: RunRow | Non
 def reason_fits(row: QueueRow, width: int) -> bool:
     """Whether the line has room for all that the run waits for."""
     return sum(column_widths(width)) + len(COLUMNS) + 1 + len(row.wait_reason) <= width
-
-
-def _cut(cell: Content, size: int) -> Content:
-    cell = cell.truncate(size, ellipsis=True)
-    return cell.pad_right(max(size - cell.cell_length, 0))
 
 
 def _state_spans(row: QueueRow, machine: MachineSnapshot, run: RunRow | None) -> list[Span]:

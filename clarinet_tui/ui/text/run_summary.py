@@ -1,4 +1,4 @@
-"""A run in a few lines: title, accuracies, progress, origin, annotations."""
+"""The summary of a run: title, accuracies, progress, origin, annotations."""
 
 from __future__ import annotations
 
@@ -15,29 +15,25 @@ from clarinet_tui.text import (
     format_time,
     progress_bar,
 )
-from clarinet_tui.ui.text.styled import GAP, Span, state_style, styled
+from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, styled
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
 
 
+def format_summary(run: RunRow, width: int) -> Content:
+    lines = [format_title(run), format_accuracies(run), format_run_progress(run, width)]
+    return Content("\n").join([*lines, *format_annotations(run)])
+
+
 def format_title(run: RunRow) -> Content:
     """Format state, method, task, seed, name and id."""
-    style = state_style(run.state)
-    name = [GAP, (run.name, "")] if run.name else []
-    return styled(
-        (f"{style.glyph} ", style.role),
-        (run.method or "?", "strong"),
-        GAP,
-        (format_task(run.task), "strong"),
-        GAP,
-        (f"seed {'?' if run.seed is None else run.seed}", ""),
-        *name,
-        GAP,
-        (run.state, style.role),
-        GAP,
-        (run.id, "muted"),
-    )
+    style = STATE_STYLES[run.state]
+    spans: list[Span] = [(f"{style.glyph} ", style.role), (run.method or "?", "strong")]
+    spans += [GAP, (format_task(run.task), "strong")]
+    spans += [GAP, (f"seed {'?' if run.seed is None else run.seed}", "")]
+    spans += [GAP, (run.name, "")] if run.name else []
+    return styled(*spans, GAP, (run.state, style.role), GAP, (run.id, "muted"))
 
 
 def format_accuracies(run: RunRow) -> Content:
@@ -56,10 +52,8 @@ def format_accuracy_list(run: RunRow) -> list[Content]:
         "source accuracy": run.source_accuracy,
         "pseudo-labels": run.pseudo_label_accuracy,
     }
-    known = [(name, value) for name, value in values.items() if value is not None]
-    return [
-        styled((f"{name:<17}", "muted"), (format_percent(value), "strong"), (" %", "muted")) for name, value in known
-    ]
+    known = {f"{name:<17}": format_percent(value) for name, value in values.items() if value is not None}
+    return [styled((name, "muted"), (text, "strong"), (" %", "muted")) for name, text in known.items()]
 
 
 def format_run_progress(run: RunRow, width: int) -> Content:

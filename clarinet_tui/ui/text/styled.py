@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -28,8 +28,7 @@ ROLES = {
 """The style of each role, in terms of the theme's variables."""
 
 
-@dataclass(frozen=True)
-class StateStyle:
+class StateStyle(NamedTuple):
     """A glyph that is readable without colour, and the role of its colour."""
 
     glyph: str
@@ -48,10 +47,12 @@ STATE_STYLES = {
 }
 
 
-def state_style(state: RunState) -> StateStyle:
-    return STATE_STYLES[state]
-
-
 def styled(*spans: Span) -> Content:
-    """Join spans to one line of content. Text is literal, never markup; a style may stand for a role."""
+    """Join spans to one line of content. Text is literal, never markup; a role may also be a Textual style."""
     return Content.assemble(*((printable(text), ROLES.get(role, role)) for text, role in spans))
+
+
+def fit_cell(cell: Content, width: int) -> Content:
+    """Cut a cell with an ellipsis, or pad it, to exactly this width."""
+    cut = cell.truncate(width, ellipsis=True)
+    return cut.pad_right(max(width - cut.cell_length, 0))

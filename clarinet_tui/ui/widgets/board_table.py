@@ -50,9 +50,7 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
         Binding("right,l", "move(0, 1)", "Right", id="cells.right", show=False),
         Binding("home,g", "go_to_end(False)", "First cell", id="cells.first", show=False),
         Binding("end,G", "go_to_end(True)", "Last cell", id="cells.last", show=False),
-        Binding(
-            "a", "next_table", "Ablations", id="cells.table", tooltip="Go to the next table, such as the ablations"
-        ),
+        Binding("a", "next_table", "Ablations", id="cells.table", tooltip="Go to the next table"),
     ]
 
     @dataclass
@@ -81,11 +79,8 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
     @property
     def cell(self) -> tuple[str, str] | None:
         """Method and task at the cursor."""
-        if not self._board.tables:
-            return None
-        table = self._board.tables[self._cursor.table]
-        task = table.rows[self._cursor.row].task
-        return (table.methods[self._cursor.column], task) if task else None
+        method, task = self._cell_at(self._cursor) if self._board.tables else ("", None)
+        return (method, task) if task else None
 
     @property
     def table_methods(self) -> tuple[str, ...]:
@@ -101,8 +96,7 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
         same_cell = [position for position in self._positions() if old_cell == self._cell_at(position)]
         same_table = [position for position in same_cell if position.table == old_cursor.table]
         self._cursor = next(iter(same_table or same_cell or self._positions()), CellPosition())
-        self.virtual_size = Size(self.size.width, len(self._lines))
-        self._scroll_to_cursor()
+        self.on_resize()
         self.refresh()
         if self.cell != old_cell:
             self._post_highlighted()
@@ -133,14 +127,9 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width, style = self.size.width, self.rich_style
         number = self.scroll_offset.y + y
-        if number >= len(self._lines):
-            return Strip.blank(width, style)
-        line = self._lines[number]
-        if line.title:
-            segments = [Segment(text, self._roles.apply(style, role)) for text, role in line.title]
-            return Strip(segments).adjust_cell_length(width, style)
+        line = self._lines[number] if number < len(self._lines) else ScreenLine(0, None)
         if not line.cells:
-            return Strip.blank(width, style)
+            return self._render_cell(line.title, width, style)
         if line.row is not None and line.row % 2 == 0:
             style = style + self.get_component_rich_style("board--stripe")
         return Strip.join(self._render_cells(line, style)).adjust_cell_length(width, style)
@@ -226,11 +215,8 @@ class BoardTable(GuardedHandlers, ScrollView, can_focus=True):
         table, row = self._cursor.table, self._cursor.row
         rows = self._board.tables[table].rows
         last = row if any(below.task for below in rows[row + 1 :]) else len(rows) - 1
-        numbers = [
-            number
-            for number, line in enumerate(self._lines)
-            if line.table == table and line.row is not None and row <= line.row <= last
-        ]
+        shown = [(table, number) for number in range(row, last + 1)]
+        numbers = [number for number, line in enumerate(self._lines) if (line.table, line.row) in shown]
         top, bottom = numbers[0] - (2 if row == 0 else 0), numbers[-1]
         y = min(max(self.scroll_offset.y, bottom - max(1, self.size.height) + 1), top)
         if y != self.scroll_offset.y:

@@ -6,7 +6,6 @@ from typing import ClassVar
 from rich.segment import Segment
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -25,11 +24,10 @@ from clarinet_tui.text import printable
 from clarinet_tui.ui.error_guard import guard_render_line
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart_legend import Piece, chart_header, legend_entries
-from clarinet_tui.ui.widgets.chart_styles import COMPONENTS, ChartStyles, make_styles
+from clarinet_tui.ui.widgets.chart_styles import COMPONENT_OF, make_styles
 
 SMOOTHINGS = (0.0, 0.01, 0.03, 0.1)
-"""Reach of the smoothing, as shares of the width."""
-
+"""Time constants of the smoothing, as shares of the width."""
 RENDERED_REACTIVES = (
     *("title", "lines", "references", "scale_only", "marks", "view", "scale", "smoothing", "crosshair"),
     *("x_range", "y_range", "x_name", "x_is_time", "x_labels", "min_header_rows", "empty_text", "remark"),
@@ -41,7 +39,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
     """A line chart. Set `lines` and the other reactives; `clarinet_tui.chart` renders them."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = COMPONENTS
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENT_OF.values())
     DEFAULT_CSS = """
     Chart { width: 1fr; height: 1fr; min-height: 3; }
     Chart > .chart--title { color: $text-muted; text-style: bold; }
@@ -73,36 +71,18 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
 
     @dataclass
     class ViewChanged(Message):
-        """The user zoomed, panned or followed; `window` is the visible range of x."""
+        """The user zoomed, panned or followed."""
 
-        chart: "Chart"
         view: Viewport
-        window: Extent
-
-        @property
-        def control(self) -> "Chart":
-            return self.chart
 
     @dataclass
     class CrosshairMoved(Message):
         """The user moved the crosshair to x, or hid it."""
 
-        chart: "Chart"
         x: float | None
 
-        @property
-        def control(self) -> "Chart":
-            return self.chart
-
-    @dataclass
     class Resized(Message):
         """The chart's size changed, and with it the detail that it can show."""
-
-        chart: "Chart"
-
-        @property
-        def control(self) -> "Chart":
-            return self.chart
 
     title: reactive[str] = reactive("")
     lines: reactive[tuple[Line, ...]] = reactive(())
@@ -124,19 +104,10 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
     """Shown at the right end of the header, before scale and zoom."""
     empty_text: reactive[str] = reactive("no data yet")
 
-    def __init__(
-        self,
-        title: str = "",
-        *,
-        glyphs: GlyphSet = BRAILLE,
-        label_width: int = 6,
-        id: str | None = None,  # noqa: A002
-        classes: str | None = None,
-    ) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, title: str, *, glyphs: GlyphSet = BRAILLE, classes: str | None = None) -> None:
+        super().__init__(classes=classes)
         self.set_reactive(Chart.title, printable(title))
         self.glyphs = glyphs
-        self.label_width = label_width
         self._strips: list[Strip] = []
         self._rendered_state: tuple[object, ...] | None = None
         self.axes: Axes | None = None
@@ -168,11 +139,11 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
             return
         if self._rendered_state is None or self._rendered_state[0] != self.size:
             # Posted here, because a new widget does not always get a Resize event.
-            self.post_message(self.Resized(self))
+            self.post_message(self.Resized())
         self._rendered_state = state
         width, height = self.size
         rows = self._header()
-        rows += [[(" " * width, PLAIN)]] * (min(self.min_header_rows, self._max_header_rows(self.size)) - len(rows))
+        rows += [[(" " * width, PLAIN)]] * (min(self.min_header_rows, self._max_header_rows) - len(rows))
         self._header_rows = len(rows)
         chart = render_chart(self._chart_spec(width, height - len(rows)))
         self.axes = chart.axes
@@ -181,7 +152,8 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
             column = chart.axes.left + (chart.axes.width - len(text)) // 2
             chart.grid.write(chart.axes.height // 2, column, text, LABEL)
         styles = make_styles(self, self.lines, self.references)
-        self._strips = [_strip(row, styles, width) for row in (*rows, *chart.grid.spans())]
+        lines = ([Segment(text, styles[style]) for text, style in row] for row in (*rows, *chart.grid.spans()))
+        self._strips = [Strip(segments, width) for segments in lines]
 
     def _chart_spec(self, width: int, height: int) -> ChartSpec:
         return ChartSpec(
@@ -200,7 +172,6 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
             x_name=self.x_name,
             x_is_time=self.x_is_time,
             x_labels=self.x_labels,
-            gutter=self.label_width,
         )
 
     @property
@@ -209,12 +180,14 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
         return len(self._header())
 
     def _header(self) -> list[list[Piece]]:
-        listed = legend_entries(self.lines, self.crosshair, self.references)
-        return chart_header(self.title, listed, self._badges(), self.size.width, self._max_header_rows(self.size))
+        entries = legend_entries(self.lines, self.crosshair, self.references)
+        return chart_header(self.title, entries, self._badges(), self.size.width, self._max_header_rows)
 
-    def _max_header_rows(self, size: Size) -> int:
+    @property
+    def _max_header_rows(self) -> int:
         """The rows that title and legend may take."""
-        return 0 if size.height < 4 else (1 if size.height < 9 else max(1, size.height // 6))
+        height = self.size.height
+        return 0 if height < 4 else max(1, height // 6)
 
     def _badges(self) -> str:
         smooth = f"smooth {self.smoothing:.0%}" if self.smoothing else ""
@@ -225,12 +198,12 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
     def _set_view(self, view: Viewport) -> None:
         if view != self.view:
             self.view = view
-            self.post_message(self.ViewChanged(self, view, self.window))
+            self.post_message(self.ViewChanged(view))
 
     def _set_crosshair(self, x: float | None) -> None:
         if x != self.crosshair:
             self.crosshair = x
-            self.post_message(self.CrosshairMoved(self, x))
+            self.post_message(self.CrosshairMoved(x))
 
     def action_zoom(self, factor: float) -> None:
         inside = self.crosshair is not None and self.window[0] <= self.crosshair <= self.window[1]
@@ -306,7 +279,3 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
         if self._hovering:
             self._hovering = False
             self._set_crosshair(None)
-
-
-def _strip(pieces: list[tuple[str, int]], styles: ChartStyles, width: int) -> Strip:
-    return Strip([Segment(text, styles[style]) for text, style in pieces], width)

@@ -14,15 +14,16 @@ from clarinet_tui.chart.shading import SHADE
 from clarinet_tui.text import format_number
 
 TITLE = -1
+"""The style number of the title; those of the chart itself begin at 0."""
 SHORT = 6
 """Length of a name where space is short."""
 Piece = tuple[str, int]
-"""Text and style number."""
+"""A text and its style number."""
 
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """One line in the legend."""
+    """A line or band with its marker and value."""
 
     marker: str
     style: int
@@ -37,23 +38,20 @@ class LegendEntry:
 def legend_entries(
     lines: tuple[Line, ...], crosshair: float | None, references: tuple[Reference, ...] = ()
 ) -> list[LegendEntry]:
-    """List the lines with their values at the crosshair, or else their latest ones, then the named references."""
-    bands = [item for item in references if isinstance(item, Band)]
+    """List the lines with their values at the crosshair, or else their latest values, then the named bands."""
+    bands = [reference for reference in references if isinstance(reference, Band)]
     entries = []
     for index, line in enumerate(lines):
         colour_index = index if line.colour_index is None else line.colour_index
-        band = next((one for one in bands if one.colour_index == colour_index), None)
-        value = value_at(line, crosshair, band)
-        entries.append(
-            LegendEntry(line.marker or palette.marker(colour_index), line_style(colour_index), line.name, value)
-        )
-    return entries + [
-        LegendEntry(SHADE, REFERENCE, band.name) for band in bands if band.colour_index is None and band.name
-    ]
+        band = next((band for band in bands if band.colour_index == colour_index), None)
+        value = format_value(line, crosshair, band)
+        entries.append(LegendEntry(palette.marker(colour_index), line_style(colour_index), line.name, value))
+    named = (band.name for band in bands if band.colour_index is None and band.name)
+    return entries + [LegendEntry(SHADE, REFERENCE, name) for name in named]
 
 
-def value_at(line: Line, x: float | None, band: Band | None = None) -> str:
-    """Format the value at x with its range, or that of the band around it; the latest value without x."""
+def format_value(line: Line, x: float | None, band: Band | None) -> str:
+    """Format the value at x with its range or the band's range, or without an x the latest value."""
     if x is None:
         return "" if line.last is None else format_number(line.last)
     index = line.nearest(x)
@@ -82,7 +80,7 @@ def chart_header(title: str, entries: list[LegendEntry], badges: str, width: int
 
 
 def _add_badges(layout: list[list[Piece]], badges: str, width: int, rows: int) -> None:
-    """Put badges at the right end of the first row with room for them, or else in a new row if there may be one."""
+    """Put badges at the right end of the first row with room for them, or in a new row if `rows` allows it."""
     if len(layout) < rows:
         layout.append([])
     for row in layout:

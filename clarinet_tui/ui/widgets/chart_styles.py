@@ -1,7 +1,7 @@
-"""Map the chart engine's style numbers to terminal styles, from component classes and the palette."""
+"""Map the style numbers of `clarinet_tui.chart` to terminal styles, from component classes and the palette."""
 
 from rich.style import Style
-from textual.color import Color, ColorParseError
+from textual.color import Color
 from textual.theme import Theme
 from textual.widget import Widget
 
@@ -36,17 +36,12 @@ COMPONENT_OF = {
     CROSSHAIR: "chart--crosshair",
     POINTER: "chart--pointer",
 }
-COMPONENTS = set(COMPONENT_OF.values())
-FAINT = 0.62
-"""How far raw values behind a smoothed line are blended with the background."""
-SHADED = 0.45
-"""How far the dots of a band are blended with the background."""
-TINTED = 0.14
-"""How far the background of a band is blended with its colour."""
+FAINT, SHADED, TINTED = 0.62, 0.45, 0.14
+"""How far raw values and a band's dots are blended with the background, and a band's background with its colour."""
 
 
 class ChartStyles(dict[int, Style]):
-    """Styles by number; those with a tinted background are made on first use."""
+    """Styles by number; those with a tinted background are created on first use."""
 
     backgrounds: dict[int, Style]
 
@@ -63,34 +58,17 @@ def make_styles(widget: Widget, lines: tuple[Line, ...], references: tuple[Refer
     styles.backgrounds = {}
     background = widget.background_colors[1]
     colours = theme_palette(widget.app.current_theme)
-    own_colours = {
-        index if line.colour_index is None else line.colour_index: line.colour for index, line in enumerate(lines)
-    }
-    indices = {
-        reference.colour_index
-        for reference in references
-        if isinstance(reference, Line | Band) and reference.colour_index is not None
-    }
-    for index in sorted(indices | own_colours.keys()):
-        colour = _parse(own_colours.get(index)) or Color.parse(palette.colour(index, colours))
-        styles[line_style(index)] = _style(colour, background)
-        styles[faint_style(index)] = _style(colour.blend(background, FAINT), background)
+    indices = {index if line.colour_index is None else line.colour_index for index, line in enumerate(lines)}
+    coloured = (reference for reference in references if isinstance(reference, Line | Band))
+    indices |= {reference.colour_index for reference in coloured if reference.colour_index is not None}
+    for index in indices:
+        colour = Color.parse(palette.colour(index, colours))
+        for number, blend in ((line_style(index), 0.0), (faint_style(index), FAINT), (band_style(index), SHADED)):
+            styles[number] = Style.from_color(colour.blend(background, blend).rich_color, background.rich_color)
         styles.backgrounds[index] = Style(bgcolor=background.blend(colour, TINTED).rich_color)
-        styles[band_style(index)] = _style(colour.blend(background, SHADED), background)
     return styles
 
 
 def theme_palette(theme: Theme) -> str:
     """The name of the theme's palette."""
     return theme.variables.get("chart-palette") or ("dark" if theme.dark else "light")
-
-
-def _style(colour: Color, background: Color) -> Style:
-    return Style.from_color(colour.rich_color, background.rich_color)
-
-
-def _parse(text: str | None) -> Color | None:
-    try:
-        return Color.parse(text) if text else None
-    except ColorParseError:
-        return None

@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from clarinet_tui.ui.text.launch import Choice
-from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.text.styled import fit_cell, styled
 
 GAP = 3
 """Columns between two choices."""
@@ -26,9 +26,7 @@ class Choices(Widget, can_focus=True):
     """Arrows move between choices and, beyond the first and last row, to the next field; space selects."""
 
     ALLOW_SELECT = False
-    DEFAULT_CSS = """
-    Choices { height: auto; width: 1fr; }
-    """
+    DEFAULT_CSS = "Choices { height: auto; width: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space,enter", "select", "Select", key_display="space", id="form.pick", tooltip="Select or deselect"),
         Binding("right,l", "move(1)", "Next choice", id="form.right", show=False),
@@ -43,10 +41,6 @@ class Choices(Widget, can_focus=True):
 
         choices: Choices
         values: tuple[str, ...]
-
-        @property
-        def control(self) -> Choices:
-            return self.choices
 
     @dataclass
     class ChoiceHighlighted(Message):
@@ -76,10 +70,6 @@ class Choices(Widget, can_focus=True):
         self.selected = tuple(selected)
         self.cursor = min(self.cursor, max(len(new) - 1, 0))
 
-    def _label(self, choice: Choice) -> str:
-        on, off = ("■", "□") if self.multiple else ("●", "○")
-        return f"{on if choice.value in self.selected else off} {choice.label}"
-
     def _columns(self, width: int) -> list[int]:
         """The widths of as many columns as fit, as in `ls`."""
         sizes = [cell_len(choice.label) + 2 for choice in self.choices]
@@ -104,13 +94,10 @@ class Choices(Widget, can_focus=True):
     def _render_cell(self, index: int, choice: Choice, width: int) -> Content:
         is_selected = choice.value in self.selected
         role = "chosen" if index == self.cursor and self.has_focus else "strong" if is_selected else choice.role
-        label = self._label(choice)
-        cell = styled((label[:2], "live" if is_selected and role != "chosen" else role), (label[2:], role))
-        return (
-            (cell + " " * (width - cell_len(label) + GAP) + styled(*choice.suffix))
-            if self.one_per_line
-            else _filled(cell, width)
-        )
+        on, off = ("■", "□") if self.multiple else ("●", "○")
+        glyph_role = "live" if is_selected and role != "chosen" else role
+        cell = styled((f"{on if is_selected else off} ", glyph_role), (choice.label, role))
+        return fit_cell(cell, width + GAP) + styled(*choice.suffix) if self.one_per_line else fit_cell(cell, width)
 
     def watch_cursor(self) -> None:
         self.post_message(self.ChoiceHighlighted(self.highlighted))
@@ -162,7 +149,3 @@ class Choices(Widget, can_focus=True):
         if index < len(self.choices):
             self.cursor = index
             self.action_select()
-
-
-def _filled(cell: Content, width: int) -> Content:
-    return cell.pad_right(max(width - cell.cell_length, 0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,27 +24,8 @@ if TYPE_CHECKING:
     from clarinet_tui.evidence.side_curves import SideCurves
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
-ChartState = tuple[object, BandName, bool, bool, tuple[object, ...]]
-
-
-@dataclass(frozen=True, eq=False)
-class SideSeries:
-    """A side's mean, with its band and its single runs as references."""
-
-    mean: Line
-    references: tuple[Reference, ...] = ()
-
-
-def make_side_series(
-    curves: SideCurves, name: str, colour_index: int, band: BandName, *, with_seeds: bool
-) -> SideSeries:
-    bands = curves.mean
-    references: list[Reference] = []
-    if band != "none" and (bands.n > 1).any():
-        references.append(Band.between(bands.x, *bands.edges(band), colour_index=colour_index))
-    if with_seeds:
-        references += [Line.through("", x, y, colour_index=colour_index) for x, y in curves.members]
-    return SideSeries(Line.through(name, bands.x, bands.mean, colour_index=colour_index), tuple(references))
+SideSeries = tuple[Line, list[Reference]]
+"""The mean of a side's runs; its band and single runs."""
 
 
 class CompareCharts(GuardedHandlers, Horizontal):
@@ -59,7 +39,7 @@ class CompareCharts(GuardedHandlers, Horizontal):
         self.band: BandName = "std"
         self.show_seeds = True
         self.overlaid = False
-        self._rendered: ChartState | None = None
+        self._rendered: tuple[object, ...] = ()
         self._axes_key: tuple[object, ...] = ()
 
     @property
@@ -79,7 +59,7 @@ class CompareCharts(GuardedHandlers, Horizontal):
 
     def show(self, snapshot: ComparisonSnapshot, front: tuple[int, ...] = ()) -> None:
         """Draw the curves of the snapshot; the sides in `front` are on top."""
-        state: ChartState = (snapshot, self.band, self.show_seeds, self.overlaid, front)
+        state = (snapshot, self.band, self.show_seeds, self.overlaid, front)
         part, request = snapshot.part, snapshot.request
         if state == self._rendered or part is None or snapshot.curves is None:
             return
@@ -95,10 +75,8 @@ class CompareCharts(GuardedHandlers, Horizontal):
 
     def _draw(self, snapshot: ComparisonSnapshot, part: TaskComparison, front: tuple[int, ...]) -> None:
         names, colours = side_labels(part.sides), side_colours(part.sides)
-        series = [
-            make_side_series(curves, names[index], colours[index], self.band, with_seeds=self.show_seeds)
-            for index, curves in (snapshot.curves or {}).items()
-        ]
+        curves = (snapshot.curves or {}).items()
+        series = [self._make_series(curve, names[index], colours[index]) for index, curve in curves]
         order = sorted(range(len(series)), key=lambda index: index not in front)
         lefts = [index for index in order if index < len(part.lefts)]
         rights = [index for index in order if index >= len(part.lefts)]
@@ -109,9 +87,17 @@ class CompareCharts(GuardedHandlers, Horizontal):
         self._set_titles(snapshot, part, in_one)
         self._share_axes(in_one)
 
-    def _set_series(self, chart: Chart, sides: Sequence[SideSeries]) -> None:
-        chart.lines = tuple(side.mean for side in sides)
-        chart.references = tuple(reference for side in sides for reference in side.references)
+    def _make_series(self, curves: SideCurves, name: str, colour_index: int) -> SideSeries:
+        mean, references = curves.mean, list[Reference]()
+        if self.band != "none" and (mean.n > 1).any():
+            references.append(Band.between(mean.x, *mean.edges(self.band), colour_index=colour_index))
+        if self.show_seeds:
+            references += [Line.through("", x, y, colour_index=colour_index) for x, y in curves.members]
+        return Line.through(name, mean.x, mean.mean, colour_index=colour_index), references
+
+    def _set_series(self, chart: Chart, series: Sequence[SideSeries]) -> None:
+        chart.lines = tuple(mean for mean, _ in series)
+        chart.references = tuple(reference for _, references in series for reference in references)
 
     def _set_titles(self, snapshot: ComparisonSnapshot, part: TaskComparison, in_one: bool) -> None:
         title, axis = COMPARED_METRICS[snapshot.request.metric], snapshot.request.axis
@@ -120,7 +106,8 @@ class CompareCharts(GuardedHandlers, Horizontal):
         for chart, sides in ((self.left, part.lefts), (self.right, part.rights)):
             families = {family_of.get(run.run, "") for side in sides for run in side.runs}
             with_family = not in_one and len(families) == 1
-            chart.title = f"{families.pop().capitalize()}: {_lower_first(title)}" if with_family else title
+            lower_title = title if title.isupper() else title[0].lower() + title[1:]
+            chart.title = f"{families.pop().capitalize()}: {lower_title}" if with_family else title
             chart.remark = f"band: {BANDS[self.band]}" if has_bands else ""
             chart.x_name, chart.x_is_time = axis, axis == "device time"
             chart.empty_text = f"no values along {axis}"
@@ -138,7 +125,3 @@ class CompareCharts(GuardedHandlers, Horizontal):
     def _align_headers(self) -> None:
         rows = 0 if not self.right.display else max(self.left.header_rows, self.right.header_rows)
         self.left.min_header_rows = self.right.min_header_rows = rows
-
-
-def _lower_first(title: str) -> str:
-    return title if title.isupper() else title[0].lower() + title[1:]

@@ -1,4 +1,4 @@
-"""The numbers of a comparison: a table of differences, and below it the detail of the highlighted one."""
+"""The numbers of a comparison: a table of differences, and below it the detail of the highlighted difference."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 
+from clarinet_tui.ui.text.difference_detail import format_difference_detail
+from clarinet_tui.ui.text.difference_table import (
+    SideLabel,
+    format_difference_line,
+    format_difference_table,
+    label_sides,
+)
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart_styles import theme_palette
@@ -16,7 +23,6 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 if TYPE_CHECKING:
     from clarinet_tui.evidence.comparison import PairedDifference
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison, TaskPreset
-    from clarinet_tui.ui.text.difference_table import SideLabel
 
 
 class DifferencePane(GuardedHandlers, Vertical):
@@ -47,8 +53,8 @@ class DifferencePane(GuardedHandlers, Vertical):
         return self._highlighted[1] if self._highlighted else None
 
     @property
-    def place(self) -> TaskPreset | None:
-        """The task and preset whose curves are wanted; None is the first."""
+    def task_preset(self) -> TaskPreset | None:
+        """The task and preset whose curves are shown; None is the first."""
         first = self._snapshot.parts[0] if self._snapshot and self._snapshot.parts else None
         return self._highlighted[0].task_preset if self._highlighted and self._highlighted[0] is not first else None
 
@@ -58,22 +64,17 @@ class DifferencePane(GuardedHandlers, Vertical):
         if self._highlighted is None:
             return ()
         part, difference = self._highlighted
-        return tuple(
-            index for index, side in enumerate(part.sides) if side is difference.left or side is difference.right
-        )
+        sides = id(difference.left), id(difference.right)
+        return tuple(index for index, side in enumerate(part.sides) if id(side) in sides)
 
     @property
     def summary(self) -> Content:
         """The highlighted difference in one line."""
-        from clarinet_tui.ui.text.difference_table import format_difference_line
-
         if self._highlighted is None:
             return styled()
         return format_difference_line(self._highlighted[1], self._labels(*self._highlighted))
 
     def _labels(self, part: TaskComparison, difference: PairedDifference) -> tuple[SideLabel, SideLabel]:
-        from clarinet_tui.ui.text.difference_table import label_sides
-
         labels = label_sides(part, theme_palette(self.app.current_theme))
         return labels[id(difference.left)], labels[id(difference.right)]
 
@@ -98,9 +99,6 @@ class DifferencePane(GuardedHandlers, Vertical):
         self._update()
 
     def _update(self) -> None:
-        from clarinet_tui.ui.text.difference_detail import format_difference_detail
-        from clarinet_tui.ui.text.difference_table import format_difference_table
-
         snapshot, width = self._snapshot, self.size.width - 1
         if snapshot is None or snapshot.comparison is None or width <= 0:
             return

@@ -22,11 +22,10 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from clarinet_tui.ui.snapshot.listing import QueryProblem
+    from clarinet_tui.ui.snapshot.snapshot import QueryProblem
 
 DEBOUNCE = 0.15
 """Seconds after the last key until the query is applied."""
-PROMPT = " / "
 
 
 class FilterLine(GuardedHandlers, Vertical):
@@ -53,7 +52,7 @@ class FilterLine(GuardedHandlers, Vertical):
         line: FilterLine
         kept: bool
 
-    def __init__(self, prompt: str = PROMPT, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, prompt: str = " / ", *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._prompt = prompt
         self._timer: Timer | None = None
@@ -70,9 +69,11 @@ class FilterLine(GuardedHandlers, Vertical):
         """Mount nothing yet, so that the first paint is faster."""
         yield from ()
 
-    async def _mount_input(self) -> None:
+    async def _ensure_input(self) -> Input:
         from textual.widgets import Input
 
+        if self._input:
+            return self._input
         line = Input(placeholder="method:clarinet task:U->M acc>80 state:finished tag:icml", compact=True)
         line.cursor_blink = self.app.animation_level != "none"
         prompt = Static(self._prompt, classes="prompt", markup=False)
@@ -82,6 +83,7 @@ class FilterLine(GuardedHandlers, Vertical):
             StyledText(classes="problem"),
         )
         self.query_one(".problem").display = self.query_one(".candidates").display = False
+        return line
 
     @property
     def _input(self) -> Input | None:
@@ -95,31 +97,21 @@ class FilterLine(GuardedHandlers, Vertical):
         return self.display and self._input is not None and self._input.has_focus
 
     async def open(self, query: str | None = None) -> None:
-        """Open the line for typing; a given query is set as if it were applied."""
-        if self._input is None:
-            await self._mount_input()
-        assert self._input is not None
+        """Open the line for typing; a query is set as the one that is already applied."""
+        line = await self._ensure_input()
         if query is not None:
-            self.set_query(query)
+            self._applied = line.value = query
+            line.cursor_position = len(query)
         self.display = True
-        self._input.focus()
+        line.focus()
         self._update_candidates()
 
     async def apply_query(self, query: str) -> None:
         """Filter with a query that was not typed here."""
-        if self._input is None:
-            await self._mount_input()
-        assert self._input is not None
-        self._input.value = query
+        line = await self._ensure_input()
+        line.value = query
         self.display = True
         self._apply()
-
-    def set_query(self, query: str) -> None:
-        """Set a query that is already applied, without a message."""
-        self._applied = query
-        if self._input:
-            self._input.value = query
-            self._input.cursor_position = len(query)
 
     def show(self, total: int, problem: QueryProblem | None, field_values: Mapping[str, tuple[str, ...]]) -> None:
         """Show how many runs match, or the problem at its position."""
@@ -182,9 +174,8 @@ class FilterLine(GuardedHandlers, Vertical):
         error.display = problem is not None and not is_unfinished
         if problem:
             column = cell_len(line.value[: problem.position]) - round(line.scroll_offset.x)
-            error.set_content(
-                styled((" " * (len(self._prompt) + max(column, 0)) + "^ ", "bad"), (problem.message, "bad"))
-            )
+            indent = " " * (len(self._prompt) + max(column, 0))
+            error.set_content(styled((f"{indent}^ ", "bad"), (problem.message, "bad")))
 
     def on_descendant_blur(self) -> None:
         self.query_one(".candidates").display = False
@@ -210,13 +201,9 @@ class FilterLine(GuardedHandlers, Vertical):
 
 
 def format_candidates(candidates: tuple[str, ...], chosen: int | None, width: int) -> Content:
-    """Format as many candidates as fit on the line, including the inserted one."""
-    first = 0
-    while (
-        chosen is not None
-        and first < chosen
-        and sum(len(candidate) + 2 for candidate in candidates[first : chosen + 1]) > width
-    ):
+    """Format as many candidates as fit on the line, including the chosen one."""
+    first, last = 0, chosen or 0
+    while first < last and sum(len(candidate) + 2 for candidate in candidates[first : last + 1]) > width:
         first += 1
     spans: list[Span] = [("   ", "")]
     for index, candidate in enumerate(candidates[first:], first):

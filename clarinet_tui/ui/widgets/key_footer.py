@@ -23,22 +23,10 @@ if TYPE_CHECKING:
 
 KEPT_ACTION = "help"
 """The help lists every key, so its own key is always shown."""
-DROPPED_FIRST = (
-    "leave",
-    "copy_command",
-    "note",
-    "tag",
-    "remove",
-    "clone",
-    "sort",
-    "pane(1)",
-    "resume",
-    "app.view('history')",
-)
+DROPPED = ("quit", "copy_command", "note", "tag", "remove", "clone", "sort", "pane(1)", "resume", "app.view('history')")
 """Actions whose keys are dropped first if there is too little room."""
 PADDING = 3
 """Columns around a key and its description."""
-EDGE = "▏"
 
 
 @dataclass(frozen=True)
@@ -108,34 +96,26 @@ class KeyFooter(GuardedHandlers, Widget):
         key_style, text_style, edge_style = (self.get_component_rich_style(f"footer--{name}") for name in names)
         blank = self.rich_style.background_style
         segments = []
-        for key in self._visible_keys():
+        for key in fit_keys(self.keys, self._keys_width):
             dim = Style(dim=not key.enabled or None)
             segments += [Segment(f" {key.display} ", key_style + dim), Segment(f"{key.description} ", text_style + dim)]
         strip = Strip(segments)
         if not self.palette:
             return strip.adjust_cell_length(self.size.width, blank)
-        last = [
-            Segment(EDGE, edge_style),
-            Segment(self.palette.display, key_style),
-            Segment(f" {self.palette.description}", text_style),
-        ]
-        strip = strip.adjust_cell_length(self._keys_width, blank)
-        return Strip([*strip, *last, Segment(" ", blank)])
+        display, description = self.palette.display, f" {self.palette.description}"
+        last = [Segment("▏", edge_style), Segment(display, key_style), Segment(description, text_style)]
+        return Strip([*strip.adjust_cell_length(self._keys_width, blank), *last, Segment(" ", blank)])
 
     @property
     def _keys_width(self) -> int:
         """The columns left of the palette's key."""
         return self.size.width - (self.palette.width if self.palette else 0)
 
-    def _visible_keys(self) -> Sequence[FooterKey]:
-        return fit_keys(self.keys, self._keys_width)
-
     def _key_at(self, x: int) -> FooterKey | None:
-        """The key at a column, if there is one."""
         if x >= self._keys_width:
             return self.palette
         end = 0
-        for key in self._visible_keys():
+        for key in fit_keys(self.keys, self._keys_width):
             end += key.width
             if x < end:
                 return key
@@ -154,14 +134,11 @@ class KeyFooter(GuardedHandlers, Widget):
 
 
 def fit_keys(keys: Sequence[FooterKey], width: int) -> Sequence[FooterKey]:
-    """The keys that fit: first `DROPPED_FIRST` are dropped, then the last ones."""
-    leaving = [key for action in DROPPED_FIRST for key in keys if key.action == action]
-    leaving += [key for key in reversed(keys) if key not in leaving and key.action != KEPT_ACTION]
-    room = width - sum(key.width for key in keys)
-    dropped = []
-    for key in leaving:
-        if room >= 0:
-            break
-        dropped.append(key)
-        room += key.width
-    return [key for key in keys if key not in dropped]
+    """The keys that fit: first those of `DROPPED` are dropped, then the last ones."""
+    drop_order = [key for action in DROPPED for key in keys if key.action == action]
+    drop_order += [key for key in reversed(keys) if key not in drop_order and key.action != KEPT_ACTION]
+    kept = list(keys)
+    for key in drop_order:
+        if sum(key.width for key in kept) > width:
+            kept.remove(key)
+    return kept

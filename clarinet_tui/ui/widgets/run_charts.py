@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.references import References
 
 METRICS = (*LOSSES, *ACCURACIES)
-TITLES = {"loss": "Loss", "accuracy": "Accuracy %"}
+LOSS, ACCURACY = "Loss", "Accuracy %"
 WIDE, LOW = 100, 26
 """Width from which, and height below which, the charts are side by side."""
 
@@ -37,8 +37,8 @@ class RunCharts(GuardedHandlers, Vertical):
 
     def __init__(self, glyphs: GlyphSet, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.accuracy = Chart(TITLES["accuracy"], glyphs=glyphs, classes="accuracy")
-        self.loss = Chart(TITLES["loss"], glyphs=glyphs, classes="loss")
+        self.accuracy = Chart(ACCURACY, glyphs=glyphs, classes="accuracy")
+        self.loss = Chart(LOSS, glyphs=glyphs, classes="loss")
         self.accuracy.y_range = (0.0, 100.0)
         self.loss.smoothing = 0.03
         self.accuracy.empty_text = "no evaluation yet"
@@ -48,11 +48,10 @@ class RunCharts(GuardedHandlers, Vertical):
         self._front_run = ""
         self._width = 100
         """Points of the curves; hidden charts keep the last number."""
-        self._available_references: References | None = None
-        self.shown_references = "none"
-        """Which references the accuracy chart of a single run shows."""
+        self._references: References | None = None
+        self._reference_kind = "none"
         self._metric_index = 0
-        """Index of the metric that is shown of several runs."""
+        """Which of the metrics is shown of several runs."""
 
     @property
     def curves(self) -> RunCurves | None:
@@ -66,13 +65,10 @@ class RunCharts(GuardedHandlers, Vertical):
         yield self.loss
         yield self.accuracy
 
-    def on_resize(self) -> None:
-        self._update_layout()
-
     def on_chart_resized(self) -> None:
-        self._update_layout()
+        self.on_resize()
 
-    def _update_layout(self) -> None:
+    def on_resize(self) -> None:
         """Put the charts side by side, or stack them; low stacked charts share their x labels."""
         beside = self.size.width >= WIDE and self.size.height < LOW
         self.set_class(beside, "-beside")
@@ -93,8 +89,7 @@ class RunCharts(GuardedHandlers, Vertical):
     def show(self, *runs: RunCurves, front: str = "") -> None:
         """Show these runs; the front run is on top and has its stages marked."""
         front = front or (runs[0].run.id if runs else "")
-        is_same = len(runs) == len(self.runs) and all(new is old for new, old in zip(runs, self.runs, strict=True))
-        if runs and is_same and front == self._front_run:
+        if runs and runs == self.runs and front == self._front_run:
             return
         has_other_runs = {curves.run.id for curves in runs} != {curves.run.id for curves in self.runs}
         self.runs, self._front_run = runs, front
@@ -102,22 +97,17 @@ class RunCharts(GuardedHandlers, Vertical):
             self._reset_views()
         self._draw()
 
-    def show_references(self, references: References | None, shown: str) -> None:
-        """Set the references of the accuracy chart."""
-        if references is not self._available_references or shown != self.shown_references:
-            self._available_references, self.shown_references = references, shown
-            self.accuracy.references = self._references()
+    def show_references(self, references: References | None, kind: str) -> None:
+        """Show the references of this kind in the accuracy chart of a single run."""
+        if references is not self._references or kind != self._reference_kind:
+            self._references, self._reference_kind = references, kind
+            self.accuracy.references = self._shown_references()
 
-    def _references(self) -> tuple[Reference, ...]:
-        run = self.curves
-        if (
-            run is None
-            or len(self.runs) > 1
-            or self._available_references is None
-            or self._available_references.request.run != run.run.id
-        ):
+    def _shown_references(self) -> tuple[Reference, ...]:
+        available = self._references
+        if len(self.runs) != 1 or available is None or available.request.run != self.runs[0].run.id:
             return ()
-        return self._available_references.for_chart(self.shown_references, run.axis_map, self.usable_axis)
+        return available.for_chart(self._reference_kind, self.runs[0].axis_map, self.usable_axis)
 
     def next_axis(self) -> AxisName:
         """Switch to the next x axis that the runs have."""
@@ -153,25 +143,24 @@ class RunCharts(GuardedHandlers, Vertical):
 
     def _draw(self) -> None:
         axis = self.usable_axis
-        losses, accuracies = self._lines(LOSSES, "loss", axis), self._lines(ACCURACIES, "accuracy", axis)
+        losses, accuracies = self._lines(self.loss, LOSSES), self._lines(self.accuracy, ACCURACIES)
         marks = make_stage_marks(self.curves, axis) if self.curves else ()
         for chart, lines in ((self.loss, losses), (self.accuracy, accuracies)):
             chart.lines, chart.marks = lines, marks
             chart.x_range = extent_of((*losses, *accuracies))
             chart.x_name, chart.x_is_time = axis, axis == "time"
-        self.accuracy.references = self._references()
+        self.accuracy.references = self._shown_references()
 
-    def _lines(self, metrics: dict[str, Metric], chart: str, axis: AxisName) -> tuple[Line, ...]:
-        """All metrics of one run, or one metric of several runs, named in the title."""
+    def _lines(self, chart: Chart, metrics: dict[str, Metric]) -> tuple[Line, ...]:
+        """All metrics of one run, or one metric of several runs, named in the chart's title."""
+        title = LOSS if chart is self.loss else ACCURACY
         available = [metric for metric in metrics if self._has_values(metric)]
-        title = TITLES[chart]
-        if len(self.runs) > 1 and available:
-            metric = available[self._metric_index % len(available)]
-            title = f"{metrics[metric].label.capitalize()} {title.lower()}"
-        (self.loss if chart == "loss" else self.accuracy).title = title
-        if len(self.runs) > 1:
-            return overlay_lines(self.runs, metric, axis, self._front_run) if available else ()
-        return make_lines(self.runs[0], metrics, axis) if self.runs else ()
+        if len(self.runs) < 2 or not available:
+            chart.title = title
+            return make_lines(self.runs[0], metrics, self.usable_axis) if len(self.runs) == 1 else ()
+        metric = available[self._metric_index % len(available)]
+        chart.title = f"{metrics[metric].label.capitalize()} {title.lower()}"
+        return overlay_lines(self.runs, metric, self.usable_axis, self._front_run)
 
     def _has_values(self, metric: str) -> bool:
         return any(metric in curves.series and len(curves.series[metric].x) for curves in self.runs)

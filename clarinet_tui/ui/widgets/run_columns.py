@@ -18,7 +18,7 @@ from clarinet_tui.text import (
     progress_bar,
     sparkline,
 )
-from clarinet_tui.ui.text.styled import Span, state_style
+from clarinet_tui.ui.text.styled import STATE_STYLES, Span
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -65,12 +65,7 @@ def _progress(run: RunRow, width: int, context: RenderContext) -> list[Span]:
     if run.state is RunState.FINISHED:
         return [(f"{run.epoch or 0} epochs" if run.epoch else "finished", "muted")]
     stopped_at = f" {share:.0%}" if share is not None else ""
-    return [(f"{run.state}{stopped_at}", state_style(run.state).role)]
-
-
-def _state(run: RunRow, width: int, context: RenderContext) -> list[Span]:
-    style = state_style(run.state)
-    return [(style.glyph, style.role)]
+    return [(f"{run.state}{stopped_at}", STATE_STYLES[run.state].role)]
 
 
 def _created(run: RunRow, width: int, context: RenderContext) -> list[Span]:
@@ -90,12 +85,8 @@ def _trend(run: RunRow, width: int, context: RenderContext) -> list[Span]:
     return [(sparkline(context.trends.get(run.id, ()), width), "live")]
 
 
-def _took(run: RunRow, width: int, context: RenderContext) -> list[Span]:
-    return [(format_duration(run.seconds) if run.seconds else "–", "")]
-
-
 COLUMNS = (
-    Column("", _state, 1, 0),
+    Column("", lambda run, *_: [STATE_STYLES[run.state]], 1, 0),
     Column("run", lambda run, *_: [(run.id, "muted")], 9, 1),
     Column("method", lambda run, *_: [(run.method or "?", "")], 13, 0, growth=2),
     Column("task", lambda run, *_: [(format_task(run.task), "")], 5, 0, growth=2),
@@ -106,7 +97,9 @@ COLUMNS = (
     ),
     Column("source", lambda run, *_: [(format_percent(run.source_accuracy), "")], 6, 4, align_right=True),
     Column("progress", _progress, 12, 3, growth=4),
-    Column("took", _took, 5, 5, align_right=True),
+    Column(
+        "took", lambda run, *_: [(format_duration(run.seconds) if run.seconds else "–", "")], 5, 5, align_right=True
+    ),
     Column("created", _created, 7, 6, align_right=True),
     Column("preset", lambda run, *_: [(run.preset or "–", "muted")], 7, 10),
     Column("device", lambda run, *_: [(run.device or "–", "muted")], 6, 11),
@@ -128,13 +121,8 @@ def fit_columns(columns: Iterable[Column], width: int) -> list[tuple[Column, int
         kept.remove(max(kept, key=lambda column: column.drop_order))
     spare = width - sum(column.min_width + 1 for column in kept)
     total_growth = sum(column.growth for column in kept)
-    widths = [
-        column.min_width + min(spare * column.growth // total_growth, 2 * column.min_width)
-        if total_growth
-        else column.min_width
-        for column in kept
-    ]
-    return list(zip(kept, widths, strict=True))
+    extra = [min(spare * column.growth // max(total_growth, 1), 2 * column.min_width) for column in kept]
+    return [(column, column.min_width + more) for column, more in zip(kept, extra, strict=True)]
 
 
 def render_cell(column: Column, run: RunRow, width: int, context: RenderContext) -> list[Span]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,7 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from clarinet_tui.ui.snapshot.run_detail import DetailPart, DetailRequest
-from clarinet_tui.ui.text.run_summary import (
-    format_accuracies,
-    format_annotations,
-    format_run_progress,
-    format_title,
-)
+from clarinet_tui.ui.text.run_summary import format_summary
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.styled_text import StyledText
@@ -33,7 +28,7 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
 PANES = {"charts": "Charts", "about": "About", "settings": "Settings", "confusion": "Confusion", "log": "Log"}
-"""The panes and their titles, in order."""
+"""The title of each pane."""
 DETAIL_PARTS: dict[str, DetailPart] = {"about": "about", "settings": "settings", "confusion": "confusion", "log": "log"}
 """The part of a run's details that each pane needs."""
 
@@ -51,21 +46,14 @@ class PaneTabs(StyledText):
 
     active: reactive[str] = reactive("")
 
-    def __init__(self, panes: Mapping[str, str], active: str) -> None:
-        super().__init__()
-        self._panes = panes
-        self.active = active
-
     def watch_active(self, active: str) -> None:
-        titles = [
-            styled((title, "bold underline $text-accent" if pane == active else "muted"))
-            for pane, title in self._panes.items()
-        ]
+        roles = {pane: "bold underline $text-accent" if pane == active else "muted" for pane in PANES}
+        titles = [styled((title, roles[pane])) for pane, title in PANES.items()]
         self.set_content(Content.assemble(" ", Content("  ").join(titles), " "))
 
     def on_click(self, event: events.Click) -> None:
         end = 0
-        for pane, title in self._panes.items():
+        for pane, title in PANES.items():
             end += len(title) + 2
             if event.x < end:
                 self.post_message(self.PaneSelected(pane))
@@ -77,13 +65,7 @@ class RunDetail(GuardedHandlers, Vertical):
 
     pane: reactive[str] = reactive("charts")
 
-    def __init__(
-        self,
-        glyphs: Callable[[], GlyphSet],
-        now: Callable[[], float],
-        *,
-        id: str | None = None,  # noqa: A002
-    ) -> None:
+    def __init__(self, glyphs: Callable[[], GlyphSet], now: Callable[[], float], *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._glyphs, self._now = glyphs, now
         self._run: RunRow | None = None
@@ -94,7 +76,7 @@ class RunDetail(GuardedHandlers, Vertical):
 
     def compose(self) -> ComposeResult:
         yield StyledText("Reading the history…", id="run-summary")
-        yield PaneTabs(PANES, self.pane)
+        yield PaneTabs().data_bind(active=RunDetail.pane)
         with VerticalScroll(id="pane-scroll"):
             yield StyledText(id="pane-text")
 
@@ -123,7 +105,8 @@ class RunDetail(GuardedHandlers, Vertical):
         self._run = run
         self._detail = snapshot.detail if run and snapshot.detail and snapshot.detail.request.run == run.id else None
         self.query_one(PaneTabs).display = run is not None
-        self.query_one("#run-summary", StyledText).set_content(self._summary(snapshot.problem))
+        summary = format_summary(run, self._text_width) if run else styled((snapshot.problem, "bad"))
+        self.query_one("#run-summary", StyledText).set_content(summary)
         curves = snapshot.curves.get(run.id) if run else None
         if self.charts and (curves or run is None or self.charts.curves is None):
             self.charts.show(*filter(None, [curves]))
@@ -135,9 +118,8 @@ class RunDetail(GuardedHandlers, Vertical):
         self.pane = names[(names.index(self.pane) + step) % len(names)]
         return self.pane
 
-    def watch_pane(self, pane: str) -> None:
+    def watch_pane(self) -> None:
         if self.is_mounted:
-            self.query_one(PaneTabs).active = pane
             self._show_pane()
             self._update_text(True)
 
@@ -146,17 +128,6 @@ class RunDetail(GuardedHandlers, Vertical):
         if self.charts and self.log_tail:
             self.charts.display = self.pane == "charts"
             self.log_tail.display = self.pane == "log"
-
-    def _summary(self, problem: str) -> Content:
-        run = self._run
-        if run is None:
-            return styled((problem, "bad"))
-        lines = [
-            format_title(run),
-            format_accuracies(run),
-            format_run_progress(run, self._text_width),
-        ]
-        return Content("\n").join([*lines, *format_annotations(run)])
 
     @property
     def _text_width(self) -> int:
@@ -175,6 +146,7 @@ class RunDetail(GuardedHandlers, Vertical):
             self.query_one("#pane-scroll", VerticalScroll).scroll_home(animate=False)
 
     def _pane_text(self, run: RunRow) -> Content:
+        from clarinet_tui.ui.text.confusion import format_confusion
         from clarinet_tui.ui.text.run_panes import format_about, format_settings
 
         if self.pane == "settings":
@@ -182,10 +154,8 @@ class RunDetail(GuardedHandlers, Vertical):
         if self.pane == "about":
             return format_about(run, self._detail, self._now(), self._text_width)
         if self._detail is None or self._detail.confusion is None:
-            unknown = "No confusion matrix yet: it is measured after each epoch on labelled target images."
-            return styled((unknown if self._detail else "", "muted"))
-        from clarinet_tui.ui.text.confusion import format_confusion
-
+            missing = "No confusion matrix yet: it is measured after each epoch on labelled target images."
+            return styled((missing if self._detail else "", "muted"))
         return format_confusion(self._detail.confusion, self._text_width)
 
     def scroll_pane(self, lines: int) -> None:

@@ -21,7 +21,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from clarinet_tui.ui.error_guard import guard_render_line
-from clarinet_tui.ui.snapshot.listing import PAGE_ROWS, Listing
+from clarinet_tui.ui.snapshot.snapshot import PAGE_ROWS, Listing
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.run_columns import RenderContext, applicable_columns, fit_columns, render_cell
@@ -40,10 +40,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
     """A table of runs. The cursor stays on its run when others are added above it."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *("runs--head", "runs--row", "runs--cursor", "runs--selected"),
-        *role_classes("runs"),
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"runs--head", "runs--cursor", "runs--selected", *role_classes("runs")}
     DEFAULT_CSS = """
     RunTable { overflow-x: hidden; scrollbar-size-vertical: 1; }
     RunTable > .runs--head { color: $foreground 50%; text-style: bold; }
@@ -152,36 +149,30 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
     @guard_render_line
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        background = self._background
+        style, text = self._background, ""
+        index = self.scroll_offset.y + y - 1
         if y == 0:
             style = self.get_component_rich_style("runs--head")
-            titles = [
-                f"{column.title[:size]:>{size}}" if column.align_right else f"{column.title[:size]:<{size}}"
-                for column, size in fit_columns(self._columns, width - 1)
-            ]
-            return Strip([Segment(" " + " ".join(titles), style)]).adjust_cell_length(width, style)
-        index = self.scroll_offset.y + y - 1
-        if index >= self._listing.total:
-            if y != NO_MATCH_ROW or self._listing.total or not self._listing.query:
-                return Strip.blank(width, background)
-            return Strip([Segment(NO_MATCH, self._roles.apply(background, "muted"))]).adjust_cell_length(
-                width, background
-            )
-        run = self._run_at(index)
-        component = "runs--cursor" if index == self._cursor else "runs--row"
-        row_style = background + self.get_component_rich_style(component)
-        if run is None:
-            return Strip([Segment("  …", row_style)]).adjust_cell_length(width, row_style)
-        return self._row(run, width, row_style)
+            columns = fit_columns(self._columns, width - 1)
+            titles = (f"{column.title[:size]:{'>' if column.align_right else '<'}{size}}" for column, size in columns)
+            text = " " + " ".join(titles)
+        elif index < self._listing.total:
+            if index == self._cursor:
+                style = style + self.get_component_rich_style("runs--cursor")
+            if run := self._run_at(index):
+                return self._render_run(run, width, style)
+            text = "  …"
+        elif y == NO_MATCH_ROW and not self._listing.total and self._listing.query:
+            style, text = self._roles.apply(style, "muted"), NO_MATCH
+        return Strip([Segment(text, style)]).adjust_cell_length(width, style)
 
-    def _row(self, run: RunRow, width: int, style: Style) -> Strip:
+    def _render_run(self, run: RunRow, width: int, style: Style) -> Strip:
         mark = self.get_component_rich_style("runs--selected", partial=True)
         segments = [Segment("┃", style + mark) if run.id in self._selected else Segment(" ", style)]
         context = RenderContext(self._now(), self._listing.trends)
         for column, size in fit_columns(self._columns, width - 1):
-            for text, role in render_cell(column, run, size, context):
-                segments.append(Segment(text, self._roles.apply(style, role)))
-            segments.append(Segment(" ", style))
+            spans = [*render_cell(column, run, size, context), (" ", "")]
+            segments += [Segment(text, self._roles.apply(style, role)) for text, role in spans]
         return Strip(segments).simplify().adjust_cell_length(width, style)
 
     def action_move(self, rows: int) -> None:

@@ -15,21 +15,13 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.snapshot import Snapshot
 
-VIEWS = {
-    "history": "History",
-    "launch": "Launch",
-    "live": "Live",
-    "compare": "Compare",
-    "board": "Board",
-    "devices": "Devices",
-}
-"""The views, in order."""
-VIEW_KEYS = {"history": 1, "launch": 2, "live": 3, "compare": 4, "board": 5, "devices": 6}
-"""The number key of each view."""
+VIEWS = {name: name.capitalize() for name in ("history", "launch", "live", "compare", "board", "devices")}
+"""The title of each view."""
+VIEW_KEYS = {view: key for key, view in enumerate(VIEWS, 1)}
 FULL_LABELS = 20
 """Columns right of the views from which counts have their full labels."""
 MAX_PATH = 24
-"""Characters of the runs directory's path that are shown."""
+"""Maximum length of the runs directory's path."""
 
 
 class ViewTab(Static):
