@@ -149,7 +149,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
     @guard_render_line
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        style, text = self._background, ""
+        style, text, role = self._background, "", ""
         index = self.scroll_offset.y + y - 1
         if y == 0:
             style = self.get_component_rich_style("runs--head")
@@ -163,8 +163,8 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
                 return self._render_run(run, width, style)
             text = "  …"
         elif y == NO_MATCH_ROW and not self._listing.total and self._listing.query:
-            style, text = self._roles.apply(style, "muted"), NO_MATCH
-        return Strip([Segment(text, style)]).adjust_cell_length(width, style)
+            text, role = NO_MATCH, "muted"
+        return Strip([Segment(text, self._roles.apply(style, role))]).adjust_cell_length(width, style)
 
     def _render_run(self, run: RunRow, width: int, style: Style) -> Strip:
         mark = self.get_component_rich_style("runs--selected", partial=True)
