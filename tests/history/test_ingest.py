@@ -108,9 +108,9 @@ def test_nan_is_kept(tmp_path: Path) -> None:
     assert (first["bad"], first["own"], second["mmd"]) == (-math.inf, 3, 1)
     assert "entropy" not in second
     assert [row["iteration"] for row in read_iterations(db, run.id, start=2, stop=3)] == [2]
-    (row,) = read_evaluations(db, run.id)
-    assert math.isnan(row["target_accuracy"])
-    assert (row["target_loss"], row["confusion"]) == (math.inf, [[1, 2], [3, 4]])
+    (last,) = read_evaluations(db, run.id)
+    assert math.isnan(last["target_accuracy"])
+    assert (last["target_loss"], last["confusion"]) == (math.inf, [[1, 2], [3, 4]])
     missing = {row["metric"]: row["missing"] for row in db.rows("SELECT * FROM rollups WHERE level = 4")}
     assert missing == {"mmd": 1, "entropy": 1, "own": 0, "bad": 1}
 
