@@ -49,22 +49,22 @@ class CellGrid:
 
     def overlay(self, column: int, codes: Codes, styles: NDArray[np.int16]) -> None:
         """Draw a block of characters at the top; 0 is transparent."""
-        here = slice(codes.shape[0]), slice(column, column + codes.shape[1])
+        area = slice(codes.shape[0]), slice(column, column + codes.shape[1])
         opaque = codes > 0
-        np.copyto(self.codes[here], codes, where=opaque)
-        np.copyto(self.styles[here], styles, where=opaque)
+        np.copyto(self.codes[area], codes, where=opaque)
+        np.copyto(self.styles[area], styles, where=opaque)
 
     def tint(self, column: int, cells: Flags, colour_index: int) -> None:
-        here = self.tints[: cells.shape[0], column : column + cells.shape[1]]
-        np.copyto(here, np.int16(colour_index + 1), where=cells)
+        area = self.tints[: cells.shape[0], column : column + cells.shape[1]]
+        np.copyto(area, np.int16(colour_index + 1), where=cells)
 
     def draw_column(self, column: int, length: int, character: str, style: int) -> None:
         """Draw a vertical line from the top, over bands but below lines."""
-        here = slice(length), column
-        styles = self.styles[here]
+        area = slice(length), column
+        styles = self.styles[area]
         free = (styles <= CROSSHAIR) | ((styles > POINTER) & ((styles - band_style(0)) % 3 == 0))
-        self.codes[here] = np.where(free, ord(character), self.codes[here])
-        self.styles[here] = np.where(free, style, self.styles[here])
+        self.codes[area] = np.where(free, ord(character), self.codes[area])
+        self.styles[area] = np.where(free, style, self.styles[area])
 
     def scatter(self, rows: Indices, columns: Indices, character: str, style: int) -> None:
         self.codes[rows, columns] = ord(character)

@@ -130,8 +130,8 @@ def _marker_columns(mean: Floats, width: int, across: int, index: int, lines: in
         # Lines take turns, so that coinciding lines can be told apart.
         return known if known.size <= lines else np.unique(np.r_[known[index % lines :: lines], known[-1]])
     gap = max(12, width // 6) * across
-    wanted = np.arange((index + 1) * gap // (lines + 1), known[-1], gap)
-    return np.unique(np.r_[known[np.minimum(np.searchsorted(known, wanted), known.size - 1)], known[-1]])
+    targets = np.arange((index + 1) * gap // (lines + 1), known[-1], gap)
+    return np.unique(np.r_[known[np.minimum(np.searchsorted(known, targets), known.size - 1)], known[-1]])
 
 
 def _crosshair_column(trace: _Trace, spec: ChartSpec) -> Indices:

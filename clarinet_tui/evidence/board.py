@@ -214,12 +214,12 @@ def _highest(means: Mapping[str, float]) -> frozenset[str]:
 
 def _merge_notes(cells: Sequence[Cell]) -> list[str]:
     """List each note on data, settings and mixed runs once, after the cells that it is about."""
-    places: dict[str, list[str]] = {}
+    cells_by_note: dict[str, list[str]] = {}
     for cell in cells:
         for note in cell.notes:
-            places.setdefault(f"data: {note}", []).append(cell.task)
+            cells_by_note.setdefault(f"data: {note}", []).append(cell.task)
         if cell.changes:
-            places.setdefault(f"settings: {', '.join(cell.changes)}", []).append(f"{cell.task} {cell.method}")
+            cells_by_note.setdefault(f"settings: {', '.join(cell.changes)}", []).append(f"{cell.task} {cell.method}")
         for difference in cell.mixed:
-            places.setdefault(f"mixed: {difference}", []).append(f"{cell.task} {cell.method}")
-    return [f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in places.items()]
+            cells_by_note.setdefault(f"mixed: {difference}", []).append(f"{cell.task} {cell.method}")
+    return [f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in cells_by_note.items()]

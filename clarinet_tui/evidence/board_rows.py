@@ -30,7 +30,7 @@ class RowValue:
     std: float | None = None
     best: bool = False
     count: str = ""
-    """Seeds or tasks if not all wanted ones are there, such as 3/5."""
+    """Number of seeds or tasks if some are missing, such as 3/5."""
     mixed: bool = False
 
     def text(self, decimals: int, plus_minus: str = " ± ") -> str:
@@ -115,8 +115,8 @@ def run_notes(board: Board) -> list[str]:
 def excluded_notes(board: Board, *, maximum_ids: int | None = None) -> list[str]:
     """List the runs that are not counted, with the reason."""
     cells = [(f"{cell.task} {cell.method}: ", runs) for cell in board.cells.values() for runs in cell.excluded]
-    places = [*(("", runs) for runs in board.excluded), *cells]
-    return [f"excluded: {place}{runs.text(maximum_ids)}" for place, runs in places]
+    excluded = [*(("", runs) for runs in board.excluded), *cells]
+    return [f"excluded: {prefix}{runs.text(maximum_ids)}" for prefix, runs in excluded]
 
 
 def format_short_interval(interval: Interval) -> str:

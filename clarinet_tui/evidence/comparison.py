@@ -73,7 +73,7 @@ def compare_runs(reader: RunRecords, prefixes: Sequence[str], *, rule: Rule = "l
 def compare_queries(reader: RunRecords, one_step: str, two_step: str, *, rule: Rule = "last") -> Comparison:
     """Compare every one-step method with every two-step method of the same task and preset."""
     records = [_find_family(reader, query, family) for query, family in ((one_step, ONE_STEP), (two_step, TWO_STEP))]
-    lefts, rights = (sorted(make_sides(one, rule=rule), key=_paper_order) for one in records)
+    lefts, rights = (sorted(make_sides(runs, rule=rule), key=_paper_order) for runs in records)
     pairs = [
         (left, right) for left in lefts for right in rights if (left.task, left.preset) == (right.task, right.preset)
     ]

@@ -105,10 +105,11 @@ def comparison_object(comparison: Comparison) -> dict[str, Any]:
     """Return everything once: differences refer to their sides by index."""
     sides = list(comparison.sides)
     differences = []
-    for one in comparison.differences:
-        fields: dict[str, Any] = _to_json_types(one)
-        left, right = (next(index for index, side in enumerate(sides) if side is of) for of in (one.left, one.right))
-        differences.append(fields | {"left": left, "right": right, "words": format_difference(one)})
+    for difference in comparison.differences:
+        fields: dict[str, Any] = _to_json_types(difference)
+        ends = (difference.left, difference.right)
+        left, right = (next(index for index, side in enumerate(sides) if side is end) for end in ends)
+        differences.append(fields | {"left": left, "right": right, "words": format_difference(difference)})
     return {
         "selection": comparison.rule,
         "selection_means": comparison.rule_description,

@@ -87,7 +87,5 @@ def _to_axis(iterations: "Floats", evaluated: RunEvaluations, axis: Axis) -> "Fl
 def _stage_starts(cost: TrainingCost) -> Sequence[dict[str, Any]]:
     """Return a row for the start of the first stage that the run trained itself."""
     stages = cost.stages[-1:] if cost.shared else cost.stages[:1]
-    return [
-        {"stage": one.name, "iteration": one.iteration, "epoch": one.epoch, "adaptation_epoch": None, "seconds": 0.0}
-        for one in stages
-    ]
+    rest = {"adaptation_epoch": None, "seconds": 0.0}
+    return [{"stage": stage.name, "iteration": stage.iteration, "epoch": stage.epoch, **rest} for stage in stages]

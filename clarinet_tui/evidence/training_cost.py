@@ -83,7 +83,7 @@ def training_cost(config: RunConfig, events: Sequence[Row]) -> TrainingCost:
 
 
 def find_shared_stage1(events: Sequence[Row]) -> SharedStage1 | None:
-    """Return the origin of the run's pseudo-labels, or None if the run made them itself."""
+    """Return the origin of the run's pseudo-labels, or None if the run trained stage 1 itself."""
     for event in reversed(events):
         if event["event"] == "pseudo-labels" and not event["superseded"]:
             if not event.get("given"):

@@ -149,9 +149,9 @@ def test_other_tasks_and_presets_are_listed_as_unmatched(tmp_path: Path) -> None
     make_finished_run(tmp_path, "clar1", 83.0, seed=1)
     make_finished_run(tmp_path, "dan1", 71.0, seed=1, method="gac+dan", task="M->U")
     make_finished_run(tmp_path, "dan2", 71.0, seed=1, method="gac+dan", preset="quick")
-    found = compare(tmp_path)
-    assert found.differences == ()
-    assert found.unmatched == ("U->M clarinet (smoke)", "U->M gac+dan (quick)", "M->U gac+dan (smoke)")
+    comparison = compare(tmp_path)
+    assert comparison.differences == ()
+    assert comparison.unmatched == ("U->M clarinet (smoke)", "U->M gac+dan (quick)", "M->U gac+dan (smoke)")
 
 
 def test_other_protocols_are_excluded_from_a_side(tmp_path: Path) -> None:
@@ -193,24 +193,24 @@ def test_named_runs_are_compared_with_the_first(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "aaa1", 83.0, seed=1)
     make_finished_run(tmp_path, "bbb1", 85.0, seed=1, epochs=9, started_fields={"notes": ["MNIST is made here"]})
     make_finished_run(tmp_path, "ccc1", 71.0, seed=1, method="gac+dan", preset="quick")
-    found = compare_runs(read_runs(tmp_path), ["aaa", "bbb1", "ccc1", "aaa1"])
-    assert [row.id for row in found.runs] == ["aaa1", "bbb1", "ccc1"]
-    longer, other = found.differences
+    comparison = compare_runs(read_runs(tmp_path), ["aaa", "bbb1", "ccc1", "aaa1"])
+    assert [row.id for row in comparison.runs] == ["aaa1", "bbb1", "ccc1"]
+    longer, other = comparison.differences
     assert (longer.left.runs[0].run, longer.right.runs[0].run) == ("aaa1", "bbb1")
     assert longer.paired.difference.mean == -2.0
     assert longer.settings == (("epochs", 3, 9),)
     assert any("the data differs" in caution for caution in longer.cautions)
     assert any("presets differ: smoke and quick" in caution for caution in other.cautions)
-    text = on_terminal(found, named=True)
+    text = on_terminal(comparison, named=True)
     assert "CLARINET aaa1 minus CLARINET bbb1" in text
     assert max(map(len, text.splitlines())) <= 80
 
 
 def test_single_run_has_no_difference(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "aaa1", 83.0, seed=1)
-    found = compare_runs(read_runs(tmp_path), ["aaa1"])
-    assert found.differences == ()
-    assert "83.00" in on_terminal(found, named=True)
+    comparison = compare_runs(read_runs(tmp_path), ["aaa1"])
+    assert comparison.differences == ()
+    assert "83.00" in on_terminal(comparison, named=True)
 
 
 def test_terminal_shows_the_test_within_80_columns(tmp_path: Path) -> None:
@@ -235,13 +235,13 @@ def test_every_rule_is_listed_with_its_difference_from_the_oracle(tmp_path: Path
     for seed in (1, 2):
         make_trained_run(tmp_path, f"clar{seed}", (70.0, 66.0), seed=seed)
         make_trained_run(tmp_path, f"dan{seed}", (60.0, 61.0), seed=seed, method="gac+dan")
-    found = compare(tmp_path)
-    text = on_terminal(found)
+    comparison = compare(tmp_path)
+    text = on_terminal(comparison)
     unwrapped = " ".join(text.split())
     assert "CLARINET 66.00 (-4.00) 66.00 (-4.00) 70.00 (0.00) 70.00" in unwrapped
     assert "GAC+DAN 61.00 (0.00) 61.00 (0.00) 60.00 (-1.00) 61.00" in unwrapped
     assert max(map(len, text.splitlines())) <= 80
-    assert comparison_object(found)["sides"][0]["selections"]["information"]["to_oracle"]["mean"] == 0.0
+    assert comparison_object(comparison)["sides"][0]["selections"]["information"]["to_oracle"]["mean"] == 0.0
 
 
 def test_finished_run_without_target_accuracy_is_not_counted(tmp_path: Path) -> None:

@@ -57,10 +57,10 @@ def test_mean_averages_finished_runs_and_members_list_all(tmp_path: Path) -> Non
         )
         for record in records
     }
-    found = make_side_curves(side, curves, "target_accuracy", "epoch")
-    assert found.mean.n.tolist() == [2] * 12
-    assert len(found.members) == 3
-    np.testing.assert_allclose(found.mean.mean, (curves["clar1"][1] + curves["clar2"][1]) / 2)
+    averaged = make_side_curves(side, curves, "target_accuracy", "epoch")
+    assert averaged.mean.n.tolist() == [2] * 12
+    assert len(averaged.members) == 3
+    np.testing.assert_allclose(averaged.mean.mean, (curves["clar1"][1] + curves["clar2"][1]) / 2)
 
 
 def test_single_run_has_no_members(tmp_path: Path) -> None:
@@ -69,9 +69,9 @@ def test_single_run_has_no_members(tmp_path: Path) -> None:
     (record,) = records.search()
     (side,) = make_sides([record])
     one = run_curve(records.db, "clar1", read_run_evaluations(records.db, record), "target_accuracy", "samples", 100)
-    found = make_side_curves(side, {"clar1": one}, "target_accuracy", "samples")
-    assert found.members == ()
-    np.testing.assert_allclose(found.mean.mean, one[1])
+    averaged = make_side_curves(side, {"clar1": one}, "target_accuracy", "samples")
+    assert averaged.members == ()
+    np.testing.assert_allclose(averaged.mean.mean, one[1])
 
 
 def test_missing_metric_gives_an_empty_curve(tmp_path: Path) -> None:

@@ -47,16 +47,16 @@ def test_summary_of_few_constant_and_missing_values(values: list[float | None], 
 
 @pytest.mark.parametrize("values", [FIVE, FIVE[:2], OTHERS + FIVE])
 def test_t_interval_matches_scipy(values: list[float]) -> None:
-    found = t_interval(values)
+    result = t_interval(values)
     expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+    assert result is not None
+    assert (result.low, result.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
 
 
 def test_t_interval_of_two_values_by_hand() -> None:
-    found = t_interval([1.0, 3.0])
-    assert found is not None
-    assert found.high == pytest.approx(2 + 12.7062, abs=1e-3)
+    result = t_interval([1.0, 3.0])
+    assert result is not None
+    assert result.high == pytest.approx(2 + 12.7062, abs=1e-3)
 
 
 def test_t_interval_of_one_value_and_of_equal_values() -> None:
@@ -87,11 +87,11 @@ def test_no_p_value_for_equal_differences() -> None:
 def test_bootstrap_matches_scipy_with_the_same_resamples(values: list[float]) -> None:
     rng = np.random.default_rng(RESAMPLING_SEED)
     expected = stats.bootstrap((values,), np.mean, n_resamples=RESAMPLES, method="BCa", rng=rng, vectorized=True)
-    found = bootstrap_interval(values)
-    assert found is not None
+    result = bootstrap_interval(values)
+    assert result is not None
     ends = expected.confidence_interval
-    assert (found.low, found.high) == pytest.approx((ends.low, ends.high), rel=1e-9)
-    assert found == bootstrap_interval(values), "the same every time"
+    assert (result.low, result.high) == pytest.approx((ends.low, ends.high), rel=1e-9)
+    assert result == bootstrap_interval(values), "the same every time"
 
 
 def test_holm_by_hand() -> None:
@@ -106,39 +106,39 @@ def test_holm_ignores_missing_p_values_and_stays_below_one() -> None:
 
 
 def test_pairs_by_seed_and_unpaired_seeds() -> None:
-    found = paired_statistics({1: 80.0, 2: 82.0, 4: None, 5: 60.0}, {2: 79.0, 1: 78.0, 3: 70.0, 4: 71.0, 5: math.nan})
-    assert [(pair.seed, pair.difference) for pair in found.pairs] == [(1, 2.0), (2, 3.0)]
-    assert (found.only_left, found.only_right) == ((5,), (3, 4))
-    assert found.difference.mean == 2.5
-    assert found.interval is not None
-    assert found.bootstrap is None
-    assert found.p is None
+    result = paired_statistics({1: 80.0, 2: 82.0, 4: None, 5: 60.0}, {2: 79.0, 1: 78.0, 3: 70.0, 4: 71.0, 5: math.nan})
+    assert [(pair.seed, pair.difference) for pair in result.pairs] == [(1, 2.0), (2, 3.0)]
+    assert (result.only_left, result.only_right) == ((5,), (3, 4))
+    assert result.difference.mean == 2.5
+    assert result.interval is not None
+    assert result.bootstrap is None
+    assert result.p is None
 
 
 def test_statistics_without_pairs() -> None:
-    found = paired_statistics({1: 80.0}, {2: 80.0})
-    assert (found.pairs, found.only_left, found.only_right) == ((), (1,), (2,))
-    assert found.difference == Summary(0)
-    assert found.interval is None
+    result = paired_statistics({1: 80.0}, {2: 80.0})
+    assert (result.pairs, result.only_left, result.only_right) == ((), (1,), (2,))
+    assert result.difference == Summary(0)
+    assert result.interval is None
 
 
 def test_distance_matches_welch() -> None:
     one, two = summarise(FIVE), Summary(5, 83.692, 0.928)
     expected = stats.ttest_ind_from_stats(one.mean, one.std, 5, two.mean, two.std, 5, equal_var=False)
-    found = distance(one, two)
-    assert found is not None
-    assert found.error is not None
-    assert found.interval is not None
-    assert found.difference / found.error == pytest.approx(expected.statistic)
-    assert found.error == pytest.approx(math.sqrt(stats.tvar(FIVE) / 5 + 0.928**2 / 5))
+    result = distance(one, two)
+    assert result is not None
+    assert result.error is not None
+    assert result.interval is not None
+    assert result.difference / result.error == pytest.approx(expected.statistic)
+    assert result.error == pytest.approx(math.sqrt(stats.tvar(FIVE) / 5 + 0.928**2 / 5))
 
 
 def test_distance_interval_against_two_samples() -> None:
     ends = stats.ttest_ind(FIVE, OTHERS[:3], equal_var=False).confidence_interval(0.95)
-    found = distance(summarise(FIVE), summarise(OTHERS[:3]))
-    assert found is not None
-    assert found.interval is not None
-    assert (found.interval.low, found.interval.high) == pytest.approx((ends.low, ends.high), rel=1e-9)
+    result = distance(summarise(FIVE), summarise(OTHERS[:3]))
+    assert result is not None
+    assert result.interval is not None
+    assert (result.interval.low, result.interval.high) == pytest.approx((ends.low, ends.high), rel=1e-9)
 
 
 def test_distance_without_std_has_no_interval() -> None:

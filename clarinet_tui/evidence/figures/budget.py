@@ -44,10 +44,10 @@ def budget_figure(
     for task in (task for task in board.tasks if any(side.task == task for side in sides)):
         curves = []
         for method in sorted({side.method for side in sides if side.task == task}, key=board.methods.index):
-            of_method = [side for side in sides if (side.task, side.method) == (task, method)]
-            kept = _comparable(of_method, along)
+            method_sides = [side for side in sides if (side.task, side.method) == (task, method)]
+            kept = _comparable(method_sides, along)
             curves.append(_curve(kept, along, colours[method], band))
-            excluded += [task_and_method(side) for side in of_method if side not in kept]
+            excluded += [task_and_method(side) for side in method_sides if side not in kept]
         panels.append(Panel(format_task(task), X_NAME[along], "target accuracy (%)", (*curves,), has_error_bars=True))
     notes = [f"Points: mean over seeds, {RULE_DESCRIPTIONS[rule]}; bars: {BAND_DESCRIPTIONS[band]}."]
     notes += [

@@ -26,8 +26,7 @@ def confusion_figure(reader: RunRecords, runs: FigureRuns) -> Figure:
 
 
 def _matrix(reader: RunRecords, side: Side) -> ConfusionMatrix | None:
-    read = [_last(reader, run, side.method) for run in side.counted]
-    matrices = [matrix for matrix in read if matrix]
+    matrices = [matrix for run in side.counted if (matrix := _last_matrix(reader, run, side.method))]
     if not matrices:
         return None
     same_size = [matrix for matrix in matrices if len(matrix) == len(matrices[0])]
@@ -36,7 +35,7 @@ def _matrix(reader: RunRecords, side: Side) -> ConfusionMatrix | None:
     return ConfusionMatrix(f"{task_and_method(side)} ({seeds})", _classes(reader, side.counted, len(summed)), summed)
 
 
-def _last(reader: RunRecords, run: str, method: str) -> Counts | None:
+def _last_matrix(reader: RunRecords, run: str, method: str) -> Counts | None:
     """Return the last valid matrix of the method's last stage; damaged journals may contain others."""
     stage = last_stage(method)
     for row in reversed(read_evaluations(reader.db, run)):

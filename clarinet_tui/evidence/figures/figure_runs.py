@@ -54,8 +54,8 @@ def runs_of_board(reader: RunRecords, board: Board) -> FigureRuns:
     return FigureRuns(tuple(sides), tuple(notes))
 
 
-def _note(place: str, excluded: ExcludedRuns) -> str:
-    return f"excluded: {place}{excluded.reason} ({format_count(len(excluded.runs), 'run')})"
+def _note(prefix: str, excluded: ExcludedRuns) -> str:
+    return f"excluded: {prefix}{excluded.reason} ({format_count(len(excluded.runs), 'run')})"
 
 
 def task_and_method(side: Side) -> str:

@@ -34,7 +34,7 @@ def losses_figure(
     for task in runs.tasks:
         for metric in metrics:
             series = [_read(reader, side, metric, points) for side in runs.sides_of_task(task)]
-            missing += sum(int(one.missing.sum()) for by_run in series for one in by_run.values())
+            missing += sum(int(curve.missing.sum()) for by_run in series for curve in by_run.values())
             panels.append(_panel(runs, task, metric, series, band))
     notes = [
         f"Curve: mean over seeds of the finished runs; band: {BAND_DESCRIPTIONS[band]}; "
@@ -59,7 +59,7 @@ def _read(reader: RunRecords, side: Side, metric: str, points: int) -> dict[str,
 
 
 def _panel(runs: FigureRuns, task: str, metric: str, series: list[dict[str, Series]], band: BandKind) -> Panel:
-    unit, name = choose_unit([(one.x, one.mean) for by_run in series for one in by_run.values()], UNITS)
+    unit, name = choose_unit([(curve.x, curve.mean) for by_run in series for curve in by_run.values()], UNITS)
     curves = []
     for side, by_run in zip(runs.sides_of_task(task), series, strict=True):
         scaled = {run: (one.x / unit, one.mean) for run, one in by_run.items()}
