@@ -72,9 +72,9 @@ class JournalWriter:
         line = self._formatter.format(event) if isinstance(event, Stepped) else format_event(event, self._now())
         self._lines.append(line)
         self._appended += len(line)
-        if isinstance(event, FINAL):
+        if type(event) in FINAL:  # isinstance would be slow here: this runs for every iteration
             self.sync()
-        elif isinstance(event, SYNCED):
+        elif type(event) in SYNCED:
             self._sync_requested = True
             self._wake.set()
         if self._appended - self._written > self._max_pending:
