@@ -248,7 +248,9 @@ def test_taken_labels_give_the_same_stage_2_and_record_their_origin(first: RunDi
     assert (made["given"], made["origin"], given["given"], given["origin"]) == (False, "", True, "first")
     assert given["origin_seconds"] == made["seconds"]
     assert (given["label_hash"], given["accuracy"]) == (made["label_hash"], made["accuracy"])
-    assert f"pseudo-labels {made['label_hash']} of run first, accuracy {made['accuracy']:.2f} %" in second.log.read_text()
+    assert (
+        f"pseudo-labels {made['label_hash']} of run first, accuracy {made['accuracy']:.2f} %" in second.log.read_text()
+    )
     assert second.pseudo_labels.read_bytes() == first.pseudo_labels.read_bytes()
     stage2 = [
         [repeatable(event) for event in read_events(run) if event.get("stage") == "dann"] for run in (first, second)
