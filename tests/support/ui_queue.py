@@ -18,7 +18,9 @@ from tests.support.nvml import ELSEWHERE, install_standin
 from tests.support.ui_runs import NOW
 
 GIB = 1 << 30
-CPU = Device(key="cpu", label="cpu", name="Tidy CPU", cores=8, memory_total=64 * GIB, memory_used=8 * GIB, use=25.0)
+CPU = Device(
+    key="cpu", label="cpu", name="Tidy CPU", cores=8, memory_total=64 * GIB, memory_used=8 * GIB, utilization=25.0
+)
 
 
 def fill_queue(runs_dir: Path, *names: str, paused: bool = True, device: str = "auto") -> list[RunDirectory]:
