@@ -132,3 +132,29 @@ def test_an_unreadable_database_is_reported_and_read_again(tmp_path: Path) -> No
         (tmp_path / "clarinet.db").unlink()
         write_run(tmp_path, "aaa111")
         assert posted.wait(lambda snapshot: snapshot.listing.total == 1 and not snapshot.problem)
+
+
+def test_an_error_before_the_database_is_complete_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if the database is complete when the error is handled."""
+    three_runs(tmp_path)
+    read = HistoryReader.read
+    feeds: list[HistoryFeed] = []
+    failures: list[str] = []
+
+    def fail_first(reader: HistoryReader, *args: Any, **options: Any) -> Snapshot | None:
+        if not failures:
+            failures.append("made by an older version")
+            assert feeds[0]._opened.wait(TIMEOUT)
+            raise OSError(failures[0])
+        return read(reader, *args, **options)
+
+    monkeypatch.setattr(HistoryReader, "read", fail_first)
+    posted = PostedSnapshots()
+    feeds.append(HistoryFeed(tmp_path, posted))
+    feeds[0].start()
+    try:
+        posted.wait(lambda snapshot: snapshot.listing.all_runs)
+    finally:
+        feeds[0].stop()
+    assert failures
+    assert not any(snapshot.problem for snapshot in posted.all)

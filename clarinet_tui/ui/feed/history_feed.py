@@ -50,6 +50,7 @@ class HistoryFeed:
         self._ingest_error, self._posted_problem = "", ""
         self._opened, self._read_once, self._ingested_once = threading.Event(), threading.Event(), threading.Event()
         """Whether the database was created or migrated, read once, and all runs were ingested once."""
+        self._opened_before_read = False
         self._threads = [
             threading.Thread(target=self._repeat, args=(self._read_loop, self._read_failed), name="feed", daemon=True),
             threading.Thread(
@@ -89,7 +90,7 @@ class HistoryFeed:
         posted = float("-inf")
         with closing(HistoryReader(self.runs_dir, self.database)) as reader:
             while not self._stopped.is_set():
-                is_ingested = self._ingested_once.is_set()
+                self._opened_before_read, is_ingested = self._opened.is_set(), self._ingested_once.is_set()
                 snapshot = reader.read(self._request, is_ingested=is_ingested, problem=self._ingest_error)
                 is_early = reader.is_partial and time.monotonic() - posted < self.interval
                 if snapshot and not is_early and not self._stopped.is_set():
@@ -100,7 +101,7 @@ class HistoryFeed:
                 self._wake.clear()
 
     def _read_failed(self, error: Exception) -> None:
-        if not self._opened.is_set():  # the database is being created or migrated
+        if not self._opened_before_read:  # the database was being created or migrated
             self._opened.wait(RETRY_SECONDS)
             return
         problem = self._describe(error)
