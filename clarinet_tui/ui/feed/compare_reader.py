@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.history.queries import RunRow, get_run, list_metrics, list_runs
+from clarinet_tui.history.curves import list_metrics
+from clarinet_tui.history.queries import RunRow, get_run, list_runs
 from clarinet_tui.history.query_language import QueryError, quote_value
 from clarinet_tui.ui.snapshot.comparison import (
     COMPARED_FAMILIES,
@@ -19,7 +20,7 @@ from clarinet_tui.ui.snapshot.comparison import (
     TaskComparison,
     split_by_task,
 )
-from clarinet_tui.ui.snapshot.listing import QueryProblem
+from clarinet_tui.ui.snapshot.snapshot import QueryProblem
 from core.metrics import level_of
 
 if TYPE_CHECKING:
@@ -64,10 +65,8 @@ class CompareReader:
 
     def read(self, db: Database, request: ComparisonRequest) -> ComparisonSnapshot:
         selection = _select(db, request)
-        stable = (
-            tuple(map(_epoch_state, selection.rows)) if level_of(request.metric) == "evaluation" else selection.rows
-        )
-        key = (id(db), request, replace(selection, rows=stable))
+        rows = tuple(_metric_state(row, request.metric) for row in selection.rows)
+        key = (id(db), request, replace(selection, rows=rows))
         if self._last is None or self._last[0] != key:
             self._last = (key, self._read(db, request, selection))
         return self._last[1]
@@ -123,19 +122,19 @@ class CompareReader:
         from clarinet_tui.evidence.side_curves import make_side_curves
 
         kept: dict[tuple[object, ...], tuple[RunRow, Points]] = {}
-        found = {}
+        side_curves = {}
         for number, side in enumerate(part.sides):
             curves = {}
             for row in (rows[member.run] for member in side.runs if member.run in rows):
                 key = (row.id, request.metric, request.axis, request.width)
                 last = self._curves.get(key)
-                stable = _epoch_state(row) if level_of(request.metric) == "evaluation" else row
-                kept[key] = last if last and last[0] == stable else (stable, self._read_curve(db, row, request))
+                state = _metric_state(row, request.metric)
+                kept[key] = last if last and last[0] == state else (state, self._read_curve(db, row, request))
                 curves[row.id] = kept[key][1]
-            found[number] = make_side_curves(side, curves, request.metric, request.axis)
+            side_curves[number] = make_side_curves(side, curves, request.metric, request.axis)
         self._curves = kept
         self._evaluations = {run: evaluations for run, evaluations in self._evaluations.items() if run in rows}
-        return found
+        return side_curves
 
     def _read_curve(self, db: Database, row: RunRow, request: ComparisonRequest) -> Points:
         from clarinet_tui.evidence.side_curves import read_run_evaluations, run_curve
@@ -143,16 +142,19 @@ class CompareReader:
         assert self._records is not None
         cached = self._evaluations.get(row.id)
         if cached is None or cached[0] != _epoch_state(row):
-            cached = self._evaluations[row.id] = (
-                _epoch_state(row),
-                read_run_evaluations(db, self._records.record(row)),
-            )
+            evaluations = read_run_evaluations(db, self._records.record(row))
+            cached = self._evaluations[row.id] = (_epoch_state(row), evaluations)
         return run_curve(db, row.id, cached[1], request.metric, request.axis, request.width)
 
 
 def _epoch_state(row: RunRow) -> RunRow:
     """Return the run without what changes every iteration, and without annotations and alarms."""
     return replace(row.without_progress(), tags=(), note="", alarms=())
+
+
+def _metric_state(row: RunRow, metric: str) -> RunRow:
+    """Return what the metric's curve depends on."""
+    return _epoch_state(row) if level_of(metric) == "evaluation" else row
 
 
 def _select(db: Database, request: ComparisonRequest) -> _Selection:
@@ -177,14 +179,13 @@ def _select_by_queries(db: Database, queries: tuple[str, str], sentence: str) ->
     problems: list[QueryProblem | None] = []
     for query, family in zip(queries, COMPARED_FAMILIES, strict=True):
         try:
-            found = [row for row in list_runs(db, query, limit=NO_LIMIT) if row.family == family]
-        except QueryError as error:
-            found = []
-            problems.append(QueryProblem(error.message, error.position))
-        else:
+            matching = [row for row in list_runs(db, query, limit=NO_LIMIT) if row.family == family]
             problems.append(None)
-        rows += found
-        matches.append(len(found))
+        except QueryError as error:
+            matching = []
+            problems.append(QueryProblem(error.message, error.position))
+        rows += matching
+        matches.append(len(matching))
     if not sentence:
         sentence = "Selected by queries"
         empty = [family for family, count in zip(COMPARED_FAMILIES, matches, strict=True) if not count]
@@ -204,9 +205,9 @@ def _default_queries(db: Database) -> tuple[tuple[str, str], str] | None:
     for row in list_runs(db, COUNTED_STATES, limit=MAX_SEARCHED):
         if row.task and row.preset:
             families.setdefault((row.task, row.preset), set()).add(row.family)
-    place = next((place for place, found in families.items() if found >= set(COMPARED_FAMILIES)), None)
-    if place is None:
+    newest = next((key for key, present in families.items() if present >= set(COMPARED_FAMILIES)), None)
+    if newest is None:
         return None
-    task, preset = map(quote_value, place)
+    task, preset = map(quote_value, newest)
     query = f"task:{task} preset:{preset} {COUNTED_STATES}"
-    return (query, query), "All finished and running runs of the newest task with both families"
+    return (query, query), "Newest task with both families"
