@@ -30,14 +30,14 @@ DIRECTORY_OPTIONS = {"--runs-dir": ("CLARINET_RUNS", "runs"), "--data-dir": ("CL
 
 @dataclass(frozen=True)
 class ActionResult:
-    """The result of an action, for the user."""
-
     message: str = ""
     errors: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     """The runs for which it succeeded."""
     text: str = ""
     """What the action has produced: a command, a table, or the path of a file."""
+    form: LaunchForm | None = None
+    """The launch form of a cloned run."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ class RunActions:
         """Stop runs, which save a checkpoint first; a waiting run leaves the queue."""
         results = {}
 
-        def one(run: RunDirectory) -> None:
+        def stop(run: RunDirectory) -> None:
             results[run.id] = requests.stop(run)
 
-        done = self._for_each(ids, one)
+        done = self._for_each(ids, stop)
         if len(done.runs) == 1:
             dequeued = results[done.runs[0]] is requests.StopResult.DEQUEUED
             text = "was removed from the queue" if dequeued else "was asked to stop"
@@ -71,9 +71,8 @@ class RunActions:
         from clarinet_tui.history import trash
 
         done = self._for_each(ids, lambda run: trash.remove_run(run, self.database))
-        return _with_message(
-            done, f"{_runs_are(done.runs)} deleted; u restores {'it' if len(done.runs) == 1 else 'them'}"
-        )
+        them = "it" if len(done.runs) == 1 else "them"
+        return _with_message(done, f"{_runs_are(done.runs)} deleted; u restores {them}")
 
     def restore(self, ids: Iterable[str]) -> ActionResult:
         from clarinet_tui.history import trash
@@ -87,11 +86,11 @@ class RunActions:
         for name, _ in changes:
             validate_tag(name)
 
-        def one(run: RunDirectory) -> None:
+        def tag(run: RunDirectory) -> None:
             for name, is_added in changes:
                 (add_tag if is_added else remove_tag)(run, name)
 
-        done = self._for_each(ids, one)
+        done = self._for_each(ids, tag)
         return _with_message(done, f"{_runs_are(done.runs)} tagged {text.strip()}")
 
     def note(self, ids: Iterable[str], text: str) -> ActionResult:
@@ -114,28 +113,27 @@ class RunActions:
         options = [text for flag, path in paths.items() if str(path) != defaults[flag] for text in (flag, str(path))]
         return f"{command} {shlex.join(options)}" if options else command
 
-    def make_form(self, run: str) -> LaunchForm:
-        """Return the launch form that starts this run again."""
+    def make_form(self, run: str) -> ActionResult:
         from clarinet_tui.ui.launch_form import make_form
 
-        return make_form(RunDirectory(self.runs_dir, run).read_config())
+        return ActionResult(form=make_form(RunDirectory(self.runs_dir, run).read_config()))
 
     def submit(self, grid: Grid, *, paused: bool) -> ActionResult:
-        """Every run of the grid into the queue: paused at its end, or at its front."""
+        """Queue every run of the grid: paused at the end of the queue, or at its front."""
         from clarinet_tui.queue.sweep import expand_grid
 
         configs = expand_grid(grid, requests.cores_per_slot(self.runs_dir, str(grid.settings.get("device", "auto"))))
-        made = requests.submit(self.runs_dir, configs, replace(self._options(paused), front=not paused))
-        ids = tuple(run.id for run in made)
-        state = ", paused" if paused else PAUSED_NOTE if read_queue(self.runs_dir).paused else ""
-        return ActionResult(f"{_runs_are(ids)} queued{state}", runs=ids)
+        return self._submit(configs, paused=paused, front=not paused)
 
     def queue_missing_seeds(self, cells: Sequence[MissingSeeds]) -> ActionResult:
         """Queue missing seeds of the board: the first seed of every cell comes before any second one."""
         configs = [config for cell in cells for config in self._make_configs(cell)]
-        made = requests.submit(self.runs_dir, sorted(configs, key=lambda config: config.seed), self._options())
-        ids = tuple(run.id for run in made)
-        note = PAUSED_NOTE if read_queue(self.runs_dir).paused else ""
+        return self._submit(sorted(configs, key=lambda config: config.seed))
+
+    def _submit(self, configs: list[RunConfig], paused: bool = False, front: bool = False) -> ActionResult:
+        runs = requests.submit(self.runs_dir, configs, replace(self._options(), paused=paused, front=front))
+        ids = tuple(run.id for run in runs)
+        note = ", paused" if paused else PAUSED_NOTE if read_queue(self.runs_dir).paused else ""
         return ActionResult(f"{_runs_are(ids)} queued{note}", runs=ids)
 
     def _make_configs(self, cell: MissingSeeds) -> list[RunConfig]:
@@ -146,9 +144,9 @@ class RunActions:
 
         settings: dict[str, Any] = {"preset": cell.preset}
         if cell.template_run:
-            model = minimal_settings(RunDirectory(self.runs_dir, cell.template_run).read_config())
+            template = minimal_settings(RunDirectory(self.runs_dir, cell.template_run).read_config())
             own = settings_tagged(Tag.IDENTITY, Tag.NO_EFFECT) - {"preset"}
-            settings = {name: value for name, value in model.items() if name not in own}
+            settings = {name: value for name, value in template.items() if name not in own}
         grid = Grid([cell.method], [cell.task], cell.seeds, settings, place="board")
         return expand_grid(grid, requests.cores_per_slot(self.runs_dir, "auto"))
 
@@ -177,9 +175,7 @@ class RunActions:
     def toggle_queue_pause(self) -> ActionResult:
         paused = not read_queue(self.runs_dir).paused
         requests.pause(self.runs_dir, [], paused)
-        return ActionResult(
-            "The queue is paused; running runs continue, P resumes it" if paused else "The queue is resumed"
-        )
+        return ActionResult(f"The queue is {'paused; running runs continue, P resumes it' if paused else 'resumed'}")
 
     def cancel(self, run: str) -> ActionResult:
         requests.cancel(self.runs_dir, [run])
@@ -191,8 +187,8 @@ class RunActions:
         requests.set_slots(self.runs_dir, {device: count})
         return ActionResult()
 
-    def _options(self, paused: bool = False) -> requests.LaunchOptions:
-        return requests.LaunchOptions(self.data_dir, Path.cwd(), paused=paused)
+    def _options(self) -> requests.LaunchOptions:
+        return requests.LaunchOptions(self.data_dir, Path.cwd())
 
     def _for_each(self, ids: Iterable[str], act: Callable[[RunDirectory], object]) -> ActionResult:
         """Apply an action to each run; an error in one run does not affect the others."""

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -25,7 +27,6 @@ from clarinet_tui.ui.feed.history_feed import FPS, HistoryFeed
 from clarinet_tui.ui.feed.machine_feed import MachineFeed
 from clarinet_tui.ui.preferences import PreferenceStore, preferences_path
 from clarinet_tui.ui.screens.action_screen import MachineScreen
-from clarinet_tui.ui.screens.history import HistoryScreen
 from clarinet_tui.ui.screens.view_screen import ViewScreen
 from clarinet_tui.ui.snapshot.snapshot import Snapshot
 from clarinet_tui.ui.text.plain_glyphs import PlainGlyphs, needs_plain_glyphs
@@ -52,7 +53,7 @@ class ClarinetApp(GuardedApp):
             for view, title in VIEWS.items()
         ),
         Binding("question_mark", "help", "Help", key_display="?", id="app.help"),
-        Binding("q", "leave", "Quit", id="app.quit", tooltip="Quit; runs continue"),
+        Binding("q", "quit", "Quit", id="app.quit", tooltip="Quit; runs continue"),
         Binding("tab", "app.focus_next", "Next pane", id="app.next_pane", show=False),
         Binding("ctrl+p", "command_palette", "Palette", id="app.palette", show=False, tooltip="Search all commands"),
     ]
@@ -91,52 +92,31 @@ class ClarinetApp(GuardedApp):
         if fps < FPS:
             self.animation_level = "none"
         self.preferences = PreferenceStore(preferences or preferences_path(), self._warn)
-        theme = self.preferences.values.theme
-        for own_theme in THEMES:
-            self.register_theme(own_theme)
-        # Without watchers, which would compute all styles twice.
-        self.set_reactive(App.theme, theme if theme in self.available_themes else DARK)
-        self.stylesheet.set_variables(self.get_css_variables())
+        self._set_first_theme(self.preferences.values.theme)
         self._plain_glyphs = PlainGlyphs(enabled=needs_plain_glyphs(os.environ))
         log = self._error_log.write
         self.history_feed = HistoryFeed(runs_dir, self._post_snapshot, log, database=database, interval=1 / fps)
         self.machine_feed = MachineFeed(runs_dir, data_dir, self._post_machine, log, database=database)
-        self.state = self._make_state(runs_dir, runs, now, glyphs, data_dir, database)
+        feeds = self.history_feed, self.machine_feed
+        self.state = AppState(runs_dir, data_dir, database, *feeds, self.preferences, now, glyphs)
+        self.state.live_run, self.state.overlaid_runs = next(iter(runs), None), runs if len(runs) > 1 else ()
         self._families: set[str] = set()
         """Families of all runs listed so far."""
-        self._add_modes()
+        for view in VIEWS:
+            self.add_mode(view, partial(self._make_screen, view))
 
-    def _make_state(
-        self,
-        runs_dir: Path,
-        runs: tuple[str, ...],
-        now: Callable[[], float],
-        glyphs: str,
-        data_dir: Path,
-        database: Path | None,
-    ) -> AppState:
-        return AppState(
-            runs_dir,
-            self.history_feed.request,
-            now,
-            glyphs,
-            self.preferences.values,
-            self.preferences.save,
-            live_run=runs[0] if runs else None,
-            overlaid_runs=runs if len(runs) > 1 else (),
-            data_dir=data_dir,
-            database=database,
-            poll_machine=self.machine_feed.poll,
-            refresh_machine=self.machine_feed.refresh,
-        )
+    def _make_screen(self, view: str) -> Screen[None]:
+        """Import a view when it is first opened: `screens/board.py` has `BoardScreen`."""
+        module = import_module(f"clarinet_tui.ui.screens.{view}")
+        screen: Screen[None] = getattr(module, f"{view.capitalize()}Screen")(self.state)
+        return screen
 
-    def _add_modes(self) -> None:
-        self.add_mode("history", lambda: HistoryScreen(self.state))
-        self.add_mode("launch", self._launch)
-        self.add_mode("live", self._live)
-        self.add_mode("compare", self._compare)
-        self.add_mode("board", self._board)
-        self.add_mode("devices", self._devices)
+    def _set_first_theme(self, theme: str) -> None:
+        """Set the theme without watchers, which would compute all styles twice."""
+        for own_theme in THEMES:
+            self.register_theme(own_theme)
+        self.set_reactive(App.theme, theme if theme in self.available_themes else DARK)
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return variables for themes in the terminal's own colours, which have no shades."""
@@ -181,31 +161,6 @@ class ClarinetApp(GuardedApp):
         import clarinet_tui.evidence.comparison
         import clarinet_tui.evidence.side_curves
         import clarinet_tui.ui.screens.compare  # noqa: F401
-
-    def _launch(self) -> Screen[None]:
-        from clarinet_tui.ui.screens.launch import LaunchScreen
-
-        return LaunchScreen(self.state)
-
-    def _devices(self) -> Screen[None]:
-        from clarinet_tui.ui.screens.devices import DevicesScreen
-
-        return DevicesScreen(self.state)
-
-    def _live(self) -> Screen[None]:
-        from clarinet_tui.ui.screens.live import LiveScreen
-
-        return LiveScreen(self.state)
-
-    def _compare(self) -> Screen[None]:
-        from clarinet_tui.ui.screens.compare import CompareScreen
-
-        return CompareScreen(self.state)
-
-    def _board(self) -> Screen[None]:
-        from clarinet_tui.ui.screens.board import BoardScreen
-
-        return BoardScreen(self.state)
 
     def on_unmount(self) -> None:
         self.machine_feed.stop()
@@ -303,17 +258,12 @@ class ClarinetApp(GuardedApp):
             self.switch_mode(view)
 
     def action_help(self) -> None:
-        from clarinet_tui.ui.palette_commands import list_bindings
         from clarinet_tui.ui.screens.help import HelpScreen, list_view_bindings
 
         problem = self.state.snapshot.problem if self.state.snapshot else ""
-        bindings = list_view_bindings(self.screen.active_bindings.values(), list_bindings(self.screen))
-        self.push_screen(HelpScreen(bindings, problem))
+        self.push_screen(HelpScreen(list_view_bindings(self.screen), problem))
 
     async def action_quit(self) -> None:
-        self.action_leave()
-
-    def action_leave(self) -> None:
         """Quit without a question: runs have processes of their own."""
         running = self.state.snapshot.listing.running if self.state.snapshot else 0
         message = f"{running} {'run continues' if running == 1 else 'runs continue'} in the background."

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.ui.preferences import Preferences
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
-
 if TYPE_CHECKING:
     from clarinet_tui.chart.glyphs import GlyphSet
     from clarinet_tui.ui.actions import RunActions
+    from clarinet_tui.ui.feed.history_feed import HistoryFeed
+    from clarinet_tui.ui.feed.machine_feed import MachineFeed
     from clarinet_tui.ui.launch_form import LaunchForm
+    from clarinet_tui.ui.preferences import PreferenceStore
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
+    from clarinet_tui.ui.snapshot.snapshot import Snapshot
 
 MAX_OVERLAID = 8
 """Overlaid runs: the palette has this many colours."""
@@ -26,29 +28,23 @@ class AppState:
     """Screens read and change it; only the app sets `snapshot` and `machine`."""
 
     runs_dir: Path
-    request: Callable[[ViewRequest], None]
-    """Tells the history feed what the current view needs."""
+    data_dir: Path
+    database: Path | None
+    history_feed: HistoryFeed
+    machine_feed: MachineFeed
+    preferences: PreferenceStore
     now: Callable[[], float]
-    glyphs: str = ""
+    glyphs: str
     """The name of the charts' glyph set, or "" to choose by the terminal."""
-    preferences: Preferences = field(default_factory=Preferences)
-    """The preferences at the start of the app."""
-    save_preferences: Callable[..., None] = lambda **changes: None
     snapshot: Snapshot | None = None
     live_run: str | None = None
     """The run in the Live view; None is the newest."""
     overlaid_runs: tuple[str, ...] = ()
     """Runs that the Live view overlays; with fewer than two it shows `live_run`."""
-    compared_runs: tuple[str, ...] = field(default_factory=tuple)
+    compared_runs: tuple[str, ...] = ()
     """The runs in the Compare view, if they were selected by id."""
     compared_queries: tuple[str, str] | None = None
     """The queries of the Compare view; without ids and queries it selects runs itself."""
-    data_dir: Path = Path("data")
-    database: Path | None = None
-    poll_machine: Callable[[str, bool], None] = lambda view, is_shown: None
-    """Tells the machine feed whether a view shows devices and queue."""
-    refresh_machine: Callable[[], None] = lambda: None
-    """Tells the machine feed to read at once, after a change."""
     machine: MachineSnapshot | None = None
     deletions: list[tuple[str, ...]] = field(default_factory=list)
     """Runs deleted in this session, one tuple for each deletion, oldest first."""
@@ -67,9 +63,7 @@ class AppState:
         return RunActions(self.runs_dir, self.data_dir, self.database)
 
     def chart_glyphs(self) -> GlyphSet:
-        import os
-
         from clarinet_tui.chart.glyphs import glyphs_for
 
-        name = self.glyphs or os.environ.get("CLARINET_GLYPHS") or self.preferences.glyphs
+        name = self.glyphs or os.environ.get("CLARINET_GLYPHS") or self.preferences.values.glyphs
         return glyphs_for({**os.environ, "CLARINET_GLYPHS": name})

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from textual.strip import Strip
 
@@ -16,21 +16,15 @@ if TYPE_CHECKING:
     from textual.message_pump import MessagePump
     from textual.widget import Widget
 
+    from clarinet_tui.ui.textual_private import GuardedApp
+
 MAX_BYTES = 1 << 20
 """Size after which the log file is rotated; one older file is kept."""
 REPEAT_SECONDS = 10.0
 """The same error is not reported again within this time."""
 
 
-class ErrorReporter(Protocol):
-    """The app, as seen by widgets; in tests `catches_errors` is off and exceptions propagate."""
-
-    catches_errors: bool
-
-    def report_error(self, error: Exception, where: str) -> None: ...
-
-
-RenderLine = TypeVar("RenderLine", bound="Callable[..., Strip]")
+RenderLine = TypeVar("RenderLine", bound=Callable[..., Strip])
 
 
 def guard_render_line(render_line: RenderLine) -> RenderLine:
@@ -47,8 +41,8 @@ def guard_render_line(render_line: RenderLine) -> RenderLine:
 
 
 def report_error(pump: MessagePump, error: Exception) -> None:
-    """Report the error through the app, or raise it if the app does not catch errors."""
-    app = cast("ErrorReporter", pump.app)
+    """Report the error through the app, or raise it if the app does not catch errors, as in tests."""
+    app = cast("GuardedApp", pump.app)
     if not getattr(app, "catches_errors", False):
         raise error
     app.report_error(error, type(pump).__name__)

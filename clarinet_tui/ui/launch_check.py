@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -9,7 +10,7 @@ from typing import Any
 
 from clarinet_tui.queue.sweep import MAX_RUNS, Grid, expand_grid, nest, parse_seeds, sweep_command
 from clarinet_tui.ui.launch_form import LaunchForm, format_value, list_settings, parse_values
-from core.config import RunConfig, SettingSpec, merge_settings
+from core.config import RunConfig, merge_settings
 from core.errors import InputError
 from core.methods import methods
 from core.methods.registry import MethodSpec
@@ -43,7 +44,7 @@ class CheckedForm:
 def check_form(form: LaunchForm) -> CheckedForm:
     """Check everything that can be checked without starting a run."""
     try:
-        known = tuple(methods().values())
+        available = tuple(methods().values())
     except InputError as error:  # a broken plug-in
         return CheckedForm(form, problems={"methods": str(error)})
     problems: dict[str, str] = {}
@@ -53,7 +54,9 @@ def check_form(form: LaunchForm) -> CheckedForm:
         problems["methods"] = "methods: select at least one"
     bases = list(_base_settings(form, tasks))
     settings, axes = _parse_settings(form, bases, problems)
-    checked = CheckedForm(form, problems=problems, tasks=tuple(tasks), defaults=_default_values(bases), methods=known)
+    checked = CheckedForm(
+        form, problems=problems, tasks=tuple(tasks), defaults=_default_values(bases), methods=available
+    )
     if problems:
         return checked
     common = {"preset": form.preset} | ({"device": form.device} if form.device != "auto" else {})
@@ -73,16 +76,16 @@ def _without_place(error: InputError) -> str:
 
 
 def _parse_tasks(form: LaunchForm, problems: dict[str, str]) -> list[Task]:
-    found = []
+    tasks = []
     typed_tasks = [text.strip() for text in form.other_tasks.split(",") if text.strip()]
     for text in (*form.tasks, *typed_tasks):
         try:
-            found.append(parse_task(text))
+            tasks.append(parse_task(text))
         except InputError as error:
             problems["tasks"] = str(error)
-    if not found and "tasks" not in problems:
+    if not tasks and "tasks" not in problems:
         problems["tasks"] = "tasks: select at least one, or type one"
-    return found
+    return tasks
 
 
 def _parse_seeds(form: LaunchForm, problems: dict[str, str]) -> list[int]:
@@ -110,12 +113,12 @@ def _parse_settings(
     """Return settings with one value and those with several; each is checked alone, to show its error beside it."""
     settings: dict[str, Any] = {}
     axes: dict[str, list[Any]] = {}
-    known = {one.name: one for one in list_settings()}
+    specs = {spec.name: spec for spec in list_settings()}
     for name, text in form.settings.items():
-        values = parse_values(known[name], text)
+        values = parse_values(specs[name], text)
         try:
-            for value in values:
-                _resolve_setting(bases, name, value)
+            for base, value in itertools.product(bases, values):
+                resolve(merge_settings(base, nest(name, value)), place=PLACE)
         except InputError as error:
             problems[name] = _without_place(error)
         if len(values) > 1:
@@ -125,20 +128,15 @@ def _parse_settings(
     return settings, axes
 
 
-def _resolve_setting(bases: list[dict[str, Any]], name: str, value: Any) -> None:
-    for base in bases:
-        resolve(merge_settings(base, nest(name, value)), place=PLACE)
-
-
 def _default_values(bases: list[dict[str, Any]]) -> dict[str, str]:
     """Return the default of each setting for these methods and tasks; several values where they differ."""
     try:
         configs = [resolve(base, place=PLACE) for base in bases]
     except InputError:  # an unknown method, which is reported elsewhere
         return {}
-    return {one.name: _format_defaults(one, configs) for one in list_settings()}
+    return {spec.name: _format_defaults(spec.name, configs) for spec in list_settings()}
 
 
-def _format_defaults(setting: SettingSpec, configs: Iterable[RunConfig]) -> str:
-    found = list(dict.fromkeys(format_value(attrgetter(setting.name)(config)) for config in configs))
-    return " or ".join(found[:MAX_DEFAULTS]) + (" …" if len(found) > MAX_DEFAULTS else "")
+def _format_defaults(setting: str, configs: Iterable[RunConfig]) -> str:
+    values = list(dict.fromkeys(format_value(attrgetter(setting)(config)) for config in configs))
+    return " or ".join(values[:MAX_DEFAULTS]) + (" …" if len(values) > MAX_DEFAULTS else "")

@@ -64,22 +64,23 @@ def format_value(value: Any) -> str:
 
 def list_settings() -> Iterator[SettingSpec]:
     """Return the settings without a field of their own, in the order of the config."""
-    return (one for one in setting_specs() if one.name not in FORM_FIELDS)
+    return (spec for spec in setting_specs() if spec.name not in FORM_FIELDS)
 
 
 def allowed_values(setting: SettingSpec) -> tuple[str, ...]:
     """Return the allowed values of a choice or boolean; nothing for numbers and text."""
-    kind = plain_type(setting)
-    if isinstance(kind, msgspec.inspect.LiteralType):
-        return tuple(map(str, kind.values))
-    return ("true", "false") if isinstance(kind, msgspec.inspect.BoolType) else ()
+    value_type = plain_type(setting)
+    if isinstance(value_type, msgspec.inspect.LiteralType):
+        return tuple(map(str, value_type.values))
+    return ("true", "false") if isinstance(value_type, msgspec.inspect.BoolType) else ()
 
 
 def plain_type(setting: SettingSpec) -> msgspec.inspect.Type:
-    kind = setting.type
-    while isinstance(kind, msgspec.inspect.Metadata):
-        kind = kind.type
-    return kind
+    """Return the type without its bounds."""
+    value_type = setting.type
+    while isinstance(value_type, msgspec.inspect.Metadata):
+        value_type = value_type.type
+    return value_type
 
 
 def parse_values(setting: SettingSpec, text: str) -> list[Any]:

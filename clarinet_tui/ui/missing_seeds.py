@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.evidence.published import method_title
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.text import format_count, format_duration, format_task
+from clarinet_tui.text import format_duration, format_task
 from clarinet_tui.ui.text.board_detail import format_seeds
 from clarinet_tui.ui.text.launch import missing_domains
 
@@ -23,7 +23,7 @@ MAX_NAMED = 4
 
 @dataclass(frozen=True)
 class MissingSeeds:
-    """Seeds of a cell without a run; new runs take the settings of the run `model`, or of the preset."""
+    """Seeds of a cell without a run; new runs take the settings of `template_run`, or of the preset."""
 
     method: str
     task: str
@@ -56,11 +56,6 @@ def format_none_missing(cells: Collection[Cell]) -> str:
     return f"No seed of {method_title(cell.method)} on {format_task(cell.task)} is missing{advice}."
 
 
-def format_question(cells: list[MissingSeeds]) -> str:
-    runs = sum(len(cell.seeds) for cell in cells)
-    return f"Queue {format_count(runs, 'run')}?"
-
-
 def format_explanation(cells: list[MissingSeeds], machine: MachineSnapshot | None) -> str:
     """Name the runs, their settings, duration and devices, and the data that is missing."""
     sentences = [f"{_format_seeds(cell)}." for cell in cells[:MAX_NAMED]]
@@ -70,11 +65,10 @@ def format_explanation(cells: list[MissingSeeds], machine: MachineSnapshot | Non
     with_changes = f" with {', '.join(changes)}, as in the existing runs" if changes and len(cells) == 1 else ""
     sentences.append(f"Preset {cells[0].preset}{with_changes}. {_format_time(cells, machine)}")
     if machine and machine.devices:
-        sentences.append(
-            f"On the first free device of {', '.join(one.label for one in match_devices('auto', machine.devices))}."
-        )
+        devices = ", ".join(device.label for device in match_devices("auto", machine.devices))
+        sentences.append(f"On the first free device of {devices}.")
         letters = [letter for cell in cells for letter in cell.task.split("->")]
-        missing = [f"{one.title} is missing: {one.advice}." for one in missing_domains(letters, machine)]
+        missing = [f"{domain.title} is missing: {domain.advice}." for domain in missing_domains(letters, machine)]
         sentences += [*missing, "Runs without their data fail."] if missing else []
     return " ".join(sentences)
 

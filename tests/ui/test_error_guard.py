@@ -38,7 +38,7 @@ def careful_app(runs_dir: Path) -> ClarinetApp:
         (HistoryScreen, "on_run_table_run_highlighted", "j"),
         (HistoryScreen, "make_request", "j"),
         (Chart, "_redraw", "j"),
-        (RunTable, "_row", "j"),
+        (RunTable, "_render_run", "j"),
         (RunTable, "on_click", ""),
     ],
 )

@@ -11,9 +11,7 @@ from clarinet_tui.ui.widgets.key_footer import FooterKey, KeyFooter, fit_keys
 from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
-KEYS = [
-    FooterKey(name, name, word, word) for name, word in (("a", "open"), ("b", "tag"), ("c", "help"), ("d", "quit"))
-]
+KEYS = [FooterKey(name, name, word, word) for name, word in (("a", "open"), ("b", "tag"), ("c", "help"), ("d", "quit"))]
 
 
 @given(st.integers(0, 60))

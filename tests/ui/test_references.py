@@ -47,7 +47,7 @@ def test_the_band_has_other_seeds_of_the_same_protocol(runs_dir: Path) -> None:
     assert "Published 94.5 ± 0.3" in description
     assert "seeds 1, 2, 3, as mean ± std" in description
     assert "excluded: 1 run (classifier_rate is 0.1" in description
-    assert references.describe("none") == "None."
+    assert references.describe("none") == "No references are shown."
 
 
 def test_one_other_seed_is_a_line_and_none_is_described(runs_dir: Path) -> None:

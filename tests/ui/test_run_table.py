@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.ui.snapshot.listing import Listing
+from clarinet_tui.ui.snapshot.snapshot import Listing
 from clarinet_tui.ui.text.run_panes import format_about
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.run_columns import COLUMNS, RenderContext, applicable_columns, fit_columns, render_cell

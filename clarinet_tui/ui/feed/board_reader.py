@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -86,7 +87,7 @@ class BoardReader:
 
 
 def _are_same(records: list[RunRecord], last: list[RunRecord]) -> bool:
-    return len(records) == len(last) and all(one is two for one, two in zip(records, last, strict=True))
+    return len(records) == len(last) and all(map(operator.is_, records, last))
 
 
 def _make_board(request: BoardRequest, records: list[RunRecord]) -> Board:

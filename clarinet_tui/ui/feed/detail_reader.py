@@ -56,25 +56,23 @@ class DetailReader:
 
 
 def _read_detail(db: Database, directory: RunDirectory, request: DetailRequest) -> RunDetails:
-    events = read_events(db, directory.id) if request.parts & {"about", "confusion"} else []
+    parts = request.parts
+    events = read_events(db, directory.id) if parts & {"about", "confusion"} else []
+    started = _last_event(events, "started")
     try:
         return RunDetails(
             request,
-            settings=list_run_settings(directory.read_config()) if "settings" in request.parts else (),
-            environment=format_environment(directory, _last_event(events, "started"))
-            if "about" in request.parts
-            else (),
-            failure=_make_failure(_last_event(events, "failed")) if "about" in request.parts else None,
-            confusion=_read_confusion(db, directory.id, _last_event(events, "started"))
-            if "confusion" in request.parts
-            else None,
+            settings=list_run_settings(directory.read_config()) if "settings" in parts else (),
+            environment=format_environment(directory, started) if "about" in parts else (),
+            failure=_make_failure(_last_event(events, "failed")) if "about" in parts else None,
+            confusion=_read_confusion(db, directory.id, started) if "confusion" in parts else None,
         )
     except InputError as error:
         return RunDetails(request, problem=str(error))
 
 
 def _last_event(events: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    """Return the last event of this kind that is not superseded."""
+    """Return the last event of this name that is not superseded."""
     return next((event for event in reversed(events) if event["event"] == name and not event["superseded"]), {})
 
 

@@ -7,27 +7,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clarinet_tui.history.curves import read_series
 from clarinet_tui.history.database import DATABASE_NAME, Database
-from clarinet_tui.history.queries import (
-    RunRow,
-    count_runs,
-    get_run,
-    list_runs,
-    read_evaluations,
-    read_events,
-    read_series,
-)
+from clarinet_tui.history.queries import RunRow, count_runs, get_run, list_runs, read_evaluations, read_events
 from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.ui.feed.board_reader import BoardReader
 from clarinet_tui.ui.feed.compare_reader import CompareReader
 from clarinet_tui.ui.feed.detail_reader import DetailReader
 from clarinet_tui.ui.feed.reference_reader import ReferenceReader
-from clarinet_tui.ui.snapshot.listing import Listing, QueryProblem
-from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, RunCurves, Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, Listing, QueryProblem, RunCurves, Snapshot, ViewRequest
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.queries import Series
+    from clarinet_tui.history.curves import Series
     from clarinet_tui.ui.snapshot.run_detail import DetailRequest, RunDetails
 
 MAX_TRENDS = 24
@@ -112,14 +104,12 @@ class HistoryReader:
     def _read_all_curves(self, db: Database, request: ViewRequest) -> dict[str, RunCurves]:
         """Read the curves of runs that have changed; keep the others."""
         kept: dict[CurvesRequest, tuple[RunRow, RunCurves]] = {}
-        for wanted in request.curves:
-            run = get_run(db, wanted.run)
-            if run is None:
-                continue
-            last = self._curves.get(wanted)
-            kept[wanted] = last if last and last[0] == run else (run, _read_curves(db, run, wanted))
+        for curves_request in request.curves:
+            if run := get_run(db, curves_request.run):
+                last = self._curves.get(curves_request)
+                kept[curves_request] = last if last and last[0] == run else (run, _read_curves(db, run, curves_request))
         self._curves = kept
-        return {wanted.run: curves for wanted, (_, curves) in kept.items()}
+        return {curves.run.id: curves for _, curves in kept.values()}
 
     def _read_detail(self, db: Database, request: DetailRequest | None, files: tuple[Any, ...]) -> RunDetails | None:
         run = get_run(db, request.run) if request else None
@@ -162,12 +152,11 @@ def _read_curves(db: Database, run: RunRow, request: CurvesRequest) -> RunCurves
         curves[metric] = read_series(db, run.id, metric, width=request.width)
         if request.window and len(curves[metric].x):
             start, stop = int(request.window[0]), int(request.window[1]) + 2
-            part = read_series(db, run.id, metric, start=max(start, 0), stop=max(stop, 1), width=request.width)
-            curves[metric] = insert_window(curves[metric], part)
+            window = read_series(db, run.id, metric, start=max(start, 0), stop=max(stop, 1), width=request.width)
+            curves[metric] = insert_window(curves[metric], window)
     evaluations = read_evaluations(db, run.id)
-    return RunCurves(
-        run, curves, make_axis_map(evaluations, read_events(db, run.id)), _find_stages(evaluations), request
-    )
+    axis_map = make_axis_map(evaluations, read_events(db, run.id))
+    return RunCurves(run, curves, axis_map, _find_stages(evaluations), request)
 
 
 def _find_stages(evaluations: list[dict[str, Any]]) -> tuple[tuple[int, str], ...]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device
     from clarinet_tui.history.durations import Duration, RunKind
     from core.config import RunConfig
-    from core.data.catalogue import DomainEntry
+    from core.data.catalogue import DomainStatus
 
 DATA_SECONDS = 10.0
 """Interval for data sets, which are many files and change rarely."""
@@ -34,17 +34,13 @@ class MachineReader:
     """Used by one thread. Keeps what changes rarely."""
 
     def __init__(
-        self,
-        runs_dir: Path,
-        data_dir: Path,
-        database: Path | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        self, runs_dir: Path, data_dir: Path, database: Path | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.runs_dir, self.data_dir, self.database = runs_dir, data_dir, database
         self._clock = clock
         self._scheduler = Scheduler(runs_dir)
         self._configs: dict[str, RunConfig | None] = {}
-        self._domains: tuple[DomainEntry, ...] = ()
+        self._domains: tuple[DomainStatus, ...] = ()
         self._data_read = float("-inf")
         self._db: Database | None = None
         self._durations: Mapping[RunKind, Duration] = {}
@@ -78,12 +74,12 @@ class MachineReader:
     def _make_rows(self, queue: Queue, devices: tuple[Device, ...], workers: Mapping[int, str]) -> list[QueueRow]:
         """Make the queue's rows, with the decisions that a supervisor would make now."""
         decisions = self._scheduler.schedule(queue, devices, workers)
-        why = {decision.entry.id: decision.reason for decision in decisions}
-        numbers = {entry.id: number for number, entry in enumerate(queue.waiting, start=1)}
+        reasons = {decision.entry.id: decision.reason for decision in decisions}
+        positions = {entry.id: number for number, entry in enumerate(queue.waiting, start=1)}
         listed = (*queue.started, *queue.waiting)
         self._configs = {entry.id: self._read_config(entry.id) for entry in listed}
         rows = [_make_row(entry, self._configs[entry.id]) for entry in listed]
-        return [replace(one, position=numbers.get(one.id, 0), wait_reason=why.get(one.id, "")) for one in rows]
+        return [replace(row, position=positions.get(row.id, 0), wait_reason=reasons.get(row.id, "")) for row in rows]
 
     def _read_config(self, run: str) -> RunConfig | None:
         """Read a run's config once: it does not change while the run is queued."""
@@ -94,7 +90,7 @@ class MachineReader:
                 self._configs[run] = None
         return self._configs[run]
 
-    def _read_data(self) -> tuple[DomainEntry, ...]:
+    def _read_data(self) -> tuple[DomainStatus, ...]:
         if self._clock() - self._data_read > DATA_SECONDS:
             self._domains = list_domains(self.data_dir)
             self._data_read = self._clock()

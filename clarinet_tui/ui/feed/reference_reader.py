@@ -22,7 +22,7 @@ MAX_SEARCHED = 200
 
 @dataclass
 class ReferenceReader:
-    """Used by one thread. New references come with the second read, so that the curves are not delayed."""
+    """Used by one thread. The first read returns the last references, the second the new ones: curves come first."""
 
     runs_dir: Path
     has_more: bool = False
@@ -53,9 +53,9 @@ class ReferenceReader:
     def _read(self, db: Database, run: RunRow, request: ReferenceRequest, finished: tuple[RunRow, ...]) -> References:
         from clarinet_tui.evidence.published import find_published
 
-        number = find_published(run.method, run.task) if run.method and run.task else None
+        published = find_published(run.method, run.task) if run.method and run.task else None
         if not finished:
-            return References(request, number)
+            return References(request, published)
         from clarinet_tui.evidence.groups import exclude_other_groups, group_runs
         from clarinet_tui.evidence.run_records import RunRecords
 
@@ -65,7 +65,7 @@ class ReferenceReader:
         groups = group_runs([self._records.record(run), *records])
         own_group = next(group for group in groups if run.id in group.ids)
         excluded = exclude_other_groups([own_group, *(group for group in groups if group is not own_group)])
-        return References(request, number, _make_seed_band(db, own_group, run), tuple(excluded))
+        return References(request, published, _make_seed_band(db, own_group, run), tuple(excluded))
 
 
 def _finished_runs(db: Database, run: RunRow) -> tuple[RunRow, ...]:

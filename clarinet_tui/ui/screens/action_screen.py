@@ -17,32 +17,30 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.actions import ActionResult, RunActions
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
+    OnDone = Callable[[ActionResult], object]
+
 _action_lock = threading.Lock()
 """Two keys in quick succession start two actions, one after the other."""
 
 
 class ActionScreen(ViewScreen):
-    """A view with `start_action`."""
-
     @dataclass
     class ActionDone(Message):
         """An action has ended; `error` is an unexpected exception in it."""
 
         result: ActionResult
-        on_done: Callable[[ActionResult], object] | None
+        on_done: OnDone | None
         error: Exception | None = None
 
     @property
     def actions(self) -> RunActions:
         return self.state.actions
 
-    def start_action(
-        self, action: Callable[[], ActionResult], on_done: Callable[[ActionResult], object] | None = None
-    ) -> None:
+    def start_action(self, action: Callable[[], ActionResult], on_done: OnDone | None = None) -> None:
         """Run the action in a thread, show its result, and call `on_done` with it, whether it failed or not."""
         self.run_worker(lambda: self._run_action(action, on_done), thread=True, group="actions", exit_on_error=False)
 
-    def _run_action(self, action: Callable[[], ActionResult], on_done: Callable[[ActionResult], object] | None) -> None:
+    def _run_action(self, action: Callable[[], ActionResult], on_done: OnDone | None) -> None:
         # Not for the first paint: `core` imports all settings.
         from clarinet_tui.ui.actions import ActionResult
         from core.errors import ClarinetError, describe_error
@@ -63,16 +61,16 @@ class ActionScreen(ViewScreen):
             self.notify(result.message, timeout=6, markup=False)
         if result.errors and not event.error:
             self.notify("\n".join(result.errors), severity="error", timeout=10, markup=False)
-        self.state.refresh_machine()
+        self.state.machine_feed.refresh()
         if event.on_done:
             event.on_done(result)
         if event.error:
             report_error(self, event.error)
 
-    def copy(self, command: str) -> None:
-        """Copy through the terminal, which works over SSH; the toast shows the text where that is forbidden."""
-        self.app.copy_to_clipboard(command)
-        self.notify(command, title="Copied", timeout=6, markup=False)
+    def confirm(self, question: str, yes: str, details: str, on_yes: Callable[[], None]) -> None:
+        from clarinet_tui.ui.screens.dialogs import ConfirmDialog
+
+        self.app.push_screen(ConfirmDialog(question, yes, details), lambda answer: on_yes() if answer else None)
 
 
 class MachineScreen(ActionScreen):
@@ -87,9 +85,9 @@ class MachineScreen(ActionScreen):
             self.show_machine(machine)
 
     def on_screen_resume(self) -> None:
-        self.state.poll_machine(self.NAME, True)
+        self.state.machine_feed.poll(self.NAME, True)
         if self.state.machine:
             self.call_after_refresh(self.receive_machine, self.state.machine)
 
     def on_screen_suspend(self) -> None:
-        self.state.poll_machine(self.NAME, False)
+        self.state.machine_feed.poll(self.NAME, False)

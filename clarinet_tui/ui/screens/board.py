@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,11 +14,12 @@ from textual.containers import VerticalScroll
 
 from clarinet_tui.evidence.board import Board
 from clarinet_tui.evidence.board_cells import Cell
-from clarinet_tui.evidence.choices import RULES, Rule
+from clarinet_tui.evidence.choices import RULES
+from clarinet_tui.text import format_count
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.screens.action_screen import MachineScreen
-from clarinet_tui.ui.screens.dialogs import ConfirmDialog, TextDialog
-from clarinet_tui.ui.screens.view_screen import PaletteCommand
+from clarinet_tui.ui.screens.dialogs import TextDialog
+from clarinet_tui.ui.screens.view_screen import PaletteCommand, next_value
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot, Snapshot, ViewRequest
 from clarinet_tui.ui.text import board_detail, board_layout
@@ -39,8 +41,8 @@ class BoardScreen(MachineScreen):
     NAME = "board"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "fill(False)", "Fill", id="board.fill", tooltip="Queue the missing seeds of this cell"),
-        Binding("p", "preset(1)", "Preset", id="board.preset", tooltip="Show the runs of the next preset"),
-        Binding("o", "rule(1)", "Epoch", id="board.rule", tooltip="Reported epoch: last, oracle or label-free"),
+        Binding("p", "preset", "Preset", id="board.preset", tooltip="Show the runs of the next preset"),
+        Binding("o", "rule", "Epoch", id="board.rule", tooltip="Reported epoch: last, oracle or label-free"),
         Binding("w", "write", "LaTeX", id="board.write", tooltip="Write the tables as LaTeX"),
         Binding("y", "copy_command", "Copy", id="board.copy", tooltip="Copy the command line that shows this board"),
         Binding("Y", "copy_latex", "Copy LaTeX", id="board.copy_latex", show=False, tooltip="Copy the LaTeX tables"),
@@ -80,8 +82,8 @@ class BoardScreen(MachineScreen):
     @property
     def _cell(self) -> Cell | None:
         """The cell under the cursor."""
-        place = self._table.cell
-        return self._board.cells.get(place) if self._board and place else None
+        method_task = self._table.cell
+        return self._board.cells.get(method_task) if self._board and method_task else None
 
     def make_request(self) -> ViewRequest:
         return ViewRequest(board=self._request)
@@ -124,40 +126,30 @@ class BoardScreen(MachineScreen):
         self.query_one("#board-detail").scroll_home(animate=False)
         self._draw_detail()
 
-    def _request_board(self, preset: str | None, rule: Rule, seeds: int) -> None:
-        self._request = BoardRequest(preset, rule, seeds)
+    def _change_request(self, **changes: Any) -> None:
+        self._request = replace(self._request, **changes)
         self.send_request()
 
-    def action_preset(self, step: int) -> None:
-        names = list(PRESETS)
-        now = self._request.preset or (self._board.preset if self._board else None)
-        self._use_preset(names[(names.index(now) + step) % len(names)] if now in names else names[0])
+    def action_preset(self) -> None:
+        current = self._request.preset or (self._board.preset if self._board else None)
+        self._change_request(preset=next_value(list(PRESETS), current))
 
-    def _use_preset(self, preset: str) -> None:
-        self._request_board(preset, self._request.rule, self._request.seeds)
-
-    def action_rule(self, step: int) -> None:
-        self._use_rule(RULES[(RULES.index(self._request.rule) + step) % len(RULES)])
-
-    def _use_rule(self, rule: Rule) -> None:
-        self._request_board(self._request.preset, rule, self._request.seeds)
+    def action_rule(self) -> None:
+        self._change_request(rule=next_value(RULES, self._request.rule))
 
     def action_seeds(self, step: int) -> None:
-        self._request_board(
-            self._request.preset, self._request.rule, min(max(self._request.seeds + step, 1), MAX_SEEDS)
-        )
+        self._change_request(seeds=min(max(self._request.seeds + step, 1), MAX_SEEDS))
 
     def action_scroll_detail(self, lines: int) -> None:
         self.query_one("#board-detail").scroll_relative(y=lines, animate=False)
 
     def palette_commands(self) -> Iterable[PaletteCommand]:
         for preset in PRESETS:
-            yield PaletteCommand(
-                f"Preset: {preset}", f"Show the runs of preset {preset}", partial(self._use_preset, preset)
-            )
+            show = partial(self._change_request, preset=preset)
+            yield PaletteCommand(f"Preset: {preset}", f"Show the runs of preset {preset}", show)
         for rule in RULES:
-            text = board_layout.RULES[rule]
-            yield PaletteCommand(f"Report: {rule}", f"Report the {text}", partial(self._use_rule, rule))
+            show = partial(self._change_request, rule=rule)
+            yield PaletteCommand(f"Report: {rule}", f"Report the {board_layout.RULES[rule]}", show)
 
     def on_board_table_cell_selected(self, event: BoardTable.CellSelected) -> None:
         board = self._board
@@ -180,30 +172,26 @@ class BoardScreen(MachineScreen):
         if self._snapshot and not self._snapshot.is_complete:
             self.notify("Runs are still being read: try again in a moment.", timeout=4)
             return
-        tasks = dict.fromkeys(task for task in board.tasks if whole_table)
+        tasks = dict.fromkeys(board.tasks) if whole_table else ()
         cells = [board.cells[method, task] for task in tasks for method in self._table.table_methods] or [cell]
         missing = missing_seeds.find_missing_seeds(cells, board.preset, self._submitted)
         if not missing:
             self.notify(missing_seeds.format_none_missing(cells), timeout=6, markup=False)
             return
-        question = ConfirmDialog(
-            missing_seeds.format_question(missing),
-            "Queue",
-            missing_seeds.format_explanation(missing, self.state.machine),
-        )
-        self.app.push_screen(question, lambda answer: self._queue_seeds(missing) if answer else None)
+        runs = format_count(sum(len(cell.seeds) for cell in missing), "run")
+        details = missing_seeds.format_explanation(missing, self.state.machine)
+        self.confirm(f"Queue {runs}?", "Queue", details, partial(self._queue_seeds, missing))
 
-    def _queue_seeds(self, missing: Collection[MissingSeeds]) -> None:
+    def _queue_seeds(self, missing: Sequence[MissingSeeds]) -> None:
         for cell in missing:
             self._submitted.setdefault((cell.method, cell.task, cell.preset), set()).update(cell.seeds)
-        self.start_action(
-            partial(self.actions.queue_missing_seeds, tuple(missing)), partial(self._seeds_queued, missing)
-        )
 
-    def _seeds_queued(self, missing: Collection[MissingSeeds], result: ActionResult) -> None:
-        if not result.runs:
-            for cell in missing:
-                self._submitted.pop((cell.method, cell.task, cell.preset), None)
+        def forget_if_failed(result: ActionResult) -> None:
+            if not result.runs:
+                for cell in missing:
+                    self._submitted.pop((cell.method, cell.task, cell.preset), None)
+
+        self.start_action(partial(self.actions.queue_missing_seeds, missing), forget_if_failed)
 
     def action_copy_command(self) -> None:
         if self._board:
@@ -227,12 +215,11 @@ class BoardScreen(MachineScreen):
     def _write(self, board: Board, path: Path, replace: bool = False) -> None:
         def ask_to_replace(result: ActionResult) -> None:
             if not (result.text or result.errors):
-                question = ConfirmDialog(f"Replace {path}?", "Replace", "The file exists.")
-                self.app.push_screen(question, lambda answer: self._write(board, path, True) if answer else None)
+                replace_file = partial(self._write, board, path, replace=True)
+                self.confirm(f"Replace {path}?", "Replace", "The file exists.", replace_file)
 
-        self.start_action(
-            partial(self.actions.write_file, path, lambda: _latex(board).text, replace=replace), ask_to_replace
-        )
+        write = partial(self.actions.write_file, path, lambda: _latex(board).text, replace=replace)
+        self.start_action(write, ask_to_replace)
 
 
 def _latex(board: Board) -> ActionResult:

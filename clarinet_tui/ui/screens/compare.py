@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -13,7 +14,7 @@ from textual.content import Content
 
 from clarinet_tui.text import format_task
 from clarinet_tui.ui.app_state import MAX_OVERLAID
-from clarinet_tui.ui.screens.view_screen import PaletteCommand, ViewScreen
+from clarinet_tui.ui.screens.view_screen import PaletteCommand, ViewScreen, next_value
 from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_FAMILIES, COMPARED_METRICS, BandName, ComparisonRequest
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text.styled import styled
@@ -43,13 +44,7 @@ class CompareScreen(ViewScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "choose", "Select", key_display="/", id="compare.choose", tooltip="Select runs by queries"),
         Binding("p,right_square_bracket", "page(1)", "Pane", id="compare.pane", tooltip="Charts, numbers or both"),
-        Binding(
-            "x",
-            "axis",
-            "X axis",
-            id="compare.axis",
-            tooltip="Epochs, adaptation, samples, time or iterations",
-        ),
+        Binding("x", "axis", "X axis", id="compare.axis", tooltip="Epochs, adaptation, samples, time or iterations"),
         Binding("v", "overlay", "Overlay", id="compare.overlay", tooltip="Two charts side by side, or one chart"),
         Binding("b", "band", "Band", id="compare.band", tooltip="Band: std, 95 % interval, min–max or none"),
         Binding("B", "members", "Seeds", id="compare.members", tooltip="Show or hide single runs behind their mean"),
@@ -80,7 +75,7 @@ class CompareScreen(ViewScreen):
         yield KeyFooter()
 
     def on_mount(self) -> None:
-        saved = self.state.preferences
+        saved = self.state.preferences.values
         self._axis: Axis = next((axis for axis in AXES if axis == saved.compare_axis), "epoch")
         self._metric = next(iter(COMPARED_METRICS))
         self._snapshot: ComparisonSnapshot | None = None
@@ -111,7 +106,7 @@ class CompareScreen(ViewScreen):
             metric=self._metric,
             axis=self._axis,
             width=0 if level_of(self._metric) == "evaluation" else self._charts.columns,
-            task_preset=self._numbers.place,
+            task_preset=self._numbers.task_preset,
         )
         return ViewRequest(comparison=request, query_values=self.query_one(QueryPair).is_typing)
 
@@ -144,27 +139,24 @@ class CompareScreen(ViewScreen):
         if self.make_request().comparison != compared.request:
             self.send_request()
 
-    def _show_panes(self, found: bool) -> None:
-        self.query_one("#compared").display = self.query_one("#choice").display = found
-        self.query_one("#compare-hint").display = not found
+    def _show_panes(self, shown: bool) -> None:
+        self.query_one("#compared").display = self.query_one("#choice").display = shown
+        self.query_one("#compare-hint").display = not shown
 
     def _show_hint(self, sentence: str) -> None:
         self._show_panes(False)
-        said_so = Content("\n\n").join([styled((sentence, "strong")), styled((HINT, ""))])
-        self.query_one("#compare-hint", StyledText).set_content(said_so)
+        content = styled((sentence, "strong")) + "\n\n" + HINT
+        self.query_one("#compare-hint", StyledText).set_content(content)
 
     def _format_selection(self, compared: ComparisonSnapshot) -> Content:
         """Format what is compared, and how it was selected."""
         runs = compared.comparison.runs if compared.comparison else ()
-        counts = [sum(run.family == family for run in runs) for family in COMPARED_FAMILIES]
-        counted = " + ".join(
-            f"{count} {family}" for count, family in zip(counts, COMPARED_FAMILIES, strict=True) if count
-        )
-        place = compared.part.task_preset if compared.part else ("?", None)
-        where = f"{format_task(place[0])} {place[1] or ''}".strip()
+        counts = Counter(run.family for run in runs)
+        counted = " + ".join(f"{counts[family]} {family}" for family in COMPARED_FAMILIES if counts[family])
+        task, preset = compared.part.task_preset if compared.part else ("?", None)
         queries = "  ·  ".join(filter(None, dict.fromkeys(self.state.compared_queries or ())))
         return styled(
-            (f"{where}  ", "strong"),
+            (f"{format_task(task)} {preset or ''}".strip() + "  ", "strong"),
             (f"{counted} runs  ", ""),
             (f"{compared.description}  ", "muted"),
             (queries, "tag"),
@@ -191,12 +183,12 @@ class CompareScreen(ViewScreen):
 
     def action_page(self, step: int) -> None:
         panes = PANES if self.size.height >= MIN_ROWS_FOR_BOTH else PANES[1:]
-        now = self._pane if self._pane in panes else "charts"
-        self._use_pane(panes[(panes.index(now) + step) % len(panes)])
+        current = self._pane if self._pane in panes else "charts"
+        self._use_pane(next_value(panes, current, step))
 
     def _use_pane(self, pane: str) -> None:
         self._pane = pane
-        self.state.save_preferences(compare_pane=pane)
+        self.state.preferences.save(compare_pane=pane)
         self._arrange()
         self._focus_pane()
 
@@ -207,39 +199,38 @@ class CompareScreen(ViewScreen):
             self._charts.left.focus()
 
     def action_axis(self) -> None:
-        self._use_axis(AXES[(AXES.index(self._axis) + 1) % len(AXES)])
+        self._use_axis(next_value(AXES, self._axis))
 
     def _use_axis(self, axis: Axis) -> None:
         self._axis = axis
-        self.state.save_preferences(compare_axis=axis)
+        self.state.preferences.save(compare_axis=axis)
         self.send_request()
 
     def action_metric(self) -> None:
         """Show the next metric of these runs."""
-        known = (self._snapshot.metrics if self._snapshot else ()) or (self._metric,)
-        self._use_metric(known[(known.index(self._metric) + 1) % len(known) if self._metric in known else 0])
+        metrics = (self._snapshot.metrics if self._snapshot else ()) or (self._metric,)
+        self._use_metric(next_value(metrics, self._metric))
 
     def _use_metric(self, metric: str) -> None:
         self._metric = metric
         self.send_request()
 
     def action_band(self) -> None:
-        names = list(BANDS)
-        self._use_band(names[(names.index(self._charts.band) + 1) % len(names)])
+        self._use_band(next_value(list(BANDS), self._charts.band))
 
     def _use_band(self, band: BandName) -> None:
         self._charts.band = band
-        self.state.save_preferences(compare_band=band)
+        self.state.preferences.save(compare_band=band)
         self._redraw()
 
     def action_members(self) -> None:
         self._charts.show_seeds = not self._charts.show_seeds
-        self.state.save_preferences(compare_members="shown" if self._charts.show_seeds else "hidden")
+        self.state.preferences.save(compare_members="shown" if self._charts.show_seeds else "hidden")
         self._redraw()
 
     def action_overlay(self) -> None:
         self._charts.overlaid = not self._charts.overlaid
-        self.state.save_preferences(compare_layout="over" if self._charts.overlaid else "beside")
+        self.state.preferences.save(compare_layout="over" if self._charts.overlaid else "beside")
         self._redraw()
         self._charts.left.focus()
 
@@ -258,16 +249,15 @@ class CompareScreen(ViewScreen):
 
     def action_watch(self) -> None:
         """Overlay the runs of the difference under the cursor in the Live view."""
-        contrast = self._numbers.highlighted_difference
-        if contrast:
-            runs = tuple(member.run for side in (contrast.left, contrast.right) for member in side.runs)
+        difference = self._numbers.highlighted_difference
+        if difference:
+            runs = tuple(member.run for side in (difference.left, difference.right) for member in side.runs)
             self.state.overlaid_runs, self.state.live_run = runs[:MAX_OVERLAID], runs[0]
             self.app.switch_mode("live")
 
     def action_copy(self) -> None:
         if self._snapshot:
-            self.app.copy_to_clipboard(self._snapshot.command)
-            self.notify(self._snapshot.command, title="Copied", timeout=6, markup=False)
+            self.copy(self._snapshot.command)
 
     async def action_choose(self) -> None:
         """Open both query lines with the current queries."""

@@ -29,7 +29,7 @@ EMPTY = "The queue is empty: n starts runs."
 
 
 class DevicesScreen(MachineScreen):
-    """Devices above, the queue below; keys action on the line under the cursor."""
+    """Devices above, the queue below; keys act on the line under the cursor."""
 
     NAME = "devices"
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -7,45 +7,29 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from clarinet_tui.ui.text.styled import styled
 
-FRAME = """
-{name} {{ align: center middle; background: $background 60%; }}
-{name} > Vertical {{
-    width: 64; max-width: 96%; height: auto; background: $surface; border: round $primary; padding: 1 2;
-}}
-{name} Static {{ height: auto; }}
-"""
-
 
 class ConfirmDialog(ModalScreen[bool]):
     """A question with the answers yes and no; no has the focus."""
 
-    DEFAULT_CSS = (
-        FRAME.format(name="ConfirmDialog")
-        + """
-    ConfirmDialog Horizontal { height: 1; margin-top: 1; }
-    ConfirmDialog Button { margin-right: 2; }
-    """
-    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "Yes", id="ask.yes"),
         Binding("n,escape,q", "answer(False)", "No", key_display="n", id="ask.no"),
         Binding("left,right,h,l", "app.focus_next", "Other answer", show=False),
     ]
 
-    def __init__(self, question: str, yes: str, details: str = "") -> None:
+    def __init__(self, question: str, yes: str, details: str) -> None:
         super().__init__()
         self._question, self._yes, self._details = question, yes, details
 
     def compose(self) -> ComposeResult:
-        lines = [styled((self._question, "strong")), *([styled((self._details, "muted"))] if self._details else [])]
+        question, details = styled((self._question, "strong")), styled((self._details, "muted"))
         with Vertical():
-            yield Static(Content("\n").join(lines), markup=False)
+            yield Static(question + "\n" + details, markup=False)
             with Horizontal():
                 yield Button(f"{self._yes} (y)", id="yes", variant="error", compact=True)
                 yield Button("No (n)", id="no", compact=True)
@@ -63,12 +47,6 @@ class ConfirmDialog(ModalScreen[bool]):
 class TextDialog(ModalScreen[str | None]):
     """A line of text; None if cancelled."""
 
-    DEFAULT_CSS = (
-        FRAME.format(name="TextDialog")
-        + """
-    TextDialog Input { margin-top: 1; background: $background; }
-    """
-    )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "Cancel", id="ask.cancel")]
 
     def __init__(self, title: str, details: str, text: str = "", placeholder: str = "") -> None:
@@ -77,9 +55,8 @@ class TextDialog(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(
-                Content("\n").join([styled((self._title, "strong")), styled((self._details, "muted"))]), markup=False
-            )
+            title, details = styled((self._title, "strong")), styled((self._details, "muted"))
+            yield Static(title + "\n" + details, markup=False)
             yield Input(self._text, placeholder=self._placeholder, compact=True)
 
     def on_mount(self) -> None:

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import ActiveBinding, Binding, BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
+from clarinet_tui.ui.palette_commands import list_bindings
 from clarinet_tui.ui.text.styled import styled
 
 GROUPS = {
@@ -76,35 +77,27 @@ def format_keys(bindings: Iterable[Binding], display: Callable[[Binding], str]) 
         if group not in groups or not description or binding.action in HIDDEN_ACTIONS:
             continue
         names, _ = groups[group].setdefault(name, ([], description))
-        for key in [binding.key_display] if binding.key_display else _key_names(binding, display):
+        keys = [replace(binding, key=key.strip()) for key in binding.key.split(",")]
+        for key in [binding.key_display] if binding.key_display else map(display, keys):
             if key not in names:
                 names.append(key)
     lines = []
-    for group, entries in groups.items():
-        if entries:
-            lines += [styled((GROUPS[group], "strong"))]
-            lines += [
-                styled((f"  {' '.join(names):<16}", "live"), (description, ""))
-                for names, description in entries.values()
-            ]
-            lines += [styled()]
+    for group, rows in groups.items():
+        if rows:
+            lines.append(styled((GROUPS[group], "strong")))
+            lines += [styled((f"  {' '.join(keys):<16}", "live"), (text, "")) for keys, text in rows.values()]
+            lines.append(styled())
     return Content("\n").join(lines[:-1])
 
 
 def _id_and_description(binding: Binding) -> tuple[str, str]:
-    """Return the id and the description of a binding."""
     if binding.id:
         return binding.id, binding.tooltip or binding.description
     return INHERITED.get(binding.action, (f"focus.{binding.action}", binding.description.capitalize()))
 
 
-def _key_names(binding: Binding, display: Callable[[Binding], str]) -> list[str]:
-    """Return the names of a binding's keys."""
-    return [display(replace(binding, key=key.strip())) for key in binding.key.split(",")]
-
-
-def list_view_bindings(active: Iterable[ActiveBinding], others: Iterable[Binding]) -> list[Binding]:
+def list_view_bindings(screen: Screen[object]) -> list[Binding]:
     """Return the active bindings, then the other bindings of the view's widgets."""
-    now = [one.binding for one in active]
-    known = {binding.id for binding in now}
-    return [*now, *(binding for binding in others if binding.id not in known)]
+    active = [active.binding for active in screen.active_bindings.values()]
+    ids = {binding.id for binding in active}
+    return [*active, *(binding for binding in list_bindings(screen) if binding.id not in ids)]

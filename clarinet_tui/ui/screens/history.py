@@ -21,9 +21,7 @@ from clarinet_tui.ui.widgets.run_table import RunTable
 
 SORTS = (("created", True), ("target_accuracy", True), ("method", False), ("task", False), ("seconds", True))
 """Sort keys, and whether the largest value comes first."""
-NEED_RUNS = frozenset(
-    "filter compare sort pane scroll_pane stop resume clone tag note remove copy_command".split()  # noqa: SIM905
-)
+NEED_RUNS = "filter compare sort pane scroll_pane stop resume clone tag note remove copy_command".split()  # noqa: SIM905
 
 
 class HistoryScreen(RunActionScreen):
@@ -34,11 +32,7 @@ class HistoryScreen(RunActionScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "Filter", key_display="/", id="history.filter"),
         Binding(
-            "c",
-            "compare",
-            "Compare",
-            id="history.compare",
-            tooltip="Compare the selected runs, or the newest task",
+            "c", "compare", "Compare", id="history.compare", tooltip="Compare the selected runs, or the newest task"
         ),
         Binding("v", "overlay", "Overlay", id="history.overlay", tooltip="Overlay the selected runs in Live"),
         Binding("o", "sort", "Sort", id="history.sort", tooltip="Sort by date, accuracy, method, task or time"),
@@ -58,9 +52,8 @@ class HistoryScreen(RunActionScreen):
         yield KeyFooter()
 
     def on_mount(self) -> None:
-        self._query = ""
-        self._offset = 0
-        saved = self.state.preferences
+        self._query, self._offset = "", 0
+        saved = self.state.preferences.values
         self._sort = next((index for index, (name, _) in enumerate(SORTS) if name == saved.sort), 0)
         self._detail = self.query_one(RunDetail)
         self._detail.pane = saved.pane if saved.pane in PANES else "charts"
@@ -182,7 +175,7 @@ class HistoryScreen(RunActionScreen):
         return not (action in NEED_RUNS and self._is_empty)
 
     def action_pane(self, step: int) -> None:
-        self.state.save_preferences(pane=self._detail.next_pane(step))
+        self.state.preferences.save(pane=self._detail.next_pane(step))
         self.send_request()
 
     def action_scroll_pane(self, lines: int) -> None:
@@ -201,7 +194,7 @@ class HistoryScreen(RunActionScreen):
 
     def _sort_by(self, index: int) -> None:
         self._sort, self._offset = index, 0
-        self.state.save_preferences(sort=SORTS[index][0])
+        self.state.preferences.save(sort=SORTS[index][0])
         self.notify(f"Sorted by {SORTS[index][0].replace('_', ' ')}", timeout=2)
         self.send_request()
 
@@ -214,15 +207,14 @@ class HistoryScreen(RunActionScreen):
 
     def _use_pane(self, pane: str) -> None:
         self._detail.pane = pane
-        self.state.save_preferences(pane=pane)
+        self.state.preferences.save(pane=pane)
         self.send_request()
 
     def action_overlay(self) -> None:
         selected = self.query_one(RunTable).selected
         if len(selected) > MAX_OVERLAID:
             self.notify(f"At most {MAX_OVERLAID} runs can be overlaid: showing the first ones.", timeout=4)
-        self.state.overlaid_runs = selected[:MAX_OVERLAID]
-        self.state.live_run = selected[0]
+        self.state.overlaid_runs, self.state.live_run = selected[:MAX_OVERLAID], selected[0]
         self.app.switch_mode("live")
 
     def _one_step_first(self, runs: tuple[str, ...]) -> tuple[str, ...]:

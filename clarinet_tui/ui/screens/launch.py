@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,7 +17,6 @@ from clarinet_tui.ui.error_guard import report_error
 from clarinet_tui.ui.launch_check import CheckedForm, check_form
 from clarinet_tui.ui.launch_form import LISTED_TASKS, LaunchForm, list_settings
 from clarinet_tui.ui.screens.action_screen import MachineScreen
-from clarinet_tui.ui.screens.dialogs import ConfirmDialog
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text import launch as launch_text
@@ -140,16 +139,9 @@ class LaunchScreen(MachineScreen):
             report_error(self, event.error)
 
     def on_choices_selection_changed(self, event: Choices.SelectionChanged) -> None:
-        form, values = self._form, event.values
-        match event.choices.id:
-            case "methods":
-                self._change(replace(form, methods=values))
-            case "tasks":
-                self._change(replace(form, tasks=values))
-            case "preset":
-                self._change(replace(form, preset=values[0]))
-            case "device":
-                self._change(replace(form, device=values[0]))
+        name, values = str(event.choices.id), event.values
+        change: dict[str, Any] = {name: values if event.choices.multiple else values[0]}
+        self._change(replace(self._form, **change))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.input.id == "seeds":
@@ -195,16 +187,12 @@ class LaunchScreen(MachineScreen):
         if checked.grid is None:
             count = launch_text.format_problem(checked) if checked.problems else styled()
         else:
-            count = (
-                launch_text.format_run_count(checked.grid)
-                + "  "
-                + launch_text.format_time_estimate(checked, machine, self.size.width)
-            )
+            duration = launch_text.format_time_estimate(checked, machine, self.size.width)
+            count = launch_text.format_run_count(checked.grid) + "  " + duration
         self.query_one("#count", StyledText).set_content(count)
         command = self._command()
-        self.query_one("#command", StyledText).set_content(
-            styled(("$ " if command else "", "faint"), (command, "live"))
-        )
+        content = styled(("$ " if command else "", "faint"), (command, "live"))
+        self.query_one("#command", StyledText).set_content(content)
         for button in self.query(Button):
             button.disabled = checked.grid is None
 
@@ -224,7 +212,8 @@ class LaunchScreen(MachineScreen):
             self._hint_setting(event.option.id)
 
     def _hint_setting(self, name: str | None) -> None:
-        self._hint(next((f"{one.name}: {one.description}" for one in list_settings() if one.name == name), ""))
+        descriptions = {setting.name: setting.description for setting in list_settings()}
+        self._hint(f"{name}: {descriptions[name]}" if name in descriptions else "")
 
     def on_descendant_focus(self) -> None:
         focused = self.focused
@@ -253,14 +242,13 @@ class LaunchScreen(MachineScreen):
             self._start(paused)
             return
         names = "; ".join(missing.plain.splitlines())
-        question = ConfirmDialog("Start without this data?", "Start", f"{names}. Runs without it fail.")
-        self.app.push_screen(question, lambda answer: self._start(paused) if answer else None)
+        details = f"{names}. Runs without it fail."
+        self.confirm("Start without this data?", "Start", details, partial(self._start, paused))
 
     def _start(self, paused: bool) -> None:
-        if self._is_starting:
-            return
-        self._is_starting = True
-        self.start_action(partial(self._submit, self._form, paused), self._started)
+        if not self._is_starting:
+            self._is_starting = True
+            self.start_action(partial(self._submit, self._form, paused), self._started)
 
     def _submit(self, form: LaunchForm, paused: bool) -> ActionResult:
         """Check the form again and submit it: the last check may be of an older form."""

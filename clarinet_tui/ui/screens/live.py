@@ -12,8 +12,8 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
 from clarinet_tui.ui.screens.run_actions import RunActionScreen
-from clarinet_tui.ui.screens.view_screen import PaletteCommand
-from clarinet_tui.ui.snapshot.references import NOTHING, REFERENCE_KINDS, REFERENCE_NAMES, ReferenceRequest
+from clarinet_tui.ui.screens.view_screen import PaletteCommand, next_value
+from clarinet_tui.ui.snapshot.references import NONE_SHOWN, REFERENCE_KINDS, REFERENCE_NAMES, ReferenceRequest
 from clarinet_tui.ui.snapshot.run_detail import DetailRequest
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text import run_summary
@@ -37,13 +37,7 @@ class LiveScreen(RunActionScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "axis", "X axis", id="live.axis", tooltip="Iteration, epoch, adaptation epoch or time"),
         Binding("M", "metric", "Metric", id="live.metric", tooltip="Overlaid runs: the next metric"),
-        Binding(
-            "b",
-            "references",
-            "Reference",
-            id="live.references",
-            tooltip="Show published number and other seeds",
-        ),
+        Binding("b", "references", "Reference", id="live.references", tooltip="Show published number and other seeds"),
         Binding("p,right_square_bracket,P,left_square_bracket", "log", "Log", key_display="p", id="live.log"),
         Binding("c", "compare", "Compare", id="live.compare", tooltip="These runs side by side"),
         Binding("j", "other_run(1)", "Next run", id="live.next", show=False),
@@ -69,8 +63,8 @@ class LiveScreen(RunActionScreen):
 
     def on_mount(self) -> None:
         self._charts.loss.scale = "symlog"
-        self._charts.set_initial_axis(self.state.preferences.axis)
-        saved = self.state.preferences.references
+        self._charts.set_initial_axis(self.state.preferences.values.axis)
+        saved = self.state.preferences.values.references
         self._reference_kind = saved if saved in REFERENCE_KINDS else "both"
         self._references_changed = False
         """Whether other references were selected and no message was shown yet."""
@@ -85,11 +79,7 @@ class LiveScreen(RunActionScreen):
 
         return self.query_one(RunCharts)
 
-    @property
-    def _log_only(self) -> bool:
-        return self.has_class("-log")
-
-    def _front_run(self) -> str | None:
+    def run_in_view(self) -> str | None:
         """Return the selected run, or the newest one."""
         if self.state.live_run not in self.state.overlaid_runs and len(self.state.overlaid_runs) > 1:
             self.state.live_run = self.state.overlaid_runs[0]
@@ -101,9 +91,6 @@ class LiveScreen(RunActionScreen):
         run = self.run_in_view()
         return (run,) if run else ()
 
-    def run_in_view(self) -> str | None:
-        return self._front_run()
-
     def note_of(self, run: str) -> str:
         shown = self._charts.curves
         return shown.run.note if shown and shown.run.id == run else ""
@@ -112,14 +99,13 @@ class LiveScreen(RunActionScreen):
         self.app.switch_mode("history")
 
     def _shown_runs(self) -> tuple[str, ...]:
-        """Return all shown runs."""
-        run = self._front_run()
+        run = self.run_in_view()
         return self.state.overlaid_runs if len(self.state.overlaid_runs) > 1 else ((run,) if run else ())
 
     def make_request(self) -> ViewRequest:
         from clarinet_tui.ui.text.metrics import READINGS
 
-        front = self._front_run()
+        front = self.run_in_view()
         if front is None:
             return ViewRequest()
         curves = tuple(
@@ -131,7 +117,7 @@ class LiveScreen(RunActionScreen):
         return ViewRequest(curves=curves, detail=detail, references=references)
 
     def show(self, snapshot: Snapshot) -> None:
-        front = self._front_run()
+        front = self.run_in_view()
         shown = [snapshot.curves[run] for run in self._shown_runs() if run in snapshot.curves]
         curves = snapshot.curves.get(front) if front else None
         if curves is None:
@@ -177,7 +163,7 @@ class LiveScreen(RunActionScreen):
 
         palette = theme_palette(self.app.current_theme)
         signs = [(marker(slot), colour(slot, palette)) for slot in range(len(self._charts.runs))]
-        return metrics_text.format_runs(self._charts.runs, self._front_run() or "", signs, width)
+        return metrics_text.format_runs(self._charts.runs, self.run_in_view() or "", signs, width)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("metric", "compare"):
@@ -189,7 +175,7 @@ class LiveScreen(RunActionScreen):
     def action_log(self) -> None:
         """Show the log instead of the charts, or the charts again."""
         self.toggle_class("-log")
-        if self._log_only:
+        if self.has_class("-log"):
             self.query_one(LogTail).lines.focus()
         else:
             self._charts.loss.focus()
@@ -210,19 +196,16 @@ class LiveScreen(RunActionScreen):
         if len(self.state.overlaid_runs) < 2:
             for kind, name in REFERENCE_NAMES.items():
                 yield PaletteCommand(
-                    f"Reference: {name}",
-                    f"Show {name} behind the accuracy",
-                    partial(self._use_references, kind),
+                    f"Reference: {name}", f"Show {name} behind the accuracy", partial(self._use_references, kind)
                 )
 
     def action_references(self) -> None:
-        kinds = list(REFERENCE_KINDS)
-        self._use_references(kinds[(kinds.index(self._reference_kind) + 1) % len(kinds)])
+        self._use_references(next_value(list(REFERENCE_KINDS), self._reference_kind))
 
     def _use_references(self, kind: str) -> None:
         """Show the references that are read already; a message follows when all are read."""
         self._reference_kind, self._references_changed = kind, True
-        self.state.save_preferences(references=kind)
+        self.state.preferences.save(references=kind)
         self._show_references(self.state.snapshot)
         self.send_request()
 
@@ -231,16 +214,16 @@ class LiveScreen(RunActionScreen):
         self._charts.show_references(references, self._reference_kind)
         if self._references_changed and (request is None or (references and references.request == request)):
             self._references_changed = False
-            text = references.describe(self._reference_kind) if references and request else NOTHING
+            text = references.describe(self._reference_kind) if references and request else NONE_SHOWN
             self.notify(text, title="Reference", timeout=6, markup=False)
 
     def _use_axis(self, axis: AxisName) -> None:
         self._charts.use_axis(axis)
-        self.state.save_preferences(axis=axis)
+        self.state.preferences.save(axis=axis)
         self.send_request()
 
     def action_axis(self) -> None:
-        self.state.save_preferences(axis=self._charts.next_axis())
+        self.state.preferences.save(axis=self._charts.next_axis())
         self.send_request()
 
     def action_other_run(self, step: int) -> None:
@@ -257,12 +240,6 @@ class LiveScreen(RunActionScreen):
 
 def _format_about(run: RunRow, now: float) -> Content:
     """Format the text above the metrics."""
-    notes = [styled(("· ", "muted"), (note, "muted")) for note in run.notes]
-    return Content("\n").join(
-        [
-            *run_summary.format_accuracy_list(run),
-            run_summary.format_origin(run, now),
-            *notes,
-            *run_summary.format_annotations(run),
-        ]
-    )
+    notes = [styled((f"· {note}", "muted")) for note in run.notes]
+    accuracies, annotations = run_summary.format_accuracy_list(run), run_summary.format_annotations(run)
+    return Content("\n").join([*accuracies, run_summary.format_origin(run, now), *notes, *annotations])

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.message import Message
 
 from clarinet_tui.ui.screens.action_screen import ActionScreen
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.actions import ActionResult
-    from clarinet_tui.ui.launch_form import LaunchForm
 
 MAX_NAMED = 6
 """Maximum number of run ids in a question."""
@@ -36,12 +33,6 @@ class RunActionScreen(ActionScreen):
         Binding("y", "copy_command", "Copy", id="act.copy", tooltip="Copy the run's command line"),
     ]
 
-    @dataclass
-    class Cloned(Message):
-        """The settings of a run to clone were read."""
-
-        form: LaunchForm
-
     @abstractmethod
     def target_runs(self) -> tuple[str, ...]:
         """Return the selected runs, or the run under the cursor."""
@@ -60,11 +51,6 @@ class RunActionScreen(ActionScreen):
             self.notify("There is no run yet: n starts one.", timeout=4)
         return runs
 
-    def _confirm(self, question: str, yes: str, details: str, on_yes: Callable[[], None]) -> None:
-        from clarinet_tui.ui.screens.dialogs import ConfirmDialog
-
-        self.app.push_screen(ConfirmDialog(question, yes, details), lambda answer: on_yes() if answer else None)
-
     def _prompt(self, on_text: Callable[[str | None], None], *texts: str) -> None:
         from clarinet_tui.ui.screens.dialogs import TextDialog
 
@@ -75,7 +61,7 @@ class RunActionScreen(ActionScreen):
         stop = partial(self.start_action, partial(self.actions.stop, runs))
         if len(runs) > 1:
             details = f"{format_ids(runs)}. Each saves a checkpoint and can be resumed."
-            self._confirm(f"Stop {len(runs)} runs?", "Stop", details, stop)
+            self.confirm(f"Stop {len(runs)} runs?", "Stop", details, stop)
         elif runs:
             stop()
 
@@ -88,7 +74,7 @@ class RunActionScreen(ActionScreen):
         delete = partial(self.start_action, partial(self.actions.delete, runs), self._forget_deleted)
         name, details = (f"run {runs[0]}", "") if len(runs) == 1 else (f"{len(runs)} runs", f"{format_ids(runs)}. ")
         if runs:
-            self._confirm(f"Delete {name}?", "Delete", f"{details}u restores the runs deleted last.", delete)
+            self.confirm(f"Delete {name}?", "Delete", f"{details}u restores the runs deleted last.", delete)
 
     def _forget_deleted(self, result: ActionResult) -> None:
         if not result.runs:
@@ -153,19 +139,13 @@ class RunActionScreen(ActionScreen):
         run = self.run_in_view()
         if run is None:
             self._require_runs()
-            return
+        else:
+            self.start_action(partial(self.actions.make_form, run), self._open_clone)
 
-        def read() -> ActionResult:
-            from clarinet_tui.ui.actions import ActionResult
-
-            self.post_message(self.Cloned(self.actions.make_form(run)))
-            return ActionResult()
-
-        self.start_action(read)
-
-    def on_run_action_screen_cloned(self, event: Cloned) -> None:
-        self.state.cloned_form = event.form
-        self.app.switch_mode("launch")
+    def _open_clone(self, result: ActionResult) -> None:
+        if result.form:
+            self.state.cloned_form = result.form
+            self.app.switch_mode("launch")
 
 
 def format_ids(runs: tuple[str, ...]) -> str:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.textual_private import GuardedHandlers, PrestyledScreen
 from clarinet_tui.ui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from clarinet_tui.ui.app_state import AppState
     from clarinet_tui.ui.widgets.chart import Chart
+
+
+Value = TypeVar("Value")
+
+
+def next_value(values: Sequence[Value], current: object, step: int = 1) -> Value:
+    """Return the value `step` places after the current one, in a circle; the first if there is no current one."""
+    return values[(values.index(current) + step) % len(values)] if current in values else values[0]
 
 
 class PaletteCommand(NamedTuple):
@@ -57,7 +63,7 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
 
     def send_request(self) -> None:
         if self.is_current and self._is_ready:
-            self.state.request(self.make_request())
+            self.state.history_feed.request(self.make_request())
 
     def on_mount(self) -> None:
         self._is_ready = True
@@ -68,13 +74,18 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
         if self.state.snapshot:
             self.receive_snapshot(self.state.snapshot)
 
-    def on_screen_resume(self) -> None:
-        self.call_after_refresh(self._resume)
-
     def use_glyphs(self) -> None:
         for chart in self.charts():
             chart.glyphs = self.state.chart_glyphs()
             chart.refresh()
+
+    def copy(self, command: str) -> None:
+        """Copy through the terminal, which works over SSH; the toast shows the text where that is forbidden."""
+        self.app.copy_to_clipboard(command)
+        self.notify(command, title="Copied", timeout=6, markup=False)
+
+    def on_screen_resume(self) -> None:
+        self.call_after_refresh(self._resume)
 
     def _resume(self) -> None:
         if self.state.glyphs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clarinet_tui.evidence.comparison import Comparison, PairedDifference
     from clarinet_tui.evidence.side_curves import SideCurves
     from clarinet_tui.evidence.sides import Side
-    from clarinet_tui.ui.snapshot.listing import QueryProblem
+    from clarinet_tui.ui.snapshot.snapshot import QueryProblem
 
 COMPARED_FAMILIES = ("one-step", "two-step")
 TaskPreset = tuple[str, str | None]
@@ -61,14 +61,14 @@ class ComparisonSnapshot:
     queries: tuple[str, str] | None = None
     """The queries that selected the runs, also if they are the default ones."""
     matches: tuple[int, ...] = ()
+    """The number of runs that each query selects."""
     problems: tuple[QueryProblem | None, ...] = ()
-    """What is wrong with each query; `matches` counts the runs that each query selects."""
     comparison: Comparison | None = None
     parts: tuple[TaskComparison, ...] = ()
     curves: Mapping[int, SideCurves] | None = None
     """Curves of the shown task's sides, by the side's index."""
     metrics: tuple[str, ...] = ()
-    """The metrics of `MEASURES` that any side of the shown task has."""
+    """The metrics of `COMPARED_METRICS` that any side of the shown task has."""
 
     @property
     def selection(self) -> tuple[object, ...]:
@@ -85,34 +85,32 @@ class ComparisonSnapshot:
     def command(self) -> str:
         """The command line for the same comparison."""
         if self.queries:
-            options = zip(COMPARED_FAMILIES, self.queries, strict=True)
-            return shlex.join(
-                ["clarinet", "compare", *(word for name, query in options for word in (f"--{name}", query))]
-            )
+            one_step, two_step = self.queries
+            return shlex.join(["clarinet", "compare", "--one-step", one_step, "--two-step", two_step])
         return shlex.join(["clarinet", "compare", *self.request.runs])
 
 
 def split_by_task(comparison: Comparison) -> tuple[TaskComparison, ...]:
     """Group by task and preset of the left sides; sides without a counterpart come last."""
-    found: dict[TaskPreset, list[PairedDifference]] = {}
-    for contrast in comparison.differences:
-        found.setdefault((contrast.left.task, contrast.left.preset), []).append(contrast)
-    parts = [
-        TaskComparison(place, _unique([one.left for one in many]), _unique([one.right for one in many]), tuple(many))
-        for place, many in found.items()
-    ]
+    paired: dict[TaskPreset, list[PairedDifference]] = {}
+    for difference in comparison.differences:
+        paired.setdefault((difference.left.task, difference.left.preset), []).append(difference)
+    parts = []
+    for task_preset, pairs in paired.items():
+        lefts, rights = _unique(pair.left for pair in pairs), _unique(pair.right for pair in pairs)
+        parts.append(TaskComparison(task_preset, lefts, rights, tuple(pairs)))
     families = {run.id: run.family for run in comparison.runs}
-    shown = [side for part in parts for side in part.sides]
-    alone: dict[TaskPreset, list[Side]] = {}
+    shown = {id(side) for part in parts for side in part.sides}
+    unpaired: dict[TaskPreset, list[Side]] = {}
     for side in comparison.sides:
-        if not any(side is other for other in shown):
-            alone.setdefault((side.task, side.preset), []).append(side)
-    for place, sides in alone.items():
-        if place not in found:
-            lefts = [side for side in sides if families.get(side.runs[0].run) != COMPARED_FAMILIES[1]]
-            parts.append(TaskComparison(place, tuple(lefts), tuple(side for side in sides if side not in lefts), ()))
+        if id(side) not in shown and (side.task, side.preset) not in paired:
+            unpaired.setdefault((side.task, side.preset), []).append(side)
+    for task_preset, sides in unpaired.items():
+        rights = tuple(side for side in sides if families.get(side.runs[0].run) == COMPARED_FAMILIES[1])
+        lefts = tuple(side for side in sides if side not in rights)
+        parts.append(TaskComparison(task_preset, lefts, rights, ()))
     return tuple(parts)
 
 
-def _unique(sides: Sequence[Side]) -> tuple[Side, ...]:
+def _unique(sides: Iterable[Side]) -> tuple[Side, ...]:
     return tuple({id(side): side for side in sides}.values())

@@ -14,7 +14,8 @@ from core.metrics import Metric, shown_in
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clarinet_tui.history.queries import RunRow, Series
+    from clarinet_tui.history.curves import Series
+    from clarinet_tui.history.queries import RunRow
     from clarinet_tui.ui.snapshot.snapshot import RunCurves
 
 LOSSES = shown_in("loss chart")
@@ -30,7 +31,7 @@ def make_lines(curves: RunCurves, metrics: dict[str, Metric], axis: AxisName = "
             continue
         x = curves.axis_map.to_axis(axis, np.asarray(series.x, dtype=np.float64))
         lines.append(
-            Line.envelope(metric.label, x, series.low, series.high, series.mean, series.missing, colour_index=slot)
+            Line.through(metric.label, x, series.mean, series.low, series.high, series.missing, colour_index=slot)
         )
     return tuple(lines)
 
@@ -55,12 +56,9 @@ def run_label(run: RunRow) -> str:
 
 def make_stage_marks(curves: RunCurves, axis: AxisName = "iteration") -> tuple[VerticalMark, ...]:
     """Return a mark at the start of each later stage."""
-    places = curves.axis_map.to_axis(axis, np.array([float(start) for start, _ in curves.stages]))
-    return tuple(
-        VerticalMark(float(place), stage)
-        for place, (_, stage) in zip(places, curves.stages, strict=True)
-        if np.isfinite(place)
-    )
+    starts = curves.axis_map.to_axis(axis, np.array([float(start) for start, _ in curves.stages]))
+    marks = [VerticalMark(float(x), stage) for x, (_, stage) in zip(starts, curves.stages, strict=True)]
+    return tuple(mark for mark in marks if np.isfinite(mark.x))
 
 
 def insert_window(overview: Series, detail: Series) -> Series:

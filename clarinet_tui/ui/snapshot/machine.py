@@ -11,7 +11,7 @@ from clarinet_tui.queue.queue_file import Queue
 if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device
     from clarinet_tui.history.durations import Duration, RunKind
-    from core.data.catalogue import DomainEntry
+    from core.data.catalogue import DomainStatus
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class MachineSnapshot:
     supervisor_host: str = ""
     """The machine of the supervisor, if it is another one."""
     host: str = ""
-    domains: tuple[DomainEntry, ...] = ()
+    domains: tuple[DomainStatus, ...] = ()
     durations: Mapping[RunKind, Duration] = field(default_factory=dict)
     problem: str = ""
     """An error message, if something could not be read."""
@@ -64,4 +64,4 @@ class MachineSnapshot:
 
     @property
     def waiting(self) -> tuple[QueueRow, ...]:
-        return tuple(place for place in self.queue_rows if place.is_waiting)
+        return tuple(row for row in self.queue_rows if row.is_waiting)

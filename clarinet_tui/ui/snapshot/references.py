@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clarinet_tui.text import format_count
@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-REFERENCE_KINDS = {
-    "both": ("published", "seeds"),
-    "published": ("published",),
-    "seeds": ("seeds",),
-    "none": (),
-}
+REFERENCE_KINDS = {"both": ("published", "seeds"), "published": ("published",), "seeds": ("seeds",), "none": ()}
 """The references shown, by the stored name of the preference."""
 REFERENCE_NAMES = {
     "both": "the published number and other seeds",
@@ -31,12 +26,12 @@ REFERENCE_NAMES = {
     "seeds": "other seeds",
     "none": "nothing",
 }
-NOTHING = "None."
+NONE_SHOWN = "No references are shown."
 
 
 @dataclass(frozen=True)
 class ReferenceRequest:
-    """References of a run; other seeds have to be read, the published number is known."""
+    """References of a run: the published number, and its other seeds if `seeds` is set."""
 
     run: str
     seeds: bool = True
@@ -53,9 +48,7 @@ class SeedBand:
 
     @property
     def name(self) -> str:
-        if len(self.seeds) == 1:
-            return f"seed {self.seeds[0]}"
-        return f"{len(self.seeds)} other seeds ± std"
+        return f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"{len(self.seeds)} other seeds ± std"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +58,7 @@ class References:
     request: ReferenceRequest
     published: PublishedResult | None = None
     seeds: SeedBand | None = None
-    excluded: tuple[ExcludedRuns, ...] = field(default=())
+    excluded: tuple[ExcludedRuns, ...] = ()
     """Runs of the same method and task that differ in more than their seed."""
 
     def for_chart(self, kind: str, axis_map: AxisMap, axis: AxisName) -> tuple[Reference, ...]:
@@ -79,8 +72,8 @@ class References:
             references.append(ReferenceLine(self.published.mean, f"published {self.published.mean:.1f}"))
         if self.seeds and "seeds" in shown:
             x = axis_map.to_axis(axis, self.seeds.iteration)
-            known = x == x  # not NaN
-            x, low, high = x[known], self.seeds.low[known], self.seeds.high[known]
+            is_number = x == x  # not NaN
+            x, low, high = x[is_number], self.seeds.low[is_number], self.seeds.high[is_number]
             if len(self.seeds.seeds) == 1:
                 references.append(Line.through(self.seeds.name, x, low))
             references.append(Band.between(x, low, high, name=self.seeds.name))
@@ -94,20 +87,16 @@ class References:
             parts.append(_format_published(self.published))
         if "seeds" in shown:
             parts.append(_format_seeds(self.seeds) if self.seeds else "no other seed has finished")
-            parts += [f"excluded: {_count_runs(one)} ({one.reason})" for one in self.excluded]
+            parts += [f"excluded: {format_count(len(group.runs), 'run')} ({group.reason})" for group in self.excluded]
         text = "; ".join(parts)
-        return f"{text[:1].upper()}{text[1:]}." if text else NOTHING
+        return f"{text[:1].upper()}{text[1:]}." if text else NONE_SHOWN
 
 
 def _format_published(result: PublishedResult | None) -> str:
     if result is None:
-        return "the paper reports no number for this"
+        return "the paper reports no number for this method and task"
     spread = "" if result.std is None else f" ± {result.std:.1f}"
     return f"published {result.mean:.1f}{spread}, at the last epoch of the paper's protocol"
-
-
-def _count_runs(excluded: ExcludedRuns) -> str:
-    return format_count(len(excluded.runs), "run")
 
 
 def _format_seeds(seeds: SeedBand) -> str:

@@ -6,16 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clarinet_tui.ui.snapshot.listing import PAGE_ROWS, Listing
-
 if TYPE_CHECKING:
     from clarinet_tui.evidence.board import Board
     from clarinet_tui.evidence.choices import Rule
-    from clarinet_tui.history.queries import RunRow, Series
+    from clarinet_tui.history.curves import Series
+    from clarinet_tui.history.queries import RunRow
     from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
     from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
     from clarinet_tui.ui.snapshot.run_detail import DetailRequest, RunDetails
     from clarinet_tui.ui.snapshot.x_axes import AxisMap
+
+
+PAGE_ROWS = 200
+"""Rows of the table of runs that are read at once."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,29 @@ class RunCurves:
     stages: tuple[tuple[int, str], ...]
     """First iteration and name of each later stage."""
     request: CurvesRequest
+
+
+@dataclass(frozen=True)
+class QueryProblem:
+    """What is wrong with a query, and at which character."""
+
+    message: str
+    position: int
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A page of runs. `total` counts the runs that match the query, `all_runs` all runs of the history."""
+
+    rows: tuple[RunRow, ...] = ()
+    offset: int = 0
+    total: int = 0
+    all_runs: int = 0
+    running: int = 0
+    query: str = ""
+    problem: QueryProblem | None = None
+    trends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Target accuracies of running runs, oldest first."""
 
 
 @dataclass(frozen=True, eq=False)
