@@ -72,7 +72,7 @@ async def test_the_default_selection_is_described(runs_dir: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await opened(app, pilot)
         text = screen_text(app)
-        assert "U→M smoke  5 one-step + 5 two-step runs  All finished and running runs" in text
+        assert "U→M smoke  5 one-step + 5 two-step runs  Newest task with both families" in text
         assert compared(app).queries == ("task:U->M preset:smoke state:finished,running",) * 2
 
 
@@ -232,7 +232,7 @@ async def test_queries_select_runs_and_errors_are_shown(runs_dir: Path) -> None:
         await pilot.press("slash", "ctrl+u", *"seed:9", "enter", "enter")
         await wait_until(pilot, lambda: "No one-step run matches its query" in screen_text(app))
         await pilot.press("slash", "escape")
-        await wait_until(pilot, lambda: "15 two-step runs  All finished" in screen_text(app), "its own choice again")
+        await wait_until(pilot, lambda: "15 two-step runs  Newest task" in screen_text(app), "its own choice again")
         assert app.state.compared_queries is None
 
 
