@@ -109,8 +109,9 @@ class RunLog:
         lines = self._journal.read_backwards()
         last = next(lines, b"")
         self.has_final_event = _is_final(last)
-        described = (reversed(self._describe(line)) for line in chain([last], lines))
-        return self._take_accepted(chain.from_iterable(described), count)
+        # A long run has a million iterations, which are arrays, between a few events, which are objects.
+        events = (line for line in chain([last], lines) if line.startswith(b"{"))
+        return self._take_accepted(chain.from_iterable(reversed(self._describe(line)) for line in events), count)
 
     def _take_accepted(self, lines: Iterator[TimedLine], count: int) -> list[TimedLine]:
         """Return the first `count` accepted lines in reverse order, or fewer if they use too much memory."""
