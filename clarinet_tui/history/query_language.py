@@ -32,6 +32,14 @@ _BARE = re.compile(r'[^\s()",]+')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
+@dataclass(frozen=True)
+class QueryProblem:
+    """What is wrong with a query, and at which character."""
+
+    message: str
+    position: int
+
+
 class QueryError(InputError):
     """An invalid query: what was expected, and at which character, counted from 0."""
 

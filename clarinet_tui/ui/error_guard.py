@@ -8,15 +8,13 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual.strip import Strip
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump
     from textual.widget import Widget
-
-    from clarinet_tui.ui.textual_private import GuardedApp
 
 MAX_BYTES = 1 << 20
 """Size after which the log file is rotated; one older file is kept."""
@@ -42,7 +40,7 @@ def guard_render_line(render_line: RenderLine) -> RenderLine:
 
 def report_error(pump: MessagePump, error: Exception) -> None:
     """Report the error through the app, or raise it if the app does not catch errors, as in tests."""
-    app = cast("GuardedApp", pump.app)
+    app: Any = pump.app
     if not getattr(app, "catches_errors", False):
         raise error
     app.report_error(error, type(pump).__name__)

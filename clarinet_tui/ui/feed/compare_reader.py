@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clarinet_tui.history.curves import list_metrics
 from clarinet_tui.history.queries import RunRow, get_run, list_runs
-from clarinet_tui.history.query_language import QueryError, quote_value
+from clarinet_tui.history.query_language import QueryError, QueryProblem, quote_value
 from clarinet_tui.ui.snapshot.comparison import (
     COMPARED_FAMILIES,
     COMPARED_METRICS,
@@ -20,7 +20,6 @@ from clarinet_tui.ui.snapshot.comparison import (
     TaskComparison,
     split_by_task,
 )
-from clarinet_tui.ui.snapshot.snapshot import QueryProblem
 from core.metrics import level_of
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from clarinet_tui.history.curves import read_series
 from clarinet_tui.history.database import DATABASE_NAME, Database
 from clarinet_tui.history.queries import RunRow, count_runs, get_run, list_runs, read_evaluations, read_events
-from clarinet_tui.history.query_language import QueryError
+from clarinet_tui.history.query_language import QueryError, QueryProblem
 from clarinet_tui.ui.feed.board_reader import BoardReader
 from clarinet_tui.ui.feed.compare_reader import CompareReader
 from clarinet_tui.ui.feed.detail_reader import DetailReader
 from clarinet_tui.ui.feed.reference_reader import ReferenceReader
-from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, Listing, QueryProblem, RunCurves, Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, Listing, RunCurves, Snapshot, ViewRequest
 from core.errors import InputError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clarinet_tui.evidence.comparison import Comparison, PairedDifference
     from clarinet_tui.evidence.side_curves import SideCurves
     from clarinet_tui.evidence.sides import Side
-    from clarinet_tui.ui.snapshot.snapshot import QueryProblem
+    from clarinet_tui.history.query_language import QueryProblem
 
 COMPARED_FAMILIES = ("one-step", "two-step")
 TaskPreset = tuple[str, str | None]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from clarinet_tui.evidence.choices import Rule
     from clarinet_tui.history.curves import Series
     from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.history.query_language import QueryProblem
     from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
     from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
     from clarinet_tui.ui.snapshot.run_detail import DetailRequest, RunDetails
@@ -89,14 +90,6 @@ class RunCurves:
     stages: tuple[tuple[int, str], ...]
     """First iteration and name of each later stage."""
     request: CurvesRequest
-
-
-@dataclass(frozen=True)
-class QueryProblem:
-    """What is wrong with a query, and at which character."""
-
-    message: str
-    position: int
 
 
 @dataclass(frozen=True)

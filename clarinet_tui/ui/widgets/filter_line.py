@@ -22,7 +22,7 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from clarinet_tui.ui.snapshot.snapshot import QueryProblem
+    from clarinet_tui.history.query_language import QueryProblem
 
 DEBOUNCE = 0.15
 """Seconds after the last key until the query is applied."""

@@ -14,7 +14,7 @@ from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.snapshot import QueryProblem
+    from clarinet_tui.history.query_language import QueryProblem
 
 Queries = tuple[str, str]
 
