@@ -44,7 +44,7 @@ class MemoryUse:
 
 
 def measure_while_training(iterations: int, every: int, method: str = "clarinet") -> Iterator[MemoryUse]:
-    """Train, and yield the memory use after the warm-up and then every so many iterations."""
+    """Train, and yield the memory use after the warm-up and then every few iterations."""
     process = psutil.Process()
     with tiny_networks(), tempfile.TemporaryDirectory() as folder, JournalWriter(Path(folder) / "journal") as journal:
         due = WARMUP

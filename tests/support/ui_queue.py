@@ -59,7 +59,7 @@ def still_machine(library: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 def dismissed(runs_dir: Path) -> Iterator[Path]:
-    """The directory; whoever feeds its queue afterwards is sent away, and whoever still works there."""
+    """The directory; its supervisor and workers are stopped afterwards."""
     yield runs_dir
     holders = [find_supervisor(runs_dir), *map(find_worker, list_runs(runs_dir))]
     for holder in holders:

@@ -17,7 +17,7 @@ from tests.support.histories import open_history, write_events
 
 
 class Clock:
-    """Each look at it takes as long as it is told."""
+    """Each read takes as long as the test sets."""
 
     def __init__(self) -> None:
         self.now, self.takes = 0.0, 0.0
@@ -34,7 +34,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 
 def looked(reader: BoardReader, db: Database, wanted: BoardRequest | None = None) -> BoardSnapshot:
-    """After everything that runs have said was ingested."""
+    """After everything in the journals was ingested."""
     ingest_all(db, db.path.parent)
     seen = reader.read(db, wanted or BoardRequest())
     assert seen is not None

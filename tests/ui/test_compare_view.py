@@ -88,12 +88,12 @@ async def test_the_numbers_are_those_of_the_command_line(
     with pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code
-    said = json.loads(capsys.readouterr().out)
-    assert len(said["contrasts"]) == 3
-    for contrast in said["contrasts"]:
+    shown = json.loads(capsys.readouterr().out)
+    assert len(shown["contrasts"]) == 3
+    for contrast in shown["contrasts"]:
         assert f"{contrast['paired']['difference']['mean']:+.2f}" in text
         assert f"{contrast['paired']['interval']['low']:+.2f} … {contrast['paired']['interval']['high']:+.2f}" in text
-    for line in said["contrasts"][0]["words"]:
+    for line in shown["contrasts"][0]["words"]:
         assert line in text
 
 
@@ -113,9 +113,9 @@ async def test_text_colours_follow_the_theme(runs_dir: Path) -> None:
     app = make_app(runs_dir)
 
     def coloured(words: str, palette: str) -> bool:
-        said = app.screen.query_one(words, StyledText).content
-        assert isinstance(said, Content)
-        return not {str(span.style) for span in said.spans}.isdisjoint(PALETTES[palette])
+        shown = app.screen.query_one(words, StyledText).content
+        assert isinstance(shown, Content)
+        return not {str(span.style) for span in shown.spans}.isdisjoint(PALETTES[palette])
 
     async with app.run_test(size=WIDE) as pilot:
         await opened(app, pilot)
