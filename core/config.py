@@ -36,6 +36,8 @@ class Tag(StrEnum):
     """Chooses the source images and their complementary labels."""
     STAGE1 = "training of stage 1"
     """Decides stage 1's pseudo-labels; `on_nan` does, because a run that would have failed must not get labels."""
+    BASSET = "part of basset"
+    """A part of `basset`, which methods of other preset tables do not have."""
 
 
 def setting(description: str, *tags: Tag, **bounds: Any) -> Meta:
@@ -73,6 +75,9 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ybars_per_sample: Annotated[
         int, setting("Label budget: complementary labels for each source image.", Tag.SOURCE, ge=1)
     ] = 1
+    true_fraction: Annotated[
+        float, setting("Label budget: share of source images that have their true label.", Tag.SOURCE, ge=0, le=1)
+    ] = 0.0
     usps_split: Annotated[
         Literal["official", "80/20"],
         setting("USPS as published (7291/2007), or all 9298 shuffled 80/20 as in the released program.", Tag.SOURCE),
@@ -94,7 +99,7 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     evaluate_every: Annotated[int, setting("Epochs between two evaluations.", Tag.EVALUATION, ge=1)] = 1
 
     complementary_loss: Annotated[
-        Literal["ascent", "free", "non-negative", "forward", "pairwise", "cross-entropy"],
+        Literal["ascent", "free", "non-negative", "forward", "scl-exp", "pairwise", "cross-entropy"],
         setting("Loss for complementary labels; ascent is the paper's.", Tag.STAGE1),
     ] = "ascent"
     ascent_by_counts: Annotated[
@@ -129,6 +134,36 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     entropy_lambda_delay: Annotated[
         int, setting("Epochs by which the entropy's λ starts later than the other one.", ge=0)
     ] = 0
+    jitter: Annotated[
+        float,
+        setting("Strength of random affine transformations of the training images; 0 is none.", Tag.STAGE1, ge=0, le=3),
+    ] = 0.0
+    complementary_weight: Annotated[
+        float, setting("Weight of the complementary loss in basset's adaptation; 0 is K-1.", Tag.BASSET, ge=0)
+    ] = 0.0
+    teacher_weight: Annotated[
+        float, setting("Weight of the averaged teacher's pseudo-labels of the target; 0 is none.", Tag.BASSET, ge=0)
+    ] = 0.0
+    relabel_weight: Annotated[
+        float,
+        setting("Weight of the teacher's labels of the source among those not ruled out; 0 is none.", Tag.BASSET, ge=0),
+    ] = 0.0
+    teacher_decay: Annotated[
+        float, setting("Decay of the teacher's running mean of the weights.", Tag.BASSET, ge=0, lt=1)
+    ] = 0.99
+    teacher_threshold: Annotated[
+        float, setting("Probability above which the teacher's label is used.", Tag.BASSET, ge=0, lt=1)
+    ] = 0.8
+    balance_classes: Annotated[
+        bool, setting("Scale the teacher's target predictions to equally frequent classes.", Tag.BASSET)
+    ] = True
+    information_weight: Annotated[
+        float, setting("Weight of the information of the target's predictions; 0 is none.", Tag.BASSET, ge=0)
+    ] = 0.0
+    confusion_weight: Annotated[
+        float, setting("Weight of the class confusion (MCC) of the target; 0 is none.", Tag.BASSET, ge=0)
+    ] = 0.0
+    discriminator: Annotated[bool, setting("Add CDAN_E's discriminator to basset.", Tag.BASSET)] = False
     mmd: Annotated[Literal["linear", "quadratic"], setting("DAN's estimate of MMD: linear-time or quadratic.")] = (
         "linear"
     )
@@ -144,8 +179,8 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = "same"
     warmup_rate: Annotated[float, setting("Learning rate in warm-up; 0 is classifier_rate.", ge=0)] = 0.0
     rate_decay: Annotated[
-        Literal["none", "linear"],
-        setting("Rates within warm-up, adaptation and stage 1: constant, or falling linearly to zero.", Tag.STAGE1),
+        Literal["none", "linear", "cosine"],
+        setting("Rates: constant, falling linearly in each phase, or as a cosine in adaptation alone.", Tag.STAGE1),
     ] = "none"
 
     stage1: Annotated[Stage1, setting("Stage 1 of the two-step methods, and gac.", Tag.STAGE1)] = Stage1()

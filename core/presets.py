@@ -7,8 +7,8 @@ from typing import Any, Literal
 from core.tasks import Task
 
 Preset = Literal["paper", "literal", "quick", "smoke"]
-Table = Literal["one-step", "two-step"]
-"""A preset's two tables: for methods that learn from complementary labels, and for those that adapt with labels."""
+Table = Literal["one-step", "two-step", "basset"]
+"""Which settings of a preset: for complementary labels, for adaptation with labels, or for basset and its control."""
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,13 @@ class PresetSettings:
     common: Mapping[str, Any] = field(default_factory=dict)
     one_step: Mapping[str, Any] = field(default_factory=dict)
     two_step: Mapping[str, Any] = field(default_factory=dict)
+    basset: Mapping[str, Any] = field(default_factory=dict)
     by_task: Mapping[str, "PresetSettings"] = field(default_factory=dict)
     """Further settings by a key of the task: the letter of the source, "colour" or "custom"."""
 
     def settings_for(self, table: Table, task: Task) -> dict[str, Any]:
-        settings = {**self.common, **(self.one_step if table == "one-step" else self.two_step)}
+        tables = {"one-step": self.one_step, "two-step": self.two_step, "basset": self.basset}
+        settings = {**self.common, **tables[table]}
         for key in task.preset_keys:
             if key in self.by_task:
                 settings |= self.by_task[key].settings_for(table, task)
@@ -33,10 +35,26 @@ class PresetSettings:
 # GAC+DAN, GAC+DANN and GAC+CDAN_E: one SGD at 0.005 for all networks, no warm-up.
 TWO_STEP = {"warmup_epochs": 0, "classifier_rate": 0.005, "discriminator_rate": 0.005, "scatter": 1.0}
 
+BASSET_STAGE1 = {"optimizer": "adamw", "rate": 1e-3, "batch_size": 128, "weight_decay": 5e-4}
+# BASSET's parts, and the training that all its presets share.
+BASSET = {
+    "complementary_loss": "forward",
+    "jitter": 1.0,
+    "teacher_weight": 1.0,
+    "relabel_weight": 1.0,
+    "information_weight": 0.2,
+    "warmup_optimizer": "adamw",
+    "warmup_rate": 1e-3,
+    "classifier_rate": 0.01,
+    "rate_decay": "cosine",
+    "lambda_horizon": 0,
+    "stage1": BASSET_STAGE1,
+}
+
 QUICK_STAGE1 = {"epochs": 8, "optimizer": "adamw", "rate": 1e-3}
 
 PRESETS: dict[str, PresetSettings] = {
-    "paper": PresetSettings("Most probably what produced the published numbers.", two_step=TWO_STEP),
+    "paper": PresetSettings("Most probably what produced the published numbers.", two_step=TWO_STEP, basset=BASSET),
     "literal": PresetSettings(
         "Algorithm 1 and its numbers as printed, with two slips corrected.",
         {"weight_decay": 5e-5, "ascent_by_counts": False},
@@ -50,6 +68,7 @@ PRESETS: dict[str, PresetSettings] = {
             "warmup_target": False,
         },
         TWO_STEP,
+        BASSET,
     ),
     "quick": PresetSettings(
         "The same algorithm, sized for minutes on a CPU.",
@@ -63,8 +82,19 @@ PRESETS: dict[str, PresetSettings] = {
             "discriminator_rate": 2e-2,
         },
         {**TWO_STEP, "classifier_rate": 1e-2, "discriminator_rate": 1e-2},
+        {
+            **BASSET,
+            "epochs": 4,
+            "warmup_epochs": 2,
+            "lambda_horizon": 560,
+            "stage1": {**BASSET_STAGE1, "epochs": 2},
+        },
         by_task={
-            "U": PresetSettings("USPS is an eighth of MNIST.", {"stage1": {**QUICK_STAGE1, "epochs": 50}}),
+            "U": PresetSettings(
+                "USPS is an eighth of MNIST.",
+                {"stage1": {**QUICK_STAGE1, "epochs": 50}},
+                basset={"stage1": {**BASSET_STAGE1, "epochs": 17}},
+            ),
             "colour": PresetSettings(
                 "The colour network is several times slower.",
                 {
@@ -76,6 +106,7 @@ PRESETS: dict[str, PresetSettings] = {
                     "stage1": {**QUICK_STAGE1, "epochs": 12, "rate": 4e-4},
                 },
                 {"warmup_epochs": 5},
+                basset={"stage1": {**BASSET_STAGE1, "epochs": 5}},
             ),
             "custom": PresetSettings(
                 "Custom data may have any size: λ rises over the whole adaptation.", {"lambda_horizon": 0}
@@ -101,5 +132,6 @@ PRESETS: dict[str, PresetSettings] = {
             "discriminator_rate": 1e-2,
         },
         {**TWO_STEP, "classifier_rate": 3e-3, "discriminator_rate": 3e-3},
+        {**BASSET, "stage1": {**BASSET_STAGE1, "epochs": 3, "batch_size": 32}},
     ),
 }

@@ -8,7 +8,15 @@ from typing import Any
 
 import msgspec
 
-from core.config import RunConfig, convert_settings, format_value, merge_settings, setting_specs
+from core.config import (
+    RunConfig,
+    Tag,
+    convert_settings,
+    format_value,
+    merge_settings,
+    setting_specs,
+    settings_tagged,
+)
 from core.errors import InputError
 from core.methods import find_method, methods
 from core.methods.registry import MethodSpec
@@ -49,6 +57,10 @@ def _complete(
     config = convert_settings(
         merge_settings(merge_settings(base, requested), {**spec.fixed, "method": spec.name}), place
     )
+    if spec.preset_table != "basset":
+        for key in settings_tagged(Tag.BASSET) & requested.keys():
+            if requested[key] != getattr(RunConfig(), key):
+                raise InputError(f"{place}: {key}: {spec.name} does not use it; basset does")
     return msgspec.structs.replace(
         config,
         task=task.name,

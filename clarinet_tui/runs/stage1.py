@@ -64,16 +64,18 @@ def stage1_role(config: RunConfig) -> Stage1Role | None:
         return None
     task = parse_task(config.task)
     source = [task.source.letter, task.shape] if task.shape else config.task
-    signature = _hash({"source": source, **_settings(config, Tag.SOURCE, Tag.STAGE1)})
+    signature = _hash({"source": source, "stage": method.stages[0].name, **_settings(config, Tag.SOURCE, Tag.STAGE1)})
     return Stage1Role(signature, takes_labels=method.takes_stage1_labels)
 
 
 def stage1_key(config: RunConfig, data: "TaskData", device: str) -> str | None:
     """Return a hash of everything that determines the labels, including the images; None without a shared stage 1."""
-    if not find_method(config.method).makes_stage1_labels:
+    method = find_method(config.method)
+    if not method.makes_stage1_labels:
         return None
     installed = versions()
     inputs = _settings(config, Tag.STAGE1) | {
+        "stage": method.stages[0].name,
         "weights": _file_hash(Path(config.weights)) if config.weights else "",
         "device": device.partition(":")[0],
         "data": _data_hash(data),

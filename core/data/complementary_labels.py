@@ -28,20 +28,28 @@ def draw_complementary(y: NDArray[np.int64], classes: int, per_sample: int, seed
 
 
 def complementary_mask(
-    y: NDArray[np.int64], ybar: NDArray[np.bool_] | None, classes: int, per_sample: int, seed: int
+    y: NDArray[np.int64],
+    ybar: NDArray[np.bool_] | None,
+    classes: int,
+    per_sample: int,
+    seed: int,
+    true_fraction: float = 0.0,
 ) -> NDArray[np.bool_]:
     """Return the classes each image is known not to be: from `ybar`, or drawn where only `y` is known.
 
-    If the data has complementary labels, a true label without one stands for all K-1 complementary ones.
+    A true label stands for all K-1 complementary ones. It is used where the data has complementary labels but not for
+    this image, and for a random `true_fraction` of images whose labels are drawn; a larger one extends a smaller one.
     """
     known = y >= 0
     if ybar is None:
         mask = np.zeros((len(y), classes), dtype=np.bool_)
         mask[known] = draw_complementary(y[known], classes, per_sample, seed)
-        return mask
-    mask = ybar.copy()
-    only_true = known & ~mask.any(axis=1)
-    mask[only_true] = np.arange(classes) != y[only_true, None]
+        chosen = np.random.default_rng([seed, 1]).random(len(y)) < true_fraction
+        has_true_label = known & chosen
+    else:
+        mask = ybar.copy()
+        has_true_label = known & ~mask.any(axis=1)
+    mask[has_true_label] = np.arange(classes) != y[has_true_label, None]
     return mask
 
 

@@ -74,7 +74,10 @@ class _Loader:
         if name == "train":
             check_source_classes(split, encoded, classes)
         seed = stream_seed(data_seed(self.config), "complementary labels", domain.name, name)
-        mask = complementary_mask(encoded.y, encoded.ybar, len(classes), self.config.ybars_per_sample, seed)
+        true_fraction = self.config.true_fraction if name == "train" else 0.0
+        mask = complementary_mask(
+            encoded.y, encoded.ybar, len(classes), self.config.ybars_per_sample, seed, true_fraction
+        )
         rows = np.flatnonzero(mask.any(axis=1))
         dropped = len(split) - len(rows)
         if not len(rows):

@@ -1,6 +1,5 @@
-"""Losses for complementary labels: Eq. 5 and 6, their corrections, forward correction and pairwise comparison."""
+"""Losses for complementary labels: Eq. 5 and 6, their corrections, forward correction, SCL and pairwise comparison."""
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -57,17 +56,21 @@ def non_negative_loss(losses: ClassLosses) -> Tensor:
 
 
 def forward_loss(logits: Tensor, weights: Tensor) -> Tensor:
-    """Forward correction (Yu et al. 2018): -log (Qᵀ softmax)_ȳ, averaged by the label weights (B, K).
+    """Mean of -log(1 - p_ȳ): SCL-NL (Chou et al. 2020), and forward correction (Yu et al. 2018) less its log(K-1).
 
-    Q is 0 on its diagonal and 1/(K-1) elsewhere, so that (Qᵀ p)_k = (1 - p_k)/(K-1). Only the likeliest class can
-    have p_k near 1, where log(1 - p_k) would lose its digits: it takes the logsumexp over the other classes, all
-    others take log1p.
+    `weights` (B, K) is positive at complementary labels. With several, the likelihood of the set: -log Σ p_k over the
+    classes that are left (Feng et al. 2020), which is cross-entropy where one is left.
     """
     log_p = functional.log_softmax(logits, dim=1)
-    top = log_p.argmax(dim=1, keepdim=True)
-    others = log_p.scatter(1, top, -torch.inf)
-    log_rest = torch.log1p(-others.exp()).scatter(1, top, others.logsumexp(dim=1, keepdim=True))
-    return math.log(logits.shape[1] - 1) - (weights * log_rest).sum() / weights.sum()
+    return -log_p.masked_fill(weights > 0, -torch.inf).logsumexp(dim=1).mean()
+
+
+def scl_exp_loss(logits: Tensor, weights: Tensor) -> Tensor:
+    """SCL-EXP (Chou et al. 2020): exp(p_ȳ), averaged by the label weights (B, K).
+
+    Bounded by e. SCL-NL of the same paper, -log(1 - p_ȳ), is `forward_loss` without its constant.
+    """
+    return (weights * functional.softmax(logits, dim=1).exp()).sum() / weights.sum()
 
 
 def pairwise_loss(logits: Tensor, weights: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import torch
@@ -14,8 +14,9 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from core.config import RunConfig
 from core.errors import InputError, describe_error
+from core.methods.jitter import jitter
 from core.methods.registry import StageSpec
-from core.networks import Discriminator, build_classifier, set_dropout_generator
+from core.networks import Classifier, Discriminator, build_classifier, set_dropout_generator
 from core.random_streams import stream_seed
 from core.training.plan import StagePlan
 
@@ -43,6 +44,9 @@ class Batch:
     target: Tensor | None = None
     weights: Tensor | None = None
     labels: Tensor | None = None
+    clean_source: Tensor | None = None
+    """`source` as it was before it was jittered, if it was."""
+    clean_target: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -70,14 +74,23 @@ class Algorithm(ABC):
     def __init__(self, problem: StageProblem) -> None:
         self.problem = problem
         self.config = problem.config
-        self.dropout = torch.Generator(problem.device)
-        self.dropout.manual_seed(self.stream_seed("dropout"))
+        self.generators: dict[str, torch.Generator] = {}
+        self.dropout = self.add_generator("dropout")
+        if self.config.jitter:
+            self.add_generator("jitter")
         self.modules: dict[str, nn.Module] = {}
         self.optimizers: dict[str, Optimizer] = {}
         self.rates: dict[str, float] = {}
-        with seeded(self.stream_seed("G and F")):
-            classifier = build_classifier(self.config.network, problem.shape, problem.classes, self.config.weights)
-        self.classifier = self.add_module("classifier", classifier)
+        self.classifier = self.add_module("classifier", self.build_classifier())
+
+    @property
+    def predictor(self) -> Classifier:
+        """The network that is evaluated."""
+        return self.classifier
+
+    def load_classifier(self, weights: dict[str, Tensor]) -> None:
+        """Start from the weights of another stage's classifier."""
+        self.classifier.load_state_dict(weights)
 
     @abstractmethod
     def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
@@ -86,11 +99,22 @@ class Algorithm(ABC):
     def stream_seed(self, name: str) -> int:
         return stream_seed(self.problem.stage_plan.seed, self.problem.stage_plan.spec.name, name)
 
+    def build_classifier(self) -> Classifier:
+        """Return G and F with this run's initial weights, the same each time."""
+        problem = self.problem
+        with seeded(self.stream_seed("G and F")):
+            return build_classifier(self.config.network, problem.shape, problem.classes, self.config.weights)
+
     def build_discriminator(self) -> Discriminator:
         inputs = self.classifier.width * (self.problem.classes if self.conditional else 1)
         with seeded(self.stream_seed("D")):
             discriminator = Discriminator(inputs)
         return self.add_module("discriminator", discriminator)
+
+    def add_generator(self, name: str) -> torch.Generator:
+        """Return the named random stream on the device; checkpoints store its state."""
+        self.generators[name] = torch.Generator(self.problem.device)
+        return self.generators[name].manual_seed(self.stream_seed(name))
 
     def add_module(self, name: str, module: Network) -> Network:
         if self.config.channels_last:
@@ -120,10 +144,26 @@ class Algorithm(ABC):
         """Set decaying learning rates as a function of the iteration alone, so that resuming is exact."""
         if self.config.rate_decay == "none":
             return
-        done, length = self.problem.stage_plan.phase_of(iteration)
+        stage = self.problem.stage_plan
+        done, length = stage.phase_of(iteration)
+        factor = 1 - done / length
+        if self.config.rate_decay == "cosine":
+            is_adapting = stage.spec.adapts and stage.adaptation_step_of(iteration) > 0
+            factor = (1 + math.cos(math.pi * done / length)) / 2 if is_adapting else 1.0
         for name, optimizer in self.optimizers.items():
             for group in optimizer.param_groups:
-                group["lr"] = self.rates[name] * (1 - done / length)
+                group["lr"] = self.rates[name] * factor
+
+    def augment(self, batch: Batch, adaptation_step: int) -> Batch:
+        """Return the batch with jittered images, and the images as they were in `clean_source` and `clean_target`."""
+        if not self.config.jitter:
+            return batch
+        strength, generator = self.config.jitter, self.generators["jitter"]
+        target = batch.target
+        if target is not None and (adaptation_step > 0 or self.classifier.has_batch_norm):
+            target = jitter(target, strength, generator)
+        source = jitter(batch.source, strength, generator)
+        return replace(batch, source=source, target=target, clean_source=batch.source, clean_target=batch.target)
 
     def forward(self, source: Tensor, target: Tensor | None) -> tuple[Outputs, Outputs | None]:
         """Run G and F on both domains: together if they have batch-norm, else apart, which saves a backward pass."""
@@ -158,7 +198,7 @@ class Algorithm(ABC):
         return {
             "modules": {name: module.state_dict() for name, module in self.modules.items()},
             "optimizers": {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()},
-            "dropout": self.dropout.get_state(),
+            **{name: generator.get_state() for name, generator in self.generators.items()},
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -166,7 +206,8 @@ class Algorithm(ABC):
             module.load_state_dict(state["modules"][name])
         for name, optimizer in self.optimizers.items():
             optimizer.load_state_dict(state["optimizers"][name])
-        self.dropout.set_state(state["dropout"].cpu())
+        for name, generator in self.generators.items():
+            generator.set_state(state[name].cpu())
 
 
 def load_algorithm(stage: StageSpec) -> type[Algorithm]:

@@ -13,6 +13,7 @@ from core.losses.complementary import (
     forward_loss,
     non_negative_loss,
     pairwise_loss,
+    scl_exp_loss,
 )
 from core.losses.predictions import entropy, entropy_weights, log_scatter
 from core.methods.algorithm import Algorithm, Outputs
@@ -35,6 +36,8 @@ def complementary_objective(
             loss = non_negative_loss(losses)
         case "forward":
             loss = forward_loss(logits, weights)
+        case "scl-exp":
+            loss = scl_exp_loss(logits, weights)
         case "pairwise":
             loss = pairwise_loss(logits, weights)
         case "cross-entropy":

@@ -13,7 +13,7 @@ ENTRY_POINTS = "clarinet.methods"
 Labels = Literal["complementary", "pseudo", "true"]
 Family = Literal["one-step", "two-step", "no-adaptation", "reference"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
-STAGE1_VERSION = 1
+STAGE1_VERSION = 2
 """Raised when the same data and settings give other stage 1 labels than before."""
 
 
@@ -28,6 +28,10 @@ class StageSpec:
     """Whether it uses the target; if not, an epoch is one pass over the source."""
     stage1: bool = False
     """Whether epochs, batch size, rate and seed are those of the table `stage1`."""
+    labels_exclude_ybar: bool = False
+    """Whether its pseudo-labels are never complementary labels, as GAC's may be."""
+    continues: bool = False
+    """Whether G and F start from the weights of the stage before, instead of new ones."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +63,23 @@ class MethodSpec:
 
     @property
     def makes_stage1_labels(self) -> bool:
-        """Whether it trains Clarinet's own GAC, whose labels other runs can share."""
+        """Whether it trains one of Clarinet's own first stages, whose labels other runs can share."""
         return self.stages == (GAC,) or self.takes_stage1_labels
 
     @property
     def takes_stage1_labels(self) -> bool:
-        """Whether it can continue from the labels of another run's GAC."""
+        """Whether it can continue from the labels of another run's first stage."""
         first, *others = self.stages
-        return first == GAC and any(stage.labels == "pseudo" for stage in others)
+        has_pseudo_labels = any(stage.labels == "pseudo" for stage in others)
+        return first in (GAC, FORWARD) and has_pseudo_labels and not any(stage.continues for stage in others)
 
 
 CLARINET = StageSpec("clarinet", "core.methods.clarinet:Clarinet", "complementary")
 GAC = StageSpec("gac", "core.methods.gac:GAC", "complementary", adapts=False, stage1=True)
+FORWARD = StageSpec(
+    "forward", "core.methods.gac:GAC", "complementary", adapts=False, stage1=True, labels_exclude_ybar=True
+)
+"""GAC's training with the forward loss."""
 
 
 def _two_step(name: str, title: str, algorithm: str, **defaults: Any) -> MethodSpec:
@@ -97,6 +106,31 @@ METHODS = {
             "Ablation: CLARINET with cross-entropy on the complementary labels.",
             (CLARINET,),
             fixed={"complementary_loss": "cross-entropy"},
+        ),
+        MethodSpec(
+            "basset",
+            "BASSET",
+            "One step without an adversary: forward loss, jitter and an averaged teacher.",
+            (StageSpec("basset", "core.methods.basset:Basset", "complementary"),),
+            preset_table="basset",
+        ),
+        MethodSpec(
+            "fwd+basset",
+            "FWD+BASSET",
+            "BASSET in two steps: the forward loss assigns pseudo-labels, then the teacher adapts.",
+            (FORWARD, StageSpec("basset", "core.methods.basset:Basset", "pseudo")),
+            preset_table="basset",
+            defaults={"warmup_epochs": 0},
+            fixed={"complementary_loss": "forward"},
+        ),
+        MethodSpec(
+            "fwd+basset-kept",
+            "FWD+BASSET kept",
+            "FWD+BASSET whose second step continues with the network of the first.",
+            (FORWARD, StageSpec("basset", "core.methods.basset:Basset", "pseudo", continues=True)),
+            preset_table="basset",
+            defaults={"warmup_epochs": 0},
+            fixed={"complementary_loss": "forward"},
         ),
         MethodSpec("gac", "GAC", "No adaptation: gradient-ascent complementary learning on the source.", (GAC,)),
         _two_step("dan", "DAN", "core.methods.dan:DAN", lambda_horizon=0),

@@ -94,7 +94,10 @@ class Session(TrainingState):
             if is_last:
                 yield from self._finish()
             else:
+                weights = self.algorithm.classifier.state_dict()
                 self.enter_stage(self.plan.stages[stage.index])
+                if self.stage.spec.continues:
+                    self.algorithm.load_classifier(weights)
                 yield from self._checkpoint()
 
     def _train_stage(self, stage: StagePlan) -> Iterator[Event]:
@@ -128,7 +131,8 @@ class Session(TrainingState):
     def _step(self, stage: StagePlan, batch: Batch) -> None:
         iteration = self.progress.iteration + 1
         self.algorithm.set_rates(iteration)
-        step_metrics = self.algorithm.step(batch, stage.adaptation_step_of(iteration))
+        adaptation_step = stage.adaptation_step_of(iteration)
+        step_metrics = self.algorithm.step(self.algorithm.augment(batch, adaptation_step), adaptation_step)
         self.metrics.add(stage, iteration, self.seconds, step_metrics)
         self.progress.iteration = iteration
 
@@ -162,7 +166,7 @@ class Session(TrainingState):
     def _evaluate_if_due(self, stage: StagePlan, epoch: int) -> Iterator[Event]:
         is_last = epoch == stage.epochs_before + stage.epochs
         if epoch > self.progress.evaluated and (is_last or epoch % self.config.evaluate_every == 0):
-            data, classifier = self.data, self.algorithm.classifier
+            data, classifier = self.data, self.algorithm.predictor
             values = evaluate_classifier(classifier, data.source_test, data.target_test, data.priors, self.uses_bf16)
             self.metrics.restart_speed(self.seconds)
             self.last_evaluation = Evaluated(
@@ -180,8 +184,11 @@ class Session(TrainingState):
     def _label_source(self) -> Iterator[Event]:
         """Label the source with stage 1's classifier, for the next stage or, after GAC alone, for other runs."""
         if not self.progress.labelled:
-            logits = predict_logits(self.algorithm.classifier, self.data.source, self.device, self.uses_bf16)
-            self.pseudo_labels = logits.argmax(dim=1).cpu().numpy()
+            logits = predict_logits(self.algorithm.predictor, self.data.source, self.device, self.uses_bf16)
+            wrong = self.data.weights > 0
+            if not self.stage.spec.labels_exclude_ybar:  # where one class is left, it is the true label
+                wrong &= wrong.sum(dim=1, keepdim=True) == self.data.classes - 1
+            self.pseudo_labels = logits.masked_fill(wrong, -math.inf).argmax(dim=1).cpu().numpy()
             self.progress.labelled = True
             yield self._make_labelled(self.pseudo_labels, given=False)
 

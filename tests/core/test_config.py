@@ -302,7 +302,7 @@ def test_settings_are_selected_by_their_tags() -> None:
     assert settings_tagged(Tag.IDENTITY) == {"method", "task", "seed", "preset", "name"}
     assert settings_tagged(Tag.ROUNDING) == {"threads", "compile", "channels_last"}
     assert settings_tagged(Tag.SOURCE, Tag.EVALUATION) == {
-        *("source_size", "source_fraction", "ybars_per_sample", "usps_split", "image_size"),
+        *("source_size", "source_fraction", "ybars_per_sample", "true_fraction", "usps_split", "image_size"),
         *("target_size", "test_size", "evaluate_every"),
     }
     assert {"stage1", "network", "on_nan"} < settings_tagged(Tag.STAGE1)

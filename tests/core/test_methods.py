@@ -14,13 +14,14 @@ from core.methods.algorithm import Algorithm, load_algorithm
 from core.presets import PRESETS
 from core.resolve import resolve
 
-ONE_STEP = ["clarinet", "clarinet-no-t", "clarinet-ce"]
+ONE_STEP = ["clarinet", "clarinet-no-t", "clarinet-ce", "basset"]
 TWO_STEP = ["gac+dan", "gac+dann", "gac+cdan-e"]
+CONTROLS = ["fwd+basset", "fwd+basset-kept"]
 REFERENCES = ["source-only", "cdan-e"]
 
 
-def test_all_methods_of_the_paper_and_two_references_exist() -> None:
-    assert set(METHODS) == {*ONE_STEP, "gac", *TWO_STEP, *REFERENCES}
+def test_all_methods_of_the_paper_our_own_and_two_references_exist() -> None:
+    assert set(METHODS) == {*ONE_STEP, "gac", *TWO_STEP, *CONTROLS, *REFERENCES}
     assert list(methods())[: len(METHODS)] == list(METHODS)
 
 
@@ -82,6 +83,16 @@ def test_two_step_methods_share_gac_as_their_first_stage(name: str) -> None:
     assert spec.has_stage1
 
 
+@pytest.mark.parametrize("name", CONTROLS)
+def test_controls_train_basset_with_fixed_labels(name: str) -> None:
+    spec = find_method(name)
+    first, second = spec.stages
+    (basset,) = find_method("basset").stages
+    assert (spec.family, first.stage1, first.adapts) == ("two-step", True, False)
+    assert replace(second, labels="complementary", continues=False) == basset
+    assert spec.preset_table == find_method("basset").preset_table
+
+
 def test_gac_is_stage_1_alone() -> None:
     spec = find_method("gac")
     (stage,) = spec.stages
@@ -96,8 +107,8 @@ def test_every_family_has_a_method() -> None:
 def test_stage_1_labels_are_made_by_gac_and_taken_by_two_step_methods() -> None:
     makes = [name for name, spec in METHODS.items() if spec.makes_stage1_labels]
     takes = [name for name, spec in METHODS.items() if spec.takes_stage1_labels]
-    assert makes == ["gac", *TWO_STEP]
-    assert takes == list(TWO_STEP)
+    assert set(makes) == {"gac", "fwd+basset", *TWO_STEP}
+    assert set(takes) == {"fwd+basset", *TWO_STEP}, "a stage that continues needs the weights of its own stage 1"
 
 
 @pytest.mark.parametrize(("name", "adapts"), [("source-only", False), ("cdan-e", True)])

@@ -1,4 +1,7 @@
-"""Forward correction against an explicit Q, the pairwise loss against loops and against true labels."""
+"""Forward correction against an explicit Q, SCL-EXP and the pairwise loss against loops and against true labels."""
+
+import itertools
+import math
 
 import pytest
 import torch
@@ -7,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from core.losses.complementary import forward_loss, pairwise_loss
+from core.losses.complementary import forward_loss, pairwise_loss, scl_exp_loss
 
 cases = given(classes=st.integers(2, 8), seed=st.integers(0, 2**31 - 1), several=st.booleans())
 
@@ -31,13 +34,26 @@ def assert_same(ours: Tensor, expected: Tensor, logits: Tensor) -> None:
 
 @cases
 @settings(max_examples=40)
-def test_forward_equals_the_transition_matrix(classes: int, seed: int, several: bool) -> None:
+def test_forward_is_the_likelihood_under_the_transition_matrix(classes: int, seed: int, several: bool) -> None:
+    """Column j of Q is the probability of the set of labels j for each class: 1 of C(K-1, s) sets of s wrong labels."""
     logits, weights = batch(classes, seed, several)
-    q = (1 - torch.eye(classes, dtype=torch.float64)) / (classes - 1)
-    probabilities = logits.softmax(dim=1) @ q
-    torch.testing.assert_close(probabilities.sum(dim=1), torch.ones(len(logits), dtype=torch.float64))
-    expected = -(weights * probabilities.log()).sum(dim=1).mean()
-    assert_same(forward_loss(logits, weights), expected, logits)
+    losses = []
+    for row, row_weights in zip(logits, weights, strict=True):
+        labels = set(row_weights.nonzero().flatten().tolist())
+        sets = list(itertools.combinations(range(classes), len(labels)))
+        q = torch.tensor([[float(k not in chosen) for chosen in sets] for k in range(classes)], dtype=torch.float64)
+        q = q / q.sum(dim=1, keepdim=True)
+        probabilities = row.softmax(dim=0) @ q
+        torch.testing.assert_close(probabilities.sum(), torch.ones((), dtype=torch.float64))
+        constant = math.log(math.comb(classes - 1, len(labels)))
+        losses.append(-probabilities[[set(chosen) for chosen in sets].index(labels)].log() - constant)
+    assert_same(forward_loss(logits, weights), torch.stack(losses).mean(), logits)
+
+
+def test_forward_with_all_wrong_labels_is_cross_entropy() -> None:
+    logits, true = torch.randn(6, 5, dtype=torch.float64, requires_grad=True), torch.tensor([0, 1, 2, 3, 4, 0])
+    weights = (1 - functional.one_hot(true, 5).double()) / 4
+    assert_same(forward_loss(logits, weights), functional.cross_entropy(logits, true), logits)
 
 
 def test_forward_is_precise_where_the_wrong_class_is_nearly_certain() -> None:
@@ -45,8 +61,8 @@ def test_forward_is_precise_where_the_wrong_class_is_nearly_certain() -> None:
     weights = functional.one_hot(torch.tensor([0, 0, 2, 0]), 3).float()
     loss = forward_loss(logits, weights)
     loss.backward()  # type: ignore[no-untyped-call]
-    # log 2 - log(1 - p) is 60, 2·10^4, 10^4 + log 2 and 2 log 2.
-    assert loss.item() == pytest.approx((60 + 2e4 + 1e4 + 0.693147 + 1.386294) / 4, rel=1e-6)
+    # -log(1 - p) is 60 - log 2, 2·10^4 - log 2, 10^4 and log 2.
+    assert loss.item() == pytest.approx((60 + 2e4 + 1e4 - 0.693147) / 4, rel=1e-6)
     assert logits.grad is not None
     assert logits.grad.isfinite().all()
     torch.testing.assert_close(logits.grad[1], torch.tensor([0.25, -0.125, -0.125]), rtol=1e-3, atol=0)
@@ -55,7 +71,7 @@ def test_forward_is_precise_where_the_wrong_class_is_nearly_certain() -> None:
 def test_forward_is_smallest_when_the_label_is_ruled_out() -> None:
     weights = torch.tensor([[0.0, 1.0, 0.0]])
     ruled_out = forward_loss(torch.tensor([[0.0, -1e4, 0.0]]), weights)
-    assert ruled_out.item() == pytest.approx(torch.tensor(2.0).log().item())
+    assert ruled_out.item() == pytest.approx(0)
     assert forward_loss(torch.tensor([[0.0, 1.0, 0.0]]), weights) > ruled_out
 
 
@@ -91,3 +107,12 @@ def test_pairwise_stays_finite() -> None:
     assert loss.item() == pytest.approx(2 * 2 - 3 + 2)
     assert logits.grad is not None
     assert logits.grad.isfinite().all()
+
+
+@cases
+@settings(max_examples=20)
+def test_scl_exp_against_loops(classes: int, seed: int, several: bool) -> None:
+    logits, weights = batch(classes, seed, several)
+    p = logits.exp() / logits.exp().sum(dim=1, keepdim=True)
+    terms = [weights[i, k] * p[i, k].exp() for i in range(len(p)) for k in range(classes)]
+    assert_same(scl_exp_loss(logits, weights), torch.stack(terms).sum() / len(p), logits)

@@ -1,0 +1,122 @@
+"""BASSET: complementary labels and an unlabelled target in one step, without an adversary.
+
+Warm-up: the complementary loss on jittered source images. Adaptation adds, times λ, what an averaged teacher T knows:
+  1. student f on jittered images of both domains, teacher T on the images as they are;
+  2. source: (K-1)·ℓ̄(f(x_s), ȳ), plus cross-entropy with T's label of x_s among the classes that ȳ leaves;
+  3. target: cross-entropy with T's confident labels after balancing them, minus the information of f's predictions;
+  4. a step on the sum, then T moves towards f.
+The teacher, not ȳ alone, decides what a source image is: its labels improve as the target is learned, which labels that
+were fixed after a first step cannot do. With pseudo-labels instead of ȳ this is the second step of its control.
+"""
+
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from core.losses.pseudo_labels import confident_cross_entropy, exclude
+from core.losses.target_predictions import class_confusion, information_loss
+from core.methods.algorithm import Algorithm, Batch, Outputs, StageProblem, StepMetrics, apply_gradients
+from core.methods.objectives import adversarial_objective, complementary_objective
+from core.methods.teacher import Teacher
+from core.networks import Classifier
+
+Term = tuple[Tensor, dict[str, Tensor]]
+"""A loss and its metrics."""
+
+
+class Basset(Algorithm):
+    conditional = True
+
+    def __init__(self, problem: StageProblem) -> None:
+        super().__init__(problem)
+        config = self.config
+        self.teacher: Teacher | None = None
+        if config.teacher_weight or config.relabel_weight:
+            self.teacher = self.add_module("teacher", Teacher(self.build_classifier(), problem.classes))
+        self.fg = list(self.classifier.parameters())
+        self.d: list[nn.Parameter] = []
+        self.optimizer = self.make_optimizer("classifier", [self.classifier], config.optimizer, config.classifier_rate)
+        rate = config.warmup_rate or config.classifier_rate
+        self.warmup_optimizer = self.make_optimizer("warmup", [self.classifier], config.warmup_optimizer, rate)
+        if config.discriminator:
+            self.discriminator = self.build_discriminator()
+            self.d = list(self.discriminator.parameters())
+            self.d_optimizer = self.make_optimizer(
+                "discriminator", [self.discriminator], config.discriminator_optimizer, config.discriminator_rate
+            )
+
+    @property
+    def predictor(self) -> Classifier:
+        return self.teacher.classifier if self.teacher else self.classifier
+
+    def load_classifier(self, weights: dict[str, Tensor]) -> None:
+        super().load_classifier(weights)
+        if self.teacher:
+            self.teacher.classifier.load_state_dict(weights)
+
+    def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
+        is_adapting = adaptation_step > 0
+        uses_target = is_adapting or (self.config.warmup_target and self.classifier.has_batch_norm)
+        source, target = self.forward(batch.source, batch.target if uses_target else None)
+        loss, metrics = self.source_loss(source, batch)
+        optimizer, parameters, on_host = self.warmup_optimizer, self.fg, {}
+        if is_adapting:
+            assert target is not None
+            optimizer, parameters = self.optimizer, [*self.fg, *self.d]
+            on_host["lambda"] = weight = self.lambda_at(adaptation_step)
+            loss = loss * self.source_weight(batch)
+            for term, term_metrics in self.adaptation_terms(batch, source, target, adaptation_step, weight):
+                loss = loss + term
+                metrics |= term_metrics
+        gradients = torch.autograd.grad(loss, parameters)
+        apply_gradients(optimizer, self.fg, gradients[: len(self.fg)])
+        if len(gradients) > len(self.fg):
+            apply_gradients(self.d_optimizer, self.d, gradients[len(self.fg) :])
+        if self.teacher:
+            self.teacher.update(self.classifier, self.config.teacher_decay)
+        on_host["classifier_rate"] = optimizer.param_groups[0]["lr"]
+        return StepMetrics(metrics, on_host)
+
+    def source_loss(self, source: Outputs, batch: Batch) -> Term:
+        """The loss with the source's own labels: complementary ones, or pseudo-labels in the second of two steps."""
+        if batch.labels is not None:
+            loss = functional.cross_entropy(source.logits, batch.labels)
+            return loss, {"classification_loss": loss}
+        assert batch.weights is not None
+        return complementary_objective(self.config, source.logits, batch.weights, self.problem.priors)
+
+    def source_weight(self, batch: Batch) -> float:
+        """K-1 makes a complementary label count as much as a true one; pseudo-labels have weight 1."""
+        return 1.0 if batch.labels is not None else self.config.complementary_weight or self.problem.classes - 1
+
+    def adaptation_terms(
+        self, batch: Batch, source: Outputs, target: Outputs, adaptation_step: int, weight: float
+    ) -> Iterator[Term]:
+        """Yield each part that is switched on, already weighted."""
+        config, teacher = self.config, self.teacher
+        if teacher and config.relabel_weight and batch.weights is not None:
+            predictions = exclude(self._ask(teacher, batch.clean_source, batch.source), batch.weights)
+            loss, share = confident_cross_entropy(source.logits, predictions, config.teacher_threshold)
+            yield weight * config.relabel_weight * loss, {"relabel_loss": loss, "source_confident": share}
+        if teacher and config.teacher_weight:
+            assert batch.target is not None
+            predictions = self._ask(teacher, batch.clean_target, batch.target)
+            if config.balance_classes:
+                predictions = teacher.balanced(predictions)
+            loss, share = confident_cross_entropy(target.logits, predictions, config.teacher_threshold)
+            yield weight * config.teacher_weight * loss, {"teacher_loss": loss, "target_confident": share}
+        if config.information_weight:
+            loss = information_loss(target.logits)
+            yield weight * config.information_weight * loss, {"information_loss": loss}
+        if config.confusion_weight:
+            loss = class_confusion(target.logits)
+            yield weight * config.confusion_weight * loss, {"confusion_loss": loss}
+        if config.discriminator:
+            loss, metrics, _ = adversarial_objective(self, self.discriminator, source, target, adaptation_step)
+            yield loss, metrics
+
+    def _ask(self, teacher: Teacher, clean: Tensor | None, images: Tensor) -> Tensor:
+        with self.autocast():
+            return teacher.predict(images if clean is None else clean)
