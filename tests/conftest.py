@@ -55,3 +55,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
     }
     ran = counts["passed"] + counts["failed"]
     terminalreporter.write_line(f"Tests on real digits: {ran} ran, {counts['skipped']} skipped.")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def gpu_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the locks of simulated GPUs apart from those of this machine and of parallel tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLARINET_GPU_LOCKS", str(tmp_path_factory.mktemp("gpu-locks")))
+        yield

@@ -1,6 +1,15 @@
 """The state of a device and of the processes on it."""
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ComputeMode(StrEnum):
+    """How many processes the driver admits to a GPU."""
+
+    DEFAULT = "default"
+    EXCLUSIVE = "exclusive"
+    PROHIBITED = "prohibited"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +30,9 @@ class Device:
     """The state of a GPU or the CPU. What the driver does not report is None."""
 
     key: str
-    """Permanent: "cpu" or the GPU's UUID."""
+    """Permanent: "cpu" or the UUID of a GPU or of an instance of one (MIG)."""
     label: str
-    """As torch numbers devices in this process: "cpu", "cuda:0"."""
+    """As torch numbers devices in this process: "cpu", "cuda:0". The second instance of a divided GPU is "cuda:0:1"."""
     name: str
     cores: int | None = None
     """Cores of the CPU that this process may use."""
@@ -34,10 +43,34 @@ class Device:
     """In percent."""
     temperature: int | None = None
     """In degrees Celsius."""
+    power: float | None = None
+    """In watts."""
+    energy: float | None = None
+    """Joules that it has used since its driver was loaded."""
+    compute_mode: ComputeMode = ComputeMode.DEFAULT
+    memory_errors: int = 0
+    """Uncorrected memory errors (ECC) since its driver was loaded."""
+    throttling: str | None = None
+    """Why it is slowed down, such as "heat"."""
+    driver: str | None = None
+    """The version of its driver."""
     processes: tuple[DeviceProcess, ...] | None = ()
     problem: str | None = None
     """What is wrong with it; for the CPU, why no GPU can be used."""
 
     @property
+    def kind(self) -> str:
+        """Torch's type of it: "cpu", "cuda" (also for AMD), "xpu" or "mps"."""
+        return self.label.partition(":")[0]
+
+    @property
     def is_gpu(self) -> bool:
         return self.key != "cpu"
+
+    @property
+    def warning(self) -> str | None:
+        """What does not stop a run from starting, but may slow it down or end it."""
+        if self.memory_errors:
+            errors = f"{self.memory_errors} uncorrected memory error{'' if self.memory_errors == 1 else 's'}"
+            return f"{errors} (ECC) since its driver was loaded: reset it"
+        return f"slowed down by {self.throttling}" if self.throttling else None

@@ -4,20 +4,48 @@ import os
 import platform
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 from clarinet_tui.devices.device import Device
+from clarinet_tui.devices.gpu_lock import with_lock_holders
 from clarinet_tui.devices.placement import VISIBLE_DEVICES
+
+if TYPE_CHECKING:
+    from clarinet_tui.devices.nvml import Nvml
 
 
 def list_devices(environ: Mapping[str, str] = os.environ, *, seconds: float = 0.1) -> list[Device]:
-    """Return the GPUs in torch's order, then the CPU, whose utilization is measured for `seconds` (0: not measured).
+    """Return the GPUs in torch's order, then the CPU, whose utilization is measured for `seconds` (0: not measured)."""
+    with DeviceReader(environ, seconds=seconds) as reader:
+        return reader.read()
+
+
+class DeviceReader:
+    """Reads the devices repeatedly; `close` it between reads that are far apart, and the next read opens it again.
 
     CUDA_VISIBLE_DEVICES counts in PCI order, as nvidia-smi and our workers do.
     """
-    from clarinet_tui.devices.nvml import read_gpus
 
-    gpus, problem = read_gpus(environ.get(VISIBLE_DEVICES))
-    return [*gpus, read_cpu(seconds, problem)]
+    def __init__(self, environ: Mapping[str, str] = os.environ, *, seconds: float = 0.1) -> None:
+        self._environ, self._seconds = environ, seconds
+        self._nvml: Nvml | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read(self) -> list[Device]:
+        from clarinet_tui.devices.nvml import Nvml
+
+        self._nvml = self._nvml or Nvml()
+        gpus, problem = self._nvml.read(self._environ.get(VISIBLE_DEVICES))
+        return [*with_lock_holders(gpus), read_cpu(self._seconds, problem)]
+
+    def close(self) -> None:
+        if self._nvml is not None:
+            self._nvml.close()
 
 
 def read_cpu(seconds: float, problem: str | None = None) -> Device:

@@ -1,13 +1,14 @@
-"""Read the state of GPUs from NVIDIA's management library; imported only when devices are listed."""
+"""Read the state of GPUs from NVIDIA's management library (NVML); imported only when devices are listed."""
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import psutil
 import pynvml
 
-from clarinet_tui.devices.device import Device, DeviceProcess
+from clarinet_tui.devices.device import ComputeMode, Device, DeviceProcess
 
 UNSUPPORTED = (
     pynvml.NVML_ERROR_NOT_SUPPORTED,
@@ -16,19 +17,46 @@ UNSUPPORTED = (
     pynvml.NVML_ERROR_INVALID_ARGUMENT,
 )
 """Errors of a healthy GPU: a MIG slice, a small GPU or an old driver does not report everything."""
+COMPUTE_MODES = {
+    pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS: ComputeMode.EXCLUSIVE,
+    pynvml.NVML_COMPUTEMODE_PROHIBITED: ComputeMode.PROHIBITED,
+}
+UNCORRECTED = (pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC)
+THROTTLING = {
+    pynvml.nvmlClocksEventReasonHwThermalSlowdown | pynvml.nvmlClocksEventReasonSwThermalSlowdown: "heat",
+    pynvml.nvmlClocksEventReasonHwPowerBrakeSlowdown: "its power supply",
+    pynvml.nvmlClocksEventReasonHwSlowdown: "heat or its power supply",
+}
+"""Reasons for slower clocks that are not normal under load."""
 
 
-def read_gpus(visible: str | None) -> tuple[list[Device], str | None]:
-    """Return the GPUs that CUDA_VISIBLE_DEVICES shows, in torch's order, and what is wrong with the driver."""
-    try:
-        pynvml.nvmlInit()
+class Nvml:
+    """The library, open from the first read until `close`: opening it takes up to seconds on a machine of many GPUs."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+
+    def read(self, visible: str | None) -> tuple[list[Device], str | None]:
+        """Return the GPUs that CUDA_VISIBLE_DEVICES shows, in torch's order, and what is wrong with the driver."""
         try:
-            return [gpu.read(f"cuda:{number}") for number, gpu in enumerate(_visible_gpus(visible))], None
-        finally:
-            # An open library would block the reset of a GPU and the update of the driver.
-            pynvml.nvmlShutdown()
-    except pynvml.NVMLError as error:
-        return [], _driver_problem(error)
+            if not self._is_open:
+                pynvml.nvmlInit()
+                self._is_open = True
+            driver = pynvml.nvmlSystemGetDriverVersion()
+            gpus = [gpu.read(driver) for gpu in _visible_gpus(visible)]
+        except pynvml.NVMLError as error:
+            self.close()
+            return [], _driver_problem(error)
+        if any(gpu.problem for gpu in gpus):
+            self.close()  # a GPU that was lost is found again only after the library is opened again
+        return gpus, None
+
+    def close(self) -> None:
+        """Close the library, which would block the reset of a GPU and the update of the driver."""
+        if self._is_open:
+            self._is_open = False
+            with suppress(pynvml.NVMLError):
+                pynvml.nvmlShutdown()
 
 
 def _driver_problem(error: Any) -> str | None:
@@ -41,12 +69,15 @@ def _driver_problem(error: Any) -> str | None:
 
 
 def _visible_gpus(visible: str | None) -> "list[_Gpu]":
+    """Return the visible GPUs with their labels, and instead of a divided GPU (MIG) its instances."""
     if visible is not None and visible.startswith("MIG-"):
-        # A process sees at most one MIG slice, and NVML finds it only by its UUID.
-        return [_find_slice(visible.split(",")[0])]
+        return _find_named_slices(visible.split(","))
     all_gpus = (_find_gpu(index) for index in range(pynvml.nvmlDeviceGetCount()))
     gpus = [gpu for gpu in all_gpus if gpu is not None]
-    return [gpus[index] for index in visible_indices(visible, [gpu.key for gpu in gpus])]
+    shown = [gpus[index] for index in visible_indices(visible, [gpu.key for gpu in gpus])]
+    for number, gpu in enumerate(shown):
+        gpu.label = f"cuda:{number}"
+    return [part for gpu in shown for part in (gpu.find_slices() or [gpu])]
 
 
 def _find_gpu(index: int) -> "_Gpu | None":
@@ -55,16 +86,21 @@ def _find_gpu(index: int) -> "_Gpu | None":
     try:
         gpu = _Gpu(pynvml.nvmlDeviceGetHandleByIndex(index), key)
     except pynvml.NVMLError as error:
-        return None if error.value == pynvml.NVML_ERROR_NO_PERMISSION else _Gpu(None, key, str(error))
+        return None if error.value == pynvml.NVML_ERROR_NO_PERMISSION else _Gpu(None, key, problem=str(error))
     gpu.key = gpu.query("nvmlDeviceGetUUID") or key
     return gpu
 
 
-def _find_slice(uuid: str) -> "_Gpu":
-    try:
-        return _Gpu(pynvml.nvmlDeviceGetHandleByUUID(uuid), uuid)
-    except pynvml.NVMLError as error:
-        return _Gpu(None, uuid, str(error))
+def _find_named_slices(uuids: Sequence[str]) -> "list[_Gpu]":
+    """Return the instances up to the first that does not exist, as CUDA does; the first is returned in any case."""
+    slices: list[_Gpu] = []
+    for uuid in uuids:
+        label = f"cuda:{len(slices)}"
+        try:
+            slices.append(_Gpu(pynvml.nvmlDeviceGetHandleByUUID(uuid), uuid, label))
+        except pynvml.NVMLError as error:
+            return slices or [_Gpu(None, uuid, label, str(error))]
+    return slices
 
 
 def visible_indices(value: str | None, uuids: Sequence[str]) -> list[int]:
@@ -100,10 +136,11 @@ def _match_number(entry: str, count: int) -> int | None:
 
 
 class _Gpu:
-    """One GPU, queried value by value; what it does not report is None."""
+    """A GPU or an instance of one, queried value by value; what it does not report is None."""
 
-    def __init__(self, handle: Any, key: str, problem: str | None = None) -> None:
-        self._handle, self.key, self._problem = handle, key, problem
+    def __init__(self, handle: Any, key: str, label: str = "", problem: str | None = None) -> None:
+        self._handle, self.key, self.label, self._problem = handle, key, label, problem
+        self._parent: _Gpu | None = None
 
     def query(self, function: str, *arguments: Any) -> Any:
         if self._handle is None:
@@ -115,20 +152,53 @@ class _Gpu:
                 self._problem = str(error)
             return None
 
-    def read(self, label: str) -> Device:
+    def find_slices(self) -> "list[_Gpu]":
+        """Return the instances of a divided GPU (MIG), which CUDA uses instead of the GPU itself."""
+        mode = self.query("nvmlDeviceGetMigMode")
+        if mode is None or mode[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
+            return []
+        slices: list[_Gpu] = []
+        for index in range(self.query("nvmlDeviceGetMaxMigDeviceCount") or 0):
+            with suppress(pynvml.NVMLError):  # instances are numbered with gaps
+                handle = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(self._handle, index)
+                part = _Gpu(handle, f"{self.key}, instance {index}", f"{self.label}:{len(slices)}")
+                part.key = part.query("nvmlDeviceGetUUID") or part.key
+                part._parent = self
+                slices.append(part)
+        return slices
+
+    def read(self, driver: str) -> Device:
         memory = self.query("nvmlDeviceGetMemoryInfo")
         utilization = self.query("nvmlDeviceGetUtilizationRates")
+        milliwatts = self.query("nvmlDeviceGetPowerUsage")
+        millijoules = self.query("nvmlDeviceGetTotalEnergyConsumption")
+        whole = self._parent or self
+        mode = whole.query("nvmlDeviceGetComputeMode")
         return Device(
             key=self.key,
-            label=label,
+            label=self.label,
             name=self.query("nvmlDeviceGetName") or "unknown GPU",
             memory_total=None if memory is None else memory.total,
             memory_used=None if memory is None else memory.used,
             utilization=None if utilization is None else float(utilization.gpu),
-            temperature=self._temperature(),
+            temperature=whole._temperature(),
+            power=None if milliwatts is None else milliwatts / 1000,
+            energy=None if millijoules is None else millijoules / 1000,
+            compute_mode=COMPUTE_MODES.get(mode, ComputeMode.DEFAULT),
+            memory_errors=whole.query("nvmlDeviceGetTotalEccErrors", *UNCORRECTED) or 0,
+            throttling=whole._throttling(),
+            driver=driver,
             processes=self._processes(),
             problem=self._problem and f"NVIDIA's driver reports: {self._problem}",
         )
+
+    def _throttling(self) -> str | None:
+        """Drivers before 535 have only the second function, CUDA 14 and later only the first."""
+        for function in ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"):
+            reasons: int | None = self.query(function) if hasattr(pynvml, function) else None
+            if reasons is not None:
+                return next((name for mask, name in THROTTLING.items() if reasons & mask), None)
+        return None
 
     def _temperature(self) -> int | None:
         """Drivers before 570 have only the second function, CUDA 14 and later only the first."""

@@ -4,17 +4,22 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from clarinet_tui.devices.device import Device, DeviceProcess
+from clarinet_tui.devices.device import ComputeMode, Device, DeviceProcess
 from clarinet_tui.text import GIB, printable
 from core.errors import InputError
 
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+UUID_PREFIXES = ("GPU-", "MIG-", "AMD-", "XPU-")
 NEEDED = 2 * GIB
-"""Bytes of free memory without which no run is started."""
+"""Bytes of free memory without which no run is started whose need is unknown."""
+BUSY_PERCENT = 20.0
+"""Utilization from which a GPU without listed processes counts as busy."""
+MAX_SLOTS, USABLE = 4, 0.9
+"""The most runs that are recommended for one GPU, and the share of its memory that they may use."""
 
 
 def match_devices(request: str, devices: Sequence[Device]) -> list[Device]:
-    """Return the devices that `auto`, `cpu`, `cuda`, `cuda:0,2` or prefixes of UUIDs name, in this order."""
+    """Return the devices that `auto`, `cpu`, `cuda:0,2`, `cuda`, `xpu:0`, `mps` or prefixes of UUIDs name, in order."""
     gpus = [device for device in devices if device.is_gpu]
     if request.strip() == "auto":
         return gpus or list(devices)
@@ -28,14 +33,17 @@ def match_devices(request: str, devices: Sequence[Device]) -> list[Device]:
 
 
 def _match_name(name: str, devices: Sequence[Device], gpus: Sequence[Device]) -> list[Device]:
-    if name == "cuda":
-        matches = list(gpus)
-    elif name.startswith(("GPU-", "MIG-")):
+    if name in ("cuda", "xpu"):
+        matches = [device for device in gpus if device.kind == name]
+    elif name.startswith(UUID_PREFIXES):
         matches = [device for device in gpus if device.key.startswith(name)]
         if len(matches) > 1:
             raise InputError(f"device: {name} matches {_format_labels(matches)}: give more of its UUID")
-    elif re.fullmatch("cpu|cuda:[0-9]+", name):
+    elif re.fullmatch("cpu|mps|xpu:[0-9]+|cuda:[0-9]+(:[0-9]+)?", name):
+        # A divided GPU (MIG) is named by its number for any of its instances.
+        instances = f"{name}:" if re.fullmatch("cuda:[0-9]+", name) else None
         matches = [device for device in devices if device.label == name]
+        matches = matches or [device for device in gpus if instances and device.label.startswith(instances)]
     else:
         raise InputError(f'device: expected auto, cpu, cuda:0 or a GPU\'s UUID, got "{name}"')
     if not matches:
@@ -53,25 +61,65 @@ def _format_labels(devices: Sequence[Device]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def unavailable_reason(device: Device, *, ours: Collection[int] = (), needed: int = NEEDED) -> str | None:
+def unavailable_reason(
+    device: Device,
+    *,
+    ours: Collection[int] = (),
+    runs: int = 0,
+    needed: int = NEEDED,
+    reserved: int = 0,
+    share: bool = False,
+) -> str | None:
     """Return why no run may start on the device now; None if one may.
 
-    `ours` are the pids of our workers: they and their children do not count. Processes that only draw, as a desktop
-    does, use memory but do not block the device. What the driver does not report blocks nothing.
+    `ours` are the pids of our workers: they and their children do not count. `runs` of them are on this device, and
+    `reserved` bytes are what they will still allocate. Processes that only draw, as a desktop does, use memory but do
+    not block the device. `share` allows processes of others. What the driver does not report blocks nothing.
     """
     if not device.is_gpu:
         return None
     if device.problem:
         return device.problem
-    for process in device.processes or ():
-        if process.computes and not _is_ours(process.pid, ours):
-            return f"in use by {format_process(process)}"
-    if device.memory_total is None or device.memory_used is None:
-        return None
-    free = max(device.memory_total - device.memory_used, 0)
+    if device.compute_mode is ComputeMode.PROHIBITED:
+        return "its compute mode is prohibited: `nvidia-smi -c 0` allows processes"
+    computing = [process for process in device.processes or () if process.computes]
+    if device.compute_mode is ComputeMode.EXCLUSIVE and (computing or runs):
+        process = f" and in use by {format_process(computing[0])}" if computing else ""
+        return f"in exclusive mode{process}"
+    reason = None if share else _foreign_use(device, computing, ours, runs)
+    if reason or device.memory_total is None or device.memory_used is None:
+        return reason
+    free = max(device.memory_total - device.memory_used - reserved, 0)
     if free < needed:
-        return f"{free / GIB:.1f} of {device.memory_total / GIB:.1f} GiB free, {needed / GIB:.1f} needed"
+        kept = f", {reserved / GIB:.1f} of them reserved" if reserved else ""
+        unused = (device.memory_total - device.memory_used) / GIB
+        return f"{unused:.1f} of {device.memory_total / GIB:.1f} GiB free{kept}, {needed / GIB:.1f} needed"
     return None
+
+
+def _foreign_use(device: Device, computing: Sequence[DeviceProcess], ours: Collection[int], runs: int) -> str | None:
+    """Inside a container no process may be listed: then a GPU without runs of ours is busy by its utilization."""
+    for process in computing:
+        if not _is_ours(process.pid, ours):
+            return f"in use by {format_process(process)}"
+    if not device.processes and not runs and (device.utilization or 0.0) >= BUSY_PERCENT:
+        return f"{device.utilization:.0f} % in use by processes that are not listed"
+    return None
+
+
+def memory_of_runs(device: Device, ours: Collection[int]) -> int | None:
+    """Return the bytes that our workers and their children use on a GPU; None if it is not reported."""
+    if device.processes is None:
+        return None
+    used = [process.memory for process in device.processes if _is_ours(process.pid, ours)]
+    return None if None in used else sum(memory for memory in used if memory is not None)
+
+
+def recommended_slots(device: Device, peak: int) -> int:
+    """Return how many runs of this peak memory may share a GPU; more than `MAX_SLOTS` do not gain speed."""
+    if device.compute_mode is not ComputeMode.DEFAULT or not device.memory_total:
+        return 1
+    return max(1, min(MAX_SLOTS, int(device.memory_total * USABLE / peak)))
 
 
 def format_process(process: DeviceProcess) -> str:
@@ -93,11 +141,21 @@ def _is_ours(pid: int, ours: Collection[int]) -> bool:
         return False
 
 
+def select_device(key: str) -> dict[str, str]:
+    """Return the environment variables that show a process only this GPU, or none for the CPU."""
+    kind, _, number = key.partition("-")
+    if kind == "AMD":
+        return {"HIP_VISIBLE_DEVICES": number}
+    if kind == "XPU":
+        return {"ZE_AFFINITY_MASK": number}
+    return {} if key == "mps" else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE_DEVICES: "" if key == "cpu" else key}
+
+
 def worker_environment(device: Device, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment of a worker that sees this device and no other GPU."""
-    return {**environ, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE_DEVICES: device.key if device.is_gpu else ""}
+    return {**environ, **select_device(device.key)}
 
 
 def worker_device(device: Device) -> str:
     """Return the device's label inside its worker, which sees at most one GPU."""
-    return "cuda:0" if device.is_gpu else "cpu"
+    return device.kind if device.kind in ("cpu", "mps") else f"{device.kind}:0"

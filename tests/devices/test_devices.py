@@ -18,6 +18,7 @@ from core.errors import InputError
 from tests.support.nvml import BUSY, ELSEWHERE, FREE, FULL, LARGE, SLICE, UUIDS, build, install_standin
 
 GIB = 1 << 30
+DRIVER = "570.86.15"
 ME = psutil.Process().username()
 
 
@@ -79,8 +80,12 @@ def test_four_gpus_and_the_cpu(four_gpus: pytest.MonkeyPatch) -> None:
         memory_used=10 * GIB,
         utilization=97.0,
         temperature=71,
+        power=344.5,
+        energy=1.0,
+        driver=DRIVER,
         processes=(known,),
     )
+    assert [device.energy for device in found[:4]] == [1.0, 1.0, None, 1.0], "an older GPU does not count its energy"
     assert found[3].temperature == 33, "the older function was not called"
     assert [device.processes for device in (found[0], *found[2:])] == [()] * 4
 
@@ -101,7 +106,7 @@ def test_cpu_is_a_device() -> None:
 def test_unreported_values_are_unknown_and_do_not_block(four_gpus: pytest.MonkeyPatch) -> None:
     four_gpus.setenv("STANDIN_UNSUPPORTED", "1")
     silent = read_devices()[1]
-    assert silent == Device(key=BUSY, label="cuda:1", name="NVIDIA GeForce RTX 3090", processes=None)
+    assert silent == Device(key=BUSY, label="cuda:1", name="NVIDIA GeForce RTX 3090", driver=DRIVER, processes=None)
     assert unavailable_reason(silent) is None
 
 

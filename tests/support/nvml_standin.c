@@ -8,7 +8,14 @@
      STANDIN_DRAWS        pid of a process that draws on GPU 0 and on GPU 1 (none)
      STANDIN_UNSUPPORTED  a GPU that reports its name and UUID only
      STANDIN_LOST         a GPU that has fallen off the bus
-     STANDIN_FORBIDDEN    a GPU of another batch job */
+     STANDIN_FORBIDDEN    a GPU of another batch job
+     STANDIN_CONTAINER    1: no process is listed, as inside a container
+     STANDIN_MIG          a GPU that is divided into two instances
+     STANDIN_EXCLUSIVE    a GPU that admits one process
+     STANDIN_PROHIBITED   a GPU that admits no process
+     STANDIN_ECC          a GPU with two uncorrected memory errors
+     STANDIN_HOT          a GPU that is slowed down by heat
+     STANDIN_ENERGY       millijoules that every GPU has used (1000); GPU 2 does not count them */
 
 #include <errno.h>
 #include <signal.h>
@@ -26,22 +33,25 @@ typedef struct {
     int index, slice;
     const char *name, *uuid;
     unsigned long long total, used;
-    unsigned use, degrees;
+    unsigned use, degrees, milliwatts;
 } Gpu;
 typedef struct { unsigned long long total, free, used; } Memory;
 typedef struct { unsigned gpu, memory; } Use;
 typedef struct { unsigned version, sensor; int degrees; } Temperature;
 typedef struct { unsigned pid; unsigned long long memory; unsigned gpu_instance, compute_instance; } Process;
 
-static int users = 0;
+static int users = 0, inits = 0;
 static Gpu gpus[GPUS] = {
-    {0, 0, "NVIDIA GeForce RTX 3090", "GPU-5a01c2d4-0000-4000-8000-000000000000", 24 * GIB, GIB / 2, 3, 38},
-    {1, 0, "NVIDIA GeForce RTX 3090", "GPU-5a7be9f0-1111-4000-8000-000000000001", 24 * GIB, 10 * GIB, 97, 71},
-    {2, 0, "NVIDIA GeForce RTX 3090", "GPU-c3d40000-2222-4000-8000-000000000002", 24 * GIB, 23 * GIB, 0, 40},
-    {3, 0, "NVIDIA A100-SXM4-80GB", "GPU-f00dfeed-3333-4000-8000-000000000003", 80 * GIB, GIB, 0, 33},
+    {0, 0, "NVIDIA GeForce RTX 3090", "GPU-5a01c2d4-0000-4000-8000-000000000000", 24 * GIB, GIB / 2, 3, 38, 31000},
+    {1, 0, "NVIDIA GeForce RTX 3090", "GPU-5a7be9f0-1111-4000-8000-000000000001", 24 * GIB, 10 * GIB, 97, 71, 344500},
+    {2, 0, "NVIDIA GeForce RTX 3090", "GPU-c3d40000-2222-4000-8000-000000000002", 24 * GIB, 23 * GIB, 0, 40, 29000},
+    {3, 0, "NVIDIA A100-SXM4-80GB", "GPU-f00dfeed-3333-4000-8000-000000000003", 80 * GIB, GIB, 0, 33, 52000},
 };
-static Gpu slice = {
-    0, 1, "NVIDIA A100-SXM4-80GB MIG 1g.10gb", "MIG-77aa0000-4444-4000-8000-000000000004", 10 * GIB, 0, 0, 0,
+/* The instances belong to the GPU that STANDIN_MIG names; one that is named by its UUID needs no such GPU. */
+enum { SLICES = 2 };
+static Gpu slices[SLICES] = {
+    {-2, 1, "NVIDIA A100-SXM4-80GB MIG 1g.10gb", "MIG-77aa0000-4444-4000-8000-000000000004", 10 * GIB, 0, 0, 0, 0},
+    {-2, 1, "NVIDIA A100-SXM4-80GB MIG 2g.20gb", "MIG-77bb0000-5555-4000-8000-000000000005", 20 * GIB, GIB, 0, 0, 0},
 };
 
 static long number(const char *variable, long otherwise) {
@@ -65,9 +75,13 @@ static int copy(const char *text, char *to, unsigned size) {
 int nvmlInitWithFlags(unsigned flags) {
     (void)flags;
     int error = (int)number("STANDIN_INIT", SUCCESS);
-    if (!error) users++;
+    if (!error) users++, inits++;
     return error;
 }
+
+/* Not of NVIDIA: for tests. */
+int standin_inits(void) { return inits; }
+int standin_users(void) { return users; }
 
 int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
 
@@ -100,8 +114,11 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, Gpu **gpu) {
 }
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, Gpu **gpu) {
-    *gpu = &slice;
-    return strcmp(uuid, slice.uuid) ? NOT_FOUND : check(&slice, 1);
+    for (int index = 0; index < SLICES; index++) {
+        *gpu = &slices[index];
+        if (!strcmp(uuid, slices[index].uuid)) return check(*gpu, 1);
+    }
+    return NOT_FOUND;
 }
 
 int nvmlDeviceGetName(const Gpu *gpu, char *to, unsigned size) {
@@ -120,12 +137,6 @@ int nvmlDeviceGetMemoryInfo(const Gpu *gpu, Memory *memory) {
     return error;
 }
 
-int nvmlDeviceGetUtilizationRates(const Gpu *gpu, Use *use) {
-    int error = check(gpu, 0);
-    if (!error && gpu->slice) error = NOT_SUPPORTED;
-    *use = (Use){gpu->use, 0};
-    return error;
-}
 
 int nvmlDeviceGetTemperature(const Gpu *gpu, unsigned sensor, unsigned *degrees) {
     int error = check(gpu, 0);
@@ -146,8 +157,18 @@ static int exists(long pid) {
     return pid > 0 && (pid > LARGEST_PID || kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
+static long foreign(const Gpu *gpu) { return gpu->index == 1 ? number("STANDIN_FOREIGN", 1) : 0; }
+
+/* GPU 1 is used only while the foreign process exists. */
+int nvmlDeviceGetUtilizationRates(const Gpu *gpu, Use *use) {
+    int error = check(gpu, 0);
+    if (!error && gpu->slice) error = NOT_SUPPORTED;
+    *use = (Use){gpu->index != 1 || exists(foreign(gpu)) ? gpu->use : 0, 0};
+    return error;
+}
+
 static int list_process(long pid, unsigned long long memory, unsigned *count, Process *to) {
-    unsigned room = *count, found = exists(pid) ? 1 : 0;
+    unsigned room = *count, found = exists(pid) && !number("STANDIN_CONTAINER", 0) ? 1 : 0;
     *count = found;
     if (room < found) return INSUFFICIENT_SIZE;
     if (found) *to = (Process){(unsigned)pid, memory, ~0u, ~0u};
@@ -156,10 +177,64 @@ static int list_process(long pid, unsigned long long memory, unsigned *count, Pr
 
 int nvmlDeviceGetComputeRunningProcesses_v3(const Gpu *gpu, unsigned *count, Process *to) {
     int error = check(gpu, 0);
-    return error ? error : list_process(gpu->index == 1 ? number("STANDIN_FOREIGN", 1) : 0, 9 * GIB, count, to);
+    return error ? error : list_process(foreign(gpu), 9 * GIB, count, to);
 }
 
 int nvmlDeviceGetGraphicsRunningProcesses_v3(const Gpu *gpu, unsigned *count, Process *to) {
     int error = check(gpu, 0);
-    return error ? error : list_process(gpu->index <= 1 ? number("STANDIN_DRAWS", 0) : 0, ~0ULL, count, to);
+    return error ? error : list_process(gpu->index == 0 || gpu->index == 1 ? number("STANDIN_DRAWS", 0) : 0, ~0ULL, count, to);
 }
+
+/* Functions that a MIG instance does not have. */
+static int check_whole(const Gpu *gpu) {
+    int error = check(gpu, 0);
+    return error ? error : gpu->slice ? NOT_SUPPORTED : SUCCESS;
+}
+
+int nvmlDeviceGetMigMode(const Gpu *gpu, unsigned *current, unsigned *pending) {
+    *current = *pending = gpu->index == number("STANDIN_MIG", -1);
+    return check_whole(gpu);
+}
+
+int nvmlDeviceGetMaxMigDeviceCount(const Gpu *gpu, unsigned *count) {
+    *count = 7;
+    return check_whole(gpu);
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(const Gpu *gpu, unsigned index, Gpu **to) {
+    if (index >= SLICES) return NOT_FOUND;
+    *to = &slices[index];
+    return check_whole(gpu);
+}
+
+int nvmlDeviceGetComputeMode(const Gpu *gpu, unsigned *mode) {
+    *mode = gpu->index == number("STANDIN_EXCLUSIVE", -1) ? 3 : gpu->index == number("STANDIN_PROHIBITED", -1) ? 2 : 0;
+    return check_whole(gpu);
+}
+
+int nvmlDeviceGetPowerUsage(const Gpu *gpu, unsigned *milliwatts) {
+    *milliwatts = gpu->milliwatts;
+    return check_whole(gpu);
+}
+
+int nvmlDeviceGetTotalEnergyConsumption(const Gpu *gpu, unsigned long long *millijoules) {
+    *millijoules = (unsigned long long)number("STANDIN_ENERGY", 1000);
+    return gpu->index == 2 ? NOT_SUPPORTED : check_whole(gpu);
+}
+
+int nvmlDeviceGetTotalEccErrors(const Gpu *gpu, unsigned type, unsigned counter, unsigned long long *count) {
+    *count = gpu->index == number("STANDIN_ECC", -1) ? 2 : 0;
+    return type != 1 || counter != 0 ? INVALID_ARGUMENT : check_whole(gpu);
+}
+
+int nvmlDeviceGetCurrentClocksEventReasons(const Gpu *gpu, unsigned long long *reasons) {
+    *reasons = gpu->index == number("STANDIN_HOT", -1) ? 0x40 : 0x4;
+    return gpu->index == 3 ? FUNCTION_NOT_FOUND : check_whole(gpu);
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(const Gpu *gpu, unsigned long long *reasons) {
+    *reasons = gpu->index == number("STANDIN_HOT", -1) ? 0x40 : 0x4;
+    return check_whole(gpu);
+}
+
+int nvmlSystemGetDriverVersion(char *to, unsigned size) { return users ? copy("570.86.15", to, size) : UNINITIALIZED; }

@@ -1,0 +1,216 @@
+"""Locks of GPUs, in a folder that all users of the machine share: runs that start together take different GPUs.
+
+A worker holds a lock from before torch is loaded until it ends. Every holder locks a file of its own (flock), which
+names the process: a file that a killed process has left is not locked and blocks nothing.
+"""
+
+import fcntl
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+
+import msgspec
+
+from clarinet_tui.devices.device import Device, DeviceProcess
+from clarinet_tui.text import printable
+from core.errors import InputError
+
+FOLDER, FOLDER_VARIABLE = "/tmp/clarinet-gpus", "CLARINET_GPU_LOCKS"
+"""Not the folder of TMPDIR, which may differ between users."""
+GATE_SECONDS, PAUSE = 10.0, 0.01
+"""The gate of a GPU is held only while its locks are looked at."""
+MAX_BYTES = 65536
+OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_held: set[int] = set()
+"""Descriptors of the locks that this process holds."""
+
+
+class GpuHolder(msgspec.Struct, frozen=True, kw_only=True):
+    """A run on a GPU, as its lock file names it; any user may have written it."""
+
+    pid: int
+    user: str
+    run: str
+    group: str = ""
+    """The queue that started the run, and that counts its slots; empty for a run that was not queued."""
+
+
+class GpuInUseError(InputError):
+    """Other runs hold the locks of all GPUs that the run may use."""
+
+
+def _close_in_child() -> None:
+    """Close held locks in a forked child, so that they do not outlive the parent."""
+    for file in _held:
+        os.close(file)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_close_in_child)
+
+
+@contextmanager
+def hold_gpu(
+    keys: Sequence[str],
+    run: str,
+    *,
+    group: str = "",
+    share: bool = False,
+    notify: Callable[[str], None] = lambda message: None,
+) -> Iterator[str]:
+    """Hold the lock of the first of these GPUs that is free, and yield its key; raise GpuInUseError if none is.
+
+    Runs of one group may hold the same GPU, and `share` allows other holders. If the folder cannot be used, `notify`
+    gets a message, and the run starts on the first GPU without a lock.
+    """
+    folder = os.environ.get(FOLDER_VARIABLE) or FOLDER
+    with ExitStack() as stack:
+        try:
+            directory = _open_folder(folder)
+            stack.callback(os.close, directory)
+            key = _acquire_first(directory, keys, _describe_holder(run, group), share, stack)
+        except OSError as error:
+            notify(f"{folder}: {error.strerror or error}: runs of other users may start on the same GPU")
+            key = keys[0]
+        yield key
+
+
+def _describe_holder(run: str, group: str) -> GpuHolder:
+    import psutil
+
+    return GpuHolder(pid=os.getpid(), user=psutil.Process().username(), run=run, group=group)
+
+
+def _open_folder(path: str) -> int:
+    """Return a descriptor of the folder, created so that every user can add files and remove only their own."""
+    with suppress(FileExistsError):
+        os.mkdir(path)  # noqa: PTH102
+        os.chmod(path, 0o1777)  # noqa: PTH101  whatever the umask is
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _acquire_first(directory: int, keys: Sequence[str], holder: GpuHolder, share: bool, stack: ExitStack) -> str:
+    reasons = []
+    for key in keys:
+        name = _file_name(key)
+        with _gate(directory, name):
+            holders = _read_holders(directory, name, tidy=True)
+            others = [other for other in holders if not holder.group or other.group != holder.group]
+            if share or not others:
+                stack.enter_context(_hold_file(directory, name, holder))
+                return key
+            other = others[0]
+            reasons.append(f"{key} is in use by run {other.run} of {other.user} (process {other.pid})")
+    raise GpuInUseError(f"device: {printable('; '.join(reasons))}")
+
+
+def _file_name(key: str) -> str:
+    return re.sub(r"[^A-Za-z0-9-]", "_", key)[:120]
+
+
+@contextmanager
+def _gate(directory: int, name: str) -> Iterator[None]:
+    """Let one process at a time look at the locks of a GPU and add its own."""
+    file = _open_gate(directory, f"{name}.gate")
+    try:
+        deadline = time.monotonic() + GATE_SECONDS
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(PAUSE)
+        yield
+    finally:
+        os.close(file)
+
+
+def _open_gate(directory: int, name: str) -> int:
+    """Open before creating: in a sticky folder the kernel refuses O_CREAT for an existing file of another user."""
+    while True:
+        with suppress(FileNotFoundError):
+            return os.open(name, OPEN_FLAGS, dir_fd=directory)
+        with suppress(FileExistsError):
+            return _create(directory, name)
+
+
+def _create(directory: int, name: str) -> int:
+    file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=directory)
+    os.fchmod(file, 0o644)  # readable for all users, whatever the umask is
+    return file
+
+
+@contextmanager
+def _hold_file(directory: int, name: str, holder: GpuHolder) -> Iterator[None]:
+    lock = f"{name}.{secrets.token_hex(8)}.lock"
+    file = _create(directory, lock)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.write(file, msgspec.json.encode(holder))
+        _held.add(file)
+        yield
+    finally:
+        _held.discard(file)
+        with suppress(FileNotFoundError):  # removed by a cleaner of /tmp
+            os.unlink(lock, dir_fd=directory)
+        os.close(file)
+
+
+def _read_holders(directory: int, name: str, *, tidy: bool = False) -> list[GpuHolder]:
+    """Return the live holders of a GPU; `tidy` removes what dead ones have left."""
+    holders = []
+    for lock in sorted(os.listdir(directory)):
+        if lock.startswith(f"{name}.") and lock.endswith(".lock"):
+            holder = _read_holder(directory, lock)
+            if holder is not None:
+                holders.append(holder)
+            elif tidy:
+                with suppress(OSError):  # of another user
+                    os.unlink(lock, dir_fd=directory)
+    return holders
+
+
+def _read_holder(directory: int, lock: str) -> GpuHolder | None:
+    """Return None if no process holds the lock."""
+    try:
+        file = os.open(lock, OPEN_FLAGS, dir_fd=directory)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None
+    except BlockingIOError:
+        try:
+            return msgspec.json.decode(os.pread(file, MAX_BYTES, 0), type=GpuHolder)
+        except msgspec.DecodeError:
+            return GpuHolder(pid=0, user="?", run="?")
+    finally:
+        os.close(file)
+
+
+def with_lock_holders(gpus: Sequence[Device]) -> list[Device]:
+    """Return the GPUs with the holders of their locks among their processes: a run appears before it uses its GPU."""
+    try:
+        directory = os.open(os.environ.get(FOLDER_VARIABLE) or FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return list(gpus)
+    try:
+        return [_add_holders(gpu, _read_holders(directory, _file_name(gpu.key))) for gpu in gpus]
+    finally:
+        os.close(directory)
+
+
+def _add_holders(gpu: Device, holders: Sequence[GpuHolder]) -> Device:
+    listed = {process.pid for process in gpu.processes or () if process.computes}
+    added = [
+        DeviceProcess(pid=holder.pid, owner=holder.user, command=f"run {holder.run}")
+        for holder in holders
+        if holder.pid not in listed
+    ]
+    return replace(gpu, processes=(*(gpu.processes or ()), *added)) if added else gpu
