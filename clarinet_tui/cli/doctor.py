@@ -1,6 +1,5 @@
 """`clarinet doctor`: check what runs need."""
 
-import io
 import os
 import sys
 from collections.abc import Iterator
@@ -17,8 +16,8 @@ from clarinet_tui.text import printable
 if TYPE_CHECKING:
     from clarinet_tui.doctor.machine_checks import CheckResult
 
-SIGNS = {"good": ("✓", "ok", "green"), "warning": ("!", "!", "yellow"), "bad": ("✗", "x", "red")}
-"""The sign of a verdict, the same in ASCII, and its colour."""
+SIGNS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "red")}
+"""The sign of a verdict and its colour."""
 
 
 def doctor(
@@ -72,10 +71,7 @@ def _print_check(check: "CheckResult") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    sign, ascii_sign, colour = SIGNS[check.verdict]
-    if isinstance(sys.stdout, io.TextIOWrapper) and "utf" not in sys.stdout.encoding.lower():
-        sys.stdout.reconfigure(errors="replace")  # an encoding that doctor itself warns about
-        sign = ascii_sign
+    sign, colour = SIGNS[check.verdict]
     line = Table.grid(padding=(0, 1, 0, 0))
     line.add_column(width=2)
     line.add_column(width=13)

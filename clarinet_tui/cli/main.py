@@ -33,6 +33,7 @@ from clarinet_tui.cli import (
     verify,
 )
 from clarinet_tui.cli.output import warn
+from clarinet_tui.streams import replace_unencodable
 from core.errors import InputError
 
 MAX_MESSAGE = 2000
@@ -114,6 +115,7 @@ for commands in GROUPS.values():
 
 
 def main() -> None:
+    replace_unencodable()
     try:
         app()
     except InputError as error:

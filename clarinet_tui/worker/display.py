@@ -1,8 +1,6 @@
 """Show the events of a run where it was started: as a progress bar, JSON lines or plain lines."""
 
-import contextlib
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -19,32 +17,28 @@ if TYPE_CHECKING:
 Display: TypeAlias = "LogDisplay | ProgressBar"
 
 
-def choose_display(run_id: str, *, json: bool, queued: bool = False, out: TextIO | None = None) -> Display:
+def choose_display(
+    run_id: str, planned_iterations: int = 0, *, json: bool, queued: bool = False, out: TextIO | None = None
+) -> Display:
+    """`planned_iterations` of a resumed run are known from its journal."""
     out = out or sys.stdout
     if queued:
         return LogDisplay(out)
     if json:
         return JsonLines(out, run_id)
-    return ProgressBar(run_id) if out.isatty() else PlainLines(out, run_id)
+    return ProgressBar(run_id, planned_iterations) if out.isatty() else PlainLines(out, run_id, planned_iterations)
 
 
 class LogDisplay:
-    """Write messages that are not events to a file or pipe; if it is closed, the run continues without output."""
+    """Write messages that are not events to a file or pipe."""
 
     def __init__(self, out: TextIO) -> None:
-        self._out: TextIO | None = out
+        self._out = out
         self._prepared = ""
 
     def write(self, line: str) -> None:
-        if self._out is None:
-            return
-        try:
-            self._out.write(line + "\n")
-            self._out.flush()
-        except OSError:
-            with contextlib.suppress(OSError):  # so that the flush at the interpreter's exit does not fail
-                os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())
-            self._out = None
+        self._out.write(line + "\n")
+        self._out.flush()
 
     def show_preparation(self, name: str, done: int, total: int) -> None:
         """Show how far data is read or generated."""
@@ -86,11 +80,16 @@ class PlainLines(LogDisplay):
     """A line for each event, but for iterations at most one every `interval` seconds."""
 
     def __init__(
-        self, out: TextIO, run_id: str, clock: Callable[[], float] = time.monotonic, interval: float = 10.0
+        self,
+        out: TextIO,
+        run_id: str,
+        planned_iterations: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+        interval: float = 10.0,
     ) -> None:
         super().__init__(out)
         self._run_id, self._clock, self._interval = run_id, clock, interval
-        self._next, self._total = 0.0, 0
+        self._next, self._total = 0.0, planned_iterations
 
     def show(self, event: Event) -> None:
         if isinstance(event, Started):
@@ -106,7 +105,7 @@ class PlainLines(LogDisplay):
 class ProgressBar:
     """A Rich progress bar under the text of the events."""
 
-    def __init__(self, run_id: str, console: "Console | None" = None) -> None:
+    def __init__(self, run_id: str, planned_iterations: int = 0, console: "Console | None" = None) -> None:
         from rich import progress
         from rich.console import Console
 
@@ -123,8 +122,8 @@ class ProgressBar:
             refresh_per_second=8,
         )
         self._preparing = self._bar.add_task("preparing", total=None, result="", visible=False)
-        self._training = self._bar.add_task("training", total=None, result="", visible=False)
-        self._total = 0
+        self._training = self._bar.add_task("training", total=planned_iterations or None, result="", visible=False)
+        self._total = planned_iterations
         self._bar.start()
 
     def show_preparation(self, name: str, done: int, total: int) -> None:

@@ -4,12 +4,10 @@ import argparse
 import itertools
 import os
 import shutil
-import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import TextIO, cast
 
 import msgspec
@@ -19,7 +17,9 @@ from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.process import is_batch_job
 from clarinet_tui.runs.worker_log import TimestampedStream
+from clarinet_tui.streams import drop_failed_writes
 from clarinet_tui.text import printable
 from clarinet_tui.worker.alarm_hook import AlarmHook
 from clarinet_tui.worker.alarms import AlarmMonitor
@@ -27,44 +27,30 @@ from clarinet_tui.worker.display import Display, choose_display
 from clarinet_tui.worker.failure import make_failed
 from clarinet_tui.worker.recorder import Recorder
 from clarinet_tui.worker.shared_stage1 import SharedStage1
+from clarinet_tui.worker.stop_signals import CheckpointAbandoned, StopSignals
 from core.config import RunConfig
 from core.errors import InputError
-from core.events import Event, Failed, Finished, Noticed, Stopped
-
-
-class StopSignals:
-    """The first signal requests a stop with a checkpoint; a second one of the same kind ends the process."""
-
-    def __init__(self) -> None:
-        self.received = 0
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
-                signal.signal(number, self._receive)
-
-    def _receive(self, number: int, frame: FrameType | None) -> None:
-        self.received = number
-        signal.signal(number, signal.SIG_DFL)
-
-    def is_stop_requested(self) -> bool:
-        return self.received != 0
+from core.events import Checkpointed, Event, Failed, FailureKind, Finished, Noticed, Resumed, Stopped
 
 
 def main() -> int:
     arguments = parse_arguments(sys.argv[1:])
     signals = StopSignals()
+    drop_failed_writes()
     if arguments.queued:  # the output goes to worker.log
         sys.stdout = sys.stderr = cast(TextIO, TimestampedStream(sys.stdout))
-    display = choose_display(arguments.id, json=arguments.json, queued=arguments.queued)
     try:
         run = RunDirectory(arguments.runs_dir, arguments.id)
         with run.hold_lock(), remove_on_input_error(run, arguments.fresh), record_input_error(run, arguments.queued):
-            return run_attempt(run, arguments, signals, display)
+            return run_attempt(run, arguments, signals)
     except InputError as error:
-        display.close()
         print(f"clarinet: {printable(str(error))}", file=sys.stderr)
         return 2
+    except CheckpointAbandoned:  # while the journal was closed, on a full disk
+        print("clarinet: abandoned: the last events may be lost", file=sys.stderr)
+        return 128 + signals.received
     finally:
-        if arguments.queued:  # the supervisor may have been killed while this run was training
+        if arguments.queued and not is_batch_job():  # the supervisor may have been killed while this run was training
             with suppress(InputError, OSError):  # the next command that uses the queue starts it as well
                 ensure_supervisor_if_needed(arguments.runs_dir)
 
@@ -107,18 +93,22 @@ def record_input_error(run: RunDirectory, queued: bool) -> Iterator[None]:
         raise
 
 
-def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopSignals, display: Display) -> int:
+def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopSignals) -> int:
     configure_torch()
     config = run.read_config()
     if arguments.device:
         config = msgspec.structs.replace(config, device=arguments.device)
+    planned = planned_iterations(run)
+    display = choose_display(run.id, planned, json=arguments.json, queued=arguments.queued)
     recorder = Recorder(run, config, display.notice, signals.is_stop_requested)
     hook = AlarmHook(run, config, arguments.on_alarm, display.notice)
-    attempt = Attempt(run, config, recorder, display, signals, hook)
+    attempt = Attempt(run, config, recorder, display, signals, hook, planned)
     try:
         attempt.train(arguments.data_dir, arguments.resume)
     except InputError:
         raise
+    except CheckpointAbandoned:
+        attempt.stop_without_checkpoint()
     except Exception as error:  # noqa: BLE001 - any failure is recorded as an event
         attempt.emit(make_failed(error, attempt.last))
     finally:
@@ -156,14 +146,22 @@ class Attempt:
         display: Display,
         signals: StopSignals,
         hook: AlarmHook,
+        planned_iterations: int,
     ) -> None:
         self.last: Event | None = None
+        self._saved = 0
+        """The iteration of the last checkpoint."""
+        self._is_saving = False
+        """Whether the last checkpoint was begun and not completed."""
         self._run, self._config = run, config
         self._recorder, self._display, self._signals, self._hook = recorder, display, signals, hook
-        self._monitor = AlarmMonitor(planned_iterations(run))
+        self._monitor = AlarmMonitor(planned_iterations)
 
     def emit(self, event: Event) -> None:
         self.last = event
+        if isinstance(event, Resumed | Checkpointed):
+            self._saved = event.from_iteration if isinstance(event, Resumed) else event.iteration
+            self._is_saving = False
         self._recorder.record(event)
         self._display.show(event)
         for alarm in self._monitor.observe(event):
@@ -180,20 +178,49 @@ class Attempt:
             if not resume and not stage1.prepare(self._signals.is_stop_requested):
                 self.emit(Stopped(iteration=0))
                 return
-            for event in train(
+            events = train(
                 self._config,
                 data=data,
                 checkpoint_dir=self._run.path,
                 resume=resume,
                 pseudo_labels=stage1.labels,
                 should_stop=self._signals.is_stop_requested,
-                before_checkpoint=self._recorder.sync,
-            ):
-                self.emit(stage1.process_event(event))
+                before_checkpoint=self._before_checkpoint,
+            )
+            try:
+                for event in events:
+                    self.emit(self._check_saved(stage1.process_event(event)))
+            except CheckpointAbandoned as abandoned:
+                with suppress(CheckpointAbandoned):  # otherwise the generator is closed, and saves a checkpoint
+                    cast("Generator[Event]", events).throw(abandoned)
+                raise
+
+    def stop_without_checkpoint(self) -> None:
+        """Record a stop whose checkpoint the user did not wait for, and what was lost."""
+        iteration, seconds = self._position()
+        if iteration > self._saved:
+            lost = f"no checkpoint was saved: iterations {self._saved + 1} to {iteration} are lost and trained again"
+            self._notice(f"{lost} when the run is resumed")
+        self.emit(Stopped(iteration=iteration, seconds=seconds))
+
+    def _before_checkpoint(self) -> None:
+        self._is_saving = True
+        self._recorder.sync()
+
+    def _check_saved(self, event: Event) -> Event:
+        """Return a failure instead of the end of a run whose weights could not be saved."""
+        if not isinstance(event, Finished) or not self._is_saving:
+            return event
+        message = "the training is complete, but its weights could not be saved: free some space and resume the run"
+        return Failed(iteration=event.iteration, message=message, kind=FailureKind.DISK_FULL, seconds=event.seconds)
 
     def _notice(self, message: str) -> None:
-        iteration, seconds = getattr(self.last, "iteration", 0), self.last.seconds if self.last else 0.0
+        iteration, seconds = self._position()
         self.emit(Noticed(iteration=iteration, message=message, seconds=seconds))
+
+    def _position(self) -> tuple[int, float]:
+        """Return the iteration and the training time of the last event."""
+        return getattr(self.last, "iteration", self._saved), self.last.seconds if self.last else 0.0
 
 
 def planned_iterations(run: RunDirectory) -> int:

@@ -1,4 +1,7 @@
-"""Record the events of an attempt: at once in the journal, and from a background thread in the history."""
+"""Record the events of an attempt: at once in the journal, and from a background thread in the history.
+
+A node of a cluster never opens the history: SQLite cannot be shared over a network. Who opens it ingests the journal.
+"""
 
 import sqlite3
 import threading
@@ -11,6 +14,7 @@ from clarinet_tui.runs.atomic_files import replace_file
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment, write_environment
 from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.process import is_batch_job
 from clarinet_tui.runs.stage1 import encode_labels
 from core.config import RunConfig
 from core.errors import InputError
@@ -64,7 +68,8 @@ class Recorder:
                 "are lost; free some space and resume the run to repeat what followed its last checkpoint"
             )
         self._closing.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _open(self) -> JournalWriter:
         try:
@@ -72,7 +77,8 @@ class Recorder:
         except OSError as error:  # the journal matters more, and can wait for space
             self._notify(f"{self._run.environment}: {error.strerror or error}")
         journal = JournalWriter(self._run.journal, notify=self._notify, can_wait=lambda: not self._is_stop_requested())
-        self._thread.start()
+        if not is_batch_job():
+            self._thread.start()
         return journal
 
     def _ingest_periodically(self) -> None:

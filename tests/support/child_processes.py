@@ -6,6 +6,8 @@ Importing torch and its compiler, which its optimizers need, takes ten times lon
 import multiprocessing
 import os
 import sys
+import time
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -43,13 +45,18 @@ class Worker:
         self._process.kill()
 
 
-def start_worker(run: RunDirectory, *arguments: str, log: Path | None = None) -> Worker:
-    """Start a worker of the run, which resumes from a checkpoint if there is one; its output goes to its log."""
+def start_worker(
+    run: RunDirectory, *arguments: str, log: Path | None = None, prepare: Callable[[], object] = os.getpid
+) -> Worker:
+    """Start a worker of the run, which resumes from a checkpoint if there is one; its output goes to its log.
+
+    `prepare` is called in its process, before the log is opened: in a new session, a terminal becomes its own.
+    """
     data_dir = run.runs_dir / "data"
     arguments = (run.id, *arguments, "--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir))
     arguments += ("--resume",) if run.has_checkpoint else ()
     environment = {**os.environ, "NO_COLOR": "1"}
-    process_arguments = (list(arguments), str(log or run.log), str(run.runs_dir), environment)
+    process_arguments = (list(arguments), str(log or run.log), str(run.runs_dir), environment, prepare)
     process = _context.Process(target=_work, args=process_arguments, daemon=True)
     process.start()
     return Worker(process)
@@ -60,10 +67,25 @@ def run_worker(run: RunDirectory, *arguments: str, log: Path | None = None) -> i
     return start_worker(run, *arguments, log=log).wait()
 
 
-def _work(arguments: list[str], log: str, folder: str, environment: dict[str, str]) -> None:
+def new_session_with_slow_checkpoints() -> None:
+    """Start a session, and make each checkpoint take ten minutes."""
+    import torch
+
+    def save(*_: object) -> None:
+        print("SAVES", file=sys.stderr, flush=True)
+        time.sleep(600)
+
+    os.setsid()
+    torch.save = save  # type: ignore[assignment]
+
+
+def _work(
+    arguments: list[str], log: str, folder: str, environment: dict[str, str], prepare: Callable[[], object]
+) -> None:
     from clarinet_tui.worker.main import main
 
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    prepare()
+    file = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     os.dup2(file, 1)
     os.dup2(file, 2)
     os.chdir(folder)

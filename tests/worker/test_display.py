@@ -7,6 +7,7 @@ from clarinet_tui.logs.event_text import describe_event
 from clarinet_tui.runs.worker_log import TimestampedStream
 from clarinet_tui.worker.display import JsonLines, LogDisplay, PlainLines, choose_display
 from core.events import Evaluated, Failed, Finished, Noticed, Stepped, Stopped
+from tests.support.events import resumed
 
 
 def stepped(iteration: int, loss: float = 0.5) -> Stepped:
@@ -55,14 +56,12 @@ def test_unknown_accuracies_are_omitted() -> None:
     )
 
 
-def test_closed_pipe_does_not_end_the_run() -> None:
-    class Closed(io.StringIO):
-        def write(self, _: str) -> int:
-            raise BrokenPipeError
-
-    display = PlainLines(Closed(), "abc")
-    display.show(Stopped(iteration=1))
-    display.show(Stopped(iteration=2))
+def test_plain_lines_of_a_resumed_run_have_the_number_of_iterations() -> None:
+    out = io.StringIO()
+    display = choose_display("abc", 640, json=False, out=out)
+    display.show(resumed(148))
+    display.show(stepped(149))
+    assert out.getvalue().splitlines()[1].startswith("iteration 149 of 640, ")
 
 
 def test_log_of_a_queued_worker_has_no_events() -> None:

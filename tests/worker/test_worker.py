@@ -3,6 +3,7 @@
 import os
 import resource
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.worker_log import split_timestamp
 from core.events import Noticed
 from core.training.checkpoint import PREVIOUS
-from tests.support.child_processes import run_worker
+from tests.support.child_processes import run_worker, start_worker
 from tests.support.workers import events_named, make_task, read_events, start_worker_process, tiny_run
 
 
@@ -71,9 +72,19 @@ def test_wrong_input_is_refused_before_stage_1_is_shared(task: str, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def limit_file_size() -> None:
+def limit_file_size(size: int = 4000) -> None:
     """Limit the size of files, as a full disk does."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def test_run_whose_weights_cannot_be_saved_does_not_finish(task: str, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path, task, "full", "clarinet")
+    assert start_worker(run, prepare=partial(limit_file_size, 100_000)).wait() == 1
+    last = read_events(run)[-1]
+    assert (last["event"], last["kind"], run.has_checkpoint) == ("failed", "disk full", False)
+    assert "weights could not be saved: free some space and resume the run" in run.log.read_text()
+    assert run_worker(run) == 0
+    assert read_events(run)[-1]["event"] == "finished"
 
 
 def test_stop_on_a_full_disk_ends_with_a_message(task: str, tmp_path: Path) -> None:

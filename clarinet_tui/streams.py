@@ -1,0 +1,75 @@
+"""Standard output that never ends a program: encodings without a character, dead terminals, closed pipes."""
+
+import codecs
+import io
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+FALLBACK = "clarinet"
+"""The name of the codec error handler."""
+ASCII = (
+    {"→": "->", "←": "<-", "↑": "^", "↓": "v", "–": "-", "—": "-", "−": "-", "…": "...", "×": "x", "·": "."}
+    | {
+        "•": "*",
+        "●": "*",
+        "±": "+-",
+        "≥": ">=",
+        "≤": "<=",
+        "≠": "!=",
+        "≈": "~",
+        "∞": "inf",
+        "✓": "ok",
+        "✗": "x",
+        "°": "",
+    }
+    | {"λ": "lambda", "σ": "sigma", "τ": "tau", "µ": "u", "“": '"', "”": '"', "‘": "'", "’": "'"}
+    | dict(zip("▁▂▃▄▅▆▇█░▒▓", "_.,-=+*##%#", strict=True))
+    | dict(zip("─━╸╺┈┄│┃┤├┼╎┬┴┌┐└┘╭╮╰╯", "-=--..||||+|++++++++++", strict=True))
+)
+"""What stands for a character where the encoding does not have it; others become a question mark."""
+
+
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_fallback(character) for character in error.object[error.start : error.end]), error.end
+
+
+def _fallback(character: str) -> str:
+    if "\u2800" <= character <= "\u28ff":  # Braille, which draws curves
+        return " " if character == "\u2800" else "*"
+    return ASCII.get(character, "?")
+
+
+codecs.register_error(FALLBACK, _replace)
+
+
+class _DroppingFile(io.FileIO):
+    """Drops what cannot be written."""
+
+    def write(self, data: "ReadableBuffer") -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def replace_unencodable() -> None:
+    """Make stdout and stderr write similar ASCII for characters that their encoding does not have."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=FALLBACK)
+
+
+def drop_failed_writes() -> None:
+    """Make stdout and stderr drop what cannot be written, so that a lost terminal does not end a training."""
+    sys.stdout, sys.stderr = _dropping(sys.stdout), _dropping(sys.stderr)
+
+
+def _dropping(stream: TextIO) -> TextIO:
+    stream.flush()
+    raw = _DroppingFile(stream.fileno(), "w", closefd=False)
+    return io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, FALLBACK, line_buffering=True)

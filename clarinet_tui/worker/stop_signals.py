@@ -1,0 +1,53 @@
+"""The signals that stop a worker."""
+
+import os
+import signal
+from contextlib import suppress
+from types import FrameType
+
+SAVING = "Saving a checkpoint; press Ctrl+C again to abandon it"
+ERASE_LINE = "\r\x1b[2K"
+STDERR = 2
+
+
+class CheckpointAbandoned(BaseException):
+    """The user pressed Ctrl+C a second time: end without a checkpoint."""
+
+
+class StopSignals:
+    """The first signal requests a stop with a checkpoint.
+
+    A second Ctrl+C abandons the checkpoint, and a second SIGTERM ends the process. A second SIGHUP is ignored, because
+    a terminal that closes sends several; and so are the warnings of batch systems, SIGUSR1 and SIGUSR2.
+    """
+
+    def __init__(self) -> None:
+        self.received = 0
+        self._pid = os.getpid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                signal.signal(number, self._receive)
+
+    def is_stop_requested(self) -> bool:
+        return self.received != 0
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._pid:  # a process that reads data: Ctrl+C reaches it as well
+            return
+        self.received = number
+        if number == signal.SIGINT:
+            signal.signal(number, self._abandon)
+            _write_at_once(SAVING)
+        else:
+            signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)
+
+    def _abandon(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() == self._pid:
+            signal.signal(number, signal.SIG_DFL)
+            raise CheckpointAbandoned
+
+
+def _write_at_once(message: str) -> None:
+    """Write a line to stderr, over the progress bar; a signal may have interrupted a write to the buffered stream."""
+    with suppress(OSError):  # the terminal may be gone
+        os.write(STDERR, f"{ERASE_LINE if os.isatty(STDERR) else ''}{message}\n".encode())
