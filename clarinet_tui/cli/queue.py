@@ -42,21 +42,23 @@ def list_(json: Json = False, runs_dir: RunsDir = RUNS) -> None:
 
     Example: clarinet queue ls
     """
-    from clarinet_tui.queue.queue_file import read_queue
-    from clarinet_tui.queue.supervisor_process import find_supervisor, other_supervisor_host
+    from clarinet_tui.queue.queue_file import read_all_queues
+    from clarinet_tui.queue.supervisor_process import find_supervisor, is_unresponsive, queue_origin
 
-    content = read_queue(runs_dir)
+    content = read_all_queues(runs_dir)
     rows = _rows(runs_dir, content)
-    has_supervisor = find_supervisor(runs_dir) is not None
+    supervisor = find_supervisor(runs_dir)
+    has_supervisor = supervisor is not None and not is_unresponsive(supervisor)
+    has_own = any(not entry.user for entry in content.entries)
     if json:
         print_json({"paused": content.paused, "supervisor": has_supervisor, "slots": content.slots, "entries": rows})
         return
     _print_table(rows)
     if content.paused:
         print("The queue is paused. Continue it with: clarinet queue continue")
-    elif content.entries and (host := other_supervisor_host(runs_dir)):
-        print(f"The queue belongs to {printable(host)}. Start its runs on this machine with: clarinet queue continue")
-    elif content.entries and not has_supervisor:
+    elif has_own and (origin := queue_origin(runs_dir)):
+        print(f"The queue belongs to {printable(origin)}. Start its runs here with: clarinet queue continue")
+    elif has_own and not has_supervisor:
         print("No supervisor is running. Start one with: clarinet queue continue")
 
 
@@ -162,11 +164,14 @@ def _pause(ids: list[str] | None, runs_dir: Path, paused: bool) -> None:
 
 def _rows(runs_dir: Path, content: "Queue") -> list[dict[str, Any]]:
     from clarinet_tui.devices.local import list_devices
+    from clarinet_tui.queue.queue_file import only_schedulable
     from clarinet_tui.queue.scheduling import Scheduler
     from clarinet_tui.runs.directory import RunDirectory
 
-    decisions = Scheduler(runs_dir).schedule(content, list_devices(seconds=0)) if content.waiting else []
-    reasons = {decision.entry.id: decision.reason for decision in decisions}
+    own = only_schedulable(content, runs_dir)
+    decisions = Scheduler(runs_dir).schedule(own, list_devices(seconds=0)) if own.waiting else []
+    reasons = {entry.id: f"queued by {entry.user}" for entry in content.waiting if entry.user}
+    reasons |= {decision.entry.id: decision.reason for decision in decisions}
     rows = []
     for place, entry in enumerate([*content.started, *content.waiting], 1 - len(content.started)):
         try:

@@ -11,6 +11,8 @@ from clarinet_tui.history.ingest import delete_run, ingest_run
 from clarinet_tui.queue.queue_file import Queue, read_queue, update_queue
 from clarinet_tui.runs.atomic_files import as_input_error
 from clarinet_tui.runs.directory import RunDirectory, find_worker
+from clarinet_tui.runs.ownership import own_path
+from clarinet_tui.slurm import control
 from core.errors import InputError
 
 TRASH = ".trash"
@@ -20,7 +22,9 @@ REMOVED_NAME = re.compile(r"[0-9a-z]{3,32}(\.\d{1,9})?", re.ASCII)
 def check_not_running(runs: Sequence[RunDirectory]) -> None:
     """Raise InputError if one of the runs is running, so that all are removed or none."""
     for run in runs:
+        run.check_own("delete")
         _check_not_started(run, read_queue(run.runs_dir))
+        control.waiting_jobs(run.runs_dir, [run.id])
         if worker := find_worker(run):
             raise InputError(f"run {run.id}: is running as process {worker.pid} on {worker.host}: stop it first")
 
@@ -37,6 +41,9 @@ def remove_run(run: RunDirectory, database: Path | None = None) -> None:
         _check_not_started(run, queue)
         return queue.without([run.id])
 
+    run.check_own("delete")
+    if jobs := control.waiting_jobs(run.runs_dir, [run.id]):
+        control.cancel(run.runs_dir, jobs)
     update_queue(run.runs_dir, dequeue)
     trash = _trash(run.runs_dir)
     with as_input_error(trash):
@@ -100,7 +107,7 @@ def empty_trash(runs_dir: Path) -> int:
 
 
 def _trash(runs_dir: Path) -> Path:
-    path = Path(runs_dir) / TRASH
+    path = own_path(Path(runs_dir), TRASH)
     if path.is_symlink():
         raise InputError(f"{path} is a symbolic link: remove it first")
     return path

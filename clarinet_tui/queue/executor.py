@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Protocol
 
 from clarinet_tui.devices.device import Device
-from clarinet_tui.devices.placement import worker_device, worker_environment
+from clarinet_tui.devices.placement import worker_environment, worker_options
 from clarinet_tui.queue.queue_file import QueueEntry
 from clarinet_tui.runs.atomic_files import open_append
-from clarinet_tui.runs.directory import RunDirectory, find_worker
-from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.process import LockOwner, handles_signal, is_alive, request_stop, send_signal
+from clarinet_tui.runs.directory import RunDirectory, find_local_worker, find_worker
+from clarinet_tui.runs.process import handles_signal, request_stop, send_signal
+from clarinet_tui.runs.worker_command import worker_arguments
 
 
 class Executor(Protocol):
@@ -49,7 +49,7 @@ class LocalExecutor:
 
     def command(self, run: RunDirectory, entry: QueueEntry, device: Device) -> list[str]:
         arguments = worker_arguments(run, Path(entry.data_dir), queued=True, on_alarm=entry.on_alarm)
-        return [sys.executable, "-P", *arguments, "--device", worker_device(device)]
+        return [sys.executable, "-P", *arguments, *worker_options([device], share=entry.share_device)]
 
     def is_running(self, run: RunDirectory) -> bool:
         return self._live_child(run) is not None or find_worker(run) is not None
@@ -73,7 +73,7 @@ class LocalExecutor:
             send_signal(worker, signal.SIGKILL)
 
     def worker_pids(self, runs: Iterable[RunDirectory]) -> set[int]:
-        workers = [self._live_child(run) or _find_local_worker(run) for run in runs]
+        workers = [self._live_child(run) or find_local_worker(run) for run in runs]
         return {worker.pid for worker in workers if worker is not None}
 
     def _live_child(self, run: RunDirectory) -> "subprocess.Popen[bytes] | None":
@@ -92,26 +92,3 @@ def start_detached(
         )
     finally:
         os.close(output)
-
-
-def _find_local_worker(run: RunDirectory) -> LockOwner | None:
-    """Return the run's worker only if it is on this machine: pids of another one mean nothing here."""
-    owner = read_lock_owner(run.lock)
-    return owner if owner is not None and is_alive(owner) else None
-
-
-def worker_arguments(
-    run: RunDirectory,
-    data_dir: Path,
-    *,
-    json: bool = False,
-    fresh: bool = False,
-    queued: bool = False,
-    on_alarm: Iterable[str] = (),
-) -> list[str]:
-    """Return the arguments for Python that start the run's worker, from its checkpoint if there is one."""
-    arguments = ["-m", "clarinet_tui.worker.main", run.id]
-    arguments += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir)]
-    flags = {"--json": json, "--resume": run.has_checkpoint, "--fresh": fresh, "--queued": queued}
-    arguments += [flag for flag, is_set in flags.items() if is_set]
-    return arguments + [f"--on-alarm={argument}" for argument in on_alarm]

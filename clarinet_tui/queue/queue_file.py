@@ -1,18 +1,27 @@
-"""queue.json: the waiting runs in their order and the started ones. Replaced as a whole, under a lock."""
+"""queue.json: the waiting runs in their order and the started ones. Replaced as a whole, under a lock.
 
-import fcntl
+Each user of a runs directory has a queue. Those of other users are data: their runs are shown and never started.
+"""
+
 import os
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
 from clarinet_tui.runs.atomic_files import as_input_error, replace_file
+from clarinet_tui.runs.directory import RunDirectory, find_local_worker, is_valid_id
+from clarinet_tui.runs.lock import hold_lock
+from clarinet_tui.runs.ownership import find_owner, is_own, list_paths, own_path, user_name
+from clarinet_tui.runs.run_files import MAX_JSON_BYTES, ContentError, UnreadableFileError, open_file, parse_json
 from core.errors import InputError
 
 QUEUE_FILE, QUEUE_LOCK = "queue.json", "queue.lock"
 VERSION = 1
+LOCK_SECONDS = 30.0
+"""How long a change waits for the queue's lock, which is held for moments."""
+WRITABLE_BY_OTHERS = 0o022
 
 
 class QueueEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -40,6 +49,8 @@ class QueueEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Bytes of its journal when it was started: a longer journal shows without a clock that its worker has written."""
     stop_timeout: float | None = msgspec.field(name="stop_within", default=None)
     """Seconds from the request to stop until it is killed; None if no stop was requested."""
+    user: str = ""
+    """The user who queued it, if that is another one; set when the queues of all users are read."""
 
     @property
     def is_waiting(self) -> bool:
@@ -51,7 +62,11 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     paused: bool = False
     slots: dict[str, int] = {}
     """Runs at once by device: a UUID, or "gpu" and "cpu" for all of a kind. The default is one."""
+    failed_devices: tuple[str, ...] = ()
+    """GPUs whose last run was lost or has failed: they are used last."""
     entries: tuple[QueueEntry, ...] = ()
+    directory: int = 0
+    """The inode of the runs directory in which it was written: a copy of the queue starts nothing by itself."""
 
     def __getitem__(self, run_id: str) -> QueueEntry:
         return next(entry for entry in self.entries if entry.id == run_id)
@@ -86,55 +101,115 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             [msgspec.structs.replace(entry, **fields) if entry.id in ids else entry for entry in self.entries]
         )
 
+    def with_outcome(self, device_key: str, failed: bool) -> "Queue":
+        """Return the queue that remembers whether the last run of a GPU has failed."""
+        others = tuple(key for key in self.failed_devices if key != device_key)
+        failed_devices = (*others, device_key) if failed and device_key != "cpu" else others
+        return msgspec.structs.replace(self, failed_devices=failed_devices)
+
     def without(self, ids: Collection[str]) -> "Queue":
         return self.with_entries([entry for entry in self.entries if entry.id not in ids])
 
 
 def read_queue(runs_dir: Path) -> Queue:
-    """Return the queue; an empty one if there is no file."""
-    path = Path(runs_dir) / QUEUE_FILE
+    """Return this user's queue; an empty one if there is no file."""
+    path = own_path(Path(runs_dir), QUEUE_FILE)
     try:
-        content = path.read_bytes()
-    except FileNotFoundError:
+        stored = _read_file(path)
+    except UnreadableFileError as error:
+        raise InputError(f"{error}: move the file away and run `clarinet resume` for its runs") from None
+    if stored is None:
         return Queue()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    try:
-        queue = msgspec.json.decode(content, type=Queue)
-    except msgspec.DecodeError as error:
-        raise InputError(
-            f"{path}: not a queue ({error}): move the file away and run `clarinet resume` for its runs"
-        ) from None
+    queue, status = stored
+    if not is_own(status.st_uid, Path(runs_dir)):
+        raise InputError(f"{path}: belongs to {user_name(status.st_uid)}, but has the name of your queue: remove it")
     if queue.version > VERSION:
         raise InputError(
             f"{path}: written by a newer version of Clarinet (queue version {queue.version}): update Clarinet"
         )
-    return queue
+    is_trusted = not status.st_mode & WRITABLE_BY_OTHERS and not is_copied(runs_dir, queue)
+    return queue if is_trusted else _without_commands(queue)
+
+
+def read_all_queues(runs_dir: Path) -> Queue:
+    """Return this user's queue with the entries of all users, as far as their files can be read; others' are marked."""
+    queue, own = read_queue(runs_dir), own_path(Path(runs_dir), QUEUE_FILE)
+    entries = {entry.id: entry for entry in queue.entries}
+    for path in list_paths(Path(runs_dir), QUEUE_FILE):
+        stored = None
+        if path != own:
+            with suppress(UnreadableFileError):
+                stored = _read_file(path)
+        if stored is not None:
+            for entry in _entries_of_user(Path(runs_dir), stored[0], stored[1].st_uid):
+                entries.setdefault(entry.id, entry)
+    return queue.with_entries(entries.values())
+
+
+def only_schedulable(queue: Queue, runs_dir: Path) -> Queue:
+    """Return the queue without other users' entries, except runs that train on this machine now and so use slots."""
+
+    def is_kept(entry: QueueEntry) -> bool:
+        return not entry.user or not (entry.is_waiting or find_local_worker(RunDirectory(runs_dir, entry.id)) is None)
+
+    return queue.with_entries([entry for entry in queue.entries if is_kept(entry)])
+
+
+def _entries_of_user(runs_dir: Path, queue: Queue, uid: int) -> Iterator[QueueEntry]:
+    """Yield the entries of another user's queue whose runs are theirs."""
+    for entry in queue.entries:
+        if is_valid_id(entry.id) and (runs_dir / entry.id).is_dir() and find_owner(runs_dir / entry.id) == uid:
+            yield msgspec.structs.replace(entry, user=user_name(uid), on_alarm=())
+
+
+def is_copied(runs_dir: Path, queue: Queue) -> bool:
+    """Return whether the queue was written in another directory, or by a version that did not record where."""
+    return bool(queue.entries) and queue.directory != _inode(runs_dir)
+
+
+def _inode(runs_dir: Path) -> int:
+    """Return the inode of the runs directory, which a copy does not have."""
+    return Path(runs_dir).stat().st_ino
+
+
+def _read_file(path: Path) -> tuple[Queue, os.stat_result] | None:
+    """Return a queue and its file's status; None if there is no file."""
+    file = open_file(path)
+    if file is None:
+        return None
+    with file:
+        content, status = file.read(MAX_JSON_BYTES + 1), os.fstat(file.fileno())
+    if len(content) > MAX_JSON_BYTES:
+        raise UnreadableFileError(path, "is too large for a queue")
+    try:
+        return parse_json(content, Queue), status
+    except ContentError as error:
+        raise UnreadableFileError(path, f"not a queue ({error})") from None
+
+
+def _without_commands(queue: Queue) -> Queue:
+    return queue.with_entries([msgspec.structs.replace(entry, on_alarm=()) for entry in queue.entries])
 
 
 @contextmanager
-def lock_queue(runs_dir: Path) -> Iterator[None]:
-    """Hold the queue's lock: no other process changes the queue meanwhile."""
-    path = Path(runs_dir) / QUEUE_LOCK
-    with as_input_error(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+def lock_queue(runs_dir: Path, wait: float = LOCK_SECONDS) -> Iterator[None]:
+    """Hold the queue's lock: no other process of this user changes the queue meanwhile."""
+    with as_input_error(Path(runs_dir)):
+        Path(runs_dir).mkdir(parents=True, exist_ok=True)
+    with hold_lock(own_path(Path(runs_dir), QUEUE_LOCK), "the queue", wait=wait, private=True):
         yield
-    finally:
-        os.close(file)
 
 
-def update_queue(runs_dir: Path, edit: Callable[[Queue], Queue]) -> Queue:
+def update_queue(runs_dir: Path, edit: Callable[[Queue], Queue], wait: float = LOCK_SECONDS) -> Queue:
     """Read, edit and replace the queue in one transaction; return the edited queue."""
-    with lock_queue(runs_dir):
+    with lock_queue(runs_dir, wait):
         before = read_queue(runs_dir)
         after = edit(before)
         if after != before:
-            path = Path(runs_dir) / QUEUE_FILE
+            after = msgspec.structs.replace(after, directory=_inode(runs_dir))
+            path = own_path(Path(runs_dir), QUEUE_FILE)
             # Alarm commands can contain secrets, such as a webhook's address.
-            mode = 0o600 if any(entry.on_alarm for entry in after.entries) else 0o666
+            mode = 0o600 if any(entry.on_alarm for entry in after.entries) else 0o644
             with as_input_error(path):
                 replace_file(path, msgspec.json.format(msgspec.json.encode(after)) + b"\n", mode)
         return after

@@ -4,24 +4,35 @@ import os
 import signal
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from pathlib import Path
 
 from clarinet_tui.devices.local import list_devices
 from clarinet_tui.devices.placement import match_devices
-from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
-from clarinet_tui.queue.supervisor_process import ensure_supervisor, find_supervisor, other_supervisor_host
+from clarinet_tui.queue.queue_file import LOCK_SECONDS, Queue, QueueEntry, read_queue, update_queue
+from clarinet_tui.queue.supervisor_process import KILL_SECONDS, ensure_supervisor, find_supervisor, queue_origin
+from clarinet_tui.queue.worker_exit import never_started
 from clarinet_tui.runs.atomic_files import file_size
-from clarinet_tui.runs.directory import RunDirectory, find_worker
+from clarinet_tui.runs.directory import RunDirectory, create_runs, find_local_worker, find_worker
 from clarinet_tui.runs.journal_reader import read_last_event
+from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.runs.process import is_alive, request_stop, send_signal
 from clarinet_tui.runs.state import RunState
+from clarinet_tui.slurm import control
+from clarinet_tui.slurm.job_file import Job
+from clarinet_tui.slurm.monitor import refresh_jobs
+from clarinet_tui.slurm.options import SlurmOptions
+from clarinet_tui.slurm.script import JobSettings
+from clarinet_tui.slurm.submission import make_settings, submit_existing, submit_new
 from core.config import RunConfig
 from core.errors import InputError
 
 STOP_TIMEOUT = 60.0
 """Seconds that a run has to save itself before it is killed."""
+SUPERVISOR_SECONDS = 2.0
+"""Seconds after which a supervisor that works has acted on a request."""
 MAX_SLOTS = 64
 
 
@@ -38,6 +49,8 @@ class LaunchOptions:
     on_alarm: tuple[str, ...] = ()
     front: bool = False
     """Whether they start before all other waiting runs."""
+    slurm: SlurmOptions | None = None
+    """The options of Slurm jobs; None for this machine."""
 
 
 class StopResult(Enum):
@@ -48,21 +61,46 @@ class StopResult(Enum):
 
 
 def submit(runs_dir: Path, configs: Sequence[RunConfig], options: LaunchOptions) -> list[RunDirectory]:
-    """Create runs and queue them in this order."""
+    """Create runs and queue them in this order; if that fails, such as on a full disk, no run is left behind."""
+    if options.slurm is not None:
+        return submit_new(slurm_settings(runs_dir, options), configs)
     check_devices_exist({config.device for config in configs})
-    runs = [RunDirectory.create(runs_dir, config) for config in configs]
-    enqueue(runs, options)
+    with create_runs(runs_dir, configs) as runs:
+        _enqueue(runs, options)
+    if runs:
+        ensure_supervisor(runs_dir)
     return runs
+
+
+def slurm_settings(runs_dir: Path, options: LaunchOptions) -> JobSettings:
+    """Return what the Slurm jobs of one request share."""
+    return make_settings(
+        runs_dir,
+        options.slurm or SlurmOptions(),
+        data_dir=options.data_dir,
+        working_directory=options.working_directory,
+        retries=options.retries,
+        priority=options.priority,
+        paused=options.paused,
+        on_alarm=options.on_alarm,
+    )
 
 
 def enqueue(runs: Sequence[RunDirectory], options: LaunchOptions, device: str | None = None) -> None:
     """Queue existing runs, on `device` instead of that in their settings unless it is None."""
+    if runs and options.slurm is not None:
+        submit_existing(slurm_settings(runs[0].runs_dir, options), runs)
+    elif runs:
+        _enqueue(runs, options, device)
+        ensure_supervisor(runs[0].runs_dir)
+
+
+def _enqueue(runs: Sequence[RunDirectory], options: LaunchOptions, device: str | None = None) -> None:
     if not runs:
         return
     runs_dir = runs[0].runs_dir
     entries = [_make_entry(run.id, device or run.read_config().device, options) for run in runs]
     update_queue(runs_dir, lambda queue: _add(queue, entries, runs_dir, front=options.front))
-    ensure_supervisor(runs_dir)
 
 
 def _make_entry(run_id: str, device: str, options: LaunchOptions) -> QueueEntry:
@@ -106,14 +144,22 @@ def cores_per_slot(runs_dir: Path, device: str) -> int | None:
     return max(1, len(os.sched_getaffinity(0)) // slots)
 
 
-def resume(runs: Sequence[RunDirectory], options: LaunchOptions, device: str | None = None) -> None:
-    """Queue stopped, failed, lost and cancelled runs again; each continues from its last checkpoint."""
+def resume(
+    runs: Sequence[RunDirectory], options: LaunchOptions, device: str | None = None, *, same_place: bool = True
+) -> None:
+    """Queue stopped, failed, lost and cancelled runs again; each continues from its last checkpoint.
+
+    A run that was on Slurm is submitted there again with its options, unless a device or other options are given, or
+    `same_place` is false.
+    """
     if not runs:
         return
     if device is not None:
         check_devices_exist([device])
-    queue = read_queue(runs[0].runs_dir)
+    queue, jobs = read_queue(runs[0].runs_dir), refresh_jobs(runs[0].runs_dir, force=True)
     for run in runs:
+        run.check_own("resume")
+        control.check_no_job(run, jobs)
         if run.id in queue and not _is_abandoned(run, queue[run.id]):
             raise InputError(f"run {run.id}: is already {'queued' if queue[run.id].is_waiting else 'running'}")
         if worker := find_worker(run):
@@ -122,7 +168,20 @@ def resume(runs: Sequence[RunDirectory], options: LaunchOptions, device: str | N
             raise InputError(
                 f"run {run.id}: has finished: `clarinet clone {run.id}` starts a new run with its settings"
             )
-    enqueue(runs, options, device)
+    if options.slurm is not None or device is not None or not same_place:
+        enqueue(runs, options, device)
+        return
+    earlier = {run.id: control.last_options(run) for run in runs}
+    for slurm in _distinct(earlier.values()):
+        enqueue([run for run in runs if earlier[run.id] == slurm], replace(options, slurm=slurm))
+
+
+def _distinct(items: Iterable[SlurmOptions | None]) -> list[SlurmOptions | None]:
+    distinct: list[SlurmOptions | None] = []
+    for item in items:
+        if item not in distinct:
+            distinct.append(item)
+    return distinct
 
 
 def _is_abandoned(run: RunDirectory, entry: QueueEntry) -> bool:
@@ -131,10 +190,17 @@ def _is_abandoned(run: RunDirectory, entry: QueueEntry) -> bool:
 
 
 def pause(runs_dir: Path, ids: Collection[str], paused: bool) -> None:
-    """Pause or continue waiting runs; without ids, the whole queue."""
+    """Pause or continue waiting runs; without ids, the whole queue of this machine."""
+    if jobs := control.waiting_jobs(runs_dir, ids):
+        control.hold(runs_dir, jobs, paused)
+        ids = _without_jobs(ids, jobs)
+        if not ids:
+            return
 
     def edit(queue: Queue) -> Queue:
-        return _check_waiting(queue, ids).with_changes(ids, paused=paused) if ids else queue.with_paused(paused)
+        if not ids:
+            return queue.with_paused(paused)
+        return _check_waiting(queue, runs_dir, ids).with_changes(ids, paused=paused)
 
     queue = update_queue(runs_dir, edit)
     if not paused and queue.entries:
@@ -143,7 +209,11 @@ def pause(runs_dir: Path, ids: Collection[str], paused: bool) -> None:
 
 def move(runs_dir: Path, ids: Sequence[str], index: int) -> None:
     """Move waiting runs to `index` in the starting order, with the priority of the run that was there."""
-    update_queue(runs_dir, lambda queue: _with_moved(_check_waiting(queue, ids), ids, index))
+    jobs = control.waiting_jobs(runs_dir, ids)
+    for job in reversed(jobs):
+        control.move(job, index)
+    ids = _without_jobs(ids, jobs)
+    update_queue(runs_dir, lambda queue: _with_moved(_check_waiting(queue, runs_dir, ids), ids, index))
 
 
 def _with_moved(queue: Queue, ids: Sequence[str], index: int) -> Queue:
@@ -158,7 +228,10 @@ def _with_moved(queue: Queue, ids: Sequence[str], index: int) -> Queue:
 
 def cancel(runs_dir: Path, ids: Collection[str]) -> None:
     """Remove waiting runs from the queue; their directories stay."""
-    update_queue(runs_dir, lambda queue: _check_waiting(queue, ids).without(ids))
+    if jobs := control.waiting_jobs(runs_dir, ids):
+        control.cancel(runs_dir, jobs)
+        ids = _without_jobs(ids, jobs)
+    update_queue(runs_dir, lambda queue: _check_waiting(queue, runs_dir, ids).without(ids))
 
 
 def set_slots(runs_dir: Path, slots: Mapping[str, int]) -> None:
@@ -171,24 +244,29 @@ def set_slots(runs_dir: Path, slots: Mapping[str, int]) -> None:
 
 
 def ensure_supervisor_if_needed(runs_dir: Path) -> None:
-    """Start a supervisor if the queue has work and the last one was killed.
+    """Start a supervisor if this user's queue has work and the last one was killed.
 
-    Not for the queue of another machine, on a network mount or in a copy: showing it must not start its runs here.
+    Not for the queue of another machine or directory, on a network mount or in a copy: showing it starts nothing.
     """
     queue = read_queue(runs_dir)
-    if (queue.started or (queue.waiting and not queue.paused)) and not other_supervisor_host(runs_dir):
+    if (queue.started or (queue.waiting and not queue.paused)) and not queue_origin(runs_dir):
         ensure_supervisor(runs_dir)
 
 
 def check_active(runs: Sequence[RunDirectory]) -> None:
     """Raise InputError if one of the runs is neither running nor queued, so that all are stopped or none."""
     for run in runs:
-        if find_worker(run) is None and run.id not in read_queue(run.runs_dir):
+        run.check_own("stop")
+        if find_worker(run) is None and run.id not in read_queue(run.runs_dir) and control.find_job(run) is None:
             raise InputError(f"run {run.id}: is not running")
 
 
 def stop(run: RunDirectory, timeout: float = STOP_TIMEOUT) -> StopResult:
     """Ask a run to save and end; remove it from the queue if it is waiting."""
+    run.check_own("stop")
+    requested = control.stop(run, timeout)
+    if requested is not None:
+        return StopResult.REQUESTED if requested else StopResult.DEQUEUED
     result: StopResult | None = None
 
     def edit(queue: Queue) -> Queue:
@@ -201,14 +279,18 @@ def stop(run: RunDirectory, timeout: float = STOP_TIMEOUT) -> StopResult:
         result = StopResult.REQUESTED
         return queue.with_changes([run.id], stop_timeout=timeout)
 
-    update_queue(run.runs_dir, edit)
+    try:
+        update_queue(run.runs_dir, edit, wait=min(max(timeout, SUPERVISOR_SECONDS), LOCK_SECONDS))
+    except LockHeldError:
+        if find_local_worker(run) is None:
+            raise
     if result is StopResult.REQUESTED:
         ensure_supervisor(run.runs_dir)
-    return result or _stop_unqueued(run)
+    return result or _stop_worker(run)
 
 
-def _stop_unqueued(run: RunDirectory) -> StopResult:
-    """Stop a run that the supervisor did not start, such as one of a batch job."""
+def _stop_worker(run: RunDirectory) -> StopResult:
+    """Stop a run without the queue: one of a batch job, or while a frozen process holds the queue's lock."""
     worker = find_worker(run)
     if worker is None:
         raise InputError(f"run {run.id}: is not running")
@@ -227,15 +309,24 @@ def wait_until_stopped(
 ) -> bool:
     """Wait until the run has no worker; return whether it saved itself.
 
-    The supervisor kills the workers that it started; any other one is killed here after the timeout.
+    The supervisor signals the workers that it started. If it does not, because it is frozen or has died, this process
+    does: after half of a short timeout it asks the worker to stop, and after the timeout it kills it.
     """
-    deadline = clock() + timeout
+    control.wait_until_ended(run, timeout + KILL_SECONDS, clock=clock, sleep=sleep)
+    begun = clock()
     while (worker := find_worker(run)) or _is_started(run):
-        if worker and not _is_started(run):
-            if clock() > deadline:
-                send_signal(worker, signal.SIGKILL)
-            else:
-                request_stop(worker)  # again: a worker that has just started does not handle the signal yet
+        elapsed = clock() - begun
+        if elapsed > timeout + KILL_SECONDS:
+            if worker:
+                raise InputError(
+                    f"run {run.id}: process {worker.pid} on {worker.host} has not ended within {timeout:g} s"
+                )
+            _drop_ended(run)
+            break
+        if worker and elapsed > timeout:
+            send_signal(worker, signal.SIGKILL)
+        elif worker and (elapsed > min(SUPERVISOR_SECONDS, timeout / 2) or not _is_started(run)):
+            request_stop(worker)  # again: a worker that has just started does not handle the signal yet
         sleep(0.1)
     event = read_last_event(run.journal)
     if event is None:
@@ -243,15 +334,34 @@ def wait_until_stopped(
     return event["event"] in (RunState.STOPPED, RunState.FINISHED)
 
 
+def _drop_ended(run: RunDirectory) -> None:
+    """Remove a run that has ended from the queue, in place of a supervisor that does not.
+
+    A run whose worker was not seen yet keeps its entry, and with it the request to stop.
+    """
+
+    def drop(queue: Queue) -> Queue:
+        return queue if run.id in queue and never_started(run, queue[run.id]) else queue.without([run.id])
+
+    with suppress(LockHeldError):
+        update_queue(run.runs_dir, drop, wait=SUPERVISOR_SECONDS)
+
+
+def _without_jobs(ids: Collection[str], jobs: Sequence[Job]) -> list[str]:
+    on_slurm = {job.run for job in jobs}
+    return [run_id for run_id in ids if run_id not in on_slurm]
+
+
 def _is_started(run: RunDirectory) -> bool:
     queue = read_queue(run.runs_dir)
     return run.id in queue and not queue[run.id].is_waiting
 
 
-def _check_waiting(queue: Queue, ids: Collection[str]) -> Queue:
+def _check_waiting(queue: Queue, runs_dir: Path, ids: Collection[str]) -> Queue:
     """Return the queue; raise InputError if one of the runs is not waiting in it."""
     for run_id in ids:
         if run_id not in queue:
+            RunDirectory(runs_dir, run_id).check_own("pause, move or cancel")
             raise InputError(f"run {run_id}: is not in the queue")
         if not queue[run_id].is_waiting:
             raise InputError(f"run {run_id}: has already started: `clarinet stop {run_id}` stops it")

@@ -1,4 +1,4 @@
-"""The supervisor starts queued runs in free slots. A runs directory has one, started on demand; it exits when idle.
+"""The supervisor starts a user's queued runs in free slots. It is started on demand, and exits when idle.
 
 Runs do not depend on it: if it dies they continue, and the next one finds them in queue.json and by their locks.
 """
@@ -14,15 +14,32 @@ from functools import partial
 from pathlib import Path
 
 from clarinet_tui.devices.device import Device
-from clarinet_tui.devices.local import list_devices
+from clarinet_tui.devices.local import DeviceReader
 from clarinet_tui.queue.executor import Executor, LocalExecutor
-from clarinet_tui.queue.queue_file import Queue, QueueEntry, lock_queue, read_queue, update_queue
+from clarinet_tui.queue.queue_file import (
+    Queue,
+    QueueEntry,
+    lock_queue,
+    only_schedulable,
+    read_all_queues,
+    read_queue,
+    update_queue,
+)
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
-from clarinet_tui.queue.worker_exit import can_retry, describe_exit, ended_unrecorded, never_started, record_failure
+from clarinet_tui.queue.worker_exit import (
+    GPU_IN_USE,
+    can_retry,
+    describe_exit,
+    ended_unrecorded,
+    never_started,
+    record_failure,
+)
 from clarinet_tui.runs.atomic_files import StorageError, file_size
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.lock import LockHeldError, hold_lock, is_held_here
+from clarinet_tui.runs.leftovers import remove_leftovers
+from clarinet_tui.runs.lock import LockHeldError, hold_lock, keep_lock
+from clarinet_tui.runs.ownership import own_path
 from core.errors import DISK_FULL, InputError
 
 POLL = 0.5
@@ -41,13 +58,15 @@ class Supervisor:
         runs_dir: Path,
         executor: Executor,
         *,
-        devices: Callable[[], Sequence[Device]] = lambda: list_devices(seconds=0),
+        devices: Callable[[], Sequence[Device]] | None = None,
         clock: Callable[[], float] = time.monotonic,
         log: Callable[[str], None] = print,
     ) -> None:
         self._runs_dir = runs_dir
         self._executor = executor
-        self._devices, self._clock, self._log = devices, clock, log
+        self._reader = DeviceReader(seconds=0)
+        """Open while runs wait."""
+        self._devices, self._clock, self._log = devices or self._reader.read, clock, log
         self._stop_requests: dict[str, float] = {}
         """When each stop request was first seen, by the monotonic clock."""
         self._signalled: set[str] = set()
@@ -65,7 +84,7 @@ class Supervisor:
         for entry in read_queue(self._runs_dir).started:
             with self._log_errors(entry):
                 self._check_started(entry)
-        self._start_waiting(read_queue(self._runs_dir))
+        self._start_waiting(only_schedulable(read_all_queues(self._runs_dir), self._runs_dir))
         if self._has_work(read_queue(self._runs_dir)):
             self._idle_since = self._clock()
 
@@ -130,11 +149,14 @@ class Supervisor:
         exit_code = self._executor.exit_code(run)
         if ended_unrecorded(run, entry, exit_code):
             self._fail(run, describe_exit(run, exit_code))
-        keeps_waiting = exit_code is None and never_started(run, entry)
+        keeps_waiting = exit_code == GPU_IN_USE or (exit_code is None and never_started(run, entry))
         retry = not keeps_waiting and can_retry(run, entry)
+        has_failed = retry and entry.stop_timeout is None
 
         def requeue_or_drop(queue: Queue) -> Queue:
             """A run that was asked to stop meanwhile is not retried."""
+            if not keeps_waiting:
+                queue = queue.with_outcome(entry.device_key, has_failed)
             if run.id not in queue or queue[run.id].stop_timeout is not None:
                 return queue.without([run.id])
             retries = queue[run.id].retries
@@ -146,10 +168,13 @@ class Supervisor:
         self._log(f"run {run.id}: {'queued again' if run.id in queue else 'ended'}")
 
     def _start_waiting(self, queue: Queue) -> None:
-        if not queue.waiting or queue.paused or self._clock() - self._scheduled_at < SCHEDULE_INTERVAL:
+        if not queue.waiting or queue.paused:
+            self._reader.close()
+            return
+        if self._clock() - self._scheduled_at < SCHEDULE_INTERVAL:
             return
         self._scheduled_at = self._clock()
-        started = [RunDirectory(self._runs_dir, entry.id) for entry in queue.started]
+        started = [RunDirectory(self._runs_dir, entry.id) for entry in queue.started if not entry.user]
         for decision in self._scheduler.schedule(queue, self._devices(), self._executor.worker_pids(started)):
             with self._log_errors(decision.entry):
                 if decision.is_impossible:
@@ -200,9 +225,10 @@ class Supervisor:
             self._log(f"run {run.id}: {error}")
 
     def _find_run(self, entry: QueueEntry) -> RunDirectory | None:
-        """Return the entry's run; drop the entry if the directory is gone."""
+        """Return the entry's run; drop the entry if the directory is gone or belongs to another user."""
         try:
             run = RunDirectory(self._runs_dir, entry.id)
+            run.check_own("start")
             if run.config.exists():
                 return run
             self._log(f"run {entry.id}: its directory does not exist")
@@ -220,14 +246,16 @@ def main(executor: Executor | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(hold_lock(runs_dir / SUPERVISOR_LOCK, "the supervisor's lock"))
+            lock = own_path(runs_dir, SUPERVISOR_LOCK)
+            stack.enter_context(hold_lock(lock, "the supervisor's lock", private=True))
+            remove_leftovers(runs_dir)
         except LockHeldError:
             return 0  # another supervisor is running
         except InputError as error:
             log(str(error))
             return 1
         supervisor = Supervisor(runs_dir, executor or LocalExecutor(), log=log)
-        supervise(supervisor, stack.close, partial(is_held_here, runs_dir / SUPERVISOR_LOCK))
+        supervise(supervisor, stack.close, partial(keep_lock, lock))
     return 0
 
 

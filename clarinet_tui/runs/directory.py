@@ -1,10 +1,12 @@
 """A run's directory: its id, its paths and its settings."""
 
+import errno
 import os
 import re
+import shutil
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +15,9 @@ import msgspec
 
 from clarinet_tui.runs.atomic_files import append_line, as_input_error, modified_time, replace_file
 from clarinet_tui.runs.lock import hold_lock, is_locked, read_lock_owner
+from clarinet_tui.runs.ownership import find_owner, is_own, user_name
 from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, is_alive
+from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, parse_toml, read_file
 from clarinet_tui.text import shorten
 from core.config import RunConfig, convert_settings
 from core.errors import InputError
@@ -26,6 +30,10 @@ RESERVED = frozenset({"stage1", "queue"})
 """Names in a runs directory that match the pattern of ids but are not runs."""
 MAX_CONFIG_BYTES = 1 << 20
 CONFIG, JOURNAL, ANNOTATIONS = "config.toml", "journal.jsonl", "annotations.jsonl"
+STAGED = ".new-"
+"""The prefix of directories of runs that are being created."""
+UNFINISHED = re.compile(r"annotations\.jsonl|\.config\.toml\.\d+", re.ASCII)
+"""The files of a run before it has settings."""
 
 
 def new_id(now: datetime, random: Callable[[int], bytes] = os.urandom) -> str:
@@ -92,37 +100,106 @@ class RunDirectory:
         now: datetime | None = None,
         random: Callable[[int], bytes] = os.urandom,
     ) -> Self:
-        """Create a run's directory. It counts as a run once config.toml is there, which is written atomically."""
-        import tomli_w
-
+        """Create a run's directory under a temporary name and rename it: it appears complete, or not at all."""
         now = now or datetime.now(UTC)
-        settings = tomli_w.dumps(msgspec.to_builtins(config)).encode()
-        if len(settings) > MAX_CONFIG_BYTES:
-            raise InputError("settings: expected less than 1 MB in total")
-        with as_input_error(Path(runs_dir)):
-            Path(runs_dir).mkdir(parents=True, exist_ok=True)
+        staged = stage_run(Path(runs_dir), config, now)
+        try:
             while True:
                 run = cls(runs_dir, id or new_id(now, random))
-                try:
-                    run.path.mkdir()
-                    break
-                except FileExistsError:
-                    if id:
-                        raise InputError(f"run {id}: {run.path} already exists") from None
-            append_line(run.annotations, {"event": "created", "time": now.timestamp()})
-            replace_file(run.config, settings)
-        return run
+                if publish_run(staged, run):
+                    return run
+                if id:
+                    raise InputError(f"run {id}: {run.path} already exists")
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
 
     @property
     def has_checkpoint(self) -> bool:
         return self.checkpoint.exists() or self.checkpoint_previous.exists()
 
     def read_config(self) -> RunConfig:
-        return convert_settings(read_toml(self.config), str(self.config))
+        content = read_file(self.config, MAX_CONFIG_BYTES)
+        if content is None:
+            raise UnreadableFileError(self.config, "No such file or directory")
+        return convert_settings(_parse_config(content, self.config), str(self.config))
+
+    def check_own(self, action: str) -> None:
+        """Raise InputError if the run or its settings belong to another user, whose files are never instructions."""
+        for path in (self.path, self.config):
+            owner = find_owner(path)
+            if owner is not None and not is_own(owner, self.runs_dir):
+                raise InputError(f"run {self.id}: belongs to {user_name(owner)}: only they can {action} it")
 
     def hold_lock(self) -> AbstractContextManager[LockOwner]:
         """Hold the lock of the run's only worker, or raise LockHeldError."""
         return hold_lock(self.lock, f"run {self.id}")
+
+
+def stage_run(runs_dir: Path, config: RunConfig, now: datetime) -> Path:
+    """Write the files of a new run into a directory with a temporary name; other users cannot write there."""
+    import tomli_w
+
+    settings = tomli_w.dumps(msgspec.to_builtins(config)).encode()
+    if len(settings) > MAX_CONFIG_BYTES:
+        raise InputError("settings: expected less than 1 MB in total")
+    staged = runs_dir / f"{STAGED}{os.getpid()}-{os.urandom(8).hex()}"
+    with as_input_error(runs_dir):
+        runs_dir.mkdir(parents=True, exist_ok=True)
+        try:
+            staged.mkdir(mode=0o755)
+            append_line(staged / ANNOTATIONS, {"event": "created", "time": now.timestamp()})
+            replace_file(staged / CONFIG, settings, 0o644)
+        except BaseException:
+            shutil.rmtree(staged, ignore_errors=True)
+            raise
+    return staged
+
+
+def publish_run(staged: Path, run: RunDirectory) -> bool:
+    """Rename a staged directory to that of the run; return False if there is one already."""
+    with as_input_error(run.path):
+        for _ in range(2):
+            try:
+                staged.rename(run.path)
+                return True
+            except OSError as error:
+                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                    raise
+            if not _remove_unfinished(run):
+                break
+    return False
+
+
+@contextmanager
+def create_runs(runs_dir: Path, configs: Sequence[RunConfig]) -> Iterator[list[RunDirectory]]:
+    """Create runs that appear together, once all are written; none is left if the block raises."""
+    runs: list[RunDirectory] = []
+    staged: list[Path] = []
+    now = datetime.now(UTC)
+    try:
+        for config in configs:
+            staged.append(stage_run(Path(runs_dir), config, now))
+        for path in staged:
+            run = RunDirectory(runs_dir, new_id(now))
+            while not publish_run(path, run):
+                run = RunDirectory(runs_dir, new_id(now))
+            runs.append(run)
+        yield runs
+    except BaseException:
+        for path in (*staged, *(run.path for run in runs)):
+            shutil.rmtree(path, ignore_errors=True)
+        raise
+
+
+def _remove_unfinished(run: RunDirectory) -> bool:
+    """Remove a directory that older versions left behind when they were killed while they created the run."""
+    try:
+        if not all(UNFINISHED.fullmatch(path.name) for path in run.path.iterdir()):
+            return False
+        shutil.rmtree(run.path)
+    except OSError:
+        return False
+    return True
 
 
 def find_worker(run: RunDirectory) -> LockOwner | None:
@@ -137,9 +214,14 @@ def find_worker(run: RunDirectory) -> LockOwner | None:
     return owner if alive or not silent or is_locked(run.lock) else None
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    import tomli
+def find_local_worker(run: RunDirectory) -> LockOwner | None:
+    """Return the run's worker only if it is on this machine: pids of another one mean nothing here."""
+    owner = read_lock_owner(run.lock)
+    return owner if owner is not None and is_alive(owner) else None
 
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a file of settings that the user has named, which may be a pipe or a link."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_CONFIG_BYTES + 1)
@@ -147,12 +229,14 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {error.strerror}") from None
     if len(content) > MAX_CONFIG_BYTES:
         raise InputError(f"{path}: expected at most 1 MB")
+    return _parse_config(content, path)
+
+
+def _parse_config(content: bytes, path: Path) -> dict[str, Any]:
     try:
-        return tomli.loads(content.decode())
-    except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
-    except RecursionError:
-        raise InputError(f"{path}: too deeply nested") from None
+        return parse_toml(content)
+    except ContentError as error:
+        raise UnreadableFileError(path, str(error)) from None
 
 
 def find_run(runs_dir: Path, prefix: str) -> RunDirectory:

@@ -1,5 +1,6 @@
 """Exclusive locks on files; the process that holds one writes its identity into the file."""
 
+import errno
 import fcntl
 import os
 import time
@@ -10,20 +11,34 @@ from pathlib import Path
 import msgspec
 
 from clarinet_tui.runs.atomic_files import as_input_error
-from clarinet_tui.runs.process import LockOwner, current_process, is_alive
+from clarinet_tui.runs.ownership import find_owner, user_name
+from clarinet_tui.runs.process import LockOwner, boot_id, current_process, is_alive
+from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, open_file, parse_json
 from core.errors import InputError
 
-TRIES, PAUSE = 20, 0.01
-_held: set[int] = set()
-"""Descriptors of the locks that this process holds."""
+SHORTEST_WAIT = 0.2
+"""Seconds to retry while no live owner is written in the file: `is_locked` locks it briefly."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.05
+UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
+MAX_BYTES = 65536
+BEAT_INTERVAL = 1.0
+"""Seconds between two heartbeats of a lock."""
+_held: dict[int, LockOwner] = {}
+"""Descriptors of the locks that this process holds, with what is written in them."""
 
 
 class LockHeldError(InputError):
     """Another process holds the lock."""
 
-    def __init__(self, name: str, owner: LockOwner | None) -> None:
-        process = f"process {owner.pid} on {owner.host}" if owner else "another process"
-        super().__init__(f"{name} is locked by {process}: stop that process first")
+    def __init__(self, name: str, holder: str) -> None:
+        super().__init__(f"{name} is locked by {holder}: stop that process first")
+
+
+class LocksUnsupportedError(InputError):
+    """The file system has no locks, without which two processes could train one run."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: the file system does not support locks (flock): use a --runs-dir on another disk")
 
 
 def _close_in_child() -> None:
@@ -37,42 +52,101 @@ os.register_at_fork(after_in_child=_close_in_child)
 
 
 @contextmanager
-def hold_lock(path: Path, name: str) -> Iterator[LockOwner]:
-    """Hold the lock `path`, or raise LockHeldError.
+def hold_lock(path: Path, name: str, *, wait: float = 0.0, private: bool = False) -> Iterator[LockOwner]:
+    """Hold the lock `path`, or raise LockHeldError after `wait` seconds.
 
-    The file is never removed: a process could still lock the removed file while another process locks a new one.
+    A `private` lock cannot be opened by other users, who could otherwise lock it for ever. The file is never removed:
+    a process could still lock the removed file while another process locks a new one.
     """
-    with as_input_error(path):
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    file = _acquire(path, name, wait, 0o600 if private else 0o644)
     try:
-        if not _acquire(file, path):
-            raise LockHeldError(name, read_lock_owner(path))
         owner = current_process()
         with as_input_error(path):
             _write(file, owner)
-        _held.add(file)
+        _held[file] = owner
         try:
             yield owner
         finally:
-            _held.discard(file)
+            owner = _held.pop(file)
             with suppress(OSError):  # an owner that is gone without a recorded release has died
                 _write(file, msgspec.structs.replace(owner, released=time.time()))
     finally:
         os.close(file)
 
 
-def _acquire(file: int, path: Path) -> bool:
-    """Retry for a moment while no live owner is written in the file: `is_locked` locks it briefly."""
+def _acquire(path: Path, name: str, wait: float, mode: int) -> int:
+    """Return the descriptor of the locked file."""
+    deadline, pause = time.monotonic() + max(wait, SHORTEST_WAIT), FIRST_PAUSE
+    while True:
+        file = _open(path, mode)
+        try:
+            if _try_lock(file, path, fcntl.LOCK_EX):
+                if _is_current(file, path):
+                    return file
+            elif time.monotonic() > deadline or (not wait and _find_live_owner(path)):
+                raise LockHeldError(name, _describe_holder(file, path))
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def _open(path: Path, mode: int) -> int:
     with as_input_error(path):
-        for _ in range(TRIES):
-            with suppress(BlockingIOError):
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            owner = read_lock_owner(path)
-            if owner is not None and is_alive(owner) is not False:
-                return False
-            time.sleep(PAUSE)
-    return False
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        status = os.fstat(file)
+        if status.st_mode & 0o777 & ~mode and status.st_uid == os.geteuid():  # of an older version, or of a wide umask
+            os.fchmod(file, status.st_mode & mode)
+    return file
+
+
+def _try_lock(file: int, path: Path, operation: int) -> bool:
+    try:
+        fcntl.flock(file, operation | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in UNSUPPORTED:
+            raise LocksUnsupportedError(path) from error
+        raise
+    return True
+
+
+def _is_current(file: int, path: Path) -> bool:
+    """Return whether the path still refers to the open file."""
+    try:
+        return os.path.samestat(os.fstat(file), path.lstat())
+    except OSError:
+        return False
+
+
+def _find_live_owner(path: Path) -> LockOwner | None:
+    owner = read_lock_owner(path)
+    return owner if owner is not None and is_alive(owner) is not False else None
+
+
+def _describe_holder(file: int, path: Path) -> str:
+    """Name the process that holds the lock, also one of another user that only locks the file and writes nothing."""
+    if owner := _find_live_owner(path):
+        return f"process {owner.pid} on {owner.host}"
+    if pid := _find_holding_pid(file):
+        uid = find_owner(Path(f"/proc/{pid}"))
+        return f"process {pid}" if uid is None else f"process {pid} of {user_name(uid)}"
+    return "another process"
+
+
+def _find_holding_pid(file: int) -> int | None:
+    """Return the process that the kernel lists as holder; None where it lists none."""
+    status = os.fstat(file)
+    key = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    try:
+        lines = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return None
+    holders = (line.split() for line in lines if "->" not in line)
+    return next((int(fields[4]) for fields in holders if fields[1] == "FLOCK" and fields[5] == key), None)
 
 
 def _write(file: int, owner: LockOwner) -> None:
@@ -87,30 +161,49 @@ def read_lock_owner(path: Path) -> LockOwner | None:
     Only the first line is read: while the file is being written, the end of an older, longer line may follow it.
     """
     try:
-        return msgspec.json.decode(path.read_bytes()[:65536].partition(b"\n")[0], type=LockOwner)
-    except (OSError, msgspec.DecodeError):
+        file = open_file(path)
+        if file is None:
+            return None
+        with file:
+            owner: LockOwner = parse_json(file.read(MAX_BYTES).partition(b"\n")[0], LockOwner)
+    except (OSError, UnreadableFileError, ContentError):
         return None
+    return owner
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether a process holds the lock, on any machine that shares the file system's locks."""
+    """Return whether a process holds the lock, on any machine that shares the file system's locks.
+
+    False where that cannot be seen: without locks, or without the permission to open the file.
+    """
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
+        file = open_file(path)
+    except UnreadableFileError:
         return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    if file is None:
         return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(file)
+    with file:
+        try:
+            return not _try_lock(file.fileno(), path, fcntl.LOCK_SH)
+        except (OSError, LocksUnsupportedError):
+            return False
 
 
-def is_held_here(path: Path) -> bool:
-    """Return whether this process holds the lock; False once the file is deleted, even if there is a new one."""
-    try:
-        current = path.stat()
-    except OSError:
+def keep_lock(path: Path) -> bool:
+    """Write a heartbeat into a lock of this process; return False once the file is deleted, even if there is a new one.
+
+    The heartbeat is a time of the monotonic clock, which all processes of a machine share and which never jumps.
+    """
+    file = next((held for held in _held if _is_current(held, path)), None)
+    if file is None:
         return False
-    return any(os.path.samestat(os.fstat(file), current) for file in _held)
+    if (now := time.monotonic()) - _held[file].beat >= BEAT_INTERVAL:
+        _held[file] = msgspec.structs.replace(_held[file], beat=now)
+        with suppress(OSError):  # on a full disk
+            _write(file, _held[file])
+    return True
+
+
+def seconds_since_beat(owner: LockOwner) -> float | None:
+    """Return the seconds since a live owner's last heartbeat; None if it has none, or is of another boot."""
+    return max(0.0, time.monotonic() - owner.beat) if owner.beat and owner.boot == boot_id() else None

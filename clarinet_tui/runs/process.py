@@ -28,6 +28,8 @@ class LockOwner(msgspec.Struct, frozen=True, kw_only=True):
     since: float = 0.0
     released: float | None = None
     """Unix times at which the lock was acquired and released."""
+    beat: float = 0.0
+    """The owner's last heartbeat, by the monotonic clock; zero for a lock without one."""
 
 
 def current_process() -> LockOwner:
@@ -47,6 +49,11 @@ def host_name() -> str:
     return socket.gethostname()
 
 
+def is_batch_job() -> bool:
+    """Return whether this process belongs to a job of Slurm."""
+    return "SLURM_JOB_ID" in os.environ
+
+
 def boot_id() -> str:
     """Return an id that changes with each boot: Linux's own, elsewhere the boot time in seconds."""
     linux_id = _read_stripped("/proc/sys/kernel/random/boot_id")
@@ -62,14 +69,24 @@ def is_alive(owner: LockOwner, here: LockOwner | None = None) -> bool | None:
     if owner.released is not None:
         return False
     here = here or current_process()
-    if owner.host != here.host or owner.machine != here.machine:
+    if not is_same_machine(owner, here):
         return None
     if owner.boot != here.boot:
-        # Without a machine id, this may be another machine of the same name.
-        return False if owner.machine else None
+        return False
     if owner.namespace != here.namespace:
         return None
     return process_start(owner.pid) == owner.start
+
+
+def is_same_machine(one: LockOwner, other: LockOwner) -> bool:
+    """Return whether two processes ran on one machine, whatever its name was.
+
+    A boot id is unique. After a restart the machine id tells, but only with the name: machines that were installed from
+    one image may share their machine id.
+    """
+    if one.boot and one.boot == other.boot:
+        return True
+    return bool(one.machine) and (one.machine, one.host) == (other.machine, other.host)
 
 
 def request_stop(owner: LockOwner) -> bool:

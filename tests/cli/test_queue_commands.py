@@ -72,11 +72,11 @@ def test_dry_run_prints_commands_and_creates_nothing(runs: Path) -> None:
 def test_queue_names_the_machine_of_its_supervisor(runs: Path) -> None:
     sweep("--seeds", "1")
     assert "No supervisor is running" in succeed("queue")
-    other = msgspec.structs.replace(current_process(), host="gpu7\x1b[31m")
+    other = msgspec.structs.replace(current_process(), host="gpu7\x1b[31m", boot="another")
     (runs / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(other))
     output = succeed("queue")
     assert "The queue belongs to gpu7" in output
-    assert "on this machine with: clarinet queue continue" in output
+    assert "here with: clarinet queue continue" in output
     assert "\x1b" not in output
 
 

@@ -122,5 +122,5 @@ def test_supervisor(tmp_path: Path) -> None:
     with hold_lock(lock, "supervisor"):
         assert check_supervisor(tmp_path).message == f"process {os.getpid()} on {current_process().host}"
     assert "not running" in check_supervisor(tmp_path).message
-    lock.write_bytes(msgspec.json.encode(msgspec.structs.replace(current_process(), host="gpu7")))
+    lock.write_bytes(msgspec.json.encode(msgspec.structs.replace(current_process(), host="gpu7", boot="another")))
     assert "on gpu7" in check_supervisor(tmp_path).message

@@ -17,7 +17,7 @@ from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
 from clarinet_tui.runs.process import LockOwner, current_process, is_alive, process_start, request_stop, send_signal
 from core.errors import InputError
 from tests.support.events import started, step
-from tests.support.histories import write_events
+from tests.support.histories import write_events, write_lock
 from tests.support.supervised import (
     enqueue_directly,
     last_event,
@@ -82,7 +82,7 @@ def test_a_process_with_the_supervisors_old_pid_is_not_the_supervisor(runs: Path
 def test_a_lock_of_another_host_counts_as_running_while_the_journal_is_fresh(runs: Path) -> None:
     run = make_fault_run(runs, "one")
     write_events(run, [started(), step(1)])
-    run.lock.write_bytes(msgspec.json.encode(msgspec.structs.replace(current_process(), host="elsewhere")) + b"\n")
+    write_lock(run, host="elsewhere", boot="another")
     options = requests.LaunchOptions(runs, runs, paused=True)
     with pytest.raises(InputError, match=r"is already running as process [0-9]+ on elsewhere"):
         requests.resume([run], options)

@@ -98,7 +98,9 @@ def test_reused_pid_another_boot_and_another_machine() -> None:
     assert is_alive(changed(me, boot="another"), changed(me, machine="m")) is None
     assert is_alive(changed(me, machine="m", boot="another"), changed(me, machine="m")) is False
     assert is_alive(changed(me, machine="", boot="another"), changed(me, machine="")) is None
-    assert is_alive(changed(me, host="elsewhere")) is None
+    assert is_alive(changed(me, host="elsewhere", boot="another")) is None
+    assert is_alive(changed(me, host="renamed")) is True, "a changed host name does not change the machine"
+    assert is_alive(changed(me, host="renamed", start=me.start + 1)) is False
     assert is_alive(changed(me, namespace="container")) is None
 
 

@@ -53,11 +53,11 @@ def test_an_empty_directory_stays_empty(tmp_path: Path) -> None:
 
 def test_the_queue_of_another_machine_waits_for_it(tmp_path: Path) -> None:
     fill_queue(tmp_path, "aaa111", paused=False, device="cpu")
-    last = msgspec.structs.replace(current_process(), host="gpu7")
+    last = msgspec.structs.replace(current_process(), host="gpu7", boot="another")
     (tmp_path / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(last))
     snapshot = MachineReader(tmp_path, tmp_path).read()
     assert snapshot.supervisor_host == "gpu7"
-    assert format_queued_run(snapshot.queue_rows[0], snapshot, None, 120).plain.endswith(" the supervisor on gpu7")
+    assert format_queued_run(snapshot.queue_rows[0], snapshot, None, 120).plain.endswith(" the supervisor of gpu7")
 
 
 def test_queue_rows_are_in_starting_order_with_their_wait_reason(tmp_path: Path) -> None:

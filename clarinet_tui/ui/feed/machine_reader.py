@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from clarinet_tui.devices.local import list_devices
 from clarinet_tui.history.database import DATABASE_NAME, Database
 from clarinet_tui.history.durations import typical_durations
-from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue
+from clarinet_tui.queue.queue_file import Queue, QueueEntry, only_schedulable, read_all_queues
 from clarinet_tui.queue.scheduling import Scheduler
-from clarinet_tui.queue.supervisor_process import find_supervisor, other_supervisor_host
+from clarinet_tui.queue.supervisor_process import find_supervisor, queue_origin
 from clarinet_tui.runs.directory import RunDirectory, find_worker
 from clarinet_tui.runs.process import current_process
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
@@ -48,7 +48,7 @@ class MachineReader:
 
     def read(self) -> MachineSnapshot:
         devices = tuple(list_devices())
-        queue = read_queue(self.runs_dir)
+        queue = read_all_queues(self.runs_dir)
         workers = self._find_workers(queue)
         return MachineSnapshot(
             devices=devices,
@@ -56,7 +56,7 @@ class MachineReader:
             queue_rows=tuple(self._make_rows(queue, devices, workers)),
             workers=workers,
             has_supervisor=find_supervisor(self.runs_dir) is not None,
-            supervisor_host=other_supervisor_host(self.runs_dir),
+            supervisor_host=queue_origin(self.runs_dir),
             host=current_process().host,
             domains=self._read_data(),
             durations=self._read_durations(),
@@ -73,8 +73,9 @@ class MachineReader:
 
     def _make_rows(self, queue: Queue, devices: tuple[Device, ...], workers: Mapping[int, str]) -> list[QueueRow]:
         """Make the queue's rows, with the decisions that a supervisor would make now."""
-        decisions = self._scheduler.schedule(queue, devices, workers)
-        reasons = {decision.entry.id: decision.reason for decision in decisions}
+        decisions = self._scheduler.schedule(only_schedulable(queue, self.runs_dir), devices, workers)
+        reasons = {entry.id: f"queued by {entry.user}" for entry in queue.waiting if entry.user}
+        reasons |= {decision.entry.id: decision.reason for decision in decisions}
         positions = {entry.id: number for number, entry in enumerate(queue.waiting, start=1)}
         listed = (*queue.started, *queue.waiting)
         self._configs = {entry.id: self._read_config(entry.id) for entry in listed}

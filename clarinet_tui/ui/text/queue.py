@@ -61,5 +61,5 @@ def _state_spans(row: QueueRow, machine: MachineSnapshot, run: RunRow | None) ->
     if row.wait_reason:
         return [(row.wait_reason, "warn" if row.is_paused or machine.queue.paused else "muted")]
     if machine.supervisor_host:
-        return [(f"the supervisor on {machine.supervisor_host}", "muted")]
+        return [(f"the supervisor of {machine.supervisor_host}", "muted")]
     return [("starts next" if machine.has_supervisor else "the supervisor", "good")]

@@ -1,0 +1,63 @@
+"""Whose files these are: work runs only as the user who submitted it, and files of other users are data.
+
+In a runs directory that several users can write, each has a queue, a supervisor, locks and a trash. The directory's
+owner has the plain names, and other users have their uid in the name: `queue.json` and `queue.1001.json`.
+"""
+
+import os
+import pwd
+import re
+from pathlib import Path
+
+SAFE_VARIABLE = "CLARINET_SAFE_DIRECTORY"
+"""Runs directories, separated by colons, whose files all count as one's own: for file systems without owners."""
+
+
+def find_owner(path: Path) -> int | None:
+    """Return the uid that owns a file, and not what a symbolic link refers to; None if there is no such file."""
+    try:
+        return path.lstat().st_uid
+    except OSError:
+        return None
+
+
+def is_own(uid: int, runs_dir: Path) -> bool:
+    """Return whether files of this uid in the runs directory are this user's."""
+    return uid == os.geteuid() or _is_safe(runs_dir)
+
+
+def _is_safe(runs_dir: Path) -> bool:
+    listed = os.environ.get(SAFE_VARIABLE, "")
+    return bool(listed) and runs_dir.resolve() in [Path(path).resolve() for path in listed.split(":") if path]
+
+
+def own_path(runs_dir: Path, name: str) -> Path:
+    """Return the path of this user's file of a kind, such as `queue.json`."""
+    plain, named = runs_dir / name, runs_dir / _with_uid(name, os.geteuid())
+    for path in (plain, named):
+        if (owner := find_owner(path)) is not None and is_own(owner, runs_dir):
+            return path
+    directory_owner = find_owner(plain.parent.resolve())
+    is_owner = directory_owner is None or is_own(directory_owner, runs_dir)
+    return plain if is_owner and find_owner(plain) is None else named
+
+
+def list_paths(runs_dir: Path, name: str) -> list[Path]:
+    """Return the files of this kind of all users."""
+    stem, suffix = Path(name).stem, Path(name).suffix
+    pattern = re.compile(rf"{re.escape(stem)}(\.\d{{1,10}})?{re.escape(suffix)}", re.ASCII)
+    try:
+        return sorted(path for path in runs_dir.iterdir() if pattern.fullmatch(path.name))
+    except FileNotFoundError:
+        return []
+
+
+def _with_uid(name: str, uid: int) -> str:
+    return f"{Path(name).stem}.{uid}{Path(name).suffix}"
+
+
+def user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"

@@ -1,0 +1,220 @@
+"""Several users and one runs directory: work runs only as who submitted it, and looking starts nothing of others."""
+
+import json
+import os
+import signal
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.queue_file import QUEUE_FILE, Queue, QueueEntry, read_queue, update_queue
+from clarinet_tui.runs.ownership import SAFE_VARIABLE, own_path
+from core.errors import InputError
+from tests.support.fault_worker import STARTS_FILE
+from tests.support.histories import make_run
+from tests.support.supervised import enqueue_directly, make_fault_run, wait_until
+from tests.support.users import ALICE, BOB, require_two_users, run_as, shared_directory, start_supervisor_as
+
+LOOK = "requests.ensure_supervisor_if_needed(runs)\nprint(*sorted(path.name for path in runs.iterdir()))"
+PLANTED_COMMAND = ("touch", "/tmp/clarinet-planted")
+
+
+@pytest.fixture
+def two_users() -> None:
+    require_two_users()
+
+
+def write_queue(runs: Path, uid: int, *ids: str, name: str = QUEUE_FILE, mode: int = 0o644) -> None:
+    """Write a queue as another user can: with a command for alarms and the current directory."""
+    entries = [QueueEntry(id=run, working_directory="/", data_dir="/", on_alarm=PLANTED_COMMAND) for run in ids]
+    queue = Queue(entries=tuple(entries))
+    with_directory = msgspec.to_builtins(queue) | {"directory": runs.stat().st_ino}
+    (runs / name).write_text(json.dumps(with_directory))
+    (runs / name).chmod(mode)
+    os.chown(runs / name, uid, -1)
+
+
+@pytest.mark.usefixtures("two_users")
+@pytest.mark.parametrize("mode", [0o1777, 0o2775])
+@pytest.mark.parametrize("name", ["queue.json", f"queue.{BOB}.json"])
+def test_looking_at_the_directory_of_another_user_starts_nothing(mode: int, name: str) -> None:
+    """Alice writes a queue, also under the name that Bob's would have, and Bob opens the app."""
+    with shared_directory(mode) as runs:
+        run_as(ALICE, "make_fault_run(runs, 'one')", runs)
+        write_queue(runs, ALICE, "one", name=name)
+        listed = run_as(
+            BOB,
+            f"try:\n    {LOOK.splitlines()[0]}\nexcept InputError as error:\n    pass\n{LOOK.splitlines()[1]}",
+            runs,
+        )
+        assert "supervisor" not in listed
+
+
+@pytest.mark.usefixtures("two_users")
+def test_a_supervisor_drops_runs_of_other_users_from_its_queue() -> None:
+    with shared_directory(0o1777, owner=BOB) as runs:
+        run_as(ALICE, "make_fault_run(runs, 'one', 'steps=1')", runs, umask=0)
+        run_as(BOB, "enqueue_directly(RunDirectory(runs, 'one'), make_fault_run(runs, 'two', 'steps=1'))", runs)
+        with running_as(BOB, runs):
+            wait_until(lambda: not json.loads((runs / "queue.json").read_text()).get("entries"), runs.parent)
+        assert not (runs / "one" / STARTS_FILE).exists()
+        assert (runs / "two" / STARTS_FILE).stat().st_uid == BOB
+
+
+@contextmanager
+def running_as(*users_and_runs: object) -> Iterator[None]:
+    """Run a supervisor for each user."""
+    *uids, runs = users_and_runs
+    assert isinstance(runs, Path)
+    processes = [start_supervisor_as(uid, runs, 0o002) for uid in uids]  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+
+@pytest.mark.usefixtures("two_users")
+@pytest.mark.parametrize(("mode", "umask"), [(0o2775, 0o002), (0o3775, 0o077)])
+def test_the_supervisor_of_each_user_feeds_their_own_runs(mode: int, umask: int) -> None:
+    with shared_directory(mode) as runs:
+        for uid, name in ((ALICE, "one"), (BOB, "two")):
+            run_as(uid, f"enqueue_directly(make_fault_run(runs, {name!r}, 'steps=2'))", runs, umask)
+        with running_as(ALICE, BOB, runs):
+            wait_until(lambda: (runs / "one" / STARTS_FILE).exists(), runs.parent)
+            wait_until(lambda: (runs / "two" / STARTS_FILE).exists(), runs.parent)
+        assert [(runs / name / STARTS_FILE).stat().st_uid for name in ("one", "two")] == [ALICE, BOB]
+
+
+@pytest.mark.usefixtures("two_users")
+@pytest.mark.parametrize(("mode", "umask"), [(0o2775, 0o002), (0o3775, 0o022)])
+def test_others_see_a_run_and_its_place_in_the_queue_and_change_neither(mode: int, umask: int) -> None:
+    with shared_directory(mode) as runs:
+        run_as(ALICE, "enqueue_directly(make_fault_run(runs, 'one'))", runs, umask)
+        attempts = """
+from clarinet_tui.history.trash import remove_run
+run = RunDirectory(runs, "one")
+print([(entry.id, entry.user != "") for entry in read_all_queues(runs).entries], read_queue(runs).entries)
+for attempt in (
+    lambda: requests.stop(run),
+    lambda: requests.resume([run], LaunchOptions(runs, runs)),
+    lambda: requests.cancel(runs, ["one"]),
+    lambda: requests.move(runs, ["one"], 0),
+    lambda: remove_run(run),
+):
+    try:
+        attempt()
+        print("done")
+    except InputError as error:
+        print(error)
+print(os.access(run.config, os.W_OK), os.access(run.path, os.W_OK))
+"""
+        seen, *errors, writable = run_as(BOB, attempts, runs, umask).splitlines()
+        assert seen == "[('one', True)] ()"
+        assert [error.startswith(f"run one: belongs to user {ALICE}: only they can ") for error in errors] == [True] * 5
+        assert writable == "False False"
+
+
+@pytest.mark.usefixtures("two_users")
+def test_the_runs_of_a_private_umask_are_not_seen() -> None:
+    with shared_directory(0o3775) as runs:
+        run_as(ALICE, "enqueue_directly(make_fault_run(runs, 'one'))", runs, umask=0o077)
+        assert run_as(BOB, "print(list_run_ids(runs), read_all_queues(runs).entries)", runs) == "[] ()"
+
+
+@pytest.mark.usefixtures("two_users")
+@pytest.mark.parametrize("mode", [0o2775, 0o3775])
+def test_each_user_deletes_and_restores_their_own_runs(mode: int) -> None:
+    code = """
+from clarinet_tui.history.trash import remove_run, restore_run
+name = sys.argv[1] and os.environ["NAME"]
+remove_run(make_fault_run(runs, name), Path(os.environ["DB"]))
+print(restore_run(runs, name, Path(os.environ["DB"])).id)
+"""
+    with shared_directory(mode) as runs:
+        for uid, name in ((ALICE, "one"), (BOB, "two")):
+            database = runs.parent / str(uid)
+            database.mkdir()
+            os.chown(database, uid, -1)
+            variables = {"NAME": name, "DB": str(database / "history.db")}
+            assert run_as(uid, code, runs, 0o022, variables) == name
+
+
+@pytest.mark.usefixtures("two_users")
+def test_another_user_cannot_open_and_so_cannot_lock_the_queue() -> None:
+    with shared_directory(0o2775) as runs:
+        run_as(ALICE, "enqueue_directly(make_fault_run(runs, 'one'))", runs, umask=0o002)
+        assert run_as(BOB, "print(os.access(runs / 'queue.lock', os.R_OK))", runs) == "False"
+
+
+def test_a_command_in_a_queue_that_others_can_write_is_ignored(tmp_path: Path) -> None:
+    write_queue(tmp_path, os.geteuid(), "one", mode=0o600)
+    assert read_queue(tmp_path)["one"].on_alarm == PLANTED_COMMAND
+    write_queue(tmp_path, os.geteuid(), "one", mode=0o620)
+    assert read_queue(tmp_path)["one"].on_alarm == ()
+
+
+def test_a_queue_is_never_written_so_that_others_could_change_it(tmp_path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        enqueue_directly(make_fault_run(tmp_path, "one"))
+    finally:
+        os.umask(umask)
+    modes = {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("queue.json", "queue.lock", "one")}
+    assert modes == {"queue.json": 0o644, "queue.lock": 0o600, "one": 0o755}
+    assert stat.S_IMODE((tmp_path / "one" / "config.toml").stat().st_mode) == 0o644
+
+
+def test_a_copied_queue_starts_nothing_until_it_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of a colleague's directory belongs to who copied it, with all its files."""
+    original, copy, starts = tmp_path / "original", tmp_path / "copy", list[Path]()
+    monkeypatch.setattr(requests, "ensure_supervisor", starts.append)
+    enqueue_directly(make_run(original, "one"), on_alarm=PLANTED_COMMAND)
+    original.rename(tmp_path / "moved")
+    requests.ensure_supervisor_if_needed(tmp_path / "moved")
+    assert (starts, read_queue(tmp_path / "moved")["one"].on_alarm) == ([tmp_path / "moved"], PLANTED_COMMAND)
+    copy.mkdir()
+    (copy / QUEUE_FILE).write_bytes((tmp_path / "moved" / QUEUE_FILE).read_bytes())
+    make_run(copy, "one")
+    requests.ensure_supervisor_if_needed(copy)
+    assert starts == [tmp_path / "moved"]
+    requests.pause(copy, [], False)
+    assert starts == [tmp_path / "moved", copy]
+    assert read_queue(copy)["one"].on_alarm == ()
+
+
+def test_files_of_a_safe_directory_count_as_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For file systems that have no owners."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to another user")
+    write_queue(tmp_path, ALICE, "one")
+    os.chown(tmp_path, ALICE, -1)
+    assert read_queue(tmp_path).entries == ()
+    assert own_path(tmp_path, QUEUE_FILE).name == "queue.0.json"
+    monkeypatch.setenv(SAFE_VARIABLE, f"/elsewhere:{tmp_path}")
+    assert "one" in read_queue(tmp_path)
+
+
+def test_a_run_of_another_user_is_refused_by_name(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to another user")
+    run = make_run(tmp_path, "one")
+    os.chown(run.config, ALICE, -1)
+    with pytest.raises(InputError, match=f"run one: belongs to user {ALICE}: only they can resume it"):
+        requests.resume([run], requests.LaunchOptions(tmp_path, tmp_path))
+    assert read_queue(tmp_path).entries == ()
+
+
+def test_a_queue_planted_under_the_name_of_ones_own_is_named(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to another user")
+    os.chown(tmp_path, ALICE, -1)
+    write_queue(tmp_path, ALICE, "one", name="queue.0.json")
+    with pytest.raises(InputError, match=rf"queue\.0\.json: belongs to user {ALICE}, .*: remove it"):
+        update_queue(tmp_path, lambda queue: queue.with_paused(True))
