@@ -134,6 +134,7 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     entropy_lambda_delay: Annotated[
         int, setting("Epochs by which the entropy's λ starts later than the other one.", ge=0)
     ] = 0
+    dropout: Annotated[bool, setting("Drop features of G in training, as the paper's networks do.", Tag.STAGE1)] = True
     jitter: Annotated[
         float,
         setting("Strength of random affine transformations of the training images; 0 is none.", Tag.STAGE1, ge=0, le=3),

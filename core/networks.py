@@ -52,6 +52,12 @@ def set_dropout_generator(module: nn.Module, generator: Generator | None) -> Non
             submodule.generator = generator
 
 
+def disable_dropout(module: nn.Module) -> None:
+    for submodule in module.modules():
+        if isinstance(submodule, Dropout):
+            submodule.p = 0.0
+
+
 class Classifier(nn.Module):
     """G, which computes `width` features of an image, and F, a linear layer on them."""
 

@@ -16,7 +16,7 @@ from core.config import RunConfig
 from core.errors import InputError, describe_error
 from core.methods.jitter import jitter
 from core.methods.registry import StageSpec
-from core.networks import Classifier, Discriminator, build_classifier, set_dropout_generator
+from core.networks import Classifier, Discriminator, build_classifier, disable_dropout, set_dropout_generator
 from core.random_streams import stream_seed
 from core.training.plan import StagePlan
 
@@ -103,7 +103,10 @@ class Algorithm(ABC):
         """Return G and F with this run's initial weights, the same each time."""
         problem = self.problem
         with seeded(self.stream_seed("G and F")):
-            return build_classifier(self.config.network, problem.shape, problem.classes, self.config.weights)
+            classifier = build_classifier(self.config.network, problem.shape, problem.classes, self.config.weights)
+        if not self.config.dropout:
+            disable_dropout(classifier)
+        return classifier
 
     def build_discriminator(self) -> Discriminator:
         inputs = self.classifier.width * (self.problem.classes if self.conditional else 1)

@@ -14,9 +14,12 @@ from core.losses.complementary import (
     forward_loss,
     non_negative_loss,
     pairwise_loss,
+    scl_exp_loss,
 )
 from core.losses.mmd import mmd_linear, mmd_quadratic
 from core.losses.predictions import entropy, entropy_weights, information, log_scatter
+from core.losses.pseudo_labels import balance, confident_cross_entropy, exclude
+from core.losses.target_predictions import class_confusion, information_loss
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
@@ -34,7 +37,13 @@ LOSSES: dict[str, Loss] = {
     "non-negative": lambda x, w: non_negative_loss(class_losses(x, w, w.mean(dim=0), by_loss_index=True)),
     "ascent": lambda x, w: sum(ascent_loss(class_losses(x, w, w.mean(dim=0)), by_counts=True), x.new_zeros(())),
     "forward": forward_loss,
+    "scl-exp": scl_exp_loss,
     "pairwise": pairwise_loss,
+    "class confusion": lambda x, w: class_confusion(x),
+    "information loss": lambda x, w: information_loss(x),
+    "teacher": lambda x, w: sum(
+        confident_cross_entropy(x, balance(exclude(w, w), w.mean(dim=0)), 0.8), x.new_zeros(())
+    ),
     "adversarial": whole_adversarial,
     "information": lambda x, w: information(x.log_softmax(dim=1)),
     "mmd linear": lambda x, w: mmd_linear(x[:4], x[4:]),
