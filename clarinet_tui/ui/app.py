@@ -25,6 +25,7 @@ from clarinet_tui.ui.app_state import AppState
 from clarinet_tui.ui.error_guard import ErrorLog, error_log_path
 from clarinet_tui.ui.feed.history_feed import FPS, HistoryFeed
 from clarinet_tui.ui.feed.machine_feed import MachineFeed
+from clarinet_tui.ui.ordered_input import OrderedInput
 from clarinet_tui.ui.preferences import PreferenceStore, preferences_path
 from clarinet_tui.ui.screens.action_screen import MachineScreen
 from clarinet_tui.ui.screens.view_screen import ViewScreen
@@ -41,7 +42,7 @@ IDLE_SECONDS = 1.0
 """Delay of work that the first paint does not need."""
 
 
-class ClarinetApp(GuardedApp):
+class ClarinetApp(OrderedInput, GuardedApp):
     """Shows a runs directory and acts on its runs; closing it does not stop them."""
 
     TITLE = "clarinet"

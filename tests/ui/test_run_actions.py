@@ -112,6 +112,11 @@ async def test_stop_removes_a_waiting_run_and_resume_queues_it(app: ClarinetApp,
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "ddd444")
         await pilot.press("s")
+        await expect_text(pilot, "Stop run ddd444?")
+        await pilot.press("n")
+        await wait_until(pilot, lambda: "Stop run" not in screen_text(app), "the question's going")
+        assert waiting(held) == ["ddd444"]
+        await pilot.press("s", "y")
         await expect_text(pilot, "ddd444 was removed from the queue")
         assert waiting(held) == []
         await pilot.press("r")
@@ -122,7 +127,7 @@ async def test_stop_removes_a_waiting_run_and_resume_queues_it(app: ClarinetApp,
 async def test_an_impossible_action_is_explained(app: ClarinetApp) -> None:
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await on_run(pilot, "aaa111")
-        await pilot.press("s")
+        await pilot.press("S")
         await expect_text(pilot, "run aaa111: is not running")
         await pilot.press("r")
         await expect_text(pilot, "run aaa111: has finished")

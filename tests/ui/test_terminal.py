@@ -5,9 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,56 +13,12 @@ import pytest
 from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
 from clarinet_tui.runs.journal_reader import read_last_event
-from tests.support.ui_queue import dismissed
+from tests.support.terminal import Terminal
+from tests.support.ui_queue import dismissed, fill_queue, hold_queue, waiting
 from tests.support.ui_runs import write_run
 from tests.support.workers import make_task, tiny_run
 
-TIMEOUT = 180.0
-COLUMNS, LINES = 120, 36
-
-
-class Terminal:
-    """A window of tmux, with a server of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self._socket, self._folder = f"clarinet-{uuid.uuid4().hex[:8]}", folder
-
-    def _tmux(self, *words: str) -> str:
-        # Not the environment of C, into which pytest's readline has put a size.
-        words, known = ("tmux", "-L", self._socket, *words), dict(os.environ)
-        return subprocess.run(words, capture_output=True, text=True, cwd=self._folder, env=known).stdout
-
-    def open(self, *words: str) -> None:
-        """Starts a shell with the command in it; the shell stays when the command has ended."""
-        size = ("-x", str(COLUMNS), "-y", str(LINES))
-        self._tmux("-f", "/dev/null", "new-session", "-d", *size, "sh")
-        self._tmux("set", "-g", "status", "off")
-        self._tmux("resize-window", *size)
-        self.type(" ".join(words), "Enter")
-
-    def type(self, text: str, *keys: str) -> None:
-        self._tmux("send-keys", "-l", text)
-        self.press(*keys)
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self._tmux("send-keys", key)
-
-    def screen(self) -> str:
-        return self._tmux("capture-pane", "-p")
-
-    def wait_until(self, condition: Callable[[str], object], name: str) -> str:
-        deadline = time.monotonic() + TIMEOUT
-        while not condition(screen := self.screen()):
-            assert time.monotonic() < deadline, f"{name} was not reached:\n{screen}"
-            time.sleep(0.1)
-        return screen
-
-    def wait_for(self, text: str) -> str:
-        return self.wait_until(lambda screen: text in screen, text)
-
-    def close(self) -> None:
-        self._tmux("kill-server")
+APP = f"{sys.executable} -P -m clarinet_tui.ui.main --runs-dir runs"
 
 
 @pytest.fixture
@@ -92,10 +46,9 @@ def epoch(screen: str) -> int:
 
 
 def test_start_quit_reopen_and_stop(terminal: Terminal, runs_dir: Path, tmp_path: Path) -> None:
-    app = f"{sys.executable} -P -m clarinet_tui.ui.main --runs-dir runs"
     write_run(runs_dir, "aaa111")
     tiny_run(runs_dir, make_task(tmp_path), "bbb222", "clarinet", epochs=100_000)
-    terminal.open(app)
+    terminal.open(APP)
     terminal.wait_for("aaa111")
     terminal.wait_for("bbb222")
 
@@ -124,11 +77,40 @@ def test_start_quit_reopen_and_stop(terminal: Terminal, runs_dir: Path, tmp_path
     written = file_size(run.journal)
     terminal.wait_until(lambda _: file_size(run.journal) > written, "the run continuing without the app")
 
-    terminal.type(f"{app} {run.id}", "Enter")
+    terminal.type(f"{APP} {run.id}", "Enter")
     terminal.wait_until(lambda screen: epoch(screen) > first, "the run in a new app")
-    terminal.press("s")
+    terminal.press("s", "y")
     terminal.wait_for("was asked to stop")
     terminal.wait_until(lambda _: (read_last_event(run.journal) or {}).get("event") == "stopped", "the stop")
     terminal.wait_for("stopped")
     terminal.press("q")
     terminal.wait_until(lambda screen: "▸ 1 running" not in screen, "the end")
+
+
+@pytest.fixture
+def load() -> Iterator[None]:
+    """Keep every core busy, so that keys wait for the app."""
+    spin = [sys.executable, "-c", "while True: pass"]
+    processes = [subprocess.Popen(spin) for _ in range(2 * (os.cpu_count() or 1))]
+    yield
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def test_bursts_and_pastes_under_load_trigger_no_action(terminal: Terminal, runs_dir: Path, load: None) -> None:
+    write_run(runs_dir, "aaa111")
+    hold_queue(runs_dir)
+    fill_queue(runs_dir, "bbb222")
+    terminal.open(APP)
+    terminal.wait_for("bbb222")
+    for _ in range(5):
+        terminal.type("/Sstate:running")
+        terminal.wait_for("/ Sstate:running")
+        terminal.press("Escape")
+        terminal.wait_until(lambda screen: "Sstate" not in screen and "aaa111" in screen, "the whole list")
+    terminal.paste("Sdy\nq")
+    terminal.type("/done")
+    terminal.wait_for("/ done")
+    assert waiting(runs_dir) == ["bbb222"]
+    assert set(list_run_ids(runs_dir)) == {"aaa111", "bbb222"}

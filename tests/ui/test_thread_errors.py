@@ -19,7 +19,7 @@ from tests.support.ui_runs import NOW, three_runs
 HISTORY, DEVICES, BOARD, LAUNCH = ("1", "aaa111"), ("6", "ddd444"), ("5", "smoke 4"), ("2", "clarinet sweep")
 """The key of a view, and a text that shows that it is complete."""
 ACTIONS = [
-    ("stop", HISTORY, ("s",)),
+    ("stop", HISTORY, ("s", "y")),
     ("resume", HISTORY, ("r",)),
     ("delete", HISTORY, ("d", "y")),
     ("restore", HISTORY, ("u",)),
@@ -27,7 +27,7 @@ ACTIONS = [
     ("note", HISTORY, ("N", "x", "enter")),
     ("make_command", HISTORY, ("y",)),
     ("make_form", HISTORY, ("e",)),
-    ("stop", DEVICES, ("s",)),
+    ("stop", DEVICES, ("S",)),
     ("cancel", DEVICES, ("d",)),
     ("move", DEVICES, ("J",)),
     ("toggle_pause", DEVICES, ("p",)),

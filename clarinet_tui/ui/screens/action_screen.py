@@ -6,6 +6,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     OnDone = Callable[[ActionResult], object]
 
+MAX_NAMED = 6
+"""Maximum number of run ids in a question."""
 _action_lock = threading.Lock()
 """Two keys in quick succession start two actions, one after the other."""
 
@@ -72,6 +75,14 @@ class ActionScreen(ViewScreen):
 
         self.app.push_screen(ConfirmDialog(question, yes, details), lambda answer: on_yes() if answer else None)
 
+    def stop(self, runs: tuple[str, ...]) -> None:
+        self.start_action(partial(self.actions.stop, runs))
+
+    def ask_to_stop(self, runs: tuple[str, ...]) -> None:
+        name, details = name_runs(runs)
+        saved = "It saves a checkpoint; r resumes it." if len(runs) == 1 else "Each saves a checkpoint; r resumes them."
+        self.confirm(f"Stop {name}?", "Stop", f"{details}{saved}", partial(self.stop, runs))
+
 
 class MachineScreen(ActionScreen):
     """A view that also shows devices and queue, which are read only while such a view is open."""
@@ -91,3 +102,13 @@ class MachineScreen(ActionScreen):
 
     def on_screen_suspend(self) -> None:
         self.state.machine_feed.poll(self.NAME, False)
+
+
+def format_ids(runs: tuple[str, ...]) -> str:
+    more = f" and {len(runs) - MAX_NAMED} more" if len(runs) > MAX_NAMED else ""
+    return ", ".join(runs[:MAX_NAMED]) + more
+
+
+def name_runs(runs: tuple[str, ...]) -> tuple[str, str]:
+    """Return the subject of a question, and the ids of several runs as a sentence of their own."""
+    return (f"run {runs[0]}", "") if len(runs) == 1 else (f"{len(runs)} runs", f"{format_ids(runs)}. ")

@@ -42,6 +42,7 @@ class DevicesScreen(MachineScreen):
         Binding("P", "pause_all", "Pause all", id="queue.pause_all", tooltip="Pause the whole queue, or resume it"),
         Binding("d", "cancel", "Cancel", id="queue.cancel", tooltip="Remove this run from the queue"),
         Binding("s", "stop", "Stop", id="queue.stop", tooltip="Stop this run: saves a checkpoint and can be resumed"),
+        Binding("S", "stop_now", "Stop now", id="queue.stop_now", show=False, tooltip="Stop without a question"),
         Binding("plus,equals_sign", "slots(1)", "More slots", key_display="+", id="queue.more_slots", show=False),
         Binding("minus,underscore", "slots(-1)", "Fewer slots", key_display="-", id="queue.fewer_slots", show=False),
         Binding("escape", "app.view('history')", "Back", id="queue.back", show=False),
@@ -138,12 +139,15 @@ class DevicesScreen(MachineScreen):
             self.state.live_run = event.option.id
             self.app.switch_mode("live")
 
-    def _act_on_cursor_row(self, action: Callable[[str], ActionResult]) -> None:
+    def _require_row(self) -> QueueRow | None:
         row = self._cursor_row()
         if row is None:
             self.notify(EMPTY, timeout=4)
-            return
-        self.start_action(partial(action, row.id))
+        return row
+
+    def _act_on_cursor_row(self, action: Callable[[str], ActionResult]) -> None:
+        if row := self._require_row():
+            self.start_action(partial(action, row.id))
 
     def action_shift(self, step: int) -> None:
         self._act_on_cursor_row(lambda run: self.actions.move(run, step))
@@ -158,7 +162,12 @@ class DevicesScreen(MachineScreen):
         self._act_on_cursor_row(self.actions.cancel)
 
     def action_stop(self) -> None:
-        self._act_on_cursor_row(lambda run: self.actions.stop([run]))
+        if row := self._require_row():
+            self.ask_to_stop((row.id,))
+
+    def action_stop_now(self) -> None:
+        if row := self._require_row():
+            self.stop((row.id,))
 
     def action_slots(self, step: int) -> None:
         """Change the slots of the device under the cursor."""

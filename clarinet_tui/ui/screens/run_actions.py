@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 
-from clarinet_tui.ui.screens.action_screen import ActionScreen
+from clarinet_tui.ui.screens.action_screen import ActionScreen, format_ids, name_runs
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.actions import ActionResult
 
-MAX_NAMED = 6
-"""Maximum number of run ids in a question."""
-
 
 class RunActionScreen(ActionScreen):
-    """Asks before a deletion and before stopping several runs; everything else is done at once."""
+    """Asks before runs are stopped or deleted; everything else is done at once."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "app.view('launch')", "New", id="act.new", tooltip="Start new runs"),
         Binding("s", "stop", "Stop", id="act.stop", tooltip="Stop: saves a checkpoint and can be resumed"),
+        Binding("S", "stop_now", "Stop now", id="act.stop_now", show=False, tooltip="Stop without a question"),
         Binding("r", "resume", "Resume", id="act.resume", tooltip="Resume a stopped, failed or lost run"),
         Binding("e", "clone", "Clone", id="act.clone", tooltip="Clone: open the launch form with its settings"),
         Binding("t", "tag", "Tag", id="act.tag", tooltip="Add tags, or remove them with -name"),
@@ -57,13 +55,12 @@ class RunActionScreen(ActionScreen):
         self.app.push_screen(TextDialog(*texts), on_text)
 
     def action_stop(self) -> None:
-        runs = self._require_runs()
-        stop = partial(self.start_action, partial(self.actions.stop, runs))
-        if len(runs) > 1:
-            details = f"{format_ids(runs)}. Each saves a checkpoint and can be resumed."
-            self.confirm(f"Stop {len(runs)} runs?", "Stop", details, stop)
-        elif runs:
-            stop()
+        if runs := self._require_runs():
+            self.ask_to_stop(runs)
+
+    def action_stop_now(self) -> None:
+        if runs := self._require_runs():
+            self.stop(runs)
 
     def action_resume(self) -> None:
         if runs := self._require_runs():
@@ -72,7 +69,7 @@ class RunActionScreen(ActionScreen):
     def action_remove(self) -> None:
         runs = self._require_runs()
         delete = partial(self.start_action, partial(self.actions.delete, runs), self._forget_deleted)
-        name, details = (f"run {runs[0]}", "") if len(runs) == 1 else (f"{len(runs)} runs", f"{format_ids(runs)}. ")
+        name, details = name_runs(runs)
         if runs:
             self.confirm(f"Delete {name}?", "Delete", f"{details}u restores the runs deleted last.", delete)
 
@@ -146,8 +143,3 @@ class RunActionScreen(ActionScreen):
         if result.form:
             self.state.cloned_form = result.form
             self.app.switch_mode("launch")
-
-
-def format_ids(runs: tuple[str, ...]) -> str:
-    more = f" and {len(runs) - MAX_NAMED} more" if len(runs) > MAX_NAMED else ""
-    return ", ".join(runs[:MAX_NAMED]) + more

@@ -103,7 +103,7 @@ class FilterLine(GuardedHandlers, Vertical):
             self._applied = line.value = query
             line.cursor_position = len(query)
         self.display = True
-        line.focus()
+        self.screen.set_focus(line)  # at once: `line.focus()` would do it after keys that have already arrived
         self._update_candidates()
 
     async def apply_query(self, query: str) -> None:

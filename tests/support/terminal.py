@@ -1,0 +1,60 @@
+"""A real terminal: a window of tmux that is typed into and read."""
+
+import os
+import subprocess
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+TIMEOUT = 180.0
+COLUMNS, LINES = 120, 36
+
+
+class Terminal:
+    """A window of tmux, with a server of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket, self._folder = f"clarinet-{uuid.uuid4().hex[:8]}", folder
+
+    def _tmux(self, *words: str) -> str:
+        # Not the environment of C, into which pytest's readline has put a size.
+        words, known = ("tmux", "-L", self._socket, *words), dict(os.environ)
+        return subprocess.run(words, capture_output=True, text=True, cwd=self._folder, env=known).stdout
+
+    def open(self, *words: str) -> None:
+        """Starts a shell with the command in it; the shell stays when the command has ended."""
+        size = ("-x", str(COLUMNS), "-y", str(LINES))
+        self._tmux("-f", "/dev/null", "new-session", "-d", *size, "sh")
+        self._tmux("set", "-g", "status", "off")
+        self._tmux("resize-window", *size)
+        self.type(" ".join(words), "Enter")
+
+    def type(self, text: str, *keys: str) -> None:
+        self._tmux("send-keys", "-l", text)
+        self.press(*keys)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self._tmux("send-keys", key)
+
+    def paste(self, text: str) -> None:
+        """Paste as a terminal does: in brackets if the program asks for them."""
+        self._tmux("set-buffer", text)
+        self._tmux("paste-buffer", "-p")
+
+    def screen(self) -> str:
+        return self._tmux("capture-pane", "-p")
+
+    def wait_until(self, condition: Callable[[str], object], name: str) -> str:
+        deadline = time.monotonic() + TIMEOUT
+        while not condition(screen := self.screen()):
+            assert time.monotonic() < deadline, f"{name} was not reached:\n{screen}"
+            time.sleep(0.1)
+        return screen
+
+    def wait_for(self, text: str) -> str:
+        return self.wait_until(lambda screen: text in screen, text)
+
+    def close(self) -> None:
+        self._tmux("kill-server")
