@@ -14,7 +14,7 @@ from clarinet_tui.doctor.machine_checks import CheckResult
 from clarinet_tui.history.database import explain_errors
 from clarinet_tui.history.migrations import check_schema
 from clarinet_tui.history.schema import MIGRATIONS
-from clarinet_tui.queue.supervisor_process import find_supervisor
+from clarinet_tui.queue.supervisor_process import UNRESPONSIVE_AFTER, find_supervisor, is_unresponsive
 from core.errors import InputError
 
 LOW_SPACE, TOO_LITTLE_SPACE = 5 * 10**9, 200 * 10**6
@@ -150,4 +150,7 @@ def check_supervisor(runs_dir: Path) -> CheckResult:
     owner = find_supervisor(runs_dir)
     if owner is None:
         return CheckResult("supervisor", "good", "not running: it starts with the first queued run")
+    if is_unresponsive(owner):
+        message = f"process {owner.pid} on {owner.host} has not responded for {UNRESPONSIVE_AFTER:g} s"
+        return CheckResult("supervisor", "bad", message, "clarinet queue continue replaces it; runs continue")
     return CheckResult("supervisor", "good", f"process {owner.pid} on {owner.host}")

@@ -280,7 +280,7 @@ def stop(run: RunDirectory, timeout: float = STOP_TIMEOUT) -> StopResult:
         return queue.with_changes([run.id], stop_timeout=timeout)
 
     try:
-        update_queue(run.runs_dir, edit, wait=min(max(timeout, SUPERVISOR_SECONDS), LOCK_SECONDS))
+        update_queue(run.runs_dir, edit, wait=SUPERVISOR_SECONDS if find_local_worker(run) else LOCK_SECONDS)
     except LockHeldError:
         if find_local_worker(run) is None:
             raise
@@ -316,11 +316,9 @@ def wait_until_stopped(
     begun = clock()
     while (worker := find_worker(run)) or _is_started(run):
         elapsed = clock() - begun
-        if elapsed > timeout + KILL_SECONDS:
-            if worker:
-                raise InputError(
-                    f"run {run.id}: process {worker.pid} on {worker.host} has not ended within {timeout:g} s"
-                )
+        if worker and elapsed > timeout + KILL_SECONDS:
+            raise InputError(f"run {run.id}: process {worker.pid} on {worker.host} has not ended within {timeout:g} s")
+        if not worker and elapsed > max(timeout, SUPERVISOR_SECONDS):
             _drop_ended(run)
             break
         if worker and elapsed > timeout:

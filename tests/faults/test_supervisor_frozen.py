@@ -1,0 +1,127 @@
+"""A supervisor that is frozen or dies: stopping a run ends in time without it, and the next command replaces it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.doctor.storage_checks import check_supervisor
+from clarinet_tui.queue import requests, supervisor_process
+from clarinet_tui.queue.queue_file import read_queue, update_queue
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.lock import LockHeldError
+from tests.support.supervised import (
+    ROOT,
+    count_steps,
+    enqueue_directly,
+    last_event,
+    make_fault_run,
+    running_supervisor,
+    supervisor_pid,
+    wait_until,
+)
+
+HOLD_QUEUE = """
+import sys, time
+from pathlib import Path
+from clarinet_tui.queue.queue_file import lock_queue
+with lock_queue(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def start_run(runs: Path, behaviour: str = "steps=100000") -> RunDirectory:
+    run = make_fault_run(runs, "one", behaviour)
+    enqueue_directly(run)
+    return run
+
+
+@contextmanager
+def queue_holder(runs: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Run a process that holds the queue's lock, as one that was stopped in the middle of a change does."""
+    command = [sys.executable, "-P", "-c", HOLD_QUEUE, str(runs)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_run_stops_in_time_although_its_supervisor_is_frozen(runs: Path) -> None:
+    run = start_run(runs)
+    with running_supervisor(runs) as supervisor:
+        wait_until(lambda: count_steps(run), runs)
+        supervisor.send_signal(signal.SIGSTOP)
+        assert requests.stop(run, timeout=1.0) is requests.StopResult.REQUESTED
+        assert requests.wait_until_stopped(run, timeout=1.0), "it was asked to save"
+        assert last_event(run) == "stopped"
+        assert read_queue(runs).entries == ()
+
+
+def test_a_run_that_does_not_save_is_killed_although_its_supervisor_is_frozen(runs: Path) -> None:
+    run = start_run(runs, "steps=100000 saves=1000")
+    with running_supervisor(runs) as supervisor:
+        wait_until(lambda: count_steps(run), runs)
+        supervisor.send_signal(signal.SIGSTOP)
+        requests.stop(run, timeout=0.5)
+        assert not requests.wait_until_stopped(run, timeout=0.5)
+        assert read_queue(runs).entries == ()
+
+
+def test_a_run_stops_in_time_although_its_supervisor_dies_meanwhile(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start_run(runs)
+    with running_supervisor(runs):
+        wait_until(lambda: count_steps(run), runs)
+    monkeypatch.setattr(requests, "ensure_supervisor", lambda runs_dir: None)  # it died after this call
+    requests.stop(run, timeout=1.0)
+    assert requests.wait_until_stopped(run, timeout=1.0)
+    assert read_queue(runs).entries == ()
+
+
+def test_a_run_stops_although_the_queue_stays_locked(runs: Path) -> None:
+    run = start_run(runs)
+    with running_supervisor(runs) as supervisor:
+        wait_until(lambda: count_steps(run), runs)
+        with queue_holder(runs):
+            supervisor.send_signal(signal.SIGSTOP)
+            assert requests.stop(run, timeout=0.1) is requests.StopResult.REQUESTED
+            assert requests.wait_until_stopped(run, timeout=1.0)
+            assert last_event(run) == "stopped"
+
+
+def test_a_wait_for_the_queue_has_a_limit_and_names_the_holder(runs: Path) -> None:
+    with queue_holder(runs) as holder:
+        holder.send_signal(signal.SIGSTOP)
+        with pytest.raises(LockHeldError, match=f"the queue is locked by process {holder.pid} on "):
+            update_queue(runs, lambda queue: queue.with_paused(True), wait=0.3)
+    assert update_queue(runs, lambda queue: queue.with_paused(True)).paused
+
+
+def test_a_frozen_supervisor_is_noticed_and_replaced(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor_process, "UNRESPONSIVE_AFTER", 3.0)
+    run = start_run(runs)
+    with running_supervisor(runs) as supervisor:
+        wait_until(lambda: count_steps(run), runs)
+        assert check_supervisor(runs).verdict == "good"
+        requests.ensure_supervisor_if_needed(runs)
+        assert supervisor.poll() is None
+        supervisor.send_signal(signal.SIGSTOP)
+        wait_until(lambda: check_supervisor(runs).verdict == "bad", runs)
+        assert f"process {supervisor.pid} " in check_supervisor(runs).message
+        requests.ensure_supervisor_if_needed(runs)
+        assert supervisor.wait() == -signal.SIGKILL
+        wait_until(lambda: supervisor_pid(runs) is not None, runs)
+        requests.stop(run)
+        wait_until(lambda: not read_queue(runs).entries, runs)
+    assert last_event(run) == "stopped"
