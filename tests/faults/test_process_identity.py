@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,11 +15,13 @@ import pytest
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.process import LockOwner, current_process, is_alive, process_start, request_stop, send_signal
 from core.errors import InputError
 from tests.support.events import started, step
 from tests.support.histories import write_events, write_lock
 from tests.support.supervised import (
+    count_steps,
     enqueue_directly,
     last_event,
     make_fault_run,
@@ -37,6 +40,20 @@ def unrelated_process() -> Iterator["subprocess.Popen[bytes]"]:
             yield process
         finally:
             process.kill()
+
+
+@contextmanager
+def unqueued_worker(run: RunDirectory) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start a worker as a batch job does, and wait until it trains."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-P", "-m", "tests.support.fault_worker", run.id]
+    command += ["--runs-dir", str(run.runs_dir), "--device", "cpu"]
+    with subprocess.Popen(command, env=environment) as worker:
+        try:
+            wait_until(lambda: count_steps(run), run.runs_dir)
+            yield worker
+        finally:
+            worker.kill()
 
 
 def write_stale_owner(lock: Path, pid: int) -> LockOwner:
@@ -97,13 +114,22 @@ def test_a_lock_of_another_host_counts_as_running_while_the_journal_is_fresh(run
 def test_several_stop_requests_send_one_signal(runs: Path) -> None:
     """The worker was not started from the queue: `clarinet stop` signals it directly."""
     run = make_fault_run(runs, "one", "steps=100000 saves=0.5")
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-P", "-m", "tests.support.fault_worker", "one"]
-    command += ["--runs-dir", str(runs), "--device", "cpu"]
-    with subprocess.Popen(command, env=environment) as worker:
-        wait_until(lambda: read_worker_starts(run) and run.journal.exists(), runs)
+    with unqueued_worker(run) as worker:
         for _ in range(3):
             assert requests.stop(run) is requests.StopResult.REQUESTED
         assert requests.wait_until_stopped(run, 30.0)
         assert worker.wait(timeout=60) == 128 + signal.SIGTERM
     assert last_event(run) == "stopped"
+
+
+def test_a_changed_host_name_does_not_make_the_machine_foreign(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost, stopped = (make_fault_run(runs, name, "steps=100000") for name in ("one", "two"))
+    with unqueued_worker(lost) as one, unqueued_worker(stopped) as two:
+        monkeypatch.setattr(socket, "gethostname", lambda: "renamed")
+        one.kill()
+        one.wait()
+        assert read_state(lost) == "lost"
+        requests.resume([lost], requests.LaunchOptions(runs, runs, paused=True))
+        assert requests.stop(stopped) is requests.StopResult.REQUESTED
+        assert requests.wait_until_stopped(stopped, 30.0)
+        assert two.wait(timeout=60) == 128 + signal.SIGTERM

@@ -1,0 +1,115 @@
+"""Creating runs while the process is killed or the disk is full: a run is there completely, or not at all."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.queue_file import read_queue
+from clarinet_tui.runs.directory import RunDirectory, list_run_ids
+from clarinet_tui.runs.leftovers import LEFTOVER_AGE, remove_leftovers
+from core.errors import InputError
+from core.resolve import resolve
+from tests.support.disks import fill, small_disk
+from tests.support.supervised import ROOT, make_fault_run, running_supervisor
+
+KILLED_AT_SYNC = """
+import os, signal, sys
+from pathlib import Path
+from tests.support.supervised import make_fault_run
+calls = iter(range(100))
+def sync(file):
+    if next(calls) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+os.fsync = sync
+make_fault_run(Path(sys.argv[1]), "job42")
+"""
+
+
+@pytest.mark.parametrize("sync", [0, 1])
+def test_a_run_that_is_killed_while_it_is_created_can_be_created_again(runs: Path, sync: int) -> None:
+    command = [sys.executable, "-P", "-c", KILLED_AT_SYNC, str(runs), str(sync)]
+    result = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60)
+    assert result.returncode == -signal.SIGKILL
+    assert list_run_ids(runs) == []
+    assert not (runs / "job42").exists()
+    (leftover,) = runs.iterdir()
+    run = make_fault_run(runs, "job42")
+    assert run.read_config().device == "cpu"
+    os.utime(leftover, (1.0, 1.0))
+    with running_supervisor(runs):
+        assert not leftover.exists()
+    assert run.config.exists()
+
+
+@pytest.mark.parametrize("names", [(), ("annotations.jsonl",), ("annotations.jsonl", ".config.toml.123")])
+def test_the_unfinished_directory_of_an_older_version_does_not_block_its_job(runs: Path, names: tuple[str]) -> None:
+    (runs / "job42").mkdir()
+    for name in names:
+        (runs / "job42" / name).write_text("{}\n")
+    run = make_fault_run(runs, "job42")
+    assert sorted(path.name for path in run.path.iterdir()) == ["annotations.jsonl", "config.toml"]
+    assert list(runs.iterdir()) == [run.path]
+
+
+@pytest.mark.parametrize("name", ["config.toml", "journal.jsonl", "thesis.tex"])
+def test_a_directory_with_other_files_is_never_replaced(runs: Path, name: str) -> None:
+    (runs / "job42").mkdir()
+    (runs / "job42" / name).write_text("precious")
+    with pytest.raises(InputError, match="job42 already exists"):
+        make_fault_run(runs, "job42")
+    assert [path.name for path in (runs / "job42").iterdir()] == [name]
+    assert list(runs.iterdir()) == [runs / "job42"]
+
+
+def test_a_sweep_that_does_not_fit_on_the_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "ensure_supervisor", lambda runs_dir: None)
+    configs = [resolve(preset="smoke", seed=seed, device="cpu") for seed in range(1, 9)]
+    with small_disk(tmp_path / "disk", "1m") as disk:
+        runs, options = disk / "runs", requests.LaunchOptions(tmp_path, tmp_path)
+        (first,) = requests.submit(runs, configs[:1], options)
+        filler = fill(disk)
+        os.truncate(filler, filler.stat().st_size - (1 << 15))  # room for some of the runs
+        before = sorted(path.name for path in runs.iterdir())
+        with pytest.raises(InputError, match="No space left on device"):
+            requests.submit(runs, configs, options)
+        assert sorted(path.name for path in runs.iterdir()) == before
+        assert [entry.id for entry in read_queue(runs).entries] == [first.id]
+        filler.unlink()
+        assert len(requests.submit(runs, configs, options)) == len(configs)
+        assert len(read_queue(runs).entries) == len(configs) + 1
+
+
+def test_runs_that_cannot_be_queued_are_not_left_behind(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / "queue.json").write_text("{")
+    configs = [resolve(preset="smoke", seed=seed, device="cpu") for seed in (1, 2)]
+    with pytest.raises(InputError, match="not a queue"):
+        requests.submit(runs, configs, requests.LaunchOptions(tmp_path, tmp_path))
+    assert list_run_ids(runs) == []
+
+
+def test_only_old_temporary_files_are_leftovers(tmp_path: Path) -> None:
+    names = [".queue.json.123", ".queue.1001.json.4", ".new-1-00ff", ".queue.json", ".new", "queue.json", ".trash"]
+    for name in names:
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1000.0, 1000.0))
+    (tmp_path / ".new-2-00ff").mkdir()
+    (tmp_path / ".new-2-00ff" / "config.toml").touch()
+    os.utime(tmp_path / ".new-2-00ff", (1000.0, 1000.0))
+    assert remove_leftovers(tmp_path, now=lambda: 1000.0 + LEFTOVER_AGE - 1) == []
+    removed = remove_leftovers(tmp_path, now=lambda: 1000.0 + LEFTOVER_AGE)
+    assert sorted(removed) == [".new-1-00ff", ".new-2-00ff", ".queue.1001.json.4", ".queue.json.123"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(set(names) - set(removed))
+
+
+def test_two_runs_of_one_name_are_never_mixed(runs: Path) -> None:
+    first = make_fault_run(runs, "job42", "steps=1")
+    with pytest.raises(InputError, match="already exists"):
+        make_fault_run(runs, "job42", "steps=2")
+    assert RunDirectory(runs, "job42").read_config().name == first.read_config().name == "steps=1"
