@@ -119,6 +119,28 @@ class Alarmed(Event, frozen=True, kw_only=True, tag="alarm"):
     over: bool = False
 
 
+class Sampled(Event, frozen=True, kw_only=True, tag="sample"):
+    """What the hardware did, about every ten seconds and at the end of an attempt. What is unknown is None."""
+
+    iteration: int
+    gpu_use: float | None = None
+    """In percent."""
+    gpu_memory: int | None = None
+    """Bytes that the run uses on its GPU."""
+    gpu_memory_peak: int | None = None
+    """The most bytes that it has used there in this attempt."""
+    power: float | None = None
+    """Watts of the whole GPU."""
+    temperature: int | None = None
+    """In degrees Celsius."""
+    energy: float | None = None
+    """Joules of the GPU since the sample before, divided among the processes on it."""
+    cpu: float | None = None
+    """Percent of one core that the process used."""
+    memory: int | None = None
+    """Resident bytes of the process and of those that read its data."""
+
+
 class Stopped(Event, frozen=True, kw_only=True, tag="stopped"):
     """The run was stopped on request and can be resumed."""
 

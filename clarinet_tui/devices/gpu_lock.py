@@ -64,8 +64,8 @@ def hold_gpu(
 ) -> Iterator[str]:
     """Hold the lock of the first of these GPUs that is free, and yield its key; raise GpuInUseError if none is.
 
-    Runs of one group may hold the same GPU, and `share` allows other holders. If the folder cannot be used, `notify`
-    gets a message, and the run starts on the first GPU without a lock.
+    Runs of one group may hold the same GPU, and with `share` the first one is held if none is free. If the folder
+    cannot be used, `notify` gets a message, and the run starts on the first GPU without a lock.
     """
     folder = os.environ.get(FOLDER_VARIABLE) or FOLDER
     with ExitStack() as stack:
@@ -100,11 +100,14 @@ def _acquire_first(directory: int, keys: Sequence[str], holder: GpuHolder, share
         with _gate(directory, name):
             holders = _read_holders(directory, name, tidy=True)
             others = [other for other in holders if not holder.group or other.group != holder.group]
-            if share or not others:
+            if not others:
                 stack.enter_context(_hold_file(directory, name, holder))
                 return key
             other = others[0]
             reasons.append(f"{key} is in use by run {other.run} of {other.user} (process {other.pid})")
+    if share:
+        stack.enter_context(_hold_file(directory, _file_name(keys[0]), holder))
+        return keys[0]
     raise GpuInUseError(f"device: {printable('; '.join(reasons))}")
 
 

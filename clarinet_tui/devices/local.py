@@ -1,5 +1,6 @@
 """List the GPUs and the CPU of this machine."""
 
+import functools
 import os
 import platform
 from collections.abc import Mapping
@@ -37,11 +38,18 @@ class DeviceReader:
         self.close()
 
     def read(self) -> list[Device]:
+        gpus, problem = self._read_gpus()
+        return [*with_lock_holders(gpus), read_cpu(self._seconds, problem)]
+
+    def read_gpus(self) -> list[Device]:
+        """Return the GPUs without the holders of their locks."""
+        return self._read_gpus()[0]
+
+    def _read_gpus(self) -> tuple[list[Device], str | None]:
         from clarinet_tui.devices.nvml import Nvml
 
         self._nvml = self._nvml or Nvml()
-        gpus, problem = self._nvml.read(self._environ.get(VISIBLE_DEVICES))
-        return [*with_lock_holders(gpus), read_cpu(self._seconds, problem)]
+        return self._nvml.read(self._environ.get(VISIBLE_DEVICES))
 
     def close(self) -> None:
         if self._nvml is not None:
@@ -57,7 +65,7 @@ def read_cpu(seconds: float, problem: str | None = None) -> Device:
         key="cpu",
         label="cpu",
         name=cpu_name(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        cores=cpu_count(),
         memory_total=memory.total,
         memory_used=memory.total - memory.available,
         utilization=psutil.cpu_percent(seconds) if seconds > 0 else None,
@@ -65,6 +73,11 @@ def read_cpu(seconds: float, problem: str | None = None) -> Device:
     )
 
 
+def cpu_count() -> int | None:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+@functools.cache
 def cpu_name() -> str:
     """Return the model name on Linux PCs, elsewhere the architecture."""
     try:

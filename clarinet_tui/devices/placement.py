@@ -156,6 +156,12 @@ def worker_environment(device: Device, environ: Mapping[str, str] = os.environ) 
     return {**environ, **select_device(device.key)}
 
 
+def worker_options(candidates: Sequence[Device], *, share: bool = False) -> list[str]:
+    """Return the worker's arguments for the first of these devices that it can lock."""
+    gpus = [f"--gpu={device.key}" for device in candidates if device.is_gpu]
+    return ["--device", worker_device(candidates[0]), *gpus, *(["--share-gpu"] if share and gpus else [])]
+
+
 def worker_device(device: Device) -> str:
     """Return the device's label inside its worker, which sees at most one GPU."""
     return device.kind if device.kind in ("cpu", "mps") else f"{device.kind}:0"

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clarinet_tui.devices.device import Device
-from clarinet_tui.devices.placement import match_devices, unavailable_reason
+from clarinet_tui.devices.placement import NEEDED, match_devices, memory_of_runs, unavailable_reason
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
 from clarinet_tui.runs.directory import RunDirectory, find_worker
+from clarinet_tui.runs.memory_peaks import read_memory_peak
 from clarinet_tui.runs.stage1 import Stage1Role, stage1_role
+from core.config import RunConfig
 from core.errors import InputError
 
 
@@ -25,18 +27,17 @@ class Decision:
 
 
 class Scheduler:
-    """Decides for the queue of a runs directory. Caches the runs' stage 1 roles: settings of a run never change."""
+    """Decides for the queue of a runs directory. Caches the runs' settings, which never change."""
 
     def __init__(self, runs_dir: Path) -> None:
         self._runs_dir = runs_dir
-        self._roles: dict[str, Stage1Role | None] = {}
+        self._configs: dict[str, RunConfig | None] = {}
 
     def schedule(
         self, queue: Queue, devices: Sequence[Device], worker_pids: Collection[int] | None = None
     ) -> list[Decision]:
         """Decide for every waiting run; `worker_pids` are of the started runs, and None looks them up."""
-        queued = {entry.id for entry in queue.entries}
-        self._roles = {run_id: role for run_id, role in self._roles.items() if run_id in queued}
+        self._configs = {entry.id: self._read_config(entry.id) for entry in queue.entries}
         started = [RunDirectory(self._runs_dir, entry.id) for entry in queue.started]
         training = [self._role(run.id) for run in started if not run.pseudo_labels.exists()]
         if worker_pids is None:
@@ -45,17 +46,33 @@ class Scheduler:
             queue,
             devices,
             worker_pids=worker_pids,
+            memory_needs=self._memory_needs(devices),
             stage1_roles={entry.id: self._role(entry.id) for entry in queue.waiting},
             stage1_in_progress=[role.signature for role in training if role],
         )
 
-    def _role(self, run_id: str) -> Stage1Role | None:
-        if run_id not in self._roles:
+    def _read_config(self, run_id: str) -> RunConfig | None:
+        if run_id not in self._configs:
             try:
-                self._roles[run_id] = stage1_role(RunDirectory(self._runs_dir, run_id).read_config())
+                return RunDirectory(self._runs_dir, run_id).read_config()
             except InputError:
-                self._roles[run_id] = None
-        return self._roles[run_id]
+                return None
+        return self._configs[run_id]
+
+    def _role(self, run_id: str) -> Stage1Role | None:
+        config = self._configs[run_id]
+        return None if config is None else stage1_role(config)
+
+    def _memory_needs(self, devices: Sequence[Device]) -> dict[str, int]:
+        """Return the peak memory of runs like each queued one, if there is a GPU."""
+        if not any(device.is_gpu for device in devices):
+            return {}
+        peaks = {
+            run_id: read_memory_peak(self._runs_dir, config)
+            for run_id, config in self._configs.items()
+            if config is not None
+        }
+        return {run_id: peak for run_id, peak in peaks.items() if peak is not None}
 
 
 def schedule(
@@ -63,6 +80,7 @@ def schedule(
     devices: Sequence[Device],
     *,
     worker_pids: Collection[int] = (),
+    memory_needs: Mapping[str, int] | None = None,
     stage1_roles: Mapping[str, Stage1Role | None] | None = None,
     stage1_in_progress: Collection[str] = (),
 ) -> list[Decision]:
@@ -72,27 +90,65 @@ def schedule(
     """
     roles = stage1_roles or {}
     in_progress = set(stage1_in_progress)
-    used_slots = Counter(entry.device_key for entry in queue.started)
+    occupancy = Occupancy(queue, worker_pids, memory_needs or {})
     decisions = []
     for entry in queue.waiting:
         role = roles.get(entry.id)
         needs_labels = role is not None and role.takes_labels and role.signature in in_progress
-        decision = _decide(queue, entry, devices, used_slots, worker_pids, needs_labels)
+        decision = _decide(queue, entry, devices, occupancy, needs_labels)
         if decision.device is not None:
-            used_slots[decision.device.key] += 1
+            occupancy.add(entry, decision.device.key)
             if role is not None:
                 in_progress.add(role.signature)
         decisions.append(decision)
     return decisions
 
 
+class Occupancy:
+    """The runs on each device, and the memory that they will have when they are at their peak."""
+
+    def __init__(self, queue: Queue, worker_pids: Collection[int], memory_needs: Mapping[str, int]) -> None:
+        self._queue, self._worker_pids, self._memory_needs = queue, worker_pids, memory_needs
+        self._runs: Counter[str] = Counter()
+        self._memory: Counter[str] = Counter()
+        for entry in queue.started:
+            self.add(entry, entry.device_key)
+
+    def add(self, entry: QueueEntry, device_key: str) -> None:
+        self._runs[device_key] += 1
+        self._memory[device_key] += self._need(entry)
+
+    def order(self, device: Device) -> tuple[bool, int, bool]:
+        """Sort first by health, then by the number of runs: free GPUs are filled before any gets a second run."""
+        is_suspect = device.key in self._queue.failed_devices or device.memory_errors > 0
+        return is_suspect, self._runs[device.key], device.throttling is not None
+
+    def refusal(self, device: Device, entry: QueueEntry) -> str | None:
+        """Return why the run cannot start on the device now."""
+        if self._runs[device.key] >= self._queue.slots_for(device.key):
+            return f"{device.label} has no free slot"
+        reason = unavailable_reason(
+            device,
+            ours=self._worker_pids,
+            runs=self._runs[device.key],
+            needed=self._need(entry),
+            reserved=self._reserved(device),
+            share=entry.share_device,
+        )
+        return reason and f"{device.label}: {reason}"
+
+    def _need(self, entry: QueueEntry) -> int:
+        return self._memory_needs.get(entry.id, NEEDED)
+
+    def _reserved(self, device: Device) -> int:
+        """Return the bytes that the runs on the device will still allocate; unlisted use counts as theirs."""
+        used = memory_of_runs(device, self._worker_pids)
+        used = (device.memory_used or 0) if used is None else used
+        return max(0, self._memory[device.key] - used)
+
+
 def _decide(
-    queue: Queue,
-    entry: QueueEntry,
-    devices: Sequence[Device],
-    used_slots: Counter[str],
-    worker_pids: Collection[int],
-    needs_labels: bool,
+    queue: Queue, entry: QueueEntry, devices: Sequence[Device], occupancy: Occupancy, needs_labels: bool
 ) -> Decision:
     problem = devices[-1].problem if devices else None
     if problem and entry.device != "cpu":
@@ -106,13 +162,10 @@ def _decide(
         return Decision(entry, reason="the queue is paused" if queue.paused else "paused")
     if needs_labels:
         return Decision(entry, reason="waits for the stage 1 of another run")
-    reasons = []
-    for device in candidates:
-        if used_slots[device.key] >= queue.slots_for(device.key):
-            reasons.append(f"{device.label} has no free slot")
-            continue
-        reason = None if entry.share_device else unavailable_reason(device, ours=worker_pids)
-        if reason is None:
+    refusals = []
+    for device in sorted(candidates, key=occupancy.order):
+        refusal = occupancy.refusal(device, entry)
+        if refusal is None:
             return Decision(entry, device)
-        reasons.append(f"{device.label}: {reason}")
-    return Decision(entry, reason="; ".join(reasons))
+        refusals.append((candidates.index(device), refusal))
+    return Decision(entry, reason="; ".join(refusal for _, refusal in sorted(refusals)))

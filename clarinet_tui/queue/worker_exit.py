@@ -1,5 +1,6 @@
 """How a worker ended, and whether its run may be retried."""
 
+import os
 import signal
 
 from clarinet_tui.queue.queue_file import QueueEntry
@@ -8,14 +9,14 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import read_last_event
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.state import FINAL_EVENTS, RunState
+from clarinet_tui.runs.state import FINAL_EVENTS, PERMANENT_FAILURES, RunState
 from clarinet_tui.runs.worker_log import read_last_line
 from clarinet_tui.text import printable
 from core.events import Failed, FailureKind
 
 STOP_EXIT_CODES = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-PERMANENT_FAILURES = frozenset({FailureKind.WRONG_INPUT, FailureKind.NOT_FINITE})
-"""Failures that a retry would repeat."""
+GPU_IN_USE = os.EX_TEMPFAIL
+"""The exit code of a worker whose GPU another run has locked first: the run keeps waiting."""
 CLOSE_TIMEOUT = 2.0
 """Seconds to wait for room on a full disk: other runs wait meanwhile."""
 
@@ -27,7 +28,7 @@ def has_written(run: RunDirectory, entry: QueueEntry) -> bool:
 
 def ended_unrecorded(run: RunDirectory, entry: QueueEntry, exit_code: int | None) -> bool:
     """Return whether a worker of this supervisor ended, unasked, before it wrote to its journal."""
-    stopped = entry.stop_timeout is not None or exit_code in STOP_EXIT_CODES
+    stopped = entry.stop_timeout is not None or exit_code in STOP_EXIT_CODES or exit_code == GPU_IN_USE
     return exit_code is not None and not stopped and not has_written(run, entry)
 
 

@@ -11,7 +11,7 @@ from typing import Self
 
 from clarinet_tui.runs.atomic_files import ends_mid_line, open_append
 from clarinet_tui.runs.journal_format import IterationFormatter, format_event
-from core.events import Checkpointed, Evaluated, Event, Failed, Finished, Stepped, Stopped
+from core.events import Checkpointed, Evaluated, Event, Failed, Finished, Sampled, Stepped, Stopped
 
 CHUNK = 1 << 20
 SYNCED = (Evaluated, Checkpointed)
@@ -20,7 +20,8 @@ FINAL = (Stopped, Failed, Finished)
 
 
 class JournalWriter:
-    """Append events to a journal. `append`, `sync` and `close` belong to one thread; a background thread flushes.
+    """Append events to a journal. `append`, `sync` and `close` belong to one thread; a background thread flushes,
+    and `append_sample` may be called from any thread before `close`.
 
     While the disk is full, up to `max_pending` bytes stay in memory; after that `append` waits, and so does training.
     `notify` gets a message when writing fails, when training pauses and when writing works again, from either thread.
@@ -47,8 +48,8 @@ class JournalWriter:
         self._lines: deque[bytes] = deque()
         self._rest = memoryview(b"\n" if ends_mid_line(self._file) else b"")
         """Bytes taken from the lines and not written yet; the first one ends a line that was cut off."""
-        self._appended, self._written = len(self._rest), 0
-        """Bytes. Only the owner's thread changes the first; the second changes under `_disk`."""
+        self._appended, self._sampled, self._written = len(self._rest), 0, 0
+        """Bytes. Only the owner's thread changes the first; the others change under `_disk`."""
         self._formatter = IterationFormatter()
         self._disk = threading.Lock()
         self._wake, self._room = threading.Event(), threading.Event()
@@ -66,7 +67,7 @@ class JournalWriter:
     @property
     def pending_bytes(self) -> int:
         """Bytes that are not in the file yet."""
-        return self._appended - self._written
+        return self._appended + self._sampled - self._written
 
     def append(self, event: Event) -> None:
         line = self._formatter.format(event) if isinstance(event, Stepped) else format_event(event, self._now())
@@ -79,6 +80,13 @@ class JournalWriter:
             self._wake.set()
         if self._appended - self._written > self._max_pending:
             self._wait_for_room()
+
+    def append_sample(self, event: Sampled) -> None:
+        """Append from another thread; it waits for the disk if need be, and the owner's thread does not."""
+        line = format_event(event, self._now())
+        with self._disk:
+            self._lines.append(line)
+            self._sampled += len(line)
 
     def sync(self) -> None:
         """Write and sync everything; on a full disk, what does not fit stays pending."""

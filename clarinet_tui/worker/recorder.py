@@ -6,16 +6,21 @@ A node of a cluster never opens the history: SQLite cannot be shared over a netw
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+from clarinet_tui.devices.local import DeviceReader
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.runs.atomic_files import replace_file
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment, write_environment
-from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.journal_writer import FINAL, JournalWriter
+from clarinet_tui.runs.memory_peaks import record_memory_peak
 from clarinet_tui.runs.process import is_batch_job
 from clarinet_tui.runs.stage1 import encode_labels
+from clarinet_tui.worker.hardware import describe_hardware, find_gpu
+from clarinet_tui.worker.sampler import HardwareSampler
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Event, PseudoLabelled
@@ -43,11 +48,16 @@ class Recorder:
         self._journal: JournalWriter | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._ingest_periodically, name="ingest", daemon=True)
+        self._last: Event | None = None
+        self._sampler: HardwareSampler | None = None
 
     def record(self, event: Event) -> None:
         if self._journal is None:
             self._journal = self._open()
+        if type(event) in FINAL:
+            self._stop_sampler()  # no sample may follow the final event
         self._journal.append(event)
+        self._last = event
         if isinstance(event, PseudoLabelled):
             replace_file(self._run.pseudo_labels, encode_labels(event.labels))  # the journal has only their hash
 
@@ -59,6 +69,7 @@ class Recorder:
     def close(self) -> None:
         if self._journal is None:
             return
+        self._stop_sampler()
         try:
             self._journal.close(timeout=STOP_TIMEOUT if self._is_stop_requested() else END_TIMEOUT)
         except OSError as error:
@@ -72,14 +83,32 @@ class Recorder:
             self._thread.join()
 
     def _open(self) -> JournalWriter:
+        with DeviceReader(seconds=0) as reader:
+            gpu = find_gpu(reader, self.device)
+        extra = {"hardware": describe_hardware(self.device, gpu), **_earlier_attempts(self._run)}
         try:
-            write_environment(self._run, self._config, device=self.device, extra=_earlier_attempts(self._run))
+            write_environment(self._run, self._config, device=self.device, extra=extra)
         except OSError as error:  # the journal matters more, and can wait for space
             self._notify(f"{self._run.environment}: {error.strerror or error}")
         journal = JournalWriter(self._run.journal, notify=self._notify, can_wait=lambda: not self._is_stop_requested())
         if not is_batch_job():
             self._thread.start()
+        self._sampler = HardwareSampler(self.device, journal.append_sample, self._position)
+        self._sampler.start(gpu)
         return journal
+
+    def _position(self) -> tuple[int, float]:
+        last = self._last
+        return getattr(last, "iteration", 0), last.seconds if last else 0.0
+
+    def _stop_sampler(self) -> None:
+        sampler, self._sampler = self._sampler, None
+        if sampler is None:
+            return
+        sampler.stop()
+        if sampler.gpu_memory_peak:
+            with suppress(OSError):  # only an estimate for the next runs
+                record_memory_peak(self._run.runs_dir, self._config, sampler.gpu_memory_peak)
 
     def _ingest_periodically(self) -> None:
         """Retry when the database cannot be used: the journal has everything, and training never waits."""
@@ -88,6 +117,8 @@ class Recorder:
         while not is_last:
             is_last = self._closing.wait(INTERVAL)
             try:
+                if not self._run.path.is_dir():  # moved away: opening would create its directory again
+                    raise InputError(f"{self._run.path}: does not exist any more")
                 database = database or Database.open(self._run.runs_dir)
                 ingest_run(database, self._run)
             except (sqlite3.Error, OSError, InputError) as error:
@@ -100,12 +131,12 @@ class Recorder:
 
 
 def _earlier_attempts(run: RunDirectory) -> dict[str, Any]:
-    """Return time, host, device and commit of earlier attempts, which environment.json lists under "sittings"."""
+    """Return time, host, device, hardware and commit of earlier attempts, in environment.json "sittings"."""
     environment = read_environment(run)
     if not environment:
         return {}
     git = environment.get("git")
-    last = {name: environment.get(name) for name in ("time", "host", "device")}
+    last = {name: environment.get(name) for name in ("time", "host", "device", "hardware")}
     last["commit"] = git.get("commit") if isinstance(git, dict) else None
     earlier = environment.get("sittings")
     return {"sittings": [*(earlier if isinstance(earlier, list) else []), last]}

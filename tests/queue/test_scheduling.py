@@ -1,6 +1,8 @@
 """Which run starts where, and why the others wait."""
 
-from clarinet_tui.devices.device import Device, DeviceProcess
+from dataclasses import replace
+
+from clarinet_tui.devices.device import ComputeMode, Device, DeviceProcess
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
 from clarinet_tui.queue.scheduling import schedule
 from clarinet_tui.runs.stage1 import Stage1Role
@@ -106,3 +108,73 @@ def test_gac_waits_for_no_stage_1_but_others_wait_for_gac() -> None:
     parts = {"aaa": Stage1Role("k1", False), "bbb": Stage1Role("k1", True), "ccc": Stage1Role("k2", False)}
     placed = schedule_labels(queue, CPU, stage1_roles=parts, stage1_in_progress=["k2"])
     assert placed == {"aaa": "cpu", "bbb": "waits for the stage 1 of another run", "ccc": "cpu"}
+
+
+def test_free_gpus_are_filled_before_any_gets_a_second_run() -> None:
+    """Eight runs on eight free GPUs with two slots each."""
+    queue = Queue(entries=tuple(entry(f"run{number}") for number in range(8)), slots={"gpu": 2})
+    placed = schedule_labels(queue, *(gpu(number) for number in range(8)), CPU)
+    assert sorted(placed.values()) == [f"cuda:{number}" for number in range(8)]
+
+
+def test_the_ninth_run_shares_the_gpu_with_the_fewest_runs() -> None:
+    started = [entry("aaa", device_key="GPU-0"), entry("bbb", device_key="GPU-0"), entry("ccc", device_key="GPU-1")]
+    queue = Queue(entries=(*started, entry("ddd"), entry("eee")), slots={"gpu": 3})
+    assert schedule_labels(queue, gpu(0), gpu(1), CPU) == {"ddd": "cuda:1", "eee": "cuda:0"}
+
+
+def test_a_gpu_that_has_just_failed_a_run_is_used_last() -> None:
+    queue = Queue(entries=(entry("aaa"), entry("bbb"), entry("ccc")), failed_devices=("GPU-0",))
+    placed = schedule_labels(queue, gpu(0), gpu(1), gpu(2), CPU)
+    assert placed == {"aaa": "cuda:1", "bbb": "cuda:2", "ccc": "cuda:0"}
+
+
+def test_a_gpu_with_memory_errors_or_heat_is_used_after_healthy_ones() -> None:
+    queue = Queue(entries=(entry("aaa"), entry("bbb"), entry("ccc")))
+    placed = schedule_labels(queue, replace(gpu(0), memory_errors=1), replace(gpu(1), throttling="heat"), gpu(2), CPU)
+    assert placed == {"aaa": "cuda:2", "bbb": "cuda:1", "ccc": "cuda:0"}
+
+
+def test_memory_of_runs_that_have_just_started_is_reserved() -> None:
+    """Neither has allocated anything: 40 GiB are free, and only one more run of 15 GiB fits beside one."""
+    queue = Queue(entries=(entry("aaa", device_key="GPU-0"), entry("bbb"), entry("ccc")), slots={"gpu": 4})
+    needs = dict.fromkeys(("aaa", "bbb", "ccc"), 15 * GIB)
+    placed = schedule_labels(queue, gpu(0), CPU, memory_needs=needs)
+    reason = "cuda:0: 40.0 of 40.0 GiB free, 30.0 of them reserved, 15.0 needed"
+    assert placed == {"bbb": "cuda:0", "ccc": reason}
+
+
+def test_memory_that_a_run_has_allocated_is_not_reserved_twice() -> None:
+    queue = Queue(entries=(entry("aaa", device_key="GPU-0"), entry("bbb")), slots={"gpu": 2})
+    ours = DeviceProcess(pid=4242, owner="me", command="python", memory=15 * GIB)
+    needs = {"aaa": 20 * GIB, "bbb": 20 * GIB}
+    assert schedule_labels(queue, gpu(0, ours, used=15 * GIB), CPU, memory_needs=needs, worker_pids={4242}) == {
+        "bbb": "cuda:0"
+    }
+    unlisted = replace(gpu(0, used=15 * GIB), processes=None)
+    assert schedule_labels(queue, unlisted, CPU, memory_needs=needs) == {"bbb": "cuda:0"}
+
+
+def test_a_run_of_unknown_need_gets_2_gib() -> None:
+    queue = Queue(entries=(entry("aaa"), entry("bbb")), slots={"gpu": 2})
+    placed = schedule_labels(queue, gpu(0, used=37 * GIB), CPU)
+    assert placed == {"aaa": "cuda:0", "bbb": "cuda:0: 3.0 of 40.0 GiB free, 2.0 of them reserved, 2.0 needed"}
+
+
+def test_sharing_does_not_start_a_run_on_a_lost_gpu() -> None:
+    queue = Queue(entries=(entry("aaa", share_device=True),))
+    lost = replace(gpu(0, FOREIGN), problem="the GPU is lost")
+    assert schedule_labels(queue, lost, CPU) == {"aaa": "cuda:0: the GPU is lost"}
+
+
+def test_an_exclusive_gpu_gets_one_run_whatever_its_slots() -> None:
+    queue = Queue(entries=(entry("aaa"), entry("bbb")), slots={"gpu": 2})
+    exclusive = replace(gpu(0), compute_mode=ComputeMode.EXCLUSIVE)
+    assert schedule_labels(queue, exclusive, CPU) == {"aaa": "cuda:0", "bbb": "cuda:0: in exclusive mode"}
+
+
+def test_outcomes_of_gpus_are_remembered() -> None:
+    queue = Queue().with_outcome("GPU-0", failed=True).with_outcome("GPU-1", failed=True)
+    assert queue.failed_devices == ("GPU-0", "GPU-1")
+    assert queue.with_outcome("GPU-0", failed=False).failed_devices == ("GPU-1",)
+    assert Queue().with_outcome("cpu", failed=True) == Queue()

@@ -10,7 +10,10 @@ import time
 from pathlib import Path
 from types import FrameType
 
+from clarinet_tui.devices.gpu_lock import GpuInUseError
+from clarinet_tui.queue.worker_exit import GPU_IN_USE
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.worker.gpu import hold_first_gpu
 from clarinet_tui.worker.recorder import Recorder
 from core.events import Checkpointed, Failed, Finished, Stopped
 from tests.support.events import evaluation, resumed, started, step
@@ -33,12 +36,22 @@ def main() -> int:
     if "dies" in behaviour:
         return int(behaviour["dies"])
     signal.signal(signal.SIGTERM, request_stop)
-    with run.hold_lock():
-        with (run.path / STARTS_FILE).open("a") as file:
-            file.write(
-                f"{os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES')} {arguments[arguments.index('--device') + 1]}\n"
-            )
-        return write_journal(run, behaviour, signals, "--resume" in arguments)
+    keys = [argument.removeprefix("--gpu=") for argument in arguments if argument.startswith("--gpu=")]
+    gpu = hold_first_gpu(run, keys, queued="--queued" in arguments, share="--share-gpu" in arguments)
+    try:
+        with run.hold_lock(), gpu:
+            return attempt(run, behaviour, signals, arguments)
+    except GpuInUseError as error:
+        print(error)
+        return GPU_IN_USE
+
+
+def attempt(run: RunDirectory, behaviour: dict[str, str], signals: list[int], arguments: list[str]) -> int:
+    with (run.path / STARTS_FILE).open("a") as file:
+        file.write(
+            f"{os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES')} {arguments[arguments.index('--device') + 1]}\n"
+        )
+    return write_journal(run, behaviour, signals, "--resume" in arguments)
 
 
 def write_journal(run: RunDirectory, behaviour: dict[str, str], signals: list[int], resume: bool) -> int:

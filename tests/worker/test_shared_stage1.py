@@ -314,7 +314,7 @@ def test_waiting_run_can_be_stopped_and_started_again(first: RunDirectory, task:
         wait_until(worker, run, lambda: events_named(run, "notice"))
         worker.terminate()
         assert worker.wait() == 143, run.log.read_text()
-    assert [event["event"] for event in read_events(run)] == ["notice", "stopped"]
+    assert [event["event"] for event in read_events(run)] == ["notice", "sample", "stopped"]
     assert "stage 1 of run other" in read_events(run)[0]["message"]
     assert not run.has_checkpoint
     for file in made.path.iterdir():

@@ -35,7 +35,12 @@ def test_device_argument_overrides_the_setting_and_attempts_are_recorded(task: s
     assert run_worker(run, "--device", "cpu") == 0, run.log.read_text()
     second = read_environment(run)
     assert second["pid"] != first["pid"]
-    assert second["sittings"] == [{"time": first["time"], "host": first["host"], "device": "cpu", "commit": None}]
+    earlier = {"time": first["time"], "host": first["host"], "device": "cpu", "hardware": first["hardware"]}
+    assert second["sittings"] == [{**earlier, "commit": None}]
+    assert first["hardware"] | {"torch": "", "cpu": "", "name": "", "cores": 0} == {
+        "torch": "", "cpu": "", "name": "", "cores": 0, "threads": 1
+    }  # fmt: skip
+    assert first["hardware"]["name"] == first["hardware"]["cpu"] != ""
     assert [event["event"] for event in read_events(run) if event["event"] in ("started", "resumed")] == [
         "started",
         "resumed",
