@@ -84,6 +84,8 @@ class Database:
         """Open the file again if it was deleted or replaced: writes to the old one would be lost."""
         if _identity(self.path) == self._identity:
             return
+        if not self.path.parent.is_dir():  # moved away: opening would create it again
+            raise HistoryError(f"{self.path.parent}: does not exist any more")
         opened = (self.open_read_only if self.read_only else self.open)(self.path.parent, self.path)
         self.connection.close()
         self.connection, self._identity = opened.connection, opened._identity

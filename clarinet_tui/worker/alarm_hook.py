@@ -120,4 +120,4 @@ class AlarmHook:
     def _report(self, problem: str) -> None:
         if not self._has_failed:
             self._has_failed = True
-            self._notify(f"--on-alarm {shlex.join(self._command)}: {problem}")
+            self._notify(f"--on-alarm {shlex.quote(self._command[0])}: {problem}")

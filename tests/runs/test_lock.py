@@ -1,5 +1,7 @@
 """The lock of a run's only worker, with real processes."""
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -9,11 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.lock import LockHeldError, read_lock_owner
+from clarinet_tui.queue.queue_file import update_queue
+from clarinet_tui.runs.directory import RunDirectory, find_worker
+from clarinet_tui.runs.lock import LockHeldError, hold_lock, is_locked, keep_lock, read_lock_owner
 from clarinet_tui.runs.process import current_process, is_alive, process_start
 from core.errors import InputError
 from core.resolve import resolve
+from tests.support.histories import write_lock
 
 HOLD = """
 import sys, time
@@ -119,3 +123,63 @@ def test_symlinked_lock_is_refused(run: RunDirectory, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"), run.hold_lock():
         pass
     assert outside.read_text() == "precious"
+
+
+FLOCK_AS_READER = """
+import fcntl, sys, time
+file = open(sys.argv[1])
+fcntl.flock(file, fcntl.LOCK_SH)
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_process_that_only_locks_the_file_is_named(run: RunDirectory) -> None:
+    """Whoever can read a lock file can lock it, without an identity in the file."""
+    run.lock.touch()
+    command = [sys.executable, "-c", FLOCK_AS_READER, str(run.lock)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"held\n"
+            message = f"run {run.id} is locked by process {process.pid} of "
+            with pytest.raises(LockHeldError, match=message), run.hold_lock():
+                pass
+        finally:
+            process.kill()
+
+
+def test_a_private_lock_of_an_older_version_is_closed_to_other_users(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch(mode=0o666)
+    (tmp_path / "lock").chmod(0o666)
+    with hold_lock(tmp_path / "lock", "the queue", private=True):
+        assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_named(run: RunDirectory, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def refuse(file: int, operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    write_lock(run, host="elsewhere", boot="another")
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    message = "lock: the file system does not support locks"
+    with pytest.raises(InputError, match=message), run.hold_lock():
+        pass
+    with pytest.raises(InputError, match=message):
+        update_queue(run.runs_dir, lambda queue: queue.with_paused(True))
+    assert not is_locked(run.lock)
+    assert find_worker(run) is None, "its journal is silent, and it holds no lock"
+    assert not (run.runs_dir / "queue.json").exists()
+
+
+def test_a_lock_that_is_deleted_while_a_process_waits_for_it_is_not_held(tmp_path: Path) -> None:
+    """The waiting process opens the new file instead of holding one that no other process sees."""
+    path = tmp_path / "lock"
+    with hold_lock(path, "the queue", private=True):
+        path.unlink()
+        with hold_lock(path, "the queue", wait=1.0, private=True) as second:
+            assert read_lock_owner(path) == second
+            assert keep_lock(path)
+        path.unlink()
+        assert not keep_lock(path)

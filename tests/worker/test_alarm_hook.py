@@ -15,6 +15,7 @@ from clarinet_tui.queue.executor import LocalExecutor
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.worker_command import alarm_environment, take_alarm_command
 from clarinet_tui.runs.worker_log import split_timestamp
 from clarinet_tui.worker.alarm_hook import AlarmHook, parse_hook_command
 from core.errors import InputError
@@ -133,11 +134,11 @@ def test_command_reaches_the_worker_through_the_queue(tmp_path: Path, monkeypatc
     entry = read_queue(run.runs_dir)[run.id]
     assert entry.on_alarm == ("notify", "--loud", "two words")
     command = LocalExecutor().command(run, entry, Device(key="cpu", label="cpu", name="CPU"))
-    assert [word for word in command if "on-alarm" in word] == [
-        "--on-alarm=notify",
-        "--on-alarm=--loud",
-        "--on-alarm=two words",
-    ]
+    assert not [word for word in command if "notify" in word or "loud" in word]
+    for name, value in alarm_environment(entry.on_alarm).items():
+        monkeypatch.setenv(name, value)
+    assert take_alarm_command() == ["notify", "--loud", "two words"]
+    assert take_alarm_command() == []
 
 
 def test_settings_cannot_set_a_command() -> None:

@@ -17,6 +17,7 @@ from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.logs.event_text import describe_event
 from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
+from clarinet_tui.runs.worker_command import alarm_environment
 from clarinet_tui.worker.alarm_rules import EARLY, PATIENCE, WINDOW
 from clarinet_tui.worker.alarms import ALARM_KINDS, AlarmMonitor
 from core.config import setting_specs
@@ -213,13 +214,15 @@ def test_text_of_an_alarm() -> None:
     assert [describe_event(one, 0, "abc") for one in ended] == ["alarm ascent: is over"]
 
 
-def test_worker_records_alarms_and_runs_the_command(tmp_path: Path) -> None:
+def test_worker_records_alarms_and_runs_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "notify.py"
     script.write_text("import os\nprint('received', os.environ['CLARINET_ALARM'], os.environ['CLARINET_RUN'])\n")
     runs = tmp_path / "runs"
     run = tiny_run(runs, make_task(tmp_path), "broken", "gac", on_nan="continue", stage1={"rate": 1e9})
-    words = [f"--on-alarm={word}" for word in (sys.executable, str(script))]
-    assert run_worker(run, *words) == 0, run.log.read_text()
+    for name, value in alarm_environment((sys.executable, str(script), "secret-token")).items():
+        monkeypatch.setenv(name, value)
+    assert run_worker(run) == 0, run.log.read_text()
+    assert "secret-token" not in run.environment.read_text()
     alarm = msgspec.convert(events_named(run, "alarm")[0], Alarmed)
     assert (alarm.kind, alarm.over, alarm.advice) == ("not-finite", False, ALARM_KINDS["not-finite"].advice)
     assert "complementary_loss is nan" in alarm.message
