@@ -2,12 +2,17 @@
 
 import itertools
 import math
+import os
+import shlex
 import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 
 SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 SPARK_BARS = "▁▂▃▄▅▆▇█"
+MAX_TIME = 253402128000
+"""The Unix time of the last but one day that a date can have, in every time zone."""
 GIB, MIB = 1 << 30, 1 << 20
 
 
@@ -17,6 +22,13 @@ def printable(text: str) -> str:
         return text
     characters = (" " if character.isspace() else character for character in text)
     return "".join(character for character in characters if not unicodedata.category(character).startswith("C"))
+
+
+def shell_command(*arguments: str, runs_dir: Path | str) -> str:
+    """Return a command that can be pasted into a shell, with --runs-dir if it would not use this directory."""
+    default = os.environ.get("CLARINET_RUNS") or "runs"
+    option = () if str(runs_dir) == default else ("--runs-dir", str(runs_dir))
+    return shlex.join([*arguments, *option])
 
 
 def fit_width(text: str, width: int) -> str:
@@ -101,8 +113,20 @@ def format_age(seconds: float) -> str:
     return "now"
 
 
+def format_age_of(timestamp: float, now: float) -> str:
+    """Format how long ago a Unix time was; a time of another clock may be in the future."""
+    return format_age(max(now - timestamp, 0.0)) if is_valid_time(timestamp) else "invalid"
+
+
+def is_valid_time(timestamp: float) -> bool:
+    """Return whether a Unix time is between 1970 and 9999: that of a damaged file may be any number."""
+    return 0 <= timestamp < MAX_TIME
+
+
 def format_time(timestamp: float) -> str:
     """Format a Unix time as local date and time."""
+    if not is_valid_time(timestamp):
+        return "invalid time"
     return datetime.fromtimestamp(timestamp).strftime("%Y-%m-%d %H:%M")
 
 
@@ -121,20 +145,24 @@ def progress_bar(fraction: float, width: int) -> tuple[str, str]:
     return done, "─" * (width - len(done))
 
 
-def sparkline(values: Sequence[float], width: int) -> str:
-    """Draw the values as a row of bars from minimum to maximum, with a dot where none is finite."""
+def sparkline(values: Sequence[float], width: int, limits: tuple[float, float] | None = None) -> str:
+    """Draw the values as a row of bars between limits, by default their own, with a dot where none is finite."""
     if not len(values) or width < 1:
         return " " * width
     count = len(values)
     edges = [cell * count // width for cell in range(width + 1)]
     means = [finite_mean(values[start : max(stop, start + 1)]) for start, stop in itertools.pairwise(edges)]
     finite = [value for value in means if math.isfinite(value)]
-    low, high = min(finite, default=0.0), max(finite, default=0.0)
+    low, high = limits or (min(finite, default=0.0), max(finite, default=0.0))
     is_flat = high - low <= 1e-12 * max(abs(high), 1e-300)
     return "".join(
-        "·" if math.isnan(value) else SPARK_BARS[3 if is_flat else round((value - low) / (high - low) * 7)]
+        "·" if math.isnan(value) else SPARK_BARS[3 if is_flat else round(_share(value, low, high) * 7)]
         for value in means
     )
+
+
+def _share(value: float, low: float, high: float) -> float:
+    return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
 def finite_mean(values: Sequence[float]) -> float:

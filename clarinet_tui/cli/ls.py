@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
@@ -10,12 +11,14 @@ from clarinet_tui.cli.completion import sort_fields
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, Json, QueryArgument, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, warn
-from clarinet_tui.text import format_duration, printable
+from clarinet_tui.text import format_duration, printable, shell_command
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
 
 NUMBERS = ("epoch", "target", "source", "pseudo", "time")
+MAX_DAMAGED = 5
+"""Runs with unreadable files that are named."""
 PRESET_WIDTH = 90
 """Columns of a terminal that has room for the preset."""
 TEXT_FIELDS = frozenset(
@@ -55,7 +58,8 @@ def list_(
         elif quiet:
             print("".join(f"{row.id}\n" for row in rows), end="")
         else:
-            _print_table(rows, query)
+            _print_table(rows, query, runs_dir)
+            _print_problems(rows)
     if len(rows) == limit and not all_ and (total := count_runs(database, query)) > limit:
         print(f"{limit} of {total} runs; --all lists all", file=sys.stderr)
 
@@ -77,12 +81,13 @@ def reindex(runs_dir: RunsDir = RUNS) -> None:
         warn(f"run {run_id} cannot be read: {error}")
 
 
-def _print_table(rows: "list[RunRow]", query: str) -> None:
+def _print_table(rows: "list[RunRow]", query: str, runs_dir: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
     if not rows:
-        print("No run matches." if query else "No runs yet. Start one: clarinet run --headless")
+        first = shell_command("clarinet", "run", "--headless", "--preset", "smoke", runs_dir=runs_dir)
+        print("No run matches." if query else f"No runs yet. Start one that takes seconds: {first}")
         return
     console = make_console()
     hidden = {"preset"} if console.width < PRESET_WIDTH else set()
@@ -96,6 +101,16 @@ def _print_table(rows: "list[RunRow]", query: str) -> None:
     for row in rows:
         table.add_row(*(Text(printable(cell)) for name, cell in _cells(row).items() if name not in hidden))
     console.print(table)
+
+
+def _print_problems(rows: "list[RunRow]") -> None:
+    """Name what cannot be read in these runs."""
+    damaged = [row for row in rows if row.problems]
+    for row in damaged[:MAX_DAMAGED]:
+        more = f" (and {len(row.problems) - 1} more)" if len(row.problems) > 1 else ""
+        warn(f"run {row.id}: {row.problems[0]}{more}")
+    if len(damaged) > MAX_DAMAGED:
+        warn(f"{len(damaged) - MAX_DAMAGED} more runs have files that cannot be read: see `clarinet doctor`")
 
 
 def _cells(row: "RunRow") -> dict[str, str]:

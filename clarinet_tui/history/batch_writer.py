@@ -8,6 +8,7 @@ import msgspec
 from clarinet_tui.history import rollups
 from clarinet_tui.history.alarms import SELECT_EVENTS, find_open_alarms
 from clarinet_tui.history.journal_batches import NUMBER, Batch, EventRow
+from clarinet_tui.history.samples import INSERT_SAMPLE, summarize_samples
 from clarinet_tui.history.schema import EVALUATION_COLUMNS
 from clarinet_tui.runs.journal_reader import ATTEMPT_STARTS
 from clarinet_tui.runs.state import FINAL_EVENTS, RunState
@@ -22,12 +23,14 @@ def write_batch(connection: sqlite3.Connection, run: str, batch: Batch, run_colu
         metrics |= _supersede(connection, run, batch.superseded_after)
     for position in batch.attempt_starts:
         connection.execute(
-            "DELETE FROM events WHERE run = ? AND event = 'damaged' AND json_extract(fields, '$.end') = ?",
+            """DELETE FROM events WHERE run = ? AND event = 'damaged' AND json_extract(fields, '$.end') = ?
+            AND fields ->> 'line' IS fields ->> 'last_line'""",
             (run, position),
         )
     for layout, rows in batch.iterations:
         connection.executemany(layout.insert_sql, rows)
     connection.executemany(_INSERT_EVALUATION, batch.evaluations)
+    connection.executemany(INSERT_SAMPLE, batch.samples)
     connection.executemany(
         "INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [_event_values(run, event) for event in batch.events],
@@ -74,6 +77,8 @@ def update_run_row(connection: sqlite3.Connection, run: str, batch: Batch, run_c
     columns["state"] = columns["said"]
     columns |= _read_times(connection, run) | _read_progress(connection, run) | _read_accuracies(connection, run)
     columns |= run_columns
+    if batch.samples:
+        columns |= summarize_samples(connection, run)
     if any(event.name in ATTEMPT_STARTS | {"alarm"} for event in batch.events):
         columns["alarms"] = _read_alarm_kinds(connection, run)
     assignments = ", ".join(f"{name} = ?" for name in columns)

@@ -1,10 +1,13 @@
 """Copy journals and annotations into the database, each line exactly once, with any number of processes.
 
 A batch of journal lines is read without a lock; then one transaction moves the stored offset from the start of the
-batch to its end and writes its rows. If another process has moved the offset first, nothing is written.
+batch to its end and writes its rows. If another process has moved the offset first, nothing is written. A file that
+does not begin with what was ingested was replaced: its run is ingested again from the start.
 """
 
+import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,38 +16,54 @@ import msgspec
 
 from clarinet_tui.history.batch_writer import write_batch
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.journal_batches import Batch, read_batch
-from clarinet_tui.history.run_rows import ingest_annotations, insert_run, read_run_columns
+from clarinet_tui.history.journal_batches import Batch, Position, ReplacedFileError, read_batch
+from clarinet_tui.history.run_rows import ingest_annotations, insert_run, read_run_columns, update_problems
 from clarinet_tui.runs.atomic_files import file_size, modified_time
 from clarinet_tui.runs.directory import ANNOTATIONS, JOURNAL, RunDirectory, list_run_ids
+from clarinet_tui.runs.run_files import UnreadableFileError
+
+Progress = Callable[[int, int], None]
+"""Called with the runs done and the runs in all."""
 
 
 def ingest_run(db: Database, run: RunDirectory, *, limit_seconds: float | None = None) -> int:
-    """Ingest what is new in a run's journal and annotations; return the number of lines."""
+    """Ingest what is new in a run's journal and annotations; return the number of rows.
+
+    A file that cannot be read is named in the run's problems.
+    """
     db.reopen_if_replaced()
     deadline = None if limit_seconds is None else time.monotonic() + limit_seconds
-    count = ingest_annotations(db, run, _read_offsets(db, run)[2])
+    count = 0
     while True:
-        offset, columns, _ = _read_offsets(db, run)
-        if file_size(run.journal) < offset:
-            delete_run(db, run.id)  # its directory was replaced: ingest it from the start
+        journal, columns, annotations = _read_positions(db, run)
+        try:
+            with suppress(UnreadableFileError):
+                count += ingest_annotations(db, run, annotations)
+            batch = read_batch(run, journal, columns)
+        except ReplacedFileError:
+            delete_run(db, run.id)
             continue
-        batch = read_batch(run, offset, columns)
-        if batch.end == batch.start:
+        except (OSError, UnreadableFileError):
+            with db.transaction() as connection:
+                update_problems(connection, run)
+            return count
+        if batch.end.offset == batch.start.offset:
+            _record_time(db, run)
             return count
         if _commit(db, run, batch):
-            count += batch.lines
+            count += batch.rows
         if deadline is not None and time.monotonic() >= deadline:
             return count
 
 
-def _read_offsets(db: Database, run: RunDirectory) -> tuple[int, list[str] | None, int]:
-    """Return the journal's offset, its columns there, and the annotations' offset; insert the run if it is new."""
+def _read_positions(db: Database, run: RunDirectory) -> tuple[Position, list[str] | None, Position]:
+    """Return the journal's position, its columns there, and the annotations' position; insert the run if it is new."""
     while True:
-        row = db.row("SELECT journal, columns, annotations FROM ingested WHERE run = ?", (run.id,))
+        row = db.row("SELECT * FROM ingested WHERE run = ?", (run.id,))
         if row is not None:
             columns = msgspec.json.decode(row["columns"], type=list[str]) if row["columns"] else None
-            return row["journal"], columns, row["annotations"]
+            journal = Position(row["journal"], row["lines"], row["checksum"], row["ends"])
+            return journal, columns, Position(row["annotations"], ends=row["annotation_ends"])
         insert_run(db, run)
 
 
@@ -53,15 +72,27 @@ def _commit(db: Database, run: RunDirectory, batch: Batch) -> bool:
     run_columns: dict[str, Any] = {"heard": modified_time(run.journal)}
     if batch.attempt_starts:
         run_columns |= read_run_columns(run)
+    end = batch.end
     with db.transaction() as connection:
         moved = connection.execute(
-            "UPDATE ingested SET journal = ?, columns = ? WHERE run = ? AND journal = ?",
-            (batch.end, columns, run.id, batch.start),
+            """UPDATE ingested SET journal = ?, columns = ?, lines = ?, checksum = ?, ends = ?
+            WHERE run = ? AND journal = ?""",
+            (end.offset, columns, end.lines, end.checksum, end.ends, run.id, batch.start.offset),
         )
         if moved.rowcount == 0:
             return False
         write_batch(connection, run.id, batch, run_columns)
+        if batch.attempt_starts or batch.has_damage:
+            update_problems(connection, run)
     return True
+
+
+def _record_time(db: Database, run: RunDirectory) -> None:
+    """Store when the journal was changed last, so that `ingest_all` need not read it again."""
+    changed = modified_time(run.journal)
+    if db.row("SELECT 1 FROM runs WHERE id = ? AND heard IS NOT ? AND said <> 'queued'", (run.id, changed)):
+        with db.transaction() as connection:
+            connection.execute("UPDATE runs SET heard = ? WHERE id = ?", (changed, run.id))
 
 
 def delete_run(db: Database, run_id: str) -> None:
@@ -70,19 +101,28 @@ def delete_run(db: Database, run_id: str) -> None:
         connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))
 
 
-def ingest_all(db: Database, runs_dir: Path) -> int:
-    """Ingest every readable run that has changed, delete runs without a directory, and return the number of lines."""
+def ingest_all(db: Database, runs_dir: Path, progress: Progress = lambda done, total: None) -> int:
+    """Ingest every readable run that has changed, delete runs without a directory, and return the number of rows."""
     db.reopen_if_replaced()
     # Read before the directories are listed: an ingested run that is not listed was deleted, and is not new.
-    ingested = {row[0]: row[1:] for row in db.tuples("SELECT run, journal, annotations FROM ingested")}
+    sql = "SELECT run, journal, annotations, heard FROM ingested JOIN runs ON runs.id = run"
+    ingested = {row[0]: row[1:] for row in db.tuples(sql)}
     ids = list_run_ids(runs_dir)
+    changed = [run_id for run_id in ids if ingested.pop(run_id, None) != _read_sizes(f"{runs_dir}/{run_id}")]
     count = 0
-    for run_id in ids:
-        path = f"{runs_dir}/{run_id}"
-        if ingested.pop(run_id, None) != (file_size(f"{path}/{JOURNAL}"), file_size(f"{path}/{ANNOTATIONS}")):
-            with suppress(OSError):
-                count += ingest_run(db, RunDirectory(runs_dir, run_id))
+    for done, run_id in enumerate(changed):
+        progress(done, len(changed))
+        count += ingest_run(db, RunDirectory(runs_dir, run_id))
     # If there is no run at all, the disk is probably not mounted.
     for run_id in ingested if ids else ():
         delete_run(db, run_id)
     return count
+
+
+def _read_sizes(path: str) -> tuple[int, int, float | None]:
+    """Return the sizes of journal and annotations, and when the journal was changed."""
+    try:
+        journal = os.stat(f"{path}/{JOURNAL}")  # noqa: PTH116 - Path.stat is too slow for thousands of runs
+    except OSError:
+        return 0, file_size(f"{path}/{ANNOTATIONS}"), None
+    return journal.st_size, file_size(f"{path}/{ANNOTATIONS}"), journal.st_mtime

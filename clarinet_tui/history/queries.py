@@ -9,7 +9,7 @@ import msgspec
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.durations import estimate_time_left
 from clarinet_tui.history.query_language import compile_query
-from clarinet_tui.runs.journal_reader import parse_number
+from clarinet_tui.runs.journal_lines import parse_number
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
 
@@ -48,6 +48,18 @@ class RunRow:
     family: str
     alarms: tuple[str, ...] = ()
     """The kinds of open alarms; `read_open_alarms` reads the alarms themselves."""
+    problems: tuple[str, ...] = ()
+    """The files and lines of the run that cannot be read, each with the reason."""
+    hardware: str | None = None
+    """The model of its GPU or CPU; several, if attempts used different ones."""
+    gpu_memory: float | None = None
+    """The most bytes that it has used on a GPU."""
+    gpu_use: float | None = None
+    """The mean utilization of its GPU in percent."""
+    memory: float | None = None
+    """The most resident bytes of its processes."""
+    energy: float | None = None
+    """Joules that its GPU has used for it."""
     iterations_given: int = 0
     """Iterations of a stage 1 that another run has trained."""
     seconds_left: float | None = None
@@ -74,7 +86,7 @@ _COLUMNS = """runs.*,
 ITERATION_KEYS = ("run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds")
 """The keys of every iteration and evaluation, before those of its metrics."""
 PAGE_SIZE = 5000
-_UNSORTABLE = {"tags", "note", "notes", "alarms", "iterations_given", "seconds_left"}
+_UNSORTABLE = {"tags", "note", "notes", "alarms", "problems", "iterations_given", "seconds_left"}
 SORT_FIELDS = frozenset(RunRow.__dataclass_fields__) - _UNSORTABLE
 SORT_ALIASES = {
     "acc": "target_accuracy",
@@ -165,6 +177,7 @@ def _run_row(db: Database, row: dict[str, Any]) -> RunRow:
     row["tags"] = tuple(msgspec.json.decode(row["tags"]))
     row["notes"] = tuple(msgspec.json.decode(row["notes"] or "[]"))
     row["alarms"] = tuple(msgspec.json.decode(row["alarms"] or "[]"))
+    row["problems"] = tuple(msgspec.json.decode(row["problems"] or "[]"))
     row["note"] = row["note"] or ""
     row["name"] = row["name"] or ""
     row["family"] = row["family"] or "one-step"

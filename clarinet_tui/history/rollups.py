@@ -20,6 +20,12 @@ BASE, RATIO, LEVELS = 32, 16, 4
 A chart of w columns reads at most 32 w iterations or 16 w buckets of any range.
 """
 INSERT = "INSERT OR REPLACE INTO rollups (run, metric, level, bucket, low, high, total, count, missing) "
+SELECT_UPPER_LEVEL = (
+    INSERT
+    + f"""SELECT run, metric, level + 1, bucket / {RATIO} AS upper_bucket,
+        min(low), max(high), total(total), sum(count), sum(missing) FROM rollups
+    WHERE run = ? AND level = ? AND bucket >= ? AND bucket < ? AND metric = ? GROUP BY upper_bucket"""
+)
 Rollup = tuple[float | None, float | None, float, int, int]
 
 
@@ -39,7 +45,7 @@ def rebuild(connection: sqlite3.Connection, run: str, first: int, last: int, met
     for level in range(2, LEVELS + 1):
         lowest, highest = lowest // RATIO, highest // RATIO
         bounds = (run, level - 1, lowest * RATIO, (highest + 1) * RATIO)
-        connection.execute(_select_upper_level(len(names)), (*bounds, *names))
+        connection.executemany(SELECT_UPPER_LEVEL, [(*bounds, name) for name in names])
 
 
 def delete_after(connection: sqlite3.Connection, run: str, iteration: int) -> set[str]:
@@ -96,13 +102,3 @@ def _rollup(column: Sequence[Any], other_values: Sequence[Any]) -> Rollup | None
     if finite:
         return min(finite), max(finite), float(sum(finite)), len(finite), missing
     return (None, None, 0.0, 0, missing) if missing else None
-
-
-def _select_upper_level(metrics: int) -> str:
-    return (
-        INSERT
-        + f"""SELECT run, metric, level + 1, bucket / {RATIO} AS upper_bucket,
-            min(low), max(high), total(total), sum(count), sum(missing) FROM rollups
-        WHERE run = ? AND level = ? AND bucket >= ? AND bucket < ? AND metric IN ({", ".join("?" * metrics)})
-        GROUP BY metric, upper_bucket"""
-    )

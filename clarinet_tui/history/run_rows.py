@@ -3,15 +3,24 @@
 import sqlite3
 from typing import Any
 
+import msgspec
+
 from clarinet_tui.history.database import Database
+from clarinet_tui.history.journal_batches import Position, ReplacedFileError, advance, check_start
 from clarinet_tui.history.schema import family_of
 from clarinet_tui.runs.atomic_files import modified_time
-from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.runs.journal_reader import parse_line, read_lines
+from clarinet_tui.runs.directory import JOURNAL, RunDirectory
+from clarinet_tui.runs.environment import hardware_names, read_environment
+from clarinet_tui.runs.journal_lines import parse_event
+from clarinet_tui.runs.journal_reader import read_lines
 from clarinet_tui.runs.lock import read_lock_owner
+from clarinet_tui.runs.problems import find_problems
+from clarinet_tui.runs.run_files import open_file
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
+
+MAX_DAMAGED = 10
+"""Unreadable lines of the journal that are listed with the run; its events have all of them."""
 
 
 def insert_run(db: Database, run: RunDirectory) -> None:
@@ -27,7 +36,8 @@ def insert_run(db: Database, run: RunDirectory) -> None:
     columns, places = ", ".join(values), ", ".join("?" * len(values))
     with db.transaction() as connection:
         connection.execute(f"INSERT OR IGNORE INTO runs ({columns}) VALUES ({places})", tuple(values.values()))
-        connection.execute("INSERT OR IGNORE INTO ingested VALUES (?, 0, NULL, 0, NULL)", (run.id,))
+        connection.execute("INSERT OR IGNORE INTO ingested (run, journal, annotations) VALUES (?, 0, 0)", (run.id,))
+        update_problems(connection, run)
 
 
 def read_run_columns(run: RunDirectory) -> dict[str, Any]:
@@ -37,7 +47,19 @@ def read_run_columns(run: RunDirectory) -> dict[str, Any]:
     environment = read_environment(run)
     owner = read_lock_owner(run.lock)
     used = {"host": environment.get("host") or (owner.host if owner else None), "device": environment.get("device")}
+    used["hardware"] = "; ".join(hardware_names(environment)) or None
     return settings | {name: value for name, value in used.items() if isinstance(value, str)}
+
+
+def update_problems(connection: sqlite3.Connection, run: RunDirectory) -> None:
+    """Store what cannot be read in the run's directory, the first unreadable lines of its journal included."""
+    damaged = connection.execute(
+        "SELECT message FROM events WHERE run = ? AND event = 'damaged' ORDER BY position LIMIT ?",
+        (run.id, MAX_DAMAGED),
+    )
+    problems = [*map(str, find_problems(run)), *(f"{JOURNAL}: {row[0]}" for row in damaged)]
+    encoded = msgspec.json.encode(problems).decode() if problems else None
+    connection.execute("UPDATE runs SET problems = ? WHERE id = ?", (encoded, run.id))
 
 
 def _read_settings(run: RunDirectory) -> dict[str, Any]:
@@ -49,25 +71,31 @@ def _read_settings(run: RunDirectory) -> dict[str, Any]:
     return {name: getattr(config, name) for name in names} | {"family": family_of(config.method)}
 
 
-def ingest_annotations(db: Database, run: RunDirectory, offset: int) -> int:
-    """Ingest annotations from `offset` on, exactly once; return the number of lines."""
-    try:
-        file = run.annotations.open("rb")
-    except FileNotFoundError:
+def ingest_annotations(db: Database, run: RunDirectory, start: Position) -> int:
+    """Ingest annotations from `start` on, exactly once; return the number of lines."""
+    file = open_file(run.annotations)
+    if file is None:
+        if start.offset:
+            raise ReplacedFileError
         return 0
     with file:
-        lines = [(end, parse_line(line, None)) for _, end, line in read_lines(file, offset)]
-    if not lines:
-        return 0
+        start = check_start(file, start)
+        lines = [(end, parse_event(line)) for _, end, line in read_lines(file, start.offset)]
+        if not lines:
+            return 0
+        end = advance(file, start, lines[-1][0])
     with db.transaction() as connection:
         moved = connection.execute(
-            "UPDATE ingested SET annotations = ? WHERE run = ? AND annotations = ?", (lines[-1][0], run.id, offset)
+            "UPDATE ingested SET annotations = ?, annotation_ends = ? WHERE run = ? AND annotations = ?",
+            (end.offset, end.ends, run.id, start.offset),
         )
         if moved.rowcount == 0:
             return 0
         for _, fields in lines:
             if fields is not None:
                 _write_annotation(connection, run.id, fields)
+        if any(fields is None for _, fields in lines):
+            update_problems(connection, run)
     return len(lines)
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from core.methods import Family
 
 MIGRATION_SET = "clarinet"
-MIGRATIONS = ("0001", "0002", "0003")
+MIGRATIONS = ("0001", "0002", "0003", "0004", "0005")
 """In order; a database with other migrations was made by a newer version."""
 
 ITERATION_COLUMNS = (
@@ -38,6 +38,8 @@ EVALUATION_COLUMNS = (
     "target_information",
 )
 """Metrics with a column, frozen with migration 0001; any other metric is stored in the column `other`."""
+SAMPLE_COLUMNS = ("gpu_use", "gpu_memory", "gpu_memory_peak", "power", "temperature", "energy", "cpu", "memory")
+"""Frozen with migration 0005."""
 RUN = "run TEXT REFERENCES runs(id) ON DELETE CASCADE"
 """The column that names a row's run: rows of a deleted run are deleted as well."""
 
@@ -88,6 +90,8 @@ def migrations() -> "Migrations":
     numbered(name="0001")(_create_tables)
     numbered(name="0002")(_add_alarms)
     numbered(name="0003")(_update_families)
+    numbered(name="0004")(_identify_files)
+    numbered(name="0005")(_add_hardware)
     return numbered
 
 
@@ -106,6 +110,27 @@ def _update_families(db: "Tables") -> None:
     methods = [row[0] for row in db.execute("SELECT DISTINCT method FROM runs WHERE method IS NOT NULL").fetchall()]
     for method in methods:
         db.execute("UPDATE runs SET family = ? WHERE method = ?", (family_of(method), method))
+
+
+def _identify_files(db: "Tables") -> None:
+    """Add what identifies the ingested part of a run's files, and which of its files cannot be read."""
+    db.execute("ALTER TABLE ingested ADD COLUMN lines INTEGER NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE ingested ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE ingested ADD COLUMN ends TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE ingested ADD COLUMN annotation_ends TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE runs ADD COLUMN problems TEXT")
+
+
+def _add_hardware(db: "Tables") -> None:
+    """Add the hardware of runs, and samples of what it did."""
+    db.execute("ALTER TABLE runs ADD COLUMN hardware TEXT")
+    for column in ("gpu_memory", "gpu_use", "memory", "energy"):
+        db.execute(f"ALTER TABLE runs ADD COLUMN {column} REAL")
+    db.execute(
+        f"""CREATE TABLE samples (
+        {RUN} NOT NULL, position INTEGER NOT NULL, time REAL, iteration INTEGER, seconds REAL,
+        {_real(SAMPLE_COLUMNS)}, PRIMARY KEY (run, position)) WITHOUT ROWID"""
+    )
 
 
 def family_of(method: str) -> "Family":

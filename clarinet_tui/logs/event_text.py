@@ -1,6 +1,8 @@
 """Describe events as text."""
 
-from clarinet_tui.text import printable
+from pathlib import Path
+
+from clarinet_tui.text import printable, shell_command
 from core.events import (
     Alarmed,
     Evaluated,
@@ -18,13 +20,13 @@ from core.events import (
 from core.metrics import shown_in
 
 
-def describe_event(event: Event, iterations_total: int, run_id: str) -> str | None:
+def describe_event(event: Event, iterations_total: int, run_id: str, runs_dir: Path | str = "runs") -> str | None:
     """Return an event as printable lines of text; None for events that are not shown."""
-    text = _describe(event, iterations_total, run_id)
+    text = _describe(event, iterations_total, run_id, runs_dir)
     return None if text is None else "\n".join(printable(line) for line in text.split("\n"))
 
 
-def _describe(event: Event, iterations_total: int, run_id: str) -> str | None:
+def _describe(event: Event, iterations_total: int, run_id: str, runs_dir: Path | str) -> str | None:
     match event:
         case Started():
             notes = "".join(f"\n  note: {note}" for note in event.notes)
@@ -51,7 +53,8 @@ def _describe(event: Event, iterations_total: int, run_id: str) -> str | None:
         case Alarmed():
             return f"alarm {event.kind}: {event.message}; {event.advice}"
         case Stopped():
-            return f"stopped at iteration {event.iteration}; resume with: clarinet resume {run_id}"
+            resume = shell_command("clarinet", "resume", run_id, runs_dir=runs_dir)
+            return f"stopped at iteration {event.iteration}; resume with: {resume}"
         case Failed():
             return f"failed: {event.message}" + "".join(f"\n  at {frame}" for frame in event.frames)
         case Finished():

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import reduce
 from itertools import chain, islice
 from operator import itemgetter, or_
+from pathlib import Path
 from typing import Any, Self
 
 import msgspec
@@ -14,7 +15,7 @@ from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.queue.supervisor_process import find_supervisor
 from clarinet_tui.runs.atomic_files import modified_time
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import parse_line
+from clarinet_tui.runs.journal_lines import parse_event
 from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.runs.process import is_alive
 from clarinet_tui.runs.state import FINAL_EVENTS
@@ -41,8 +42,11 @@ TimedLine = tuple[float, str]
 class RunLog:
     """The lines for which `accept` returns True, by time; a line without a time gets that of the line before it."""
 
-    def __init__(self, run: RunDirectory, accept: Callable[[str], bool] = lambda line: True) -> None:
-        self._run, self._accept = run, accept
+    def __init__(
+        self, run: RunDirectory, accept: Callable[[str], bool] = lambda line: True, runs_dir: Path | str = "runs"
+    ) -> None:
+        """`runs_dir` is that of the commands in its text."""
+        self._run, self._accept, self._runs_dir = run, accept, runs_dir
         self._journal = FileTail(run.journal, MAX_EVENT_BYTES)
         self._output = FileTail(run.log, MAX_LINE_BYTES)
         self._output_time = 0.0
@@ -141,10 +145,10 @@ class RunLog:
         time = time if isinstance(time, float | int) else 0.0
         if fields is None or 0.0 < time <= self._printed_until:
             return []
-        return [(time, text) for text in describe_fields(fields, self._run.id)]
+        return [(time, text) for text in describe_fields(fields, self._run.id, self._runs_dir)]
 
 
-def describe_fields(fields: dict[str, Any], run_id: str) -> list[str]:
+def describe_fields(fields: dict[str, Any], run_id: str, runs_dir: Path | str = "runs") -> list[str]:
     """Return the lines of text that describe an event of a journal."""
     try:
         # The journal does not store the labels, and stores NaN as text.
@@ -153,7 +157,7 @@ def describe_fields(fields: dict[str, Any], run_id: str) -> list[str]:
         message = fields.get("message")
         text = printable(message) if isinstance(message, str) else None
     else:
-        text = describe_event(event, 0, run_id)
+        text = describe_event(event, 0, run_id, runs_dir)
     return [shorten(line.rstrip(), MAX_CHARACTERS) for line in text.split("\n")] if text else []
 
 
@@ -164,7 +168,7 @@ def clean_line(line: bytes) -> str:
 
 def _parse_event(line: bytes) -> dict[str, Any] | None:
     """Return None for iterations and unreadable lines."""
-    return parse_line(line, None) if line.startswith(b"{") else None
+    return parse_event(line) if line.startswith(b"{") else None
 
 
 def _is_final(line: bytes) -> bool:

@@ -4,17 +4,27 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from clarinet_tui.runs.archive import ENVIRONMENT, FORMAT, MANIFEST, MTIME, PRIVATE, Manifest, PackedFile, fingerprint
+from clarinet_tui.runs.archive import (
+    FORMAT,
+    MANIFEST,
+    MTIME,
+    PARSED,
+    PRIVATE,
+    Manifest,
+    PackedFile,
+    fingerprint,
+    parse_file,
+)
 from clarinet_tui.runs.archive_members import Limits, Member, read_members
 from clarinet_tui.runs.atomic_files import as_input_error, create_file
 from clarinet_tui.runs.directory import CONFIG, RunDirectory
+from clarinet_tui.runs.run_files import ContentError, parse_json
 from core.errors import InputError
 
 DEFAULT_LIMITS = Limits()
@@ -62,12 +72,13 @@ def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
         if member.name in files:
             raise InputError(f"{path}: contains {member.name} twice")
         chunks: list[bytes] = []
-        is_json = member.name.endswith((MANIFEST, f"/{ENVIRONMENT}"))
-        files[member.name] = _read_hashed(member, chunks.append if is_json else len)
-        if member.name == MANIFEST:
+        name = member.name.rpartition("/")[2]
+        files[member.name] = _read_hashed(member, chunks.append if name in {MANIFEST, *PARSED} else len)
+        if name == MANIFEST:
             manifest = _decode_manifest(path, b"".join(chunks))
-        elif is_json:
-            _decode(path, member.name, b"".join(chunks), dict[str, Any])  # the list of runs reads all of it
+        elif name in PARSED:
+            with _naming(path, member.name):
+                parse_file(name, b"".join(chunks))
     if manifest is None:
         raise InputError(f"{path}: contains no {MANIFEST}: it was not written by `clarinet export`")
     del files[MANIFEST]
@@ -84,17 +95,20 @@ def _read_hashed(member: Member, process: Callable[[bytes], object]) -> PackedFi
 
 
 def _decode_manifest(path: Path, content: bytes) -> Manifest:
-    version = _decode(path, MANIFEST, content, dict[str, Any]).get("format")
-    if version != FORMAT:
-        raise InputError(f"{path}: has format {version!a}, this version reads format {FORMAT}: update Clarinet")
-    manifest: Manifest = _decode(path, MANIFEST, content, Manifest)
+    with _naming(path, MANIFEST):
+        version = parse_json(content, dict[str, Any]).get("format")
+        if version != FORMAT:
+            raise InputError(f"{path}: has format {version!a}, this version reads format {FORMAT}: update Clarinet")
+        manifest: Manifest = parse_json(content, Manifest)
     return manifest
 
 
-def _decode(path: Path, name: str, content: bytes, content_type: Any) -> Any:
+@contextmanager
+def _naming(path: Path, name: str) -> Iterator[None]:
+    """Name the file of the archive whose content is refused."""
     try:
-        return msgspec.json.decode(content, type=content_type)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        yield
+    except ContentError as error:
         raise InputError(f"{path}: {name}: {error}") from None
 
 

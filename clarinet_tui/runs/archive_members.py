@@ -12,17 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from clarinet_tui.runs.archive import CHECKPOINT_FILES, CHUNK, ENVIRONMENT, MANIFEST, PORTABLE_FILES
-from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, MAX_CONFIG_BYTES, is_valid_id
+from clarinet_tui.runs.archive import CHECKPOINT_FILES, CHUNK, MANIFEST, PARSED, PORTABLE_FILES
+from clarinet_tui.runs.directory import ANNOTATIONS, is_valid_id
 from core.errors import InputError
 
 BLOCK = tarfile.BLOCKSIZE
 NAME = re.compile(rf"([0-9a-z]+)/({'|'.join(map(re.escape, (*PORTABLE_FILES, *CHECKPOINT_FILES)))})", re.ASCII)
-MAX_BYTES = {
-    CONFIG: MAX_CONFIG_BYTES,
-    ENVIRONMENT: 16 << 20,
+MAX_BYTES = PARSED | {
     ANNOTATIONS: 64 << 20,
-    "stage1.json": 1 << 16,
     "pseudo_labels.npy": 1 << 30,
     MANIFEST: 64 << 20,
 }

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import msgspec
 from clarinet_tui.runs.atomic_files import replace_file
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.process import boot_id, host_name
+from clarinet_tui.runs.run_files import UnreadableFileError, read_json
 from core.config import RunConfig
 
 PACKAGES = ("clarinet-tui", "torch", "torchvision", "numpy", "scikit-learn", "pillow", "msgspec", "sqlite-utils")
@@ -50,12 +52,20 @@ def write_environment(
 
 
 def read_environment(run: RunDirectory) -> dict[str, Any]:
-    """Return the content of environment.json; empty if it is missing or damaged."""
+    """Return the content of environment.json; empty if it is missing or cannot be read."""
     try:
-        fields = msgspec.json.decode(run.environment.read_bytes())
-    except (OSError, msgspec.DecodeError, RecursionError):
+        return read_json(run.environment, dict[str, Any]) or {}
+    except UnreadableFileError:
         return {}
-    return fields if isinstance(fields, dict) else {}
+
+
+def hardware_names(environment: Mapping[str, Any]) -> list[str]:
+    """Return the different models of GPU or CPU that the attempts of a run have used, the last one first."""
+    earlier = environment.get("sittings")
+    attempts = [environment, *(reversed(earlier) if isinstance(earlier, list) else ())]
+    recorded = [attempt.get("hardware") for attempt in attempts if isinstance(attempt, dict)]
+    names = [hardware.get("name") for hardware in recorded if isinstance(hardware, dict)]
+    return list(dict.fromkeys(name for name in names if isinstance(name, str) and name))
 
 
 def versions() -> dict[str, str]:

@@ -1,24 +1,19 @@
 """Read a journal that may be growing or damaged."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import msgspec
+from clarinet_tui.runs.journal_lines import Names, parse_event, parse_line
+from clarinet_tui.runs.journal_lines import parse_number as parse_number
+from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, open_file
 
 CHUNK = 1 << 20
 MAX_LINE_BYTES = 16 << 20
 COLUMNS = b'{"event":"columns"'
 ATTEMPT_STARTS = frozenset({"started", "resumed"})
 """The first events of an attempt. An unreadable line before one is where the previous attempt was killed."""
-FIXED_TYPES = (int, int, int | None, str)
-"""Of an iteration's first columns: iteration, epoch, adaptation epoch and stage."""
-NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
-
-DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What `decode` raises on a damaged line."""
-decode = msgspec.json.Decoder().decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +36,10 @@ class DamagedLine:
     number: int
     start: int
     end: int
+    reason: str
 
     def __str__(self) -> str:
-        return f"line {self.number} cannot be read and was skipped"
-
-
-Names = Sequence[str]
+        return f"line {self.number} cannot be read and was skipped: {self.reason}"
 
 
 def read_journal(path: Path, offset: int = 0, columns: Names | None = None) -> Iterator[JournalEvent | DamagedLine]:
@@ -54,24 +47,27 @@ def read_journal(path: Path, offset: int = 0, columns: Names | None = None) -> I
 
     `columns` are the names that apply at `offset`; if None, the journal is searched for them.
     """
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
+    file = open_file(path)
+    if file is None:
         return
     with file:
         if offset and columns is None:
             columns = find_columns(file, offset)
+        first = line_number(file, offset) if offset else 1
         damaged: DamagedLine | None = None
-        for start, end, line in read_lines(file, offset):
-            fields = parse_line(line, columns)
-            if damaged and not (fields and fields["event"] in ATTEMPT_STARTS):
+        for number, (start, end, line) in enumerate(read_lines(file, offset), first):
+            fields: dict[str, Any] = {}
+            reason = ""
+            try:
+                fields = parse_line(line, columns)
+            except ContentError as error:
+                reason = str(error)
+            if damaged and fields.get("event") not in ATTEMPT_STARTS:
                 yield damaged
-            damaged = None
-            if fields is None:
-                damaged = DamagedLine(line_number(path, start), start, end)
-            elif fields["event"] == "columns":
+            damaged = DamagedLine(number, start, end, reason) if reason else None
+            if fields.get("event") == "columns":
                 columns = fields["names"]
-            else:
+            elif fields:
                 yield JournalEvent(fields, start, end)
         if damaged:
             yield damaged
@@ -80,12 +76,18 @@ def read_journal(path: Path, offset: int = 0, columns: Names | None = None) -> I
 def read_last_event(path: Path) -> dict[str, Any] | None:
     """Return the event of the last complete line; None if that is an iteration or unreadable."""
     try:
-        with path.open("rb") as file:
+        file = open_file(path)
+    except UnreadableFileError:
+        return None
+    if file is None:
+        return None
+    with file:
+        try:
             file.seek(max(0, file.seek(0, 2) - CHUNK))
             lines = file.read().split(b"\n")
-    except OSError:
-        return None
-    return parse_line(lines[-2], None) if len(lines) > 1 else None
+        except OSError:
+            return None
+    return parse_event(lines[-2]) if len(lines) > 1 else None
 
 
 def read_lines(file: BinaryIO, offset: int = 0) -> Iterator[tuple[int, int, bytes | None]]:
@@ -105,43 +107,6 @@ def read_lines(file: BinaryIO, offset: int = 0) -> Iterator[tuple[int, int, byte
             rest = b""
 
 
-def parse_line(line: bytes | None, columns: Names | None) -> dict[str, Any] | None:
-    """Return a line's fields, or None if it is unreadable."""
-    try:
-        content = decode(line or b"")
-    except DECODE_ERRORS:
-        return None
-    if isinstance(content, list):
-        return parse_iteration(content, columns)
-    if not isinstance(content, dict) or not isinstance(content.get("event"), str):
-        return None
-    if content["event"] != "columns":
-        return content
-    names = content.get("names")
-    is_valid = isinstance(names, list) and len(names) >= 5 and all(isinstance(name, str) for name in names)
-    return content if is_valid else None
-
-
-def parse_iteration(values: list[Any], columns: Names | None) -> dict[str, Any] | None:
-    """Return an iteration's fields; a metric that is null was not measured."""
-    if columns is None or len(values) != len(columns) or not all(map(isinstance, values, FIXED_TYPES)):
-        return None
-    fields: dict[str, Any] = {"event": "step", **dict(zip(columns[:4], values[:4], strict=True))}
-    for name, value in zip(columns[4:], values[4:], strict=True):
-        if value is None:
-            continue
-        number = parse_number(value)
-        if not isinstance(number, float | int):
-            return None
-        fields[name] = number
-    return fields
-
-
-def parse_number(value: Any) -> Any:
-    """Return the float of the texts "nan", "inf" and "-inf", and any other value as it is."""
-    return NON_FINITE.get(value, value) if isinstance(value, str) else value
-
-
 def find_columns(file: BinaryIO, offset: int) -> list[str] | None:
     """Return the columns that apply at `offset`: search backwards for the last line of columns."""
     end, tail = offset, b""
@@ -151,7 +116,7 @@ def find_columns(file: BinaryIO, offset: int) -> list[str] | None:
         block = file.read(end - begin) + tail
         at = len(block)
         while (at := block.rfind(COLUMNS, 0, at)) >= 0:
-            fields = parse_line(block[at:].partition(b"\n")[0], None)
+            fields = parse_event(block[at : block.find(b"\n", at)])
             starts_line = begin == 0 if at == 0 else block[at - 1 : at] == b"\n"
             if starts_line and fields:
                 names: list[str] = fields["names"]
@@ -160,11 +125,11 @@ def find_columns(file: BinaryIO, offset: int) -> list[str] | None:
     return None
 
 
-def line_number(path: Path, offset: int) -> int:
+def line_number(file: BinaryIO, offset: int) -> int:
     """Return the number of the line that starts at byte `offset`, counted from 1."""
     count = 1
-    with path.open("rb") as file:
-        while offset > 0 and (chunk := file.read(min(CHUNK, offset))):
-            count += chunk.count(b"\n")
-            offset -= len(chunk)
+    file.seek(0)
+    while offset > 0 and (chunk := file.read(min(CHUNK, offset))):
+        count += chunk.count(b"\n")
+        offset -= len(chunk)
     return count

@@ -14,7 +14,7 @@ from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.history.reindex import reindex
 from core.events import Alarmed, Event, Finished
 from tests.support.events import resumed, started, step
-from tests.support.histories import content, make_run, open_history, write_events
+from tests.support.histories import content, make_run, open_history, remove_migrations, write_events
 
 
 def alarm(kind: str, iteration: int, over: bool = False) -> Alarmed:
@@ -69,7 +69,7 @@ def test_malformed_alarms_are_read_as_far_as_possible(db: Database, tmp_path: Pa
     run = make_run(tmp_path)
     write_events(run, [started()])
     with run.journal.open("ab") as journal:
-        journal.write(b'{"event":"alarm"}\n{"event":"alarm","kind":7}\n{"event":"alarm","kind":"x","iteration":"y"}\n')
+        journal.write(b'{"event":"alarm"}\n{"event":"alarm","kind":7}\n{"event":"alarm","kind":"x"}\n')
     ingest_run(db, run)
     assert read_open_alarms(db, run.id) == [Alarm("x", "", "", None, None)]
 
@@ -108,8 +108,7 @@ def test_an_older_database_gets_the_column_of_alarms(tmp_path: Path, db: Databas
     run = make_run(tmp_path, id="old")
     ingest_run(db, run)
     with db.transaction() as connection:
-        connection.execute("ALTER TABLE runs DROP COLUMN alarms")
-        connection.execute("DELETE FROM _sqlite_migrations WHERE name >= '0002'")
+        remove_migrations(connection, "0002")
     db.close()
     with Database.open(tmp_path) as opened:
         row = get_run(opened, "old")

@@ -21,7 +21,7 @@ from clarinet_tui.history.reindex import reindex
 from clarinet_tui.runs.annotations import add_tag, set_note
 from core.errors import InputError
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import content, make_run, open_history, write_events
+from tests.support.histories import content, make_run, open_history, remove_migrations, write_events
 
 
 def test_tables_can_be_read_with_sqlite(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_an_older_database_gets_the_four_families(tmp_path: Path) -> None:
             sql = "INSERT INTO runs (id, state, said, created, method, family) VALUES (?, 'lost', 'running', 0, ?, ?)"
             old.execute(sql, (f"id{method}", method, family))
         old.execute("INSERT INTO runs (id, state, said, created) VALUES ('unreadable', 'lost', 'running', 0)")
-        old.execute("DELETE FROM _sqlite_migrations WHERE name = '0003'")
+        remove_migrations(old, "0003")
         old.commit()
     with Database.open(tmp_path) as db:
         families = dict(db.tuples("SELECT method, family FROM runs WHERE method IS NOT NULL"))
@@ -269,8 +269,7 @@ def test_an_older_database_gets_the_four_families(tmp_path: Path) -> None:
 def test_concurrent_migrations_leave_one_complete_backup(tmp_path: Path) -> None:
     open_history(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as old:
-        old.execute("ALTER TABLE runs DROP COLUMN alarms")
-        old.execute("DELETE FROM _sqlite_migrations WHERE name >= '0002'")
+        remove_migrations(old, "0002")
         old.execute("CREATE TABLE ballast AS SELECT randomblob(1000000) AS bytes")
         old.commit()
     together = threading.Barrier(8)

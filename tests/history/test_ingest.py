@@ -138,7 +138,7 @@ def test_a_damaged_line_is_an_event_with_its_number(tmp_path: Path) -> None:
     write_events(run, [step(2)])
     ingest_run(db, run)
     damaged = db.rows("SELECT message FROM events WHERE event = 'damaged'")
-    assert [row["message"] for row in damaged] == ["line 4 cannot be read and was skipped"]
+    assert [row["message"] for row in damaged] == ["line 4 cannot be read and was skipped: Input data was truncated"]
 
 
 @pytest.mark.parametrize("together", [True, False])

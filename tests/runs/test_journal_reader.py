@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clarinet_tui.runs import journal_reader as reader
+from clarinet_tui.runs.journal_format import FIXED_COLUMNS
 from clarinet_tui.runs.journal_reader import DamagedLine, JournalEvent, read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Event, Noticed, Stepped, flatten_event
@@ -105,7 +106,7 @@ def test_damage_in_the_middle_is_named_and_skipped(tmp_path: Path) -> None:
     found = list(read_journal(path))
     damaged = [item for item in found if isinstance(item, DamagedLine)]
     assert [item.number for item in damaged] == [5]
-    assert str(damaged[0]) == "line 5 cannot be read and was skipped"
+    assert str(damaged[0]) == "line 5 cannot be read and was skipped: JSON is malformed: invalid character (byte 0)"
     assert [item.fields["iteration"] for item in found if isinstance(item, JournalEvent) and item.name == "step"] == [
         1,
         2,
@@ -168,6 +169,6 @@ def test_oversized_line_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_json_that_is_not_an_event_is_damage(tmp_path: Path, line: bytes) -> None:
-    columns = msgspec.json.encode({"event": "columns", "names": [*"abcd", "seconds", "mmd"]})
+    columns = msgspec.json.encode({"event": "columns", "names": [*FIXED_COLUMNS, "mmd"]})
     (tmp_path / "j").write_bytes(columns + b"\n" + line + b"\n")
     assert [type(item) for item in read_journal(tmp_path / "j")] == [DamagedLine]

@@ -1,5 +1,6 @@
 """Runs for tests, and the whole content of a history, to compare it with another."""
 
+import sqlite3
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,19 @@ def open_history(runs_dir: Path) -> Database:
     if not (runs_dir / DATABASE_NAME).exists():
         (runs_dir / DATABASE_NAME).write_bytes(_empty_database())
     return Database.open(runs_dir)
+
+
+def remove_migrations(connection: sqlite3.Connection, first: str) -> None:
+    """Give a database the schema that it had before the migration `first`."""
+    added = {"runs.alarms": "0002", "runs.problems": "0004"}
+    added |= {f"ingested.{name}": "0004" for name in ("lines", "checksum", "ends", "annotation_ends")}
+    added |= {f"runs.{name}": "0005" for name in ("hardware", "gpu_memory", "gpu_use", "memory", "energy")}
+    if first <= "0005":
+        connection.execute("DROP TABLE samples")
+    for name in (name for name, migration in added.items() if migration >= first):
+        table, _, column = name.partition(".")
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    connection.execute("DELETE FROM _sqlite_migrations WHERE name >= ?", (first,))
 
 
 def make_run(runs_dir: Path, id: str | None = None, **settings: Any) -> RunDirectory:  # noqa: A002

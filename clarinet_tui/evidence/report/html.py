@@ -10,7 +10,7 @@ from clarinet_tui.evidence.report.figures import figure_markup
 from clarinet_tui.evidence.report.markup import Content, Markup, tag
 from clarinet_tui.evidence.report.runs import commands_section, environments_section, runs_section, settings_section
 from clarinet_tui.evidence.report.style import POLICY, style
-from clarinet_tui.text import format_count
+from clarinet_tui.text import format_count, is_valid_time
 
 PAPER = (
     "Methods and tasks are those of Zhang, Liu, Fang, Yuan, Zhang and Lu: Clarinet: A One-step Approach Towards "
@@ -74,4 +74,4 @@ def _summary(report: Report) -> list[str]:
 
 
 def _format_utc(timestamp: float, pattern: str) -> str:
-    return datetime.fromtimestamp(timestamp, UTC).strftime(pattern)
+    return datetime.fromtimestamp(timestamp, UTC).strftime(pattern) if is_valid_time(timestamp) else "invalid time"
