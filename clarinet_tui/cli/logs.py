@@ -11,6 +11,7 @@ from typer import Option
 
 from clarinet_tui.cli.options import RUNS, RunId, RunsDir
 from clarinet_tui.cli.output import quiet_pipe, warn
+from clarinet_tui.text import shell_command
 
 if TYPE_CHECKING:
     from clarinet_tui.logs.run_log import RunLog
@@ -37,7 +38,7 @@ def logs(
 
     run = find_run(runs_dir, id)
     text = grep.casefold()
-    with quiet_pipe(), _exit_on_ctrl_c(), RunLog(run, lambda line: text in line.casefold()) as log:
+    with quiet_pipe(), _exit_on_ctrl_c(), RunLog(run, lambda line: text in line.casefold(), runs_dir) as log:
         last = log.read_last(lines)
         if not follow:
             last = [*last, *log.read_partial()][-lines:] if lines else []
@@ -48,7 +49,8 @@ def logs(
     if not follow and not run.journal.exists() and not run.log.exists():
         warn(f"run {run.id} has not started; -f waits for it")
     if follow and not log.has_final_event:
-        warn(f"run {run.id} ended without a final event; resume it with: clarinet resume {run.id}")
+        resume = shell_command("clarinet", "resume", run.id, runs_dir=runs_dir)
+        warn(f"run {run.id} ended without a final event; resume it with: {resume}")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typer import Argument, Option
 from clarinet_tui.cli.lookup import find_runs
 from clarinet_tui.cli.options import RUNS, Ids, Json, RunIds, RunsDir
 from clarinet_tui.cli.output import print_json
-from clarinet_tui.text import printable
+from clarinet_tui.text import printable, shell_command
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,13 +53,14 @@ def list_(json: Json = False, runs_dir: RunsDir = RUNS) -> None:
     if json:
         print_json({"paused": content.paused, "supervisor": has_supervisor, "slots": content.slots, "entries": rows})
         return
-    _print_table(rows)
+    _print_table(rows, runs_dir)
+    command = shell_command("clarinet", "queue", "continue", runs_dir=runs_dir)
     if content.paused:
-        print("The queue is paused. Continue it with: clarinet queue continue")
+        print(f"The queue is paused. Continue it with: {command}")
     elif has_own and (origin := queue_origin(runs_dir)):
-        print(f"The queue belongs to {printable(origin)}. Start its runs here with: clarinet queue continue")
+        print(f"The queue belongs to {printable(origin)}. Start its runs here with: {command}")
     elif has_own and not has_supervisor:
-        print("No supervisor is running. Start one with: clarinet queue continue")
+        print(f"No supervisor is running. Start one with: {command}")
 
 
 @app.command()
@@ -194,13 +195,14 @@ def _rows(runs_dir: Path, content: "Queue") -> list[dict[str, Any]]:
     return rows
 
 
-def _print_table(rows: list[dict[str, Any]]) -> None:
+def _print_table(rows: list[dict[str, Any]], runs_dir: Path) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     if not rows:
-        print("The queue is empty. Queue runs with: clarinet sweep --methods clarinet --tasks Y->D --seeds 1..3")
+        sweep = shell_command("clarinet", "sweep", "--seeds", "1..3", "--preset", "quick", runs_dir=runs_dir)
+        print(f"The queue is empty. Queue runs with: {sweep}")
         return
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for name in COLUMNS:

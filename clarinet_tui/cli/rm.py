@@ -7,7 +7,7 @@ from typer import Option
 
 from clarinet_tui.cli.lookup import select_runs
 from clarinet_tui.cli.options import RUNS, Ids, Query, RunsDir
-from clarinet_tui.text import format_count
+from clarinet_tui.text import format_count, shell_command
 from core.errors import InputError
 
 
@@ -46,4 +46,5 @@ def remove(
         trash.check_not_running(runs)
         for run in runs:
             trash.remove_run(run)
-            print(f"{run.id} removed; to restore it: clarinet rm --undo {run.id}")
+            restore = shell_command("clarinet", "rm", "--undo", run.id, runs_dir=runs_dir)
+            print(f"{run.id} removed; to restore it: {restore}")

@@ -7,10 +7,12 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import tomli
 
+from clarinet_tui.text import shell_command
 from core.config import RunConfig, format_value, merge_settings
 from core.errors import InputError
 from core.resolve import resolve
@@ -112,10 +114,10 @@ def nest(name: str, value: Any) -> dict[str, Any]:
     return settings
 
 
-def run_command(settings: Mapping[str, Any], on_alarm: str | None = None) -> str:
+def run_command(settings: Mapping[str, Any], on_alarm: str | None = None, runs_dir: Path | str = "runs") -> str:
     """Return the command that trains one run without the queue."""
     hook = () if on_alarm is None else ("--on-alarm", on_alarm)
-    return shlex.join(["clarinet", "run", "--headless", *_format_flags(settings), *hook])
+    return shell_command("clarinet", "run", "--headless", *_format_flags(settings), *hook, runs_dir=runs_dir)
 
 
 def sweep_command(grid: Grid) -> str:

@@ -18,6 +18,7 @@ from clarinet_tui.runs.lock import hold_lock, is_locked, read_lock_owner
 from clarinet_tui.runs.ownership import find_owner, is_own, user_name
 from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, is_alive
 from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, parse_toml, read_file
+from clarinet_tui.runs.typed_command import typed_command
 from clarinet_tui.text import shorten
 from core.config import RunConfig, convert_settings
 from core.errors import InputError
@@ -82,6 +83,7 @@ class RunDirectory:
     log = _RunFile("worker.log")
     checkpoint = _RunFile("checkpoint.pt")
     checkpoint_previous = _RunFile("checkpoint.previous.pt")
+    model = _RunFile("model.safetensors")
     environment = _RunFile("environment.json")
     lock = _RunFile("lock")
     pseudo_labels = _RunFile("pseudo_labels.npy")
@@ -147,7 +149,8 @@ def stage_run(runs_dir: Path, config: RunConfig, now: datetime) -> Path:
         runs_dir.mkdir(parents=True, exist_ok=True)
         try:
             staged.mkdir(mode=0o755)
-            append_line(staged / ANNOTATIONS, {"event": "created", "time": now.timestamp()})
+            created = {"event": "created", "time": now.timestamp(), "command": typed_command()}
+            append_line(staged / ANNOTATIONS, created)
             replace_file(staged / CONFIG, settings, 0o644)
         except BaseException:
             shutil.rmtree(staged, ignore_errors=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from clarinet_tui.logs.event_text import describe_event, format_accuracies
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_format import encode_non_finite
 from core.events import Evaluated, Event, Resumed, StageStarted, Started, Stepped, flatten_event
 
@@ -18,15 +19,15 @@ Display: TypeAlias = "LogDisplay | ProgressBar"
 
 
 def choose_display(
-    run_id: str, planned_iterations: int = 0, *, json: bool, queued: bool = False, out: TextIO | None = None
+    run: RunDirectory, planned_iterations: int = 0, *, json: bool, queued: bool = False, out: TextIO | None = None
 ) -> Display:
     """`planned_iterations` of a resumed run are known from its journal."""
     out = out or sys.stdout
     if queued:
         return LogDisplay(out)
     if json:
-        return JsonLines(out, run_id)
-    return ProgressBar(run_id, planned_iterations) if out.isatty() else PlainLines(out, run_id, planned_iterations)
+        return JsonLines(out, run.id)
+    return ProgressBar(run, planned_iterations) if out.isatty() else PlainLines(out, run, planned_iterations)
 
 
 class LogDisplay:
@@ -82,13 +83,13 @@ class PlainLines(LogDisplay):
     def __init__(
         self,
         out: TextIO,
-        run_id: str,
+        run: RunDirectory,
         planned_iterations: int = 0,
         clock: Callable[[], float] = time.monotonic,
         interval: float = 10.0,
     ) -> None:
         super().__init__(out)
-        self._run_id, self._clock, self._interval = run_id, clock, interval
+        self._run, self._clock, self._interval = run, clock, interval
         self._next, self._total = 0.0, planned_iterations
 
     def show(self, event: Event) -> None:
@@ -98,18 +99,18 @@ class PlainLines(LogDisplay):
             if self._clock() < self._next:
                 return
             self._next = self._clock() + self._interval
-        if text := describe_event(event, self._total, self._run_id):
+        if text := describe_event(event, self._total, self._run.id, self._run.runs_dir):
             self.write(text)
 
 
 class ProgressBar:
     """A Rich progress bar under the text of the events."""
 
-    def __init__(self, run_id: str, planned_iterations: int = 0, console: "Console | None" = None) -> None:
+    def __init__(self, run: RunDirectory, planned_iterations: int = 0, console: "Console | None" = None) -> None:
         from rich import progress
         from rich.console import Console
 
-        self._run_id = run_id
+        self._run = run
         self._console = console or Console(highlight=False)
         self._bar = progress.Progress(
             progress.TextColumn("{task.description}", markup=False),
@@ -150,7 +151,7 @@ class ProgressBar:
             self._bar.update(self._training, description=event.stage)
         if isinstance(event, Resumed):
             self._bar.update(self._training, completed=event.from_iteration, visible=True)
-        if text := describe_event(event, self._total, self._run_id):
+        if text := describe_event(event, self._total, self._run.id, self._run.runs_dir):
             self.notice(text)
 
     def close(self) -> None:

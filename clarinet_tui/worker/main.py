@@ -12,12 +12,15 @@ from typing import TextIO, cast
 
 import msgspec
 
+from clarinet_tui.devices.gpu_lock import GpuInUseError
 from clarinet_tui.queue.requests import ensure_supervisor_if_needed
+from clarinet_tui.queue.worker_exit import GPU_IN_USE
 from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.process import is_batch_job
+from clarinet_tui.runs.worker_command import take_alarm_command
 from clarinet_tui.runs.worker_log import TimestampedStream
 from clarinet_tui.streams import drop_failed_writes
 from clarinet_tui.text import printable
@@ -25,6 +28,8 @@ from clarinet_tui.worker.alarm_hook import AlarmHook
 from clarinet_tui.worker.alarms import AlarmMonitor
 from clarinet_tui.worker.display import Display, choose_display
 from clarinet_tui.worker.failure import make_failed
+from clarinet_tui.worker.gpu import hold_first_gpu
+from clarinet_tui.worker.hardware import hardware_kind
 from clarinet_tui.worker.recorder import Recorder
 from clarinet_tui.worker.shared_stage1 import SharedStage1
 from clarinet_tui.worker.stop_signals import CheckpointAbandoned, StopSignals
@@ -41,11 +46,14 @@ def main() -> int:
         sys.stdout = sys.stderr = cast(TextIO, TimestampedStream(sys.stdout))
     try:
         run = RunDirectory(arguments.runs_dir, arguments.id)
-        with run.hold_lock(), remove_on_input_error(run, arguments.fresh), record_input_error(run, arguments.queued):
+        run.check_own("train")
+        gpu = hold_first_gpu(run, arguments.gpu, queued=arguments.queued, share=arguments.share_gpu)
+        refused, failed = remove_on_input_error(run, arguments.fresh), record_input_error(run, arguments.queued)
+        with run.hold_lock(), refused, gpu, failed:
             return run_attempt(run, arguments, signals)
     except InputError as error:
         print(f"clarinet: {printable(str(error))}", file=sys.stderr)
-        return 2
+        return GPU_IN_USE if arguments.queued and isinstance(error, GpuInUseError) else 2
     except CheckpointAbandoned:  # while the journal was closed, on a full disk
         print("clarinet: abandoned: the last events may be lost", file=sys.stderr)
         return 128 + signals.received
@@ -61,11 +69,12 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--runs-dir", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--device", help="overrides the run's setting")
+    parser.add_argument("--gpu", action="append", default=[], help="a GPU to use if no other run has locked it")
+    parser.add_argument("--share-gpu", action="store_true", help="use the GPU although another run has locked it")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--fresh", action="store_true", help="remove the run's directory on wrong input")
     parser.add_argument("--queued", action="store_true", help="write to worker.log; record wrong input as a failure")
-    parser.add_argument("--on-alarm", action="append", default=[], metavar="WORD", help="an argument of the command")
     return parser.parse_args(arguments)
 
 
@@ -99,9 +108,9 @@ def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopS
     if arguments.device:
         config = msgspec.structs.replace(config, device=arguments.device)
     planned = planned_iterations(run)
-    display = choose_display(run.id, planned, json=arguments.json, queued=arguments.queued)
+    display = choose_display(run, planned, json=arguments.json, queued=arguments.queued)
     recorder = Recorder(run, config, display.notice, signals.is_stop_requested)
-    hook = AlarmHook(run, config, arguments.on_alarm, display.notice)
+    hook = AlarmHook(run, config, take_alarm_command(), display.notice)
     attempt = Attempt(run, config, recorder, display, signals, hook, planned)
     try:
         attempt.train(arguments.data_dir, arguments.resume)
@@ -115,7 +124,7 @@ def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopS
         recorder.close()
         hook.close()
         display.close()
-    return exit_code(attempt.last, recorder.lost_bytes, signals)
+    return exit_code(attempt.last, recorder.is_durable, signals)
 
 
 def configure_torch() -> None:
@@ -174,7 +183,7 @@ class Attempt:
 
         device, data = prepare(self._config, data_dir, self._display.show_preparation)
         self._recorder.device = device
-        with SharedStage1(self._run, self._config, data, device, self._notice) as stage1:
+        with SharedStage1(self._run, self._config, data, hardware_kind(device), self._notice) as stage1:
             if not resume and not stage1.prepare(self._signals.is_stop_requested):
                 self.emit(Stopped(iteration=0))
                 return
@@ -230,9 +239,9 @@ def planned_iterations(run: RunDirectory) -> int:
     return planned if isinstance(planned, int) else 0
 
 
-def exit_code(last: Event | None, lost_bytes: int, signals: StopSignals) -> int:
+def exit_code(last: Event | None, is_durable: bool, signals: StopSignals) -> int:
     """Return 1 if the run failed or its journal is incomplete."""
-    if lost_bytes or isinstance(last, Failed):
+    if not is_durable or isinstance(last, Failed):
         return 1
     if isinstance(last, Finished):
         return 0

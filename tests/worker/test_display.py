@@ -2,12 +2,17 @@
 
 import io
 import json
+import shlex
+from pathlib import Path
 
 from clarinet_tui.logs.event_text import describe_event
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.worker_log import TimestampedStream
 from clarinet_tui.worker.display import JsonLines, LogDisplay, PlainLines, choose_display
 from core.events import Evaluated, Failed, Finished, Noticed, Stepped, Stopped
 from tests.support.events import resumed
+
+RUN = RunDirectory(Path("runs"), "abc")
 
 
 def stepped(iteration: int, loss: float = 0.5) -> Stepped:
@@ -29,7 +34,7 @@ def test_json_lines_have_non_finite_numbers_as_text() -> None:
 
 def test_plain_lines_are_limited() -> None:
     out, now = io.StringIO(), [0.0]
-    display = PlainLines(out, "abc", clock=lambda: now[0], interval=10.0)
+    display = PlainLines(out, RUN, clock=lambda: now[0], interval=10.0)
     for iteration in range(1, 101):
         now[0] += 0.5
         display.show(stepped(iteration))
@@ -56,9 +61,15 @@ def test_unknown_accuracies_are_omitted() -> None:
     )
 
 
+def test_printed_command_can_be_pasted_and_has_the_runs_directory() -> None:
+    text = describe_event(Stopped(iteration=7), 9, "abc", "my $runs") or ""
+    command = text.partition("resume with: ")[2]
+    assert shlex.split(command) == ["clarinet", "resume", "abc", "--runs-dir", "my $runs"]
+
+
 def test_plain_lines_of_a_resumed_run_have_the_number_of_iterations() -> None:
     out = io.StringIO()
-    display = choose_display("abc", 640, json=False, out=out)
+    display = choose_display(RUN, 640, json=False, out=out)
     display.show(resumed(148))
     display.show(stepped(149))
     assert out.getvalue().splitlines()[1].startswith("iteration 149 of 640, ")
@@ -66,7 +77,7 @@ def test_plain_lines_of_a_resumed_run_have_the_number_of_iterations() -> None:
 
 def test_log_of_a_queued_worker_has_no_events() -> None:
     out = io.StringIO()
-    display = choose_display("abc", json=False, queued=True, out=out)
+    display = choose_display(RUN, json=False, queued=True, out=out)
     assert type(display) is LogDisplay
     for done in range(3):
         display.show_preparation("Reading MNIST", done, 2)

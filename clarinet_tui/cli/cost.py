@@ -1,0 +1,74 @@
+"""Say what runs will cost before they start, and ask before a long sweep."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from clarinet_tui.cli.output import warn
+from clarinet_tui.text import format_count, format_duration
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from clarinet_tui.evidence.run_estimate import Estimator
+    from core.config import RunConfig
+
+LONG = 3600.0
+"""Seconds of training that a sweep may take without a question."""
+
+
+def warn_of_cost(config: "RunConfig", runs_dir: Path, data_dir: Path) -> None:
+    """Say how long a run takes whose preset the user did not choose."""
+    on_gpu = _uses_gpu([config.device])
+    estimate = _make_estimator(runs_dir, data_dir, on_gpu).estimate(config)
+    length = f"{config.warmup_epochs + config.epochs} epochs"
+    if estimate is not None:
+        seconds = _format_seconds(estimate.seconds)
+        length = f"{estimate.iterations} iterations, {seconds} on this {'GPU' if on_gpu else 'CPU'}"
+    advice = "" if on_gpu else "; --preset quick takes minutes, --preset smoke seconds"
+    warn(f"no preset was chosen: {config.preset} trains {length}{advice}")
+
+
+def confirm_sweep(configs: Sequence["RunConfig"], runs_dir: Path, data_dir: Path) -> None:
+    """Ask on a terminal before more than an hour of training, or training of unknown length, is queued."""
+    if not sys.stdin.isatty():
+        return
+    estimator = _make_estimator(runs_dir, data_dir, _uses_gpu({config.device for config in configs}))
+    estimates = [estimator.estimate(config) for config in configs]
+    known = [estimate for estimate in estimates if estimate is not None]
+    seconds = sum(estimate.seconds for estimate in known)
+    if len(known) == len(configs) and seconds <= LONG:
+        return
+    length = f"{_format_seconds(seconds)} of training" if len(known) == len(configs) else "of unknown length"
+    iterations = sum(estimate.iterations for estimate in known)
+    counted = f", {format_count(iterations, 'iteration')}" if iterations else ""
+    typer.confirm(f"{format_count(len(configs), 'run')}{counted}, {length}. Queue?", abort=True)
+
+
+def chooses_preset(settings: Mapping[str, Any], pairs: Sequence[str], file: Path | None) -> bool:
+    """Return whether the user has chosen a preset, or settings of their own in a file."""
+    return "preset" in settings or file is not None or any(pair.startswith("preset=") for pair in pairs)
+
+
+def _make_estimator(runs_dir: Path, data_dir: Path, on_gpu: bool) -> "Estimator":
+    from clarinet_tui.evidence.run_estimate import Estimator
+    from clarinet_tui.history.database import Database
+
+    try:
+        database = Database.open_read_only(runs_dir)
+    except InputError:  # there are no runs yet
+        database = None
+    return Estimator(database, data_dir, on_gpu=on_gpu)
+
+
+def _uses_gpu(requests: "set[str] | list[str]") -> bool:
+    from clarinet_tui.devices.local import list_devices
+
+    has_gpu = any(device.is_gpu for device in list_devices(seconds=0))
+    return has_gpu and "cpu" not in requests
+
+
+def _format_seconds(seconds: float) -> str:
+    return f"roughly {format_duration(seconds)}"
