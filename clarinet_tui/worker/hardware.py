@@ -28,8 +28,8 @@ def device_name(device: str) -> str:
     """Return torch's name of a GPU, such as NVIDIA A100-SXM4-80GB, and the model of the CPU."""
     if device == "cpu":
         return cpu_name()
-    module = getattr(loaded_torch(), device.partition(":")[0], None)
-    if not hasattr(module, "get_device_name"):  # torch.mps has no names
+    module: Any = getattr(loaded_torch(), device.partition(":")[0], None)
+    if not hasattr(module, "get_device_name"):  # such as torch.mps
         return device
     return str(module.get_device_name(device))
 

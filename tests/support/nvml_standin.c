@@ -5,6 +5,7 @@
      STANDIN_GPUS         number of GPUs (4)
      STANDIN_INIT         error of nvmlInit (0: none)
      STANDIN_FOREIGN      pid of the process that computes on GPU 1 (1); not listed once it has ended
+     STANDIN_SECOND       pid of another process that computes on GPU 1 (none)
      STANDIN_DRAWS        pid of a process that draws on GPU 0 and on GPU 1 (none)
      STANDIN_UNSUPPORTED  a GPU that reports its name and UUID only
      STANDIN_LOST         a GPU that has fallen off the bus
@@ -167,22 +168,27 @@ int nvmlDeviceGetUtilizationRates(const Gpu *gpu, Use *use) {
     return error;
 }
 
-static int list_process(long pid, unsigned long long memory, unsigned *count, Process *to) {
-    unsigned room = *count, found = exists(pid) && !number("STANDIN_CONTAINER", 0) ? 1 : 0;
-    *count = found;
-    if (room < found) return INSUFFICIENT_SIZE;
-    if (found) *to = (Process){(unsigned)pid, memory, ~0u, ~0u};
-    return SUCCESS;
+static int list_processes(const long pids[2], unsigned long long memory, unsigned *count, Process *to) {
+    unsigned room = *count;
+    *count = 0;
+    for (int index = 0; index < 2; index++) {
+        if (!exists(pids[index]) || number("STANDIN_CONTAINER", 0)) continue;
+        if (*count < room) to[*count] = (Process){(unsigned)pids[index], memory, ~0u, ~0u};
+        ++*count;
+    }
+    return *count > room ? INSUFFICIENT_SIZE : SUCCESS;
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(const Gpu *gpu, unsigned *count, Process *to) {
     int error = check(gpu, 0);
-    return error ? error : list_process(foreign(gpu), 9 * GIB, count, to);
+    long pids[2] = {foreign(gpu), gpu->index == 1 ? number("STANDIN_SECOND", 0) : 0};
+    return error ? error : list_processes(pids, 9 * GIB, count, to);
 }
 
 int nvmlDeviceGetGraphicsRunningProcesses_v3(const Gpu *gpu, unsigned *count, Process *to) {
     int error = check(gpu, 0);
-    return error ? error : list_process(gpu->index == 0 || gpu->index == 1 ? number("STANDIN_DRAWS", 0) : 0, ~0ULL, count, to);
+    long pids[2] = {gpu->index == 0 || gpu->index == 1 ? number("STANDIN_DRAWS", 0) : 0, 0};
+    return error ? error : list_processes(pids, ~0ULL, count, to);
 }
 
 /* Functions that a MIG instance does not have. */
