@@ -1,0 +1,169 @@
+"""Slurm's own programs: each call is bounded in time, and its output becomes data or one sentence."""
+
+import os
+import re
+import subprocess
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from clarinet_tui.text import printable, shorten
+from core.errors import InputError
+
+TIMEOUT = 20.0
+"""Seconds that the controller has to answer."""
+MAX_MESSAGE = 300
+_COLUMNS = "%i|%j|%T|%r|%S|%V|%e|%N"
+_PREFIX = re.compile(r"^(?:\w+: )?(?:error|fatal|allocation failure): ?", re.ASCII)
+_NOISE = re.compile(r"^Try |DNS SRV|_establish_config_source|retrying|^\s*$|^\w+: debug")
+_NO_CONFIGURATION = "Could not establish a configuration source"
+_NO_CONTROLLER = re.compile(r"Unable to contact slurm controller|Zero Bytes were transmitted|Socket timed out")
+
+
+class SlurmError(InputError):
+    """Slurm is absent, does not answer, or refuses a request."""
+
+
+class QueuedJob(NamedTuple):
+    """A job as `squeue` lists it; times are Unix times, None where Slurm does not know them."""
+
+    id: str
+    """Array job and task, such as 123_4."""
+    name: str
+    state: str
+    reason: str
+    start: float | None
+    submitted: float | None
+    end: float | None
+    node: str
+
+
+def call(program: str, *arguments: str, timeout: float = TIMEOUT) -> "subprocess.CompletedProcess[str]":
+    """Run a program of Slurm; raise SlurmError if it cannot be run, does not answer, or fails."""
+    environment = {**os.environ, "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            [program, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            env=environment,
+        )
+    except FileNotFoundError:
+        raise SlurmError(f"slurm: {program} is not installed here: use a login node of the cluster") from None
+    except OSError as error:
+        raise SlurmError(f"slurm: {program}: {error.strerror or error}") from None
+    except subprocess.TimeoutExpired:
+        raise SlurmError(f"slurm: the controller did not answer {program} within {timeout:g} s: try again") from None
+    if done.returncode != 0:
+        raise SlurmError(f"slurm: {describe_refusal(program, done.stderr)}")
+    return done
+
+
+def describe_refusal(program: str, stderr: str) -> str:
+    """Return the first sentence that tells why a program of Slurm failed."""
+    if _NO_CONFIGURATION in stderr:
+        return f"{program} finds no slurm.conf: use a login node of the cluster, or set SLURM_CONF"
+    if _NO_CONTROLLER.search(stderr):
+        return f"{program} cannot reach the controller: try again when `scontrol ping` says UP"
+    lines = [
+        _PREFIX.sub("", line.removeprefix(f"{program}: ")) for line in stderr.splitlines() if not _NOISE.search(line)
+    ]
+    return f"{program}: {shorten(printable(lines[0]), MAX_MESSAGE) if lines else 'failed without a message'}"
+
+
+def submit(script: str, *arguments: str) -> str:
+    """Submit a batch script and return the job's id."""
+    return call("sbatch", "--parsable", *arguments, script).stdout.split(";")[0].strip()
+
+
+def check_script(script: str) -> None:
+    """Raise SlurmError if Slurm would refuse the script; nothing is submitted."""
+    stderr = call("sbatch", "--test-only", script).stderr
+    if " to start at " not in stderr:
+        raise SlurmError(f"slurm: {describe_refusal('sbatch', stderr)}")
+
+
+def read_max_array_size() -> int:
+    """Return the number of tasks that an array may have."""
+    match = re.search(r"^MaxArraySize\s*=\s*(\d+)", call("scontrol", "show", "config").stdout, re.MULTILINE)
+    return max(1, int(match[1])) if match else 1
+
+
+def list_jobs(names: Iterable[str]) -> list[QueuedJob]:
+    """Return this user's jobs with these names, also those that have just ended."""
+    arguments = ["--noheader", "--array", "--states=all", f"--user={os.getuid()}", f"--name={','.join(names)}"]
+    return _parse_jobs(call("squeue", *arguments, f"--format={_COLUMNS}").stdout)
+
+
+def find_job(job_id: str) -> QueuedJob | None:
+    """Return one job, or None if Slurm has forgotten it."""
+    jobs = _parse_jobs(call("squeue", "--noheader", "--array", f"--jobs={job_id}", f"--format={_COLUMNS}").stdout)
+    return jobs[0] if jobs else None
+
+
+def _parse_jobs(output: str) -> list[QueuedJob]:
+    jobs = []
+    for line in output.splitlines():
+        fields = line.split("|")
+        if len(fields) == len(QueuedJob._fields):
+            job, name, state, reason, start, submitted, end, node = fields
+            reason = "" if reason == "None" else reason
+            jobs.append(QueuedJob(job, name, state, reason, _time(start), _time(submitted), _time(end), node))
+    return jobs
+
+
+def _time(text: str) -> float | None:
+    return float(text) if text.isdecimal() else None
+
+
+def read_final_states(job_ids: Collection[str]) -> dict[str, str]:
+    """Return how jobs ended that the controller has forgotten; empty where Slurm keeps no accounts."""
+    try:
+        output = call(
+            "sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={','.join(job_ids)}", "--format=JobID,State"
+        )
+    except SlurmError:
+        return {}
+    pairs = (line.split("|") for line in output.stdout.splitlines())
+    return {pair[0]: pair[1].split(" ")[0] for pair in pairs if len(pair) == 2}
+
+
+def cancel(job_ids: Sequence[str], *, signal: str | None = None) -> None:
+    """Cancel jobs, or send their batch processes a signal."""
+    call("scancel", *(["--batch", f"--signal={signal}"] if signal else []), *job_ids)
+
+
+def requeue(job_id: str) -> None:
+    call("scontrol", "requeue", job_id)
+
+
+def hold(job_ids: Sequence[str], held: bool) -> None:
+    call("scontrol", "hold" if held else "release", *job_ids)
+
+
+def move_to_top(job_id: str) -> None:
+    call("scontrol", "top", job_id)
+
+
+class Partition(NamedTuple):
+    """A partition: its name, whether it is up, its time limit, its nodes by state, and its CPUs."""
+
+    name: str
+    is_default: bool
+    available: str
+    time_limit: str
+    nodes: str
+    """Allocated, idle, other and total nodes, such as 1/3/0/4."""
+    cpus: str
+    gres: str
+
+
+def list_partitions(timeout: float = TIMEOUT) -> list[Partition]:
+    output = call("sinfo", "--noheader", "--format=%P|%a|%l|%F|%C|%G", timeout=timeout).stdout
+    rows = (line.split("|") for line in output.splitlines())
+    return [
+        Partition(name.rstrip("*"), name.endswith("*"), available, limit, nodes, cpus, "" if gres == "(null)" else gres)
+        for name, available, limit, nodes, cpus, gres in (row for row in rows if len(row) == 6)
+    ]

@@ -1,0 +1,256 @@
+"""The process of a Slurm job: starts the run's worker, passes signals on to it, and requeues the job if needed.
+
+The batch script becomes this process with `exec`, so Slurm's signals reach it. USR1 (the time limit is near), USR2 and
+TERM mean: save, and continue in another attempt. INT is `clarinet stop`: save, and end.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from clarinet_tui.runs.atomic_files import modified_time
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_reader import read_last_event
+from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.lock import LockHeldError
+from clarinet_tui.runs.state import PERMANENT_FAILURES, RunState
+from clarinet_tui.runs.worker_command import alarm_environment, worker_arguments
+from clarinet_tui.runs.worker_log import TimestampedStream
+from clarinet_tui.slurm import commands
+from clarinet_tui.slurm.attempts import (
+    AttemptEnded,
+    AttemptStarted,
+    FollowUp,
+    append_event,
+    count_failures,
+    describe_limit,
+    read_events,
+)
+from clarinet_tui.slurm.lease import hold_lease
+from clarinet_tui.slurm.options import WARNING_SECONDS
+from clarinet_tui.slurm.script import SUBMISSIONS
+from clarinet_tui.text import printable
+from core.errors import InputError
+from core.events import Failed
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+LOCK_SECONDS = 600.0
+"""How long a job waits for the worker of an earlier attempt on another node."""
+POLL = 0.5
+REQUEUED, LOCKED = 75, 73
+"""Exit codes of a job that continues in another attempt, and of one whose run is locked."""
+
+
+@dataclass(frozen=True)
+class SlurmJob:
+    """This job, as its environment describes it."""
+
+    array_job: str
+    task: str
+    name: str
+    node: str
+
+    @classmethod
+    def current(cls) -> "SlurmJob":
+        names = ("SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_JOB_NAME", "SLURMD_NODENAME")
+        return cls(*(os.environ.get(name, "") for name in names))
+
+    @property
+    def id(self) -> str:
+        return f"{self.array_job}_{self.task}"
+
+
+def main() -> int:
+    arguments = parse_arguments(sys.argv[1:])
+    block_signals()
+    sys.stdout = sys.stderr = TimestampedStream(sys.stdout)
+    job = SlurmJob.current()
+    try:
+        return run_job(RunDirectory(arguments.runs_dir, arguments.run), job, arguments)
+    except InputError as error:
+        print(f"clarinet: {printable(str(error))}")
+        return 2
+
+
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="clarinet-slurm-job", description=__doc__)
+    parser.add_argument("run")
+    parser.add_argument("--runs-dir", type=Path, required=True)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--array", type=int, required=True, help="number of the array in its submission")
+    parser.add_argument("--max-requeues", type=int, default=0)
+    parser.add_argument("--retries", type=int, default=0)
+    parser.add_argument("--on-alarm", action="append", default=[])
+    return parser.parse_args(arguments)
+
+
+def block_signals() -> None:
+    """Block the signals, which are then waited for, and undo that the batch script ignores some of them."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {*SIGNALS, signal.SIGCHLD})
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)  # an ignored signal would not be waited for
+
+
+def run_job(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> int:
+    if _last_event(run) == RunState.FINISHED:
+        return 0
+    with ExitStack() as stack:
+        if not acquire(stack, run, job):
+            print(f"clarinet: Slurm job {job.id} ends: another node still trains run {run.id}")
+            return LOCKED
+        if limit := describe_limit(read_events(run), modified_time(run.checkpoint), arguments.max_requeues):
+            record_failure(run, limit)
+            return 1
+        checkpoint = modified_time(run.checkpoint)
+        started = AttemptStarted(time=time.time(), job=job.id, name=job.name, node=job.node, checkpoint=checkpoint)
+        append_event(run, started)
+        print(f"Slurm job {job.id} on {job.node} starts run {run.id}")
+        worker = Worker(run, job, arguments.data_dir, arguments.on_alarm)
+        exit_code = worker.wait()
+        return end_attempt(run, job, arguments, exit_code, worker)
+
+
+def acquire(stack: ExitStack, run: RunDirectory, job: SlurmJob) -> bool:
+    """Wait for the lease of the run and for its worker's lock; return False if another node keeps them, or on a signal.
+
+    The lock is released again for the worker; the lease is held until the job ends.
+    """
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            with run.hold_lock():
+                pass
+            stack.enter_context(hold_lease(run, f"Slurm job {job.id} on {job.node}"))
+            return True
+        except LockHeldError as error:
+            if time.monotonic() > deadline:
+                return False
+            print(f"waiting: {printable(str(error))}")
+        if signal.sigtimedwait(SIGNALS, 5.0):
+            return False
+
+
+class Worker:
+    """The worker and the signals that it gets."""
+
+    def __init__(self, run: RunDirectory, job: SlurmJob, data_dir: Path, on_alarm: Iterable[str]) -> None:
+        self._job = job
+        self.is_stopped_by_user = False
+        arguments = worker_arguments(run, data_dir, queued=True)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", *arguments],
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **alarm_environment(on_alarm)},
+            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, {*SIGNALS, signal.SIGCHLD}) and None,
+        )
+
+    def wait(self) -> int:
+        """Return the worker's exit code; a signal makes it save and end, the one for the time limit not too early."""
+        stop_at = float("inf")
+        while self._process.poll() is None:
+            received = signal.sigtimedwait({*SIGNALS, signal.SIGCHLD}, max(0.0, min(POLL, stop_at - time.time())))
+            number = received.si_signo if received else 0
+            if number == signal.SIGINT:
+                self.is_stopped_by_user = True
+            if number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):
+                stop_at = 0.0
+            elif number == signal.SIGUSR1:
+                stop_at = min(stop_at, time.time() + self._spare_seconds())
+            if time.time() >= stop_at:
+                stop_at = float("inf")
+                self._stop()
+        return self._process.returncode
+
+    def _stop(self) -> None:
+        """Send USR1, which a worker may get many times: Slurm may send it TERM as well, and a second TERM ends it."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGUSR1)
+
+    def _spare_seconds(self) -> float:
+        """Return how long the worker may go on: Slurm warns up to a minute early, and jobs may be short."""
+        try:
+            job = commands.find_job(self._job.id)
+        except commands.SlurmError:
+            return 0.0
+        if job is None or job.end is None or job.start is None:
+            return 0.0
+        needed = min(WARNING_SECONDS, (job.end - job.start) / 4)
+        return max(0.0, job.end - time.time() - needed)
+
+
+def end_attempt(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace, exit_code: int, worker: Worker) -> int:
+    """Record how the attempt ended, and requeue the job unless the run is over."""
+    outcome = decide(run, job, arguments, worker)
+    append_event(run, AttemptEnded(time=time.time(), exit_code=exit_code, outcome=outcome))
+    print(f"Slurm job {job.id}: {outcome}")
+    if outcome != "requeued":
+        return 0 if outcome == "finished" else exit_code if exit_code > 0 else 1
+    if limit := describe_limit(read_events(run), modified_time(run.checkpoint), arguments.max_requeues):
+        record_failure(run, limit)
+        return 1
+    try:
+        commands.requeue(job.id)
+    except commands.SlurmError as error:
+        print(f"{error}; a follow-up job continues the run")
+        submit_follow_up(run, job, arguments)
+    return REQUEUED
+
+
+def decide(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace, worker: Worker) -> str:
+    event = read_last_event(run.journal) or {}
+    if event.get("event") == RunState.FINISHED:
+        return "finished"
+    if event.get("event") == RunState.FAILED:
+        may_retry = event.get("kind") not in PERMANENT_FAILURES and count_failures(read_events(run)) < arguments.retries
+        return "requeued" if may_retry else "failed"
+    if worker.is_stopped_by_user:
+        return "stopped"
+    return "ended by Slurm" if is_ended_by_slurm(job) else "requeued"
+
+
+def is_ended_by_slurm(job: SlurmJob) -> bool:
+    """Return whether Slurm ends the job for another reason than its time limit.
+
+    A cancelled job must not come back, and a preempted one comes back without our help.
+    """
+    try:
+        queued = commands.find_job(job.id)
+    except commands.SlurmError:
+        return False
+    return (
+        queued is not None and queued.state != "RUNNING" and not (queued.end is not None and time.time() >= queued.end)
+    )
+
+
+def submit_follow_up(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> None:
+    """Submit the same task again, to start after this job."""
+    script = run.runs_dir / SUBMISSIONS / job.name / f"{arguments.array}.sh"
+    array_job = commands.submit(str(script), f"--array={job.task}", f"--dependency=afterany:{job.id}")
+    append_event(run, FollowUp(time=time.time(), job=f"{array_job}_{job.task}", name=job.name))
+
+
+def record_failure(run: RunDirectory, reason: str) -> None:
+    """Record in the journal that the run is not tried again."""
+    message = f"{reason}; `clarinet resume {run.id}` tries it again from its last checkpoint"
+    event = read_last_event(run.journal) or {}
+    iteration = event.get("iteration")
+    with run.hold_lock(), JournalWriter(run.journal) as journal:
+        journal.append(Failed(iteration=iteration if isinstance(iteration, int) else 0, message=message))
+    print(f"clarinet: {message}")
+
+
+def _last_event(run: RunDirectory) -> str:
+    event = read_last_event(run.journal)
+    return event["event"] if event else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""A lock between nodes that needs no flock: a file that names its host, and that its owner touches while it lives.
+
+Some network file systems keep the locks of each node to themselves. Creating a file is exclusive on all of them.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from clarinet_tui.runs.atomic_files import as_input_error, create_file, modified_time
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.lock import LockHeldError
+from clarinet_tui.text import printable, shorten
+
+TOUCH_SECONDS = 10.0
+STALE_SECONDS = 60.0
+"""An owner that has not touched its lease for so long is dead."""
+
+
+def lease_path(run: RunDirectory) -> Path:
+    return run.path / "slurm.lease"
+
+
+@contextmanager
+def hold_lease(run: RunDirectory, owner: str, touch_seconds: float = TOUCH_SECONDS) -> Iterator[None]:
+    """Hold the run's lease, or raise LockHeldError while another owner touches it."""
+    path = lease_path(run)
+    file = _create(path, owner)
+    if file is None and not is_fresh(path):
+        _remove_stale(path)
+        file = _create(path, owner)
+    if file is None:
+        raise LockHeldError(f"run {run.id}", read_owner(path))
+    over = threading.Event()
+    thread = threading.Thread(target=_touch, args=(file, over, touch_seconds), name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(file), path.stat()):  # not that of an owner who found it stale
+                path.unlink()
+        os.close(file)
+
+
+def is_fresh(path: Path, stale_seconds: float = STALE_SECONDS) -> bool:
+    """Return whether the lease was touched a short time ago by the clock of the file system."""
+    touched = modified_time(path)
+    return bool(touched) and _file_system_time(path.parent) - touched < stale_seconds
+
+
+def read_owner(path: Path) -> str:
+    try:
+        return shorten(printable(path.read_text(errors="replace").strip()), 80) or "another node"
+    except OSError:
+        return "another node"
+
+
+def _create(path: Path, owner: str) -> int | None:
+    """Return the descriptor of a new lease; None if there is one already."""
+    with as_input_error(path):
+        try:
+            file = create_file(path)
+        except FileExistsError:
+            return None
+        os.write(file, f"{owner}\n".encode())
+    return file
+
+
+def _remove_stale(path: Path) -> None:
+    """Move the stale lease away: of two nodes that try, one succeeds."""
+    moved = path.with_name(f".{path.name}.{os.getpid()}.{time.time_ns()}")
+    with suppress(OSError):
+        path.rename(moved)
+        moved.unlink()
+
+
+def _file_system_time(folder: Path) -> float:
+    """Return the time by the clock of the file server, which may differ from that of this machine."""
+    probe = folder / f".clock.{os.getpid()}.{time.time_ns()}"
+    try:
+        os.close(create_file(probe))
+        return modified_time(probe)
+    except OSError:
+        return time.time()
+    finally:
+        with suppress(OSError):
+            probe.unlink()
+
+
+def _touch(file: int, over: threading.Event, seconds: float) -> None:
+    while not over.wait(seconds):
+        with suppress(OSError):
+            os.utime(file)

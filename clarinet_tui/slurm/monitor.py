@@ -1,0 +1,135 @@
+"""Follow the jobs: one `squeue` for all of them, at most once an interval, by whichever process looks first."""
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.lock import LockHeldError
+from clarinet_tui.runs.worker_log import read_last_line
+from clarinet_tui.slurm import commands
+from clarinet_tui.slurm.attempts import JobEnded, append_event, find_follow_up, read_events
+from clarinet_tui.slurm.commands import QueuedJob, SlurmError
+from clarinet_tui.slurm.job_file import ENDED, Job, Jobs, lock_jobs, read_jobs, write_jobs
+from clarinet_tui.slurm.lease import is_fresh, lease_path
+from clarinet_tui.slurm.script import SUBMISSIONS
+from clarinet_tui.text import printable
+from core.errors import InputError
+from core.events import Failed, FailureKind
+
+INTERVAL = 10.0
+"""Seconds between two questions to the controller."""
+PAUSE_AFTER_ERROR = 60.0
+CLOCK_TOLERANCE = 300.0
+QUIET = frozenset({"", "CANCELLED", "COMPLETED"})
+"""Final states of jobs that need no message in a run that never started."""
+
+
+def refresh_jobs(runs_dir: Path, *, force: bool = False, now: Callable[[], float] = time.time) -> Jobs:
+    """Return the jobs, after asking Slurm if the last answer is old; no other process asks meanwhile."""
+    jobs = read_jobs(runs_dir)
+    if not jobs.jobs or (not force and _is_recent(jobs, now())):
+        return jobs
+    try:
+        with lock_jobs(runs_dir, wait=5.0 if force else 0.0):
+            jobs = read_jobs(runs_dir)
+            if force or not _is_recent(jobs, now()):
+                jobs = _ask(Path(runs_dir), jobs, now())
+                write_jobs(runs_dir, jobs)
+    except LockHeldError:
+        return read_jobs(runs_dir)
+    return jobs
+
+
+def _is_recent(jobs: Jobs, now: float) -> bool:
+    return 0 <= now - jobs.checked_at < (PAUSE_AFTER_ERROR if jobs.problem else INTERVAL)
+
+
+def _ask(runs_dir: Path, jobs: Jobs, now: float) -> Jobs:
+    try:
+        queued = {row.id: row for row in commands.list_jobs({job.name for job in jobs.jobs})}
+    except SlurmError as error:
+        return msgspec.structs.replace(jobs, checked_at=now, problem=str(error))
+    forgotten = [job.id for job in jobs.jobs if _find_row(job, queued) is None]
+    states = commands.read_final_states(forgotten) if forgotten else {}
+    left = []
+    for job in jobs.jobs:
+        row = _find_row(job, queued)
+        if row is not None and row.state not in ENDED:
+            job = msgspec.structs.replace(job, state=row.state, reason=row.reason, start=row.start, node=row.node)
+            left.append(job)
+        elif following := _settle(runs_dir, job, row.state if row else states.get(job.id, ""), now):
+            left.append(following)
+    _cancel_overdue(left, now)
+    _clean_up(runs_dir, {job.name for job in jobs.jobs} - {job.name for job in left})
+    return Jobs(checked_at=now, jobs=tuple(left))
+
+
+def _find_row(job: Job, queued: dict[str, QueuedJob]) -> QueuedJob | None:
+    """Return the job's row; Slurm uses ids again, but not with the random name and an earlier time."""
+    row = queued.get(job.id)
+    if row is None or row.name != job.name:
+        return None
+    return None if row.submitted is not None and row.submitted < job.submitted_at - CLOCK_TOLERANCE else row
+
+
+def _settle(runs_dir: Path, job: Job, state: str, now: float) -> Job | None:
+    """Record the end of a job; return the job that follows it, or the same one while its worker still lives.
+
+    Holding the run's lock shows that the worker is gone, and leaves the run lost if its journal did not end.
+    """
+    run = RunDirectory(runs_dir, job.run)
+    if not run.config.exists():
+        return None
+    if follow_up := find_follow_up(read_events(run), job.id):
+        return Job(run=run.id, id=follow_up.job, name=follow_up.name, submitted_at=follow_up.time)
+    if is_fresh(lease_path(run)):
+        return job
+    try:
+        with run.hold_lock():
+            if state not in QUIET and not run.journal.exists():
+                _record_failure(run, f"Slurm job {job.id} ended as {state} before the worker wrote to its journal")
+            append_event(run, JobEnded(time=now, job=job.id, name=job.name, state=state))
+    except LockHeldError:
+        return job
+    return None
+
+
+def _record_failure(run: RunDirectory, message: str) -> None:
+    last_line = printable(read_last_line(run))[:500]
+    message += f": {last_line}" if last_line else ""
+    with JournalWriter(run.journal) as journal:
+        journal.append(Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED))
+
+
+def _cancel_overdue(jobs: Iterable[Job], now: float) -> None:
+    """Cancel jobs that were asked to stop and have not in time."""
+    overdue = [job.id for job in jobs if job.kill_at is not None and now >= job.kill_at and job.state != "COMPLETING"]
+    if overdue:
+        commands.cancel(overdue)
+
+
+def _clean_up(runs_dir: Path, names: Iterable[str]) -> None:
+    """Remove scripts and links of submissions whose jobs have all ended; their options stay, for `resume`."""
+    for name in names:
+        for path in (runs_dir / SUBMISSIONS / name).glob("*-*.log"):
+            path.unlink(missing_ok=True)
+
+
+def describe_wait(job: Job) -> str:
+    """Return why a job waits, as `Priority, expected 14:05`."""
+    from clarinet_tui.text import format_time
+
+    expected = f", expected {format_time(job.start)}" if job.start else ""
+    return f"Slurm: {job.reason or job.state.lower()}{expected}"
+
+
+def try_refresh(runs_dir: Path) -> Jobs:
+    """Return the jobs as `refresh_jobs`; none if the file is damaged, which commands that change it report."""
+    try:
+        return refresh_jobs(runs_dir)
+    except (InputError, OSError):
+        return Jobs()

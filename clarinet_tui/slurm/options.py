@@ -1,0 +1,120 @@
+"""Options of a Slurm job: any option of sbatch, and a few of ours."""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from core.config import format_value
+from core.errors import InputError
+
+KEY = re.compile(r"[a-z][a-z0-9-]{1,40}", re.ASCII)
+WARNING_SECONDS = 120
+"""Slurm signals a job this long before its time limit, so that it can save itself."""
+SET_BY_US = {
+    "job-name": "jobs are found by their name",
+    "output": "the output goes to the run's worker.log",
+    "error": "the output goes to the run's worker.log",
+    "open-mode": "the output is appended",
+    "requeue": "jobs are always requeued; max-requeues=0 turns it off",
+    "no-requeue": "use max-requeues=0",
+    "signal": f"jobs are signalled {WARNING_SECONDS} s before their time limit",
+    "dependency": "jobs that share stage 1 depend on each other",
+    "ntasks": "a run is one task",
+    "hold": "use --paused",
+    **dict.fromkeys(
+        ("test-only", "parsable", "wrap", "wait", "help", "usage", "version", "quiet"), "it submits nothing"
+    ),
+}
+"""Options of sbatch that users cannot set, and why."""
+
+
+class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    sbatch: dict[str, str] = {}
+    """Options of sbatch without their dashes; an empty value is a flag."""
+    setup: str = ""
+    """A line of shell that runs on the node before Python, such as `module load cuda`."""
+    python: str = ""
+    """The command that starts Python on the node; empty for the Python that submits."""
+    throttle: int = 0
+    """How many runs of an array may run at once; 0 for any number."""
+    max_requeues: int = 50
+    """How often a run may be requeued after preemptions, time limits and lost nodes."""
+
+    @property
+    def cores(self) -> int:
+        """The cores of a run, of which Slurm gives one by default."""
+        text = self.sbatch.get("cpus-per-task", "1")
+        return int(text) if text.isdecimal() and int(text) else 1
+
+
+def parse_pairs(pairs: Iterable[str], place: str = "--slurm", base: SlurmOptions | None = None) -> SlurmOptions:
+    """Parse KEY=VALUE pairs, which override those of `base`; KEY alone is a flag."""
+    table: dict[str, Any] = {}
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        table[key.strip().removeprefix("--")] = value.strip()
+    return parse_table(table, place, base)
+
+
+def parse_table(table: Mapping[str, Any], place: str, base: SlurmOptions | None = None) -> SlurmOptions:
+    """Parse the table [slurm] of a sweep file."""
+    options = base or SlurmOptions()
+    for key, value in table.items():
+        where = f"{place}: {key[:40]}"
+        text = (
+            ("" if value else None) if isinstance(value, bool) else str(value) if isinstance(value, str | int) else None
+        )
+        if text is None:
+            raise InputError(f"{where}: expected a text, a number or true, got {format_value(value)}")
+        options = _with_option(options, key, text, where)
+    return options
+
+
+def _with_option(options: SlurmOptions, key: str, value: str, where: str) -> SlurmOptions:
+    if not KEY.fullmatch(key):
+        raise InputError(f"{where}: expected the long name of an sbatch option, such as partition")
+    if key in SET_BY_US:
+        raise InputError(f"{where}: cannot be set: {SET_BY_US[key]}")
+    if not value.isprintable():
+        raise InputError(f"{where}: expected one line of text")
+    if key in ("setup", "python"):
+        _check_shell(value, where)
+        return msgspec.structs.replace(options, **{key: value})
+    if key == "max-requeues":
+        return msgspec.structs.replace(options, max_requeues=_count(value, where))
+    if key == "array":
+        if not value.startswith("%"):
+            raise InputError(f"{where}: expected %N, the number of runs at once: Clarinet numbers the tasks")
+        return msgspec.structs.replace(options, throttle=_count(value[1:], where))
+    if re.search(r"['\"\\]", value):
+        raise InputError(f"{where}: expected a value without quotes and backslashes")
+    return msgspec.structs.replace(options, sbatch={**options.sbatch, key: value})
+
+
+def _check_shell(value: str, where: str) -> None:
+    try:
+        shlex.split(value)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _count(text: str, where: str) -> int:
+    if not re.fullmatch("[0-9]{1,6}", text):
+        raise InputError(f"{where}: expected a number, got {format_value(text)}")
+    return int(text)
+
+
+def format_pairs(options: SlurmOptions) -> Iterator[str]:
+    """Yield the KEY=VALUE pairs that parse to these options."""
+    for key, value in options.sbatch.items():
+        yield f"{key}={value}" if value else key
+    if options.throttle:
+        yield f"array=%{options.throttle}"
+    if options.max_requeues != SlurmOptions().max_requeues:
+        yield f"max-requeues={options.max_requeues}"
+    for key, value in (("setup", options.setup), ("python", options.python)):
+        if value:
+            yield f"{key}={value}"

@@ -1,0 +1,191 @@
+"""Submit runs to Slurm as job arrays: all of them, or none."""
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from clarinet_tui.runs.atomic_files import as_input_error, replace_file
+from clarinet_tui.runs.directory import RunDirectory, create_runs
+from clarinet_tui.runs.stage1 import stage1_role
+from clarinet_tui.slurm import commands
+from clarinet_tui.slurm.job_file import Job, update_jobs
+from clarinet_tui.slurm.options import SlurmOptions
+from clarinet_tui.slurm.script import SUBMISSIONS, JobSettings, make_script
+from core.config import RunConfig
+from core.errors import InputError
+
+LARGEST_ARRAY = 1000
+SETTINGS_FILE = "settings.json"
+NAME = re.compile("clarinet-[0-9a-f]{8}")
+
+
+@dataclass(frozen=True)
+class Array:
+    """Positions of runs that are submitted together."""
+
+    runs: list[int]
+    maker: int | None = None
+    """The position of the run whose stage 1 they wait for."""
+
+
+def plan_arrays(configs: Sequence[RunConfig], max_size: int) -> list[Array]:
+    """Group runs: the first of those with the same stage 1 makes its labels, and the others wait for its job."""
+    makers: dict[str, int] = {}
+    waiting: dict[int, list[int]] = {}
+    first: list[int] = []
+    for position, config in enumerate(configs):
+        role = stage1_role(config)
+        maker = position if role is None else makers.setdefault(role.signature, position)
+        if role is not None and role.takes_labels and maker != position:
+            waiting.setdefault(maker, []).append(position)
+        else:
+            first.append(position)
+    arrays = [Array(chunk) for chunk in _chunks(first, max_size)]
+    return arrays + [Array(chunk, maker) for maker, runs in waiting.items() for chunk in _chunks(runs, max_size)]
+
+
+def _chunks(positions: list[int], size: int) -> Iterator[list[int]]:
+    rest = iter(positions)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def make_settings(
+    runs_dir: Path,
+    options: SlurmOptions,
+    *,
+    data_dir: Path,
+    working_directory: Path,
+    retries: int = 0,
+    priority: int = 0,
+    paused: bool = False,
+    on_alarm: tuple[str, ...] = (),
+) -> JobSettings:
+    """Return the settings of a new submission; raise InputError for what Slurm has no counterpart of."""
+    if priority > 0:
+        raise InputError(
+            "--priority: only administrators of Slurm raise priorities: use --slurm qos=NAME, or a negative one"
+        )
+    chdir = options.sbatch.get("chdir")
+    return JobSettings(
+        name=f"clarinet-{os.urandom(4).hex()}",
+        runs_dir=Path(runs_dir).absolute(),
+        data_dir=data_dir.absolute(),
+        working_directory=Path(chdir) if chdir else working_directory.absolute(),
+        options=options,
+        retries=retries,
+        held=paused,
+        nice=-priority,
+        on_alarm=on_alarm,
+    )
+
+
+def preview(settings: JobSettings, configs: Sequence[RunConfig]) -> list[str]:
+    """Return the batch scripts of new runs, with ids that are made up."""
+    ids = [f"run{number + 1}" for number in range(len(configs))]
+    arrays = plan_arrays(configs, _array_size())
+    return [
+        make_script(settings, number, [ids[run] for run in array.runs], _describe(array))
+        for number, array in enumerate(arrays)
+    ]
+
+
+def _describe(array: Array) -> str:
+    return "" if array.maker is None else f"afterany:JOB_OF_run{array.maker + 1}"
+
+
+def submit_new(settings: JobSettings, configs: Sequence[RunConfig]) -> list[RunDirectory]:
+    """Check the options with Slurm, create the runs and submit them; after an error there are neither runs nor jobs."""
+    max_size = _array_size()
+    _check_options(settings)
+    with create_runs(settings.runs_dir, configs) as runs:
+        _submit(settings, runs, configs, max_size)
+    return runs
+
+
+def submit_existing(settings: JobSettings, runs: Sequence[RunDirectory]) -> None:
+    """Submit runs that exist, each of which continues from its last checkpoint."""
+    _check_options(settings)
+    _submit(settings, runs, [run.read_config() for run in runs], _array_size())
+
+
+def _array_size() -> int:
+    return min(commands.read_max_array_size(), LARGEST_ARRAY)
+
+
+def _check_options(settings: JobSettings) -> None:
+    """Let Slurm check a script of one run, in a directory that is removed again."""
+    with as_input_error(settings.directory):
+        settings.directory.mkdir(mode=0o700, parents=True)
+        try:
+            script = settings.directory / "test.sh"
+            replace_file(script, make_script(settings, 0, ["test"]).encode(), 0o700)
+            commands.check_script(str(script))
+        finally:
+            shutil.rmtree(settings.directory, ignore_errors=True)
+
+
+def _submit(settings: JobSettings, runs: Sequence[RunDirectory], configs: Sequence[RunConfig], max_size: int) -> None:
+    """Submit the arrays held and release them together: either all jobs start or none."""
+    arrays = plan_arrays(configs, max_size)
+    hold = ["--hold"] if settings.held or len(arrays) > 1 else []
+    submitted: list[str] = []
+    jobs: dict[int, Job] = {}
+    try:
+        with as_input_error(settings.directory):
+            _write_files(settings, [[runs[run].id for run in array.runs] for array in arrays])
+            for number, array in enumerate(arrays):
+                dependency = "" if array.maker is None else f"afterany:{jobs[array.maker].id}"
+                script = settings.directory / f"{number}.sh"
+                ids = [runs[run].id for run in array.runs]
+                replace_file(script, make_script(settings, number, ids, dependency).encode(), 0o700)
+                submitted.append(commands.submit(str(script), *hold))
+                for task, run in enumerate(array.runs):
+                    jobs[run] = Job(
+                        run=runs[run].id, id=f"{submitted[-1]}_{task}", name=settings.name, submitted_at=time.time()
+                    )
+        update_jobs(settings.runs_dir, lambda table: table.with_jobs(list(jobs.values())))
+        if hold and not settings.held:
+            commands.hold(submitted, held=False)
+    except (InputError, OSError):
+        _undo(settings, submitted, [job.run for job in jobs.values()])
+        raise
+
+
+def _undo(settings: JobSettings, submitted: Sequence[str], runs: Sequence[str]) -> None:
+    """Cancel what was submitted; the first error is what the user sees."""
+    try:
+        if submitted:
+            commands.cancel(submitted)
+        update_jobs(settings.runs_dir, lambda table: table.without(runs))
+    except (InputError, OSError):
+        return
+    finally:
+        shutil.rmtree(settings.directory, ignore_errors=True)
+
+
+def _write_files(settings: JobSettings, arrays: Sequence[Sequence[str]]) -> None:
+    """Write the settings, and links that lead the output of each task to worker.log of its run."""
+    settings.directory.mkdir(mode=0o700, parents=True)
+    replace_file(settings.directory / SETTINGS_FILE, msgspec.json.encode(settings.options) + b"\n", 0o600)
+    for number, ids in enumerate(arrays):
+        for task, run_id in enumerate(ids):
+            (settings.directory / f"{number}-{task}.log").symlink_to(f"../../{run_id}/worker.log")
+
+
+def read_options(runs_dir: Path, name: str) -> SlurmOptions | None:
+    """Return the options of an earlier submission; None if it is gone."""
+    if not NAME.fullmatch(name):
+        return None
+    try:
+        content = (runs_dir / SUBMISSIONS / name / SETTINGS_FILE).read_bytes()
+        return msgspec.json.decode(content, type=SlurmOptions)
+    except (OSError, msgspec.DecodeError):
+        return None

@@ -1,0 +1,92 @@
+"""The list of attempts, its limits, and the lease between nodes."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.runs.lock import LockHeldError
+from clarinet_tui.slurm.attempts import (
+    AttemptEnded,
+    AttemptStarted,
+    FollowUp,
+    JobEnded,
+    append_event,
+    count_failures,
+    describe_limit,
+    find_follow_up,
+    last_submission,
+    read_events,
+)
+from clarinet_tui.slurm.lease import hold_lease, is_fresh, lease_path
+from tests.support.histories import make_run
+
+ENDED = JobEnded(time=9.0, job="1_0", name="clarinet-00000001", state="FAILED")
+
+
+def attempt(checkpoint: float) -> AttemptStarted:
+    return AttemptStarted(time=1.0, job="1_0", name="clarinet-00000001", node="n1", checkpoint=checkpoint)
+
+
+def failure() -> AttemptEnded:
+    return AttemptEnded(time=2.0, exit_code=1, outcome="failed")
+
+
+def test_three_attempts_without_a_new_checkpoint_are_the_limit() -> None:
+    assert not describe_limit([attempt(0.0), attempt(5.0), attempt(5.0)], 5.0, 50)
+    assert "last 3 attempts" in describe_limit([attempt(0.0), attempt(5.0), attempt(5.0), attempt(5.0)], 5.0, 50)
+    assert not describe_limit([attempt(5.0), attempt(5.0), attempt(5.0)], 6.0, 50)
+
+
+def test_a_run_starts_at_most_once_more_than_it_may_be_requeued() -> None:
+    assert not describe_limit([attempt(1.0), attempt(2.0)], 3.0, 2)
+    assert "started 3 times" in describe_limit([attempt(1.0), attempt(2.0), attempt(3.0)], 4.0, 2)
+
+
+def test_resuming_starts_the_count_again() -> None:
+    events = [attempt(0.0), failure(), attempt(0.0), failure(), attempt(0.0), ENDED]
+    assert not describe_limit(events, 0.0, 2)
+    assert count_failures(events) == 0
+    assert count_failures([*events, attempt(0.0), failure()]) == 1
+
+
+def test_the_last_follow_up_job_continues_the_run() -> None:
+    following = FollowUp(time=3.0, job="2_0", name="clarinet-00000001")
+    assert find_follow_up([attempt(0.0), following], "1_0") == following
+    assert find_follow_up([attempt(0.0), following], "2_0") is None
+    assert find_follow_up([attempt(0.0), following, ENDED], "1_0") is None
+
+
+def test_events_are_kept_and_damaged_lines_left_out(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    assert last_submission(run) == ""
+    append_event(run, attempt(0.0))
+    with (run.path / "slurm.jsonl").open("a") as file:
+        file.write('{"event": "started"\nnonsense\n')
+    append_event(run, failure())
+    assert read_events(run) == [attempt(0.0), failure()]
+    assert last_submission(run) == "clarinet-00000001"
+
+
+def test_a_lease_excludes_others_until_it_is_stale(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    with hold_lease(run, "Slurm job 1_0 on n1"):
+        with pytest.raises(LockHeldError, match="Slurm job 1_0 on n1"), hold_lease(run, "Slurm job 2_0 on n2"):
+            pass
+        assert is_fresh(lease_path(run))
+        os.utime(lease_path(run), (time.time() - 61, time.time() - 61))
+        assert not is_fresh(lease_path(run))
+        with hold_lease(run, "Slurm job 2_0 on n2"):
+            assert lease_path(run).read_text() == "Slurm job 2_0 on n2\n"
+    assert not lease_path(run).exists()
+
+
+def test_a_live_owner_touches_its_lease(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    with hold_lease(run, "n1", touch_seconds=0.01):
+        os.utime(lease_path(run), (0, 0))
+        deadline = time.monotonic() + 30
+        while not is_fresh(lease_path(run)):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)

@@ -1,0 +1,76 @@
+"""The batch script: what Slurm reads, and what it does on a node without Python."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from clarinet_tui.slurm.options import SlurmOptions
+from clarinet_tui.slurm.script import JobSettings, make_script
+from clarinet_tui.slurm.submission import make_settings
+from tests.support.histories import make_run
+from tests.support.workers import read_events
+
+
+def settings(folder: Path, **options: object) -> JobSettings:
+    return make_settings(
+        folder,
+        SlurmOptions(**options),
+        data_dir=folder / "data",
+        working_directory=folder,  # type: ignore[arg-type]
+    )
+
+
+def run_script(script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run the script as the node's task 0 would."""
+    environment = {**os.environ, "SLURM_ARRAY_TASK_ID": "0", "SLURMD_NODENAME": "n7"}
+    return subprocess.run(
+        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_the_options_are_lines_of_sbatch(tmp_path: Path) -> None:
+    script = make_script(
+        settings(tmp_path, sbatch={"gres": "gpu:1", "comment": "my runs"}, throttle=2), 0, ["abc", "def"]
+    )
+    for line in ("--array=0-1%2", "--gres=gpu:1", '--comment="my runs"', "--requeue", "--open-mode=append"):
+        assert f"#SBATCH {line}\n" in script
+    assert "#SBATCH --signal=B:USR1@120\n" in script
+    assert f"exec {sys.executable} -P -m clarinet_tui.slurm.job" in script
+
+
+def test_a_node_without_the_python_records_a_failure(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    script = make_script(settings(tmp_path, python="/opt/no python/bin/python"), 0, [run.id])
+    assert run_script(script, tmp_path).returncode == 1
+    (event,) = read_events(run)
+    assert event["event"] == "failed"
+    assert event["kind"] == "not started"
+    assert event["message"].startswith("on the node n7, /opt/no python/bin/python does not start")
+    assert event["time"] > 1e9
+
+
+def test_a_setup_line_that_fails_is_recorded(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    assert run_script(make_script(settings(tmp_path, setup="false"), 0, [run.id]), tmp_path).returncode == 1
+    (event,) = read_events(run)
+    assert event["message"] == "the setup line failed on n7: see its log"
+
+
+def test_a_missing_working_directory_is_recorded(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    script = make_script(settings(tmp_path, sbatch={"chdir": "/nowhere"}), 0, [run.id])
+    assert run_script(script, tmp_path).returncode == 1
+    (event,) = read_events(run)
+    assert event["message"] == "the node n7 has no directory /nowhere"
+
+
+def test_hostile_names_stay_words_of_the_shell(tmp_path: Path) -> None:
+    folder = tmp_path / "a'b $(touch pwned) %j"
+    folder.mkdir()
+    run = make_run(folder)
+    script = make_script(settings(folder, python="/none"), 0, [run.id])
+    assert run_script(script, folder).returncode == 1
+    assert not (folder / "pwned").exists()
+    assert len(read_events(run)) == 1
+    assert "%%j" in script.partition("--output=")[2].partition("\n")[0]

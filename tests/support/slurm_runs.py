@@ -1,0 +1,103 @@
+"""Tiny runs on the tests' Slurm."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from clarinet_tui.queue.requests import LaunchOptions, submit
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.slurm.attempts import AttemptEnded
+from clarinet_tui.slurm.attempts import read_events as read_attempts
+from clarinet_tui.slurm.job_file import Job, read_jobs
+from clarinet_tui.slurm.monitor import refresh_jobs
+from clarinet_tui.slurm.options import SlurmOptions
+from core.config import RunConfig
+from core.resolve import resolve
+from tests.support.child_processes import run_worker
+from tests.support.slurm import Cluster
+from tests.support.supervised import read_state
+from tests.support.workers import events_named, make_task, read_events, repeatable, valid_iterations
+
+LONG: dict[str, Any] = {"epochs": 400, "classifier_rate": 1e-5, "discriminator_rate": 1e-4}
+"""Long enough to be interrupted, with rates that do not diverge."""
+
+
+def tiny_configs(folder: Path, count: int, method: str = "clarinet", **settings: Any) -> list[RunConfig]:
+    """Return configs that differ in their seed, with the task's images in `folder`."""
+    task = make_task(folder) if not (folder / "photos").exists() else f"{folder / 'photos'}->{folder / 'scans'}"
+    base = {"preset": "smoke", "batch_size": 8, "epochs": 2, "source_size": 0, "threads": 1, "device": "cpu"}
+    base |= {"stage1": {"epochs": 2, "batch_size": 8, "rate": 1e-3}, "checkpoint_minutes": 0.001}
+    return [resolve(base, task=task, method=method, seed=seed, **settings) for seed in range(1, count + 1)]
+
+
+def submit_runs(runs_dir: Path, configs: Sequence[RunConfig], **options: Any) -> list[RunDirectory]:
+    sbatch = {"partition": "main", "time": "10", **options.pop("sbatch", {})}
+    slurm = SlurmOptions(sbatch=sbatch, **options.pop("slurm", {}))
+    return submit(runs_dir, configs, LaunchOptions(runs_dir, runs_dir.parent, slurm=slurm, **options))
+
+
+def job_of(run: RunDirectory) -> Job:
+    job = read_jobs(run.runs_dir).find(run.id)
+    assert job is not None
+    return job
+
+
+def follow(run: RunDirectory) -> str:
+    """Ask Slurm now, and return the run's state."""
+    refresh_jobs(run.runs_dir, force=True)
+    return read_state(run)
+
+
+def wait_for_iterations(cluster: Cluster, run: RunDirectory, count: int) -> None:
+    cluster.wait_until(lambda: len(events_named(run, "step")) >= count)
+
+
+def wait_for_state(cluster: Cluster, run: RunDirectory, state: str) -> None:
+    try:
+        cluster.wait_until(lambda: follow(run) == state)
+    except AssertionError as error:
+        log = run.log.read_text() if run.log.exists() else "no log"
+        raise AssertionError(f"{run.id} is {follow(run)}, expected {state}\n{log}\n{error}") from None
+
+
+def wait_for_end(cluster: Cluster, run: RunDirectory, state: str = "finished") -> None:
+    """Wait until the run has no job, and check its state; a requeued job starts at once, where Slurm delays it."""
+
+    def has_ended() -> bool:
+        job = refresh_jobs(run.runs_dir, force=True).find(run.id)
+        if job is not None and job.reason == "BeginTime":
+            cluster.start_now(job.id)
+        return job is None
+
+    cluster.wait_until(has_ended)
+    assert read_state(run) == state, run.log.read_text() if run.log.exists() else "no log"
+
+
+def train_at_home(run: RunDirectory, folder: Path) -> RunDirectory:
+    """Train a run of the same id and settings in a local worker, without interruption."""
+    home = RunDirectory.create(folder, run.read_config(), id=run.id)
+    assert run_worker(home) == 0, home.log.read_text()
+    return home
+
+
+def recorded_numbers(run: RunDirectory) -> list[dict[str, Any]]:
+    """Return the valid iterations and evaluations of the journal, without measured times."""
+    numbers: list[dict[str, Any]] = []
+    for fields in read_events(run):
+        if fields["event"] == "resumed":
+            numbers = [kept for kept in numbers if kept["iteration"] <= fields["from_iteration"]]
+        elif fields["event"] in ("step", "evaluation"):
+            numbers.append(repeatable(fields))
+    return numbers
+
+
+def assert_like_home(run: RunDirectory, folder: Path) -> None:
+    """Compare the run's numbers with those of an uninterrupted run: each iteration once, and all equal."""
+    iterations = valid_iterations(run)
+    assert iterations == list(range(1, len(iterations) + 1))
+    assert recorded_numbers(run) == recorded_numbers(train_at_home(run, folder))
+
+
+def attempts_of(run: RunDirectory) -> list[str]:
+    """Return the outcomes of the run's attempts on Slurm."""
+    return [event.outcome for event in read_attempts(run) if isinstance(event, AttemptEnded)]
