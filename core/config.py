@@ -96,6 +96,9 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     epochs: Annotated[int, setting("Adaptation epochs: after the warm-up, or of stage 2.", ge=1)] = 500
     warmup_epochs: Annotated[int, setting("T_s of Algorithm 1: epochs before the adversarial part starts.", ge=0)] = 50
     batch_size: Annotated[int, setting("Images of each domain in a batch.", ge=2)] = 128
+    epoch_iterations: Annotated[
+        int, setting("Iterations of an epoch; 0 is a pass over the larger domain.", Tag.STAGE1, ge=0)
+    ] = 0
     evaluate_every: Annotated[int, setting("Epochs between two evaluations.", Tag.EVALUATION, ge=1)] = 1
 
     complementary_loss: Annotated[
@@ -200,6 +203,13 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = 4.0
     workers: Annotated[int, setting("Worker processes that read a streamed domain.", Tag.NO_EFFECT, ge=0, le=64)] = 2
     checkpoint_minutes: Annotated[float, setting("Minutes between two checkpoints.", Tag.NO_EFFECT, ge=0)] = 5.0
+    checkpoints: Annotated[
+        Literal["last", "all", "none"],
+        setting(
+            "Last keeps the newest checkpoint, all also the weights of each evaluated epoch, none only final weights.",
+            Tag.NO_EFFECT,
+        ),
+    ] = "last"
     on_nan: Annotated[
         Literal["fail", "continue"], setting("Action when a metric is not finite.", Tag.NO_EFFECT, Tag.STAGE1)
     ] = "fail"

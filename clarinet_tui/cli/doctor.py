@@ -59,6 +59,7 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckRe
     yield machine.check_devices(devices)
     yield machine.check_data(data_dir)
     yield storage.check_free_space(runs_dir, storage.free_bytes(runs_dir))
+    yield storage.check_runs_size(runs_dir)
     yield storage.check_file_system(runs_dir, database, storage.read_mount_table())
     yield storage.check_writing(runs_dir)
     yield storage.check_clock(runs_dir)

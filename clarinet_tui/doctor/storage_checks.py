@@ -15,6 +15,9 @@ from clarinet_tui.history.database import explain_errors
 from clarinet_tui.history.migrations import check_schema
 from clarinet_tui.history.schema import MIGRATIONS
 from clarinet_tui.queue.supervisor_process import UNRESPONSIVE_AFTER, find_supervisor, is_unresponsive
+from clarinet_tui.runs.directory import list_runs
+from clarinet_tui.runs.disk_use import DiskUse, disk_use
+from clarinet_tui.text import format_count
 from core.errors import InputError
 
 LOW_SPACE, TOO_LITTLE_SPACE = 5 * 10**9, 200 * 10**6
@@ -40,6 +43,14 @@ def check_free_space(runs_dir: Path, free: int) -> CheckResult:
     if free < LOW_SPACE:
         return CheckResult("disk space", "warning", message, "free some soon")
     return CheckResult("disk space", "good", message)
+
+
+def check_runs_size(runs_dir: Path) -> CheckResult:
+    """For information: what all runs take, and how much of it could be freed."""
+    sizes = [disk_use(run.path) for run in list_runs(runs_dir)]
+    use = sum(sizes, DiskUse())
+    advice = 'set checkpoints = "none" for runs that need not be resumed' if use.checkpoints > LOW_SPACE else ""
+    return CheckResult("runs", "good", f"{format_count(len(sizes), 'run')}: {use}", advice)
 
 
 def free_bytes(path: Path) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from core.data.images import FileImages, open_image
+from core.data.images import FileImages, open_image, upright_size
 from core.data.splits import Split
 from core.data.task_data import Shape
 from core.errors import InputError
@@ -63,7 +63,7 @@ def folder_shape(listings: Sequence[FolderListing], image_size: int) -> tuple[Sh
     for listing in listings:
         for path in listing.paths:
             with open_image(path) as image:
-                sizes.add(image.size)
+                sizes.add(upright_size(image))
                 has_colour |= image.mode not in GREY_MODES
     channels = 3 if has_colour else 1
     if image_size or len(sizes) > 1:

@@ -1,5 +1,8 @@
 """Images in an array or in files: reading, decoding and converting them to one shape."""
 
+import struct
+import warnings
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -69,26 +72,43 @@ class FileImages:
 
 @contextmanager
 def open_image(path: Path) -> Iterator["Image"]:
-    """Open an image file; an unreadable one is an InputError that names it."""
+    """Open a PNG or JPEG file; an unreadable or very large one is an InputError that names it.
+
+    Pillow recognises files by content and would run Ghostscript on PostScript that is named .png.
+    """
     from PIL import Image
 
     try:
-        with Image.open(path) as image:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            opened = Image.open(path, formats=("PNG", "JPEG"))
+        with opened as image:
             yield image
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
+        raise InputError(f"{path}: has more pixels than the {Image.MAX_IMAGE_PIXELS} that are read") from None
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error):
         raise InputError(f"{path}: cannot be read as an image; repair or remove it") from None
 
 
 def decode_image(path: Path, shape: Shape) -> NDArray[np.uint8]:
-    """Return one image file as (H, W, C)."""
+    """Return one image file as (H, W, C), turned upright."""
+    from PIL import ImageOps
     from PIL.Image import Resampling
 
     height, width, channels = shape
     with open_image(path) as opened:
-        image = _to_eight_bits(opened).convert("L" if channels == 1 else "RGB")
+        image = _to_eight_bits(ImageOps.exif_transpose(opened)).convert("L" if channels == 1 else "RGB")
     if image.size != (width, height):
         image = image.resize((width, height), Resampling.BILINEAR)
     return np.asarray(image, dtype=np.uint8).reshape(shape)
+
+
+def upright_size(image: "Image") -> tuple[int, int]:
+    """Return width and height after the rotation that the camera has recorded."""
+    from PIL import ExifTags
+
+    is_turned = image.getexif().get(ExifTags.Base.Orientation) in (5, 6, 7, 8)
+    return (image.height, image.width) if is_turned else image.size
 
 
 def _to_eight_bits(image: "Image") -> "Image":

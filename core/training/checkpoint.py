@@ -1,7 +1,6 @@
 """Checkpoint files: written atomically, with the previous one kept, and loaded without running code."""
 
 import io
-import os
 import pickle
 import zipfile
 from pathlib import Path
@@ -12,6 +11,7 @@ import torch
 
 from core.config import RunConfig, checkpoint_settings, merge_settings
 from core.errors import InputError
+from core.files import partial_path, sync_folder, write_synced
 
 NAME = "checkpoint.pt"
 PREVIOUS = "checkpoint.previous.pt"
@@ -20,19 +20,16 @@ FORMAT = 1
 
 def save(folder: Path, config: RunConfig, state: dict[str, Any]) -> Path:
     """Write to a temporary file, sync and rename, so that one complete checkpoint exists at every moment."""
-    path, temporary = folder / NAME, folder / f".{NAME}.partial"
+    path = folder / NAME
+    temporary = partial_path(path)
     content = {"format": FORMAT, "protocol": msgspec.json.encode(checkpoint_settings(config)).decode(), "state": state}
     buffer = io.BytesIO()
     torch.save(content, buffer)  # to memory: on a full disk, torch raises an unrelated error
-    temporary.unlink(missing_ok=True)  # it may be a symbolic link
-    with temporary.open("xb") as file:
-        file.write(buffer.getbuffer())
-        file.flush()
-        os.fsync(file.fileno())
+    write_synced(temporary, buffer.getbuffer())
     if path.exists():
         path.replace(folder / PREVIOUS)
     temporary.replace(path)
-    _sync_folder(folder)
+    sync_folder(folder)
     return path
 
 
@@ -83,11 +80,3 @@ def has_finite_weights(modules: dict[str, Any]) -> bool:
         for tensor in state.values()
         if tensor.is_floating_point()
     )
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

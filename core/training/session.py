@@ -26,6 +26,7 @@ from core.events import (
 from core.methods.algorithm import Batch
 from core.methods.registry import GAC
 from core.metrics import is_reproducible
+from core.models.weights_file import MODEL_FILE, epoch_file
 from core.training.device_data import hash_labels
 from core.training.evaluate import evaluate_classifier, label_accuracy, predict_logits
 from core.training.metric_buffer import is_finite
@@ -180,6 +181,8 @@ class Session(TrainingState):
             )
             self.progress.evaluated = epoch
             yield self.last_evaluation
+            if self.config.checkpoints == "all":
+                yield from self._save_epoch(epoch)
 
     def _label_source(self) -> Iterator[Event]:
         """Label the source with stage 1's classifier, for the next stage or, after GAC alone, for other runs."""
@@ -235,6 +238,15 @@ class Session(TrainingState):
         if path:
             yield Checkpointed(path=path.name, **position)
 
+    def _save_epoch(self, epoch: int) -> Iterator[Event]:
+        try:
+            self.save_model(epoch_file(epoch))
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            message = f"no disk space for the weights of epoch {epoch} ({error.strerror}): free some"
+            yield Noticed(iteration=self.progress.iteration, seconds=self.seconds, message=message)
+
     def _stop(self) -> Iterator[Event]:
         yield from self._checkpoint()
         if not self.has_ended:
@@ -246,6 +258,17 @@ class Session(TrainingState):
         if self.has_ended:
             return
         self.has_ended = True
+        position: dict[str, Any] = {"iteration": self.progress.iteration, "seconds": self.seconds}
+        try:
+            if not self.save_model(MODEL_FILE):
+                yield Noticed(message="no model was saved: its weights are not finite", **position)
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            advice = "free some space and " + ("resume the run" if self.keeps_checkpoints else "start it again")
+            message = f"the training is complete, but its weights could not be saved: {advice}"
+            yield Failed(message=message, kind=FailureKind.DISK_FULL, checkpoint=self.saved_path, **position)
+            return
         evaluation = self.last_evaluation
         yield Finished(
             iteration=self.progress.iteration,

@@ -1,4 +1,4 @@
-"""The state of a run in training: its data, networks and progress, and how checkpoints store them."""
+"""The state of a run in training: its data, networks and progress, and how checkpoints and models store them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +14,9 @@ from core.errors import InputError
 from core.events import Evaluated, Stepped
 from core.methods import find_method
 from core.methods.algorithm import Algorithm, StageProblem, load_algorithm
+from core.models.info import ModelInfo, model_scores
+from core.models.weights_file import write_weights
+from core.networks import choose_network
 from core.training import checkpoint
 from core.training.device_data import load_device_data
 from core.training.metric_buffer import MetricBuffer, is_finite
@@ -121,14 +124,18 @@ class TrainingState:
 
     # -- checkpoints ---------------------------------------------------------------------------------------------
 
+    @property
+    def keeps_checkpoints(self) -> bool:
+        return self.hooks.checkpoint_dir is not None and self.config.checkpoints != "none"
+
     def is_checkpoint_due(self) -> bool:
         minutes = (self.hooks.clock() - self.saved_at) / 60
-        return self.hooks.checkpoint_dir is not None and minutes >= self.config.checkpoint_minutes
+        return self.keeps_checkpoints and minutes >= self.config.checkpoint_minutes
 
     def save(self) -> Path | None:
         """Write a checkpoint, unless there is no folder, no stage was entered, or a value is not finite."""
         folder, algorithm = self.hooks.checkpoint_dir, self._algorithm
-        if folder is None or algorithm is None or self.has_ended:
+        if folder is None or not self.keeps_checkpoints or algorithm is None or self.has_ended:
             return None
         self.metrics.fetch(self.stage, self.seconds)
         state = algorithm.state()
@@ -149,6 +156,28 @@ class TrainingState:
         path = checkpoint.save(folder, self.config, content)
         self.saved_at, self.saved_path = self.hooks.clock(), str(path)
         return path
+
+    def save_model(self, name: str) -> bool:
+        """Write the weights that predict, with their description; return False if a weight is not finite."""
+        folder, network, evaluation = self.hooks.checkpoint_dir, self.algorithm.predictor, self.last_evaluation
+        if folder is None:
+            return True
+        if not checkpoint.has_finite_weights({"predictor": network.state_dict()}):
+            return False
+        shape = self.data.task_data.shape
+        info = ModelInfo(
+            network=choose_network(shape) if self.config.network == "auto" else self.config.network,
+            shape=shape,
+            classes=self.data.task_data.classes,
+            is_averaged=network is not self.algorithm.classifier,
+            label_hash=self.data.label_hash,
+            iteration=self.progress.iteration,
+            epoch=self.progress.evaluated,
+            config=msgspec.to_builtins(self.config),
+            **model_scores({} if evaluation is None else msgspec.structs.asdict(evaluation)),
+        )
+        write_weights(folder / name, network, info)
+        return True
 
     def restore(self) -> str | None:
         """Load the newest complete checkpoint; return a notice if a newer one is damaged."""

@@ -33,6 +33,7 @@ def test_text_and_json_have_the_same_checks(tmp_path: Path) -> None:
         "GPUs",
         "data",
         "disk space",
+        "runs",
         "file system",
         "writing",
         "clock",

@@ -22,6 +22,7 @@ from core.events import (
     Stopped,
 )
 from core.methods import METHODS
+from core.models.weights_file import MODEL_FILE
 from core.training.checkpoint import FORMAT, NAME, PREVIOUS, load
 from core.training.train import train
 from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
@@ -66,7 +67,8 @@ def test_speed_after_resuming_counts_only_this_attempt(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_stopped_and_resumed_equals_uninterrupted(method: str, tmp_path: Path) -> None:
-    config = tiny_config(method, optimizer="adamw", discriminator_optimizer="sgd", rate_decay="linear")
+    settings = {"optimizer": "adamw", "discriminator_optimizer": "sgd", "rate_decay": "linear", "epoch_iterations": 6}
+    config = tiny_config(method, **settings)
     expected = train_uninterrupted(config, tmp_path)
     total = len(steps(expected))
     assert isinstance(expected[-1], Finished)
@@ -129,7 +131,7 @@ def test_full_disk_skips_a_checkpoint_and_training_continues(tmp_path: Path, mon
         if error := next(refusals, None):
             raise error
 
-    monkeypatch.setattr("core.training.checkpoint.os.fsync", fsync)
+    monkeypatch.setattr("core.files.os.fsync", fsync)
     events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
     notices = [event.message for event in events if isinstance(event, Noticed)]
     assert notices == ["no disk space for a checkpoint (No space left on device): free some"] * 3
@@ -153,7 +155,7 @@ def test_last_two_checkpoints_are_kept(tmp_path: Path) -> None:
     train_uninterrupted(config, tmp_path)
     newest, before = load(tmp_path / NAME, config), load(tmp_path / PREVIOUS, config)
     assert newest["position"]["iteration"] > before["position"]["iteration"]
-    assert {path.name for path in tmp_path.iterdir()} == {NAME, PREVIOUS}
+    assert {path.name for path in tmp_path.iterdir()} == {NAME, PREVIOUS, MODEL_FILE}
 
 
 def test_truncated_checkpoint_is_replaced_by_the_previous_one(tmp_path: Path) -> None:

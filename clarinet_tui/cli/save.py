@@ -1,0 +1,57 @@
+"""`clarinet save`: a trained model as a file for other programs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from clarinet_tui.cli.options import RUNS, RunId, RunsDir
+from clarinet_tui.cli.output import write_file
+from clarinet_tui.text import format_bytes
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from core.models.model import Model
+
+SUFFIXES = (".safetensors", ".onnx", ".pt2")
+
+
+def save(
+    id: RunId,  # noqa: A002
+    out: Annotated[
+        Path, Option("--out", "-o", metavar="FILE", help="A .safetensors, .onnx or .pt2 (torch.export) file.")
+    ],
+    epoch: Annotated[int | None, Option(min=1, help="Save the weights of this epoch, if the run kept them.")] = None,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Save a run's model for other programs, with a model card.
+
+    The file has the classes, the input's size and scaling, all settings, the run's id, the commit and the accuracy.
+    ONNX and torch.export take bytes (N, H, W, C) of any number of images; ONNX is checked against our own network.
+
+    Example: clarinet save 6e3 --out digits.onnx
+    """
+    from clarinet_tui.models.model_card import model_card
+    from clarinet_tui.models.run_models import load_run_model
+    from clarinet_tui.runs.directory import find_run
+
+    if out.suffix not in SUFFIXES:
+        raise InputError(f"--out: expected FILE{', FILE'.join(SUFFIXES)}, got {out.name!a}")
+    if not out.parent.is_dir():
+        raise InputError(f"--out: {out.parent} is not a directory")
+    model = load_run_model(find_run(runs_dir, id), epoch)
+    content = _encode(model, out.suffix)
+    write_file(out, content)
+    write_file(out.with_suffix(".md"), model_card(model.info, out).encode())
+    print(f"{format_bytes(len(content))}, {len(model.classes)} classes, epoch {model.info.epoch}")
+
+
+def _encode(model: "Model", suffix: str) -> bytes:
+    from core.models.exported import export_onnx, export_program
+    from core.models.weights_file import encode_weights
+
+    if suffix == ".onnx":
+        return export_onnx(model)
+    if suffix == ".pt2":
+        return export_program(model)
+    return encode_weights(model.network, model.info)

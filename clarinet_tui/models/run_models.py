@@ -1,0 +1,76 @@
+"""The weights of a run: its final ones, those of an epoch that it kept, or those of its newest checkpoint."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from clarinet_tui.runs.directory import RunDirectory, find_run, list_run_ids
+from clarinet_tui.runs.environment import read_environment
+from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
+from core.errors import InputError
+from core.models.checkpoint_model import model_from_checkpoint
+from core.models.model import Model, load_model
+from core.models.weights_file import SUFFIX, epoch_file
+
+
+def find_model(name: str, runs_dir: Path, epoch: int | None = None, device: str = "cpu") -> Model:
+    """Return the model of a run, by id or unique prefix, or of a file."""
+    if Path(name).suffix == SUFFIX or _is_other_file(name, runs_dir):
+        if epoch is not None:
+            raise InputError("--epoch: only for runs; a file has the weights of one epoch")
+        return load_model(name, device)
+    return load_run_model(find_run(runs_dir, name), epoch, device)
+
+
+def _is_other_file(name: str, runs_dir: Path) -> bool:
+    if not Path(name).exists() or any(run_id.startswith(name) for run_id in list_run_ids(runs_dir)):
+        return False
+    if Path(name).is_file():
+        raise InputError(f"{name}: expected the id of a run, or a {SUFFIX} file of `clarinet save`")
+    return True
+
+
+def load_run_model(run: RunDirectory, epoch: int | None = None, device: str = "cpu") -> Model:
+    """Return a run's model, described with its id and its code."""
+    if epoch is not None:
+        model = load_model(run.path / _epoch_file(run, epoch), device)
+    elif run.model.exists():
+        model = load_model(run.model, device)
+    elif run.has_checkpoint:
+        model = model_from_checkpoint(run.path, run.read_config(), _started(run), device)
+    else:
+        raise InputError(f"run {run.id}: has no weights yet: it has neither finished nor saved a checkpoint")
+    model.info = msgspec.structs.replace(model.info, run=run.id, **_code(run))
+    return model
+
+
+def kept_epochs(run: RunDirectory) -> list[int]:
+    """Return the epochs whose weights were kept, in order."""
+    numbers = (path.stem.removeprefix("model-") for path in run.path.glob(f"model-*{SUFFIX}"))
+    return sorted(int(number) for number in numbers if number.isdecimal())
+
+
+def _epoch_file(run: RunDirectory, epoch: int) -> str:
+    epochs = kept_epochs(run)
+    if epoch not in epochs:
+        kept = f"it kept {', '.join(map(str, epochs))}" if epochs else 'train with checkpoints = "all" to keep them'
+        raise InputError(f"run {run.id}: has no weights of epoch {epoch}: {kept}")
+    return epoch_file(epoch)
+
+
+def _started(run: RunDirectory) -> dict[str, Any]:
+    """Return the fields of the first event, which names classes and shape."""
+    first = next(read_journal(run.journal), None)
+    if not isinstance(first, JournalEvent) or first.fields.get("event") != "started":
+        raise InputError(f"{run.journal}: does not begin with the start of a run")
+    return first.fields
+
+
+def _code(run: RunDirectory) -> dict[str, str]:
+    environment = read_environment(run)
+    versions, git = environment.get("versions"), environment.get("git")
+    version = versions.get("clarinet-tui") if isinstance(versions, dict) else None
+    commit = git.get("commit") if isinstance(git, dict) else None
+    dirty = "+" if isinstance(git, dict) and git.get("patch") else ""
+    return {"version": str(version or "")[:100], "commit": f"{str(commit)[:40]}{dirty}" if commit else ""}

@@ -1,0 +1,108 @@
+"""A trained classifier, ready to use.
+
+from core import load_model
+model = load_model("runs/6e3k2q0ab/model.safetensors")
+print(model.predict_file("cat.png").label)
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from core.data.batches import normalise
+from core.data.images import can_convert, convert_images, decode_image
+from core.errors import InputError
+from core.models.info import ModelInfo
+from core.models.weights_file import MODEL_FILE, read_weights
+from core.networks import Classifier
+from core.training.device import find_device
+
+BATCH_BYTES = 2**26
+"""Bytes of the normalised images of one forward pass."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The most probable class of an image, and the next one."""
+
+    label: str
+    probability: float
+    second_label: str
+    second_probability: float
+
+
+class Model:
+    """A network with its classes, its input and its provenance (`info`)."""
+
+    def __init__(self, network: Classifier, info: ModelInfo, device: str = "cpu") -> None:
+        self.info = info
+        self.device = find_device(device)
+        self.network = network.to(self.device).eval()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.info.classes
+
+    def probabilities(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return (N, K) of images (N, H, W, C) or (N, H, W), which are converted as the training images were."""
+        logits, _ = self._forward(images)
+        return logits.softmax(dim=1).cpu().numpy()
+
+    def logits(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return (N, K), the outputs of F before the softmax."""
+        return self._forward(images)[0].cpu().numpy()
+
+    def features(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return (N, width), the outputs of G."""
+        return self._forward(images)[1].cpu().numpy()
+
+    def predict(self, images: NDArray[np.uint8]) -> list[Prediction]:
+        return [self._describe(row) for row in self.probabilities(images)]
+
+    def predict_file(self, path: Path | str) -> Prediction:
+        """Return the prediction for one picture; an unreadable one is an InputError that names it."""
+        return self.predict(self.read_picture(path)[None])[0]
+
+    def read_picture(self, path: Path | str) -> NDArray[np.uint8]:
+        """Return a .png or .jpg file as an image (H, W, C) of the model's shape."""
+        return decode_image(Path(path), self.info.shape)
+
+    @torch.inference_mode()
+    def _forward(self, images: NDArray[np.uint8]) -> tuple[Tensor, Tensor]:
+        """Return logits and features."""
+        outputs = [self.network(batch) for batch in self._batches(images)]
+        width = self.network.width
+        empty = torch.empty(0, len(self.classes)), torch.empty(0, width)
+        features = torch.cat([features for features, _ in outputs]) if outputs else empty[1]
+        return torch.cat([logits for _, logits in outputs]) if outputs else empty[0], features
+
+    def _batches(self, images: NDArray[np.uint8]) -> Iterator[Tensor]:
+        x = self._check(images)
+        count = max(1, BATCH_BYTES // (4 * int(np.prod(self.info.shape))))
+        for start in range(0, len(x), count):
+            converted = convert_images(x[start : start + count], self.info.shape)
+            yield normalise(torch.from_numpy(np.array(converted)).to(self.device), channels_last=False)
+
+    def _check(self, images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        x = images[..., None] if images.ndim == 3 else images
+        if x.dtype != np.uint8 or x.ndim != 4:
+            raise InputError(f"images: expected uint8 (N, H, W, C), got {images.dtype} {images.shape}")
+        if 0 in x.shape[1:] or not can_convert(x.shape[3], self.info.shape[2]):
+            wanted = "×".join(map(str, self.info.shape))
+            raise InputError(f"images: expected (N, H, W, C) that can be converted to {wanted}, got {x.shape}")
+        return x
+
+    def _describe(self, row: NDArray[np.float32]) -> Prediction:
+        first, second = (int(index) for index in np.argsort(-row, kind="stable")[:2])
+        return Prediction(self.classes[first], float(row[first]), self.classes[second], float(row[second]))
+
+
+def load_model(path: Path | str, device: str = "cpu") -> Model:
+    """Load the final weights of a run from its directory, or a .safetensors file that `clarinet save` has written."""
+    path = Path(path)
+    return Model(*read_weights(path / MODEL_FILE if path.is_dir() else path), device)

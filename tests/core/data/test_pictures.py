@@ -1,0 +1,67 @@
+"""Picture files as cameras and attackers make them."""
+
+import io
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from core.data.image_folders import folder_shape, list_folder
+from core.data.images import decode_image
+from core.errors import InputError
+
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\nshowpage\n%%EOF\n"
+
+
+def png_header(width: int, height: int) -> bytes:
+    """Return a PNG file without pixels, whose header has any size."""
+    chunks = (b"IHDR" + struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0), b"IDAT" + zlib.compress(b""), b"IEND")
+    body = b"".join(struct.pack(">I", len(c) - 4) + c + struct.pack(">I", zlib.crc32(c)) for c in chunks)
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+@pytest.mark.parametrize("side", [10_000, 60_000])
+def test_bombs_are_refused_by_their_header(tmp_path: Path, side: int) -> None:
+    (tmp_path / "bomb.png").write_bytes(png_header(side, side))
+    with pytest.raises(InputError, match=r"bomb\.png: has more pixels than"):
+        decode_image(tmp_path / "bomb.png", (8, 8, 3))
+
+
+def gif() -> bytes:
+    buffer = io.BytesIO()
+    Image.new("L", (8, 8)).save(buffer, "gif")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("content", [POSTSCRIPT, gif(), b"", png_header(8, 8)], ids=["eps", "gif", "empty", "cut"])
+def test_only_png_and_jpeg_are_read(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "picture.png").write_bytes(content)
+    with pytest.raises(InputError, match=r"picture\.png: cannot be read as an image"):
+        decode_image(tmp_path / "picture.png", (8, 8, 3))
+
+
+def test_pictures_are_turned_as_the_camera_was(tmp_path: Path) -> None:
+    pixels = np.zeros((8, 16, 3), np.uint8)
+    pixels[:, :8] = 255  # white on the left
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn right by 90 degrees
+    (tmp_path / "cat").mkdir()
+    Image.fromarray(pixels).save(tmp_path / "cat" / "turned.jpg", exif=exif, quality=100)
+    shape, note = folder_shape([list_folder(tmp_path)], 0)
+    assert (shape, note) == ((16, 8, 3), None)
+    upright = decode_image(tmp_path / "cat" / "turned.jpg", shape)
+    assert upright[:7].mean() > 240
+    assert upright[9:].mean() < 15
+
+
+def test_palette_alpha_and_sixteen_bits_become_bytes(tmp_path: Path) -> None:
+    colours = np.arange(0, 256, 4, dtype=np.uint8).reshape(8, 8)
+    grey = Image.fromarray(colours)
+    grey.convert("P").save(tmp_path / "palette.png")
+    grey.convert("LA").save(tmp_path / "alpha.png")
+    Image.fromarray(colours.astype(np.uint16) << 8).save(tmp_path / "sixteen.png")
+    for name in ("palette", "alpha", "sixteen"):
+        assert np.array_equal(decode_image(tmp_path / f"{name}.png", (8, 8, 1))[:, :, 0], colours), name

@@ -1,0 +1,239 @@
+"""The final weights of a run: kept as such, loaded without running code, and equal to what was evaluated."""
+
+import errno
+import json
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import load_file, save_file
+
+from core import load_model
+from core.config import RunConfig
+from core.errors import InputError
+from core.events import Checkpointed, Event, Failed, FailureKind, Finished, Noticed
+from core.models.info import KEY
+from core.models.weights_file import MODEL_FILE, epoch_file
+from core.training.train import train
+from tests.support.tiny import tiny_config, tiny_data
+
+DATA = tiny_data()
+
+
+def run(config: RunConfig, folder: Path, **options: Any) -> list[Event]:
+    return list(train(config, data=DATA, checkpoint_dir=folder, **options))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+    folder = tmp_path_factory.mktemp("basset")
+    return folder, run(tiny_config("basset"), folder)
+
+
+def finished(events: list[Event]) -> Finished:
+    assert isinstance(events[-1], Finished)
+    return events[-1]
+
+
+def test_model_has_the_accuracy_that_was_evaluated(trained: tuple[Path, list[Event]]) -> None:
+    folder, events = trained
+    model = load_model(folder)
+    labels = np.array([prediction.label for prediction in model.predict(DATA.target_test.x)])
+    truth = np.array(DATA.classes)[DATA.target_test.y]
+    assert 100 * np.mean(labels == truth) == pytest.approx(finished(events).target_accuracy)
+    assert model.info.target_accuracy == finished(events).target_accuracy
+
+
+def test_averaged_teacher_is_the_model(trained: tuple[Path, list[Event]]) -> None:
+    folder, _ = trained
+    modules = torch.load(folder / "checkpoint.pt", weights_only=True)["state"]["algorithm"]["modules"]
+    weights = load_file(folder / MODEL_FILE)
+    assert load_model(folder).info.is_averaged
+    assert all(torch.equal(weights[name], modules["teacher"][f"classifier.{name}"]) for name in weights)
+    assert not all(torch.equal(weights[name], modules["classifier"][name]) for name in weights)
+
+
+def test_information_describes_input_classes_and_training(trained: tuple[Path, list[Event]]) -> None:
+    info = load_model(trained[0]).info
+    assert (info.network, info.shape, info.classes) == ("lenet", (28, 28, 1), tuple("abcd"))
+    assert (info.iteration, info.epoch, info.selection) == (21, 3, "last epoch")
+    assert info.run_config == tiny_config("basset")
+    assert info.label_hash
+    assert (trained[0] / MODEL_FILE).stat().st_size < (trained[0] / "checkpoint.pt").stat().st_size / 3
+
+
+def test_loading_does_not_draw_from_the_global_generator(trained: tuple[Path, list[Event]]) -> None:
+    before = torch.random.get_rng_state()
+    load_model(trained[0])
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_pictures_are_converted_as_in_training(trained: tuple[Path, list[Event]], tmp_path: Path) -> None:
+    model, x = load_model(trained[0]), DATA.target_test.x[:1]
+    Image.fromarray(x[0, :, :, 0]).save(tmp_path / "grey.png")
+    Image.fromarray(np.repeat(x[0], 3, axis=2)).save(tmp_path / "colour.png")
+    assert model.predict_file(tmp_path / "grey.png") == model.predict(x)[0]
+    assert model.predict_file(tmp_path / "colour.png").label == model.predict(x)[0].label
+    assert model.probabilities(x[:, :14, :14]).shape == (1, 4)
+
+
+@pytest.mark.parametrize(
+    "images", [np.zeros((1, 28, 28, 1)), np.zeros((28, 28), np.uint8), np.zeros((1, 28, 28, 2), np.uint8)]
+)
+def test_wrong_arrays_are_refused(trained: tuple[Path, list[Event]], images: Any) -> None:
+    with pytest.raises(InputError, match="images: expected"):
+        load_model(trained[0]).probabilities(images)
+
+
+def test_no_images_have_no_predictions(trained: tuple[Path, list[Event]]) -> None:
+    model = load_model(trained[0])
+    assert model.predict(np.empty((0, 28, 28, 1), np.uint8)) == []
+    assert model.features(DATA.target_test.x[:3]).shape == (3, 500)
+
+
+# -- which files are kept -----------------------------------------------------------------------------------------
+
+
+def test_all_keeps_the_weights_of_each_evaluated_epoch(tmp_path: Path) -> None:
+    run(tiny_config(checkpoints="all"), tmp_path)
+    names = sorted(path.name for path in tmp_path.glob("model*"))
+    assert names == [epoch_file(1), epoch_file(2), epoch_file(3), MODEL_FILE]
+    first, last, final = (load_model(tmp_path / name) for name in (names[0], names[2], MODEL_FILE))
+    assert (first.info.epoch, last.info.epoch) == (1, 3)
+    x = DATA.target_test.x
+    assert np.array_equal(last.probabilities(x), final.probabilities(x))
+    assert not np.array_equal(first.probabilities(x), final.probabilities(x))
+
+
+def test_none_keeps_only_the_final_weights(tmp_path: Path) -> None:
+    events = run(tiny_config(checkpoints="none", checkpoint_minutes=0), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [MODEL_FILE]
+    assert not any(isinstance(event, Checkpointed) for event in events)
+    finished(events)
+
+
+def test_keeping_other_files_changes_no_number(tmp_path: Path) -> None:
+    weights = []
+    for choice in ("last", "all", "none"):
+        (tmp_path / choice).mkdir()
+        run(tiny_config(checkpoints=choice), tmp_path / choice)
+        weights.append(load_file(tmp_path / choice / MODEL_FILE))
+    assert all(torch.equal(weights[0][name], other[name]) for other in weights for name in weights[0])
+
+
+def test_setting_may_differ_when_a_run_is_resumed(tmp_path: Path) -> None:
+    stops = iter([False] * 8 + [True])
+    run(tiny_config(), tmp_path, should_stop=lambda: next(stops))
+    finished(run(tiny_config(checkpoints="all"), tmp_path, resume=True))
+
+
+def test_full_disk_at_the_end_fails_and_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(file: int) -> None:
+        if "model" in str(Path(f"/proc/self/fd/{file}").readlink()):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("core.files.os.fsync", fsync)
+        failed = run(tiny_config(checkpoints="all"), tmp_path)
+    assert isinstance(failed[-1], Failed)
+    assert failed[-1].kind == FailureKind.DISK_FULL
+    assert "resume the run" in failed[-1].message
+    assert sum(isinstance(event, Noticed) for event in failed) == 3
+    assert not list(tmp_path.glob("*model*"))
+    finished(run(tiny_config(checkpoints="all"), tmp_path, resume=True))
+    assert load_model(tmp_path).info.iteration == 21
+
+
+def test_weights_that_are_not_finite_are_not_saved(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"optimizer": "sgd", "classifier_rate": 1e30, "warmup_optimizer": "same", "warmup_rate": 1e30}
+    events = run(tiny_config(on_nan="continue", **settings), tmp_path)
+    assert not (tmp_path / MODEL_FILE).exists()
+    assert isinstance(events[-2], Noticed)
+    assert "not finite" in events[-2].message
+
+
+# -- files that do not fit ----------------------------------------------------------------------------------------
+
+
+class Payload:
+    """An object whose unpickling creates a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.path,)
+
+
+def changed(folder: Path, tmp_path: Path, **changes: Any) -> Path:
+    """Write the model with another description."""
+    info = msgspec.to_builtins(load_model(folder).info) | changes
+    path = tmp_path / "changed.safetensors"
+    save_file(load_file(folder / MODEL_FILE), path, {KEY: json.dumps(info)})
+    return path
+
+
+def test_pickled_code_is_not_run(tmp_path: Path) -> None:
+    path, trace = tmp_path / "model.safetensors", tmp_path / "trace"
+    for write in (lambda: path.write_bytes(pickle.dumps(Payload(trace))), lambda: torch.save(Payload(trace), path)):
+        write()
+        with pytest.raises(InputError, match=r"is not a complete \.safetensors file"):
+            load_model(path)
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"classes": ["a", "b"]}, "its weights do not fit lenet: head.bias should be"),
+        ({"classes": ["a"]}, "its description is damaged"),
+        ({"classes": list("abca")}, "two classes have the same name"),
+        ({"network": "convnet"}, "its weights do not fit convnet"),
+        ({"network": "resnet18"}, "its weights do not fit resnet18"),
+        ({"network": "os.system"}, "network: expected one of"),
+        ({"shape": [10**9, 10**9, 3]}, "its description is damaged"),
+        ({"shape": [28, 28]}, "its description is damaged"),
+        ({"format": 2}, "has format 2"),
+        ({"config": {"epochs": 0}}, "its settings are not those of this version"),
+    ],
+)
+def test_descriptions_that_do_not_fit_are_refused(
+    trained: tuple[Path, list[Event]], tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        load_model(changed(trained[0], tmp_path, **changes))
+    assert message in str(error.value)
+
+
+def test_weights_that_do_not_fit_are_refused(trained: tuple[Path, list[Event]], tmp_path: Path) -> None:
+    weights, info = load_file(trained[0] / MODEL_FILE), msgspec.json.encode(load_model(trained[0]).info).decode()
+    path, name = tmp_path / "model.safetensors", "head.weight"
+    nan = torch.full_like(weights[name], float("nan"))
+    for wrong in (None, weights[name][:2].clone(), weights[name].double(), nan):
+        content = {key: value for key, value in weights.items() if key != name}
+        save_file(content if wrong is None else {**content, name: wrong}, path, {KEY: info})
+        with pytest.raises(InputError, match=name):
+            load_model(path)
+    save_file(weights, path)
+    with pytest.raises(InputError, match="was not written by Clarinet"):
+        load_model(path)
+
+
+def test_damaged_and_missing_files_are_refused(trained: tuple[Path, list[Event]], tmp_path: Path) -> None:
+    content = (trained[0] / MODEL_FILE).read_bytes()
+    path = tmp_path / "model.safetensors"
+    for damaged in (b"", content[:7], content[:5000], b"\xff" * 8 + content[8:], content[:-1]):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"is not a complete \.safetensors file"):
+            load_model(path)
+    with pytest.raises(InputError, match="No such file"):
+        load_model(tmp_path / "none.safetensors")
+    os.mkfifo(tmp_path / "pipe.safetensors")
+    with pytest.raises(InputError, match="is not a regular file"):
+        load_model(tmp_path / "pipe.safetensors")

@@ -1,0 +1,177 @@
+"""`clarinet predict` and `clarinet save` on a trained run: all forms of a model agree."""
+
+import csv
+import json
+import os
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from PIL import Image
+from typer.testing import Result
+
+from clarinet_tui.models.run_models import load_run_model
+from clarinet_tui.runs.directory import RunDirectory
+from core import load_model
+from core.models.info import ModelInfo
+from tests.support.child_processes import run_worker
+from tests.support.cli import imported_modules, invoke
+from tests.support.tiny import tiny_images
+from tests.support.workers import make_task, tiny_run
+
+X = tiny_images(20, 9, shift=2).x
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    folder = tmp_path_factory.mktemp("trained")
+    run = tiny_run(folder / "runs", make_task(folder), "one", "basset", checkpoints="all", warmup_epochs=1)
+    assert run_worker(run) == 0, run.log.read_text()
+    return run
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = tmp_path / "pictures"
+    (folder / "more").mkdir(parents=True)
+    for index, image in enumerate(X[:5]):
+        Image.fromarray(image[:, :, 0]).save(folder / ("more" if index > 2 else "") / f"{index}.png")
+    return folder
+
+
+def predict(run: RunDirectory, *arguments: str) -> Result:
+    return invoke(run.runs_dir, "predict", *arguments)
+
+
+def expected(run: RunDirectory, count: int) -> list[str]:
+    return [prediction.label for prediction in load_model(run.path).predict(X[:count])]
+
+
+def test_pictures_of_a_folder_are_predicted_in_order(run: RunDirectory, pictures: Path) -> None:
+    done = predict(run, "one", str(pictures), "--json")
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)
+    assert [Path(row["file"]).name for row in rows] == [f"{index}.png" for index in range(5)]
+    assert [row["label"] for row in rows] == expected(run, 5)
+    assert all(0.5 <= row["probability"] + row["second_probability"] <= 1.0001 for row in rows)
+    text = predict(run, "on", str(pictures / "0.png")).stdout
+    assert text.split()[-5:-3] == [str(pictures / "0.png"), rows[0]["label"]]
+
+
+def test_arrays_and_files_are_predicted(run: RunDirectory, tmp_path: Path) -> None:
+    np.savez(tmp_path / "new.npz", x=X)
+    done = predict(run, str(run.model), str(tmp_path / "new.npz"), "--out", str(tmp_path / "new.csv"))
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "new.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["label"] for row in rows] == expected(run, 20)
+    assert rows[3]["file"] == f"{tmp_path / 'new.npz'}[3]"
+
+
+def test_unreadable_pictures_are_named_and_the_rest_is_predicted(run: RunDirectory, pictures: Path) -> None:
+    (pictures / "1.png").write_bytes((pictures / "1.png").read_bytes()[:60])
+    (pictures / "2.png").write_text("not a picture \x1b[31m")
+    (pictures / "loop.png").symlink_to("loop.png")
+    (pictures / "more" / "up").symlink_to(pictures)
+    np.savez(pictures / "wrong.npz", x=np.array([object()]))
+    done = predict(run, "one", str(pictures), str(pictures / "wrong.npz"), "--csv")
+    assert done.exit_code == 1
+    assert [line.split(",")[0] for line in done.stdout.splitlines()[1:]] == [
+        str(pictures / name) for name in ("0.png", "more/3.png", "more/4.png")
+    ]
+    assert f"clarinet: {pictures / '1.png'}: cannot be read as an image" in done.stderr
+    assert "array of Python objects" in done.stderr
+    assert "3 pictures of 6 could not be read" in done.stderr
+
+
+def test_wrong_input_is_refused_before_anything_is_read(run: RunDirectory, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "model.pt").write_bytes(b"\x80\x04.")
+    picture = tmp_path / "picture.png"
+    Image.new("L", (28, 28)).save(picture)
+    cases = {
+        ("one", str(tmp_path / "pipe.png")): "is not a regular file",
+        ("one", str(tmp_path / "none.png")): "No such file",
+        ("one", str(tmp_path / "empty")): "contains no images",
+        ("one", str(run.config)): "expected a .png",
+        ("two", str(picture)): "no run in",
+        (str(tmp_path / "model.pt"), str(picture)): "expected the id of a run, or a .safetensors file",
+        ("one", str(picture), "--epoch", "9"): "has no weights of epoch 9: it kept 1, 2, 3",
+        ("one", str(picture), "--out", "x.txt"): "expected FILE.csv or FILE.json",
+        ("one", str(picture), "--csv", "--json"): "exclude each other",
+    }
+    for arguments, message in cases.items():
+        done = predict(run, *arguments)
+        assert done.exception is not None, arguments
+        assert message in str(done.exception), arguments
+
+
+def test_weights_of_an_epoch_that_was_kept_can_be_used(run: RunDirectory) -> None:
+    first, last = load_run_model(run, 1), load_run_model(run)
+    assert (first.info.epoch, last.info.epoch) == (1, 3)
+    assert not np.array_equal(first.probabilities(X), last.probabilities(X))
+
+
+def test_run_without_final_weights_predicts_with_its_checkpoint(run: RunDirectory, tmp_path: Path) -> None:
+    model = load_run_model(run)
+    hidden = run.model.rename(tmp_path / "hidden")
+    try:
+        from_checkpoint = load_run_model(run)
+    finally:
+        hidden.rename(run.model)
+    assert np.array_equal(model.probabilities(X), from_checkpoint.probabilities(X))
+    assert from_checkpoint.info.selection == "newest checkpoint"
+    assert from_checkpoint.info.is_averaged
+
+
+def test_saved_forms_agree_for_any_batch_size(run: RunDirectory, tmp_path: Path) -> None:
+    for name in ("digits.safetensors", "digits.pt2", "digits.onnx"):
+        done = invoke(run.runs_dir, "save", "one", "--out", str(tmp_path / name))
+        assert done.exit_code == 0, done.exception
+    ours = load_run_model(run)
+    saved = load_model(tmp_path / "digits.safetensors")
+    program = torch.export.load(tmp_path / "digits.pt2").module()
+    session = onnxruntime.InferenceSession(tmp_path / "digits.onnx")
+    for count in (1, 2, 20):
+        probabilities = ours.probabilities(X[:count])
+        assert np.array_equal(saved.probabilities(X[:count]), probabilities)
+        assert np.abs(program(torch.from_numpy(X[:count]))[0].numpy() - probabilities).max() < 1e-4
+        assert np.abs(session.run(None, {"images": X[:count]})[0] - probabilities).max() < 1e-4
+    extra = {"clarinet.json": ""}
+    torch.export.load(tmp_path / "digits.pt2", extra_files=extra)
+    onnx_info = session.get_modelmeta().custom_metadata_map["clarinet"]
+    infos = [msgspec.json.decode(content, type=ModelInfo) for content in (extra["clarinet.json"], onnx_info)]
+    assert infos == [saved.info, saved.info]
+    assert (saved.info.run, saved.info.selection) == ("one", "last epoch")
+    assert saved.info.run_config == run.read_config()
+
+
+def test_model_card_describes_the_model(run: RunDirectory, tmp_path: Path) -> None:
+    invoke(run.runs_dir, "save", "one", "--out", str(tmp_path / "digits.safetensors"))
+    card = (tmp_path / "digits.md").read_text()
+    code = card.partition("```python\n")[2].partition("```")[0]
+    Image.fromarray(X[0, :, :, 0]).save(tmp_path / "picture.png")
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        exec(code, {})
+    finally:
+        os.chdir(before)
+    assert "averaged teacher" in card
+    assert "`0`, `1`, `2`, `3`" in card
+
+
+def test_saving_refuses_other_names(run: RunDirectory, tmp_path: Path) -> None:
+    for out, message in ((tmp_path / "x.pt", "expected FILE.safetensors"), (tmp_path / "no" / "x.onnx", "directory")):
+        done = invoke(run.runs_dir, "save", "one", "--out", str(out))
+        assert message in str(done.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_commands_import_torch_only_when_they_run() -> None:
+    modules = imported_modules("import clarinet_tui.cli.predict, clarinet_tui.cli.save")
+    assert not modules & {"torch", "numpy", "safetensors", "onnx"}
