@@ -30,8 +30,8 @@ def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
     Example: clarinet demo
     """
     from clarinet_tui.cli.compare import compare
-    from clarinet_tui.queue.executor import worker_arguments
     from clarinet_tui.runs.directory import RunDirectory
+    from clarinet_tui.runs.worker_command import worker_arguments
 
     print("Source: rendered digits (SYN-DIGITS recipe), complementary labels only. Target: UCI handwritten digits.\n")
     ids = []

@@ -1,12 +1,16 @@
 """Arguments and options that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from clarinet_tui.cli.completion import preset_names, queries, run_ids, setting_names
 from clarinet_tui.evidence.choices import Rule
+from clarinet_tui.slurm.place import Place
+
+if TYPE_CHECKING:
+    from clarinet_tui.slurm.options import SlurmOptions
 
 RUNS, DATA = Path("runs"), Path("data")
 
@@ -36,6 +40,10 @@ PresetFilter = Annotated[
         "--preset", help="Only runs of this preset; default: that of most finished runs.", autocompletion=preset_names
     ),
 ]
+On = Annotated[Place | None, Option("--on", envvar="CLARINET_ON", help="Where to train; default: local.")]
+SlurmPairs = Annotated[
+    list[str] | None, Option("--slurm", metavar="KEY=VALUE", help="Any option of sbatch, or setup=LINE; repeatable.")
+]
 Preset = Annotated[str | None, Option(help="paper, literal, quick or smoke.", autocompletion=preset_names)]
 OnAlarm = Annotated[
     str | None,
@@ -48,3 +56,28 @@ def alarm_command(text: str | None) -> tuple[str, ...]:
     from clarinet_tui.worker.alarm_hook import parse_hook_command
 
     return () if text is None else parse_hook_command(text)
+
+
+def slurm_options(
+    on: Place | None, pairs: list[str] | None, file: dict[str, Any] | None = None, place: str = ""
+) -> "SlurmOptions | None":
+    """Return the options of Slurm jobs, of which the command line overrides the file; None for this machine.
+
+    `on` and `slurm` are taken out of the file.
+    """
+    from clarinet_tui.slurm.options import parse_pairs, parse_table
+    from core.config import format_value
+    from core.errors import InputError
+
+    settings = {} if file is None else file
+    named, table = settings.pop("on", None), settings.pop("slurm", {})
+    if named is not None and named not in list(Place):
+        raise InputError(f"{place}: on: expected local or slurm, got {format_value(named)}")
+    if not isinstance(table, dict):
+        raise InputError(f"{place}: slurm: expected a table, got {format_value(table)}")
+    base = parse_table(table, f"{place}: slurm")
+    if (on or named or Place.LOCAL) == Place.LOCAL:
+        if pairs:
+            raise InputError("--slurm: needs --on slurm")
+        return None
+    return parse_pairs(pairs or [], base=base)

@@ -1,13 +1,29 @@
 """`clarinet run`: train one run in this process, or queue it and open the app."""
 
+import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from clarinet_tui.cli.completion import method_names, run_ids, task_names
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, OnAlarm, Preset, RunsDir, Settings, alarm_command
+from clarinet_tui.cli.cost import chooses_preset, confirm_sweep, warn_of_cost
+from clarinet_tui.cli.options import (
+    DATA,
+    RUNS,
+    DataDir,
+    Json,
+    On,
+    OnAlarm,
+    Preset,
+    RunsDir,
+    Settings,
+    SlurmPairs,
+    alarm_command,
+    slurm_options,
+)
 from clarinet_tui.cli.settings import make_config
 from clarinet_tui.cli.tui import open_app, replace_process
 from core.errors import InputError
@@ -36,6 +52,9 @@ def run(
         str | None, Option(metavar="ID", help="Id of the new run; an existing run with it is resumed.")
     ] = None,
     on_alarm: OnAlarm = None,
+    on: On = None,
+    slurm: SlurmPairs = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the batch script of --on slurm; start nothing.")] = False,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
@@ -47,25 +66,42 @@ def run(
 
     Example: clarinet run --headless --method clarinet --task "M->U" --preset quick --seed 1
     """
-    from clarinet_tui.queue.requests import LaunchOptions, cores_per_slot
+    from clarinet_tui.queue.requests import LaunchOptions, cores_per_slot, slurm_settings
     from clarinet_tui.runs.directory import find_run
+    from clarinet_tui.slurm.submission import preview
 
     flags = {"method": method, "task": task, "seed": seed, "device": device, "preset": preset, "epochs": epochs}
     settings = {name: value for name, value in flags.items() if value is not None}
-    if not headless and not sys.stdout.isatty():
+    jobs = slurm_options(None if headless and "CLARINET_ON" in os.environ else on, slurm)
+    if jobs and headless:
+        raise InputError("run: --headless trains in this terminal, and --on slurm elsewhere: use one of them")
+    if dry_run and not jobs:
+        raise InputError("run: --dry-run prints a batch script: it needs --on slurm")
+    if not headless and not jobs and not sys.stdout.isatty():
         raise InputError("run: the app needs a terminal; use --headless")
-    options = LaunchOptions(data_dir, Path.cwd(), on_alarm=alarm_command(on_alarm))
+    options = LaunchOptions(data_dir, Path.cwd(), on_alarm=alarm_command(on_alarm), slurm=jobs)
     if resume:
         if settings or set_ or file or run_id:
             raise InputError("--resume: uses the settings of the run; give no others")
         continue_run(find_run(runs_dir, resume), options, headless, json)
     if existing := _find_existing(runs_dir, run_id):
         # The number of threads follows the machine, which may differ from that of the first attempt.
-        if existing.read_config() != make_config(file, settings, set_ or [], existing.read_config().threads):
+        if (settings or set_ or file) and existing.read_config() != make_config(
+            file, settings, set_ or [], existing.read_config().threads
+        ):
             raise InputError(f"--run-id: run {existing.id} exists with other settings")
         continue_run(existing, options, headless, json)
-    cores = None if headless else cores_per_slot(runs_dir, device or "auto")
-    start_run(runs_dir, make_config(file, settings, set_ or [], cores), run_id, options, headless, json)
+    cores = jobs.cores if jobs else None if headless else cores_per_slot(runs_dir, device or "auto")
+    if dry_run:
+        print(*preview(slurm_settings(runs_dir, options), [make_config(file, settings, set_ or [], cores)]), end="")
+        return
+    config = make_config(file, settings, set_ or [], cores)
+    if not chooses_preset(settings, set_ or [], file) and not jobs:
+        if headless:
+            warn_of_cost(config, runs_dir, data_dir)
+        else:
+            confirm_sweep([config], runs_dir, data_dir)
+    start_run(runs_dir, config, run_id, options, headless, json)
 
 
 def start_run(
@@ -76,12 +112,17 @@ def start_run(
     from clarinet_tui.runs.directory import RunDirectory
 
     if headless:
-        device = choose_device(config.device)
-        exec_worker(RunDirectory.create(runs_dir, config, id=run_id), options, json, device)
-    check_devices_exist([config.device])
+        devices = choose_devices(config.device)
+        exec_worker(RunDirectory.create(runs_dir, config, id=run_id), options, json, devices)
+    if options.slurm is None:
+        check_devices_exist([config.device])
     run = RunDirectory.create(runs_dir, config, id=run_id)
-    enqueue([run], options)
-    open_app(run, options.data_dir)
+    try:
+        enqueue([run], options)
+    except InputError:
+        shutil.rmtree(run.path)
+        raise
+    show_run(run, options)
 
 
 def continue_run(run: "RunDirectory", options: "LaunchOptions", headless: bool, json: bool) -> NoReturn:
@@ -89,40 +130,49 @@ def continue_run(run: "RunDirectory", options: "LaunchOptions", headless: bool, 
     from clarinet_tui.queue.requests import resume
 
     if headless:
-        exec_worker(run, options, json, choose_device(run.read_config().device))
+        exec_worker(run, options, json, choose_devices(run.read_config().device))
     resume([run], options)
-    open_app(run, options.data_dir)
+    show_run(run, options)
 
 
-def choose_device(request: str) -> "Device | None":
-    """Return the device for a run of this terminal or batch job; None leaves the choice to torch."""
+def show_run(run: "RunDirectory", options: "LaunchOptions") -> NoReturn:
+    """Open the app with the run; without a terminal, print where the run is."""
+    if sys.stdout.isatty():
+        open_app(run, options.data_dir)
+    print(f"{run.id} queued on Slurm. Watch it with clarinet-tui or clarinet queue.")
+    raise Exit
+
+
+def choose_devices(request: str) -> "list[Device]":
+    """Return the devices for a run of this terminal or batch job, best first; none leaves the choice to torch."""
     from clarinet_tui.devices.local import list_devices
     from clarinet_tui.devices.placement import match_devices, unavailable_reason
 
     devices = list_devices(seconds=0)
     if request == "cpu" or (request == "auto" and len(devices) == 1):
-        return None
-    reasons = []
+        return []
     matches = match_devices(request, devices)
-    for device in matches:
-        if (reason := unavailable_reason(device)) is None:
-            return device
-        reasons.append(reason)
-    if request == "auto":
-        raise InputError(f"device: none is free ({'; '.join(reasons)}); wait, or use --device {matches[0].label}")
-    return matches[0]  # named by the user, so used although it is busy
+    reasons = {device.key: unavailable_reason(device) for device in matches}
+    free = [device for device in matches if reasons[device.key] is None]
+    if not free and request == "auto":
+        texts = "; ".join(reason for reason in reasons.values() if reason)
+        raise InputError(f"device: none is free ({texts}); wait, or use --device {matches[0].label}")
+    return free or matches[:1]  # named by the user, so used although it is busy
 
 
-def exec_worker(run: "RunDirectory", options: "LaunchOptions", json: bool, device: "Device | None") -> NoReturn:
+def exec_worker(run: "RunDirectory", options: "LaunchOptions", json: bool, devices: "list[Device]") -> NoReturn:
     """Replace this process with the worker of a run, which keeps its pid and so its signals and exit code."""
-    from clarinet_tui.devices.placement import worker_device, worker_environment
-    from clarinet_tui.queue.executor import worker_arguments
+    from clarinet_tui.devices.placement import worker_environment, worker_options
+    from clarinet_tui.runs.worker_command import alarm_environment, worker_arguments
 
     fresh = not run.journal.exists()
-    arguments = worker_arguments(run, options.data_dir, json=json, fresh=fresh, on_alarm=options.on_alarm)
-    if device is None:
-        replace_process(arguments)
-    replace_process([*arguments, "--device", worker_device(device)], worker_environment(device))
+    arguments = worker_arguments(run, options.data_dir, json=json, fresh=fresh)
+    secrets = alarm_environment(options.on_alarm)
+    if not devices:
+        replace_process(arguments, {**os.environ, **secrets})
+    is_named = run.read_config().device != "auto"
+    environment = {**worker_environment(devices[0]), **secrets}
+    replace_process([*arguments, *worker_options(devices, share=is_named)], environment)
 
 
 def _find_existing(runs_dir: Path, run_id: str | None) -> "RunDirectory | None":

@@ -6,7 +6,20 @@ from typing import Annotated
 from typer import Option
 
 from clarinet_tui.cli.lookup import select_runs
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Ids, Query, RunId, RunsDir, Settings
+from clarinet_tui.cli.options import (
+    DATA,
+    RUNS,
+    DataDir,
+    Ids,
+    On,
+    Query,
+    RunId,
+    RunsDir,
+    Settings,
+    SlurmPairs,
+    slurm_options,
+)
+from clarinet_tui.text import shell_command
 
 
 def stop(
@@ -35,7 +48,8 @@ def stop(
             print(f"{run.id} removed from the queue")
     for run in stopping if wait else ():
         saved = requests.wait_until_stopped(run, grace)
-        print(f"{run.id} {'stopped' if saved else 'killed; clarinet resume continues from its last checkpoint'}")
+        resume = shell_command("clarinet", "resume", run.id, runs_dir=runs_dir)
+        print(f"{run.id} {'stopped' if saved else f'killed; continue from its last checkpoint with: {resume}'}")
 
 
 def resume(
@@ -43,19 +57,22 @@ def resume(
     query: Query = None,
     device: Annotated[str | None, Option(help="Resume on another device.")] = None,
     retries: Annotated[int, Option(min=0, help="Retry lost or failed runs up to this many times.")] = 0,
+    on: On = None,
+    slurm: SlurmPairs = None,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
 ) -> None:
     """Queue stopped, failed, lost or cancelled runs again.
 
-    Each continues from its last checkpoint.
+    Each continues from its last checkpoint, and where it was: on this machine, or on Slurm with its earlier options.
 
     Example: clarinet resume 6e3
     """
     from clarinet_tui.queue import requests
 
     runs = select_runs(runs_dir, ids, query)
-    requests.resume(runs, requests.LaunchOptions(data_dir, Path.cwd(), retries=retries), device)
+    options = requests.LaunchOptions(data_dir, Path.cwd(), retries=retries, slurm=slurm_options(on, slurm))
+    requests.resume(runs, options, device, same_place=on is None)
     for run in runs:
         print(f"{run.id} queued")
 

@@ -7,8 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from clarinet_tui.cli.completion import method_names, task_names
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, OnAlarm, Preset, RunsDir, Settings, alarm_command
+from clarinet_tui.cli.cost import confirm_sweep
+from clarinet_tui.cli.options import (
+    DATA,
+    RUNS,
+    DataDir,
+    Json,
+    On,
+    OnAlarm,
+    Preset,
+    RunsDir,
+    Settings,
+    SlurmPairs,
+    alarm_command,
+    slurm_options,
+)
 from clarinet_tui.cli.settings import merge_pairs
+from clarinet_tui.text import shell_command
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +47,10 @@ def sweep(
     share: Annotated[bool, Option("--share", help="Also start on devices that other processes use.")] = False,
     paused: Annotated[bool, Option("--paused", help="Queue the runs without starting them.")] = False,
     on_alarm: OnAlarm = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Print the commands and start nothing.")] = False,
+    on: On = None,
+    slurm: SlurmPairs = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the commands or batch scripts; start nothing.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask before more than an hour of training.")] = False,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
@@ -43,28 +61,42 @@ def sweep(
 
     Example: clarinet sweep --methods clarinet,gac+cdan-e --tasks "M->U" --seeds 1..5 --preset quick
     """
-    from clarinet_tui.queue.requests import LaunchOptions, cores_per_slot, submit
+    from clarinet_tui.queue.requests import LaunchOptions, cores_per_slot, slurm_settings, submit
     from clarinet_tui.queue.sweep import expand_grid, run_command
+    from clarinet_tui.runs.directory import read_toml
+    from clarinet_tui.slurm.submission import preview
 
     flags = {"preset": preset, "epochs": epochs, "device": device}
     settings = {name: value for name, value in flags.items() if value is not None}
-    sweep_grid = _read_grid(file, methods, tasks, seeds, grid or [], settings, set_ or [])
-    configs = expand_grid(sweep_grid, cores_per_slot(runs_dir, str(sweep_grid.settings.get("device", "auto"))))
-    options = LaunchOptions(data_dir, Path.cwd(), priority, retries, share, paused, alarm_command(on_alarm))
+    content, place = (read_toml(file), str(file)) if file else ({}, "command line")
+    jobs = slurm_options(on, slurm, content, place)
+    sweep_grid = _read_grid(content, place, methods, tasks, seeds, grid or [], settings, set_ or [])
+    device = str(sweep_grid.settings.get("device", "auto"))
+    configs = expand_grid(sweep_grid, jobs.cores if jobs else cores_per_slot(runs_dir, device))
+    hook = alarm_command(on_alarm)
+    options = LaunchOptions(data_dir, Path.cwd(), priority, retries, share, paused, hook, slurm=jobs)
+    if dry_run and jobs:
+        scripts = preview(slurm_settings(runs_dir, options), configs)
+        print(dumps(scripts) if json else "\n".join(scripts), end="")
+        return
     if dry_run:
-        commands = [run_command(point, on_alarm) for point in sweep_grid.points()]
+        commands = [run_command(point, on_alarm, runs_dir) for point in sweep_grid.points()]
         print(dumps(commands) if json else "\n".join(commands))
         return
+    if not yes and not paused and not jobs:
+        confirm_sweep(configs, runs_dir, data_dir)
     ids = [run.id for run in submit(runs_dir, configs, options)]
     if json:
         print(dumps(ids))
     else:
         queued = f"1 run queued: {ids[0]}" if len(ids) == 1 else f"{len(ids)} runs queued: {ids[0]} to {ids[-1]}"
-        print(f"{queued}. Watch {'it' if len(ids) == 1 else 'them'} with clarinet-tui or clarinet queue.")
+        watch = (shell_command(*words, runs_dir=runs_dir) for words in (("clarinet-tui",), ("clarinet", "queue")))
+        print(f"{queued}. Watch {'it' if len(ids) == 1 else 'them'} with: {' or '.join(watch)}")
 
 
 def _read_grid(
-    file: Path | None,
+    content: dict[str, Any],
+    place: str,
     methods: str | None,
     tasks: str | None,
     seeds: str | None,
@@ -76,11 +108,10 @@ def _read_grid(
     from dataclasses import replace
 
     from clarinet_tui.queue.sweep import parse_grid, parse_seeds
-    from clarinet_tui.runs.directory import read_toml
     from core.config import merge_settings
     from core.tasks import OFFLINE_TASK
 
-    grid = parse_grid(read_toml(file), str(file)) if file else parse_grid({}, "command line")
+    grid = parse_grid(content, place)
     changes: dict[str, Any] = {"settings": merge_pairs(merge_settings(grid.settings, flags), pairs)}
     if methods:
         changes["methods"] = _split(methods)

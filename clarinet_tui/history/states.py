@@ -3,20 +3,21 @@
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all, ingest_run
-from clarinet_tui.queue.queue_file import Queue, read_queue
+from clarinet_tui.queue.queue_file import Queue, read_all_queues
 from clarinet_tui.queue.worker_exit import never_started
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, current_process, is_alive
 from clarinet_tui.runs.state import RunState
+from clarinet_tui.slurm.job_file import Job
+from clarinet_tui.slurm.monitor import try_refresh
 from core.errors import InputError
 
 CREATION_SECONDS = 30.0
@@ -31,8 +32,7 @@ _UNFINISHED = """SELECT id, state, said AS recorded_state, heard AS last_written
 def update_history(db: Database, runs_dir: Path, *, first: Iterable[str] = (), states: bool = True) -> None:
     """Ingest all runs, those in `first` before the others, and refresh the states unless `states` is false."""
     for run_id in first:
-        with suppress(OSError):
-            ingest_run(db, RunDirectory(runs_dir, run_id), limit_seconds=FIRST_SECONDS)
+        ingest_run(db, RunDirectory(runs_dir, run_id), limit_seconds=FIRST_SECONDS)
     ingest_all(db, runs_dir)
     if states:
         refresh_states(db, runs_dir)
@@ -46,40 +46,57 @@ def refresh_states(
     here = here or current_process()
     changed = 0
     queue = _read_queue(runs_dir)
-    queued = msgspec.json.encode([entry.id for entry in queue.entries]).decode()
+    jobs = {job.run: job for job in try_refresh(runs_dir).jobs}
+    queued = msgspec.json.encode([*(entry.id for entry in queue.entries), *jobs]).decode()
     for row in db.rows(_UNFINISHED, (queued,)):
         try:
             run = RunDirectory(runs_dir, row["id"])
         except InputError:
             continue
-        changed += _refresh_run(db, run, row, queue, now(), here)
+        job = jobs.get(run.id)
+        changed += _refresh_run(db, run, row, queue, job, now(), here)
     return changed
 
 
 def _read_queue(runs_dir: Path) -> Queue:
     """Return an empty queue instead of a damaged one: commands that change it report the damage."""
     try:
-        return read_queue(runs_dir)
+        return read_all_queues(runs_dir)
     except InputError:
         return Queue()
 
 
-def _refresh_run(db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, now: float, here: LockOwner) -> bool:
+def _refresh_run(
+    db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, job: Job | None, now: float, here: LockOwner
+) -> bool:
     owner = read_lock_owner(run.lock)
     alive = None if owner is None else is_alive(owner, here)
-    state = _queue_state(run, queue, alive) or _process_state(run, row, owner, alive, now)
+    state = _job_state(job, row, owner) or _queue_state(run, queue, alive)
+    state = state or _process_state(run, row, owner, alive, now)
     if state == row["state"]:
         return False
     if state is RunState.LOST:
         # The worker was dead before this: ingest its last lines now. If there are any, the row below has changed.
-        with suppress(OSError):
-            ingest_run(db, run)
+        ingest_run(db, run)
     with db.transaction() as connection:
         updated = connection.execute(
             "UPDATE runs SET state = ? WHERE id = ? AND state = ? AND said = ? AND heard IS ?",
             (state, row["id"], row["state"], row["recorded_state"], row["last_written"]),
         )
     return updated.rowcount > 0
+
+
+def _job_state(job: Job | None, row: sqlite3.Row, owner: LockOwner | None) -> RunState | None:
+    """Return the state of a run whose Slurm job has not ended: whether its worker lives, Slurm knows better."""
+    if job is None:
+        return None
+    if job.is_waiting:
+        return RunState.QUEUED
+    recorded = RunState(row["recorded_state"])
+    if recorded in (RunState.FINISHED, RunState.FAILED) or (recorded is RunState.STOPPED and job.kill_at is not None):
+        return recorded
+    has_worker = owner is not None and owner.released is None
+    return RunState.RUNNING if recorded is RunState.RUNNING and has_worker else RunState.STARTING
 
 
 def _queue_state(run: RunDirectory, queue: Queue, alive: bool | None) -> RunState | None:

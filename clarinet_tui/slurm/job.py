@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from clarinet_tui.runs.journal_reader import read_last_event
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.runs.state import PERMANENT_FAILURES, RunState
-from clarinet_tui.runs.worker_command import alarm_environment, worker_arguments
+from clarinet_tui.runs.worker_command import worker_arguments
 from clarinet_tui.runs.worker_log import TimestampedStream
 from clarinet_tui.slurm import commands
 from clarinet_tui.slurm.attempts import (
@@ -87,7 +86,6 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--array", type=int, required=True, help="number of the array in its submission")
     parser.add_argument("--max-requeues", type=int, default=0)
     parser.add_argument("--retries", type=int, default=0)
-    parser.add_argument("--on-alarm", action="append", default=[])
     return parser.parse_args(arguments)
 
 
@@ -113,7 +111,7 @@ def run_job(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> 
         started = AttemptStarted(time=time.time(), job=job.id, name=job.name, node=job.node, checkpoint=checkpoint)
         append_event(run, started)
         print(f"Slurm job {job.id} on {job.node} starts run {run.id}")
-        worker = Worker(run, job, arguments.data_dir, arguments.on_alarm)
+        worker = Worker(run, job, arguments.data_dir)
         exit_code = worker.wait()
         return end_attempt(run, job, arguments, exit_code, worker)
 
@@ -141,14 +139,13 @@ def acquire(stack: ExitStack, run: RunDirectory, job: SlurmJob) -> bool:
 class Worker:
     """The worker and the signals that it gets."""
 
-    def __init__(self, run: RunDirectory, job: SlurmJob, data_dir: Path, on_alarm: Iterable[str]) -> None:
+    def __init__(self, run: RunDirectory, job: SlurmJob, data_dir: Path) -> None:
         self._job = job
         self.is_stopped_by_user = False
         arguments = worker_arguments(run, data_dir, queued=True)
         self._process = subprocess.Popen(
             [sys.executable, "-P", *arguments],
             stdin=subprocess.DEVNULL,
-            env={**os.environ, **alarm_environment(on_alarm)},
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, {*SIGNALS, signal.SIGCHLD}) and None,
         )
 

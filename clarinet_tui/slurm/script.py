@@ -8,6 +8,7 @@ from pathlib import Path
 
 from clarinet_tui.runs.directory import JOURNAL
 from clarinet_tui.runs.journal_format import format_event
+from clarinet_tui.runs.worker_command import alarm_environment
 from clarinet_tui.slurm.options import WARNING_SECONDS, SlurmOptions
 from core.events import Failed, FailureKind
 
@@ -32,7 +33,7 @@ fail() {{
 }}
 
 cd {working_directory} || fail {no_directory}
-{setup}{python} -P -c 'import clarinet_tui.slurm.job' || fail {no_python}
+{variables}{setup}{python} -P -c 'import clarinet_tui.slurm.job' || fail {no_python}
 exec {python} -P -m clarinet_tui.slurm.job "$run" {arguments}
 """
 
@@ -76,6 +77,9 @@ def make_script(settings: JobSettings, number: int, runs: Sequence[str], depende
         journal=JOURNAL,
         working_directory=shlex.quote(str(settings.working_directory)),
         no_directory=_failure(f"the node {_NODE} has no directory {settings.working_directory}"),
+        variables="".join(
+            f"export {name}={shlex.quote(value)}\n" for name, value in alarm_environment(settings.on_alarm).items()
+        ),
         setup=setup,
         python=python,
         no_python=no_python,
@@ -107,8 +111,7 @@ def _quote(value: str) -> str:
 
 def _arguments(settings: JobSettings, number: int) -> list[str]:
     arguments = ["--runs-dir", str(settings.runs_dir), "--data-dir", str(settings.data_dir), "--array", str(number)]
-    arguments += ["--max-requeues", str(settings.options.max_requeues), "--retries", str(settings.retries)]
-    return arguments + [f"--on-alarm={argument}" for argument in settings.on_alarm]
+    return [*arguments, "--max-requeues", str(settings.options.max_requeues), "--retries", str(settings.retries)]
 
 
 def _failure(message: str) -> str:
