@@ -1,18 +1,22 @@
 """`from clarinet_tui import History`, and every example of its guide."""
 
+import gc
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import clarinet_tui
-from clarinet_tui import History
+from clarinet_tui import History, record
 from clarinet_tui.history.database import DATABASE_NAME
+from core import resolve, train
 from core.errors import InputError
 from tests.support.cli import HEAVY, imported_modules
 from tests.support.events import evaluation, started, step
 from tests.support.histories import make_run, open_history, write_events
 from tests.support.trained_runs import make_trained_run
+from tests.support.workers import make_task
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "read-from-python.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
@@ -129,3 +133,56 @@ def test_the_package_itself_is_light() -> None:
     assert not imported_modules("from clarinet_tui import History") & (HEAVY | {"numpy", "rich", "typer"})
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = clarinet_tui.Nothing
+
+
+def tiny_settings(task: str, **settings: Any) -> dict[str, Any]:
+    return {
+        "task": task,
+        "preset": "smoke",
+        "batch_size": 8,
+        "source_size": 0,
+        "threads": 1,
+        "device": "cpu",
+    } | settings
+
+
+def test_record_trains_and_records(tmp_path: Path) -> None:
+    events = list(record(tiny_settings(make_task(tmp_path)), runs_dir=tmp_path / "runs", epochs=1, warmup_epochs=1))
+    assert (events[0]["event"], events[-1]["event"]) == ("started", "finished")
+    steps = [event for event in events if event["event"] == "step"]
+    assert {type(event["complementary_loss"]) for event in steps} == {float}
+    with History(tmp_path / "runs") as history:
+        (run,) = history.runs()
+        assert (run["id"], run["state"]) == (events[0]["id"], "finished")
+        assert len(list(history.iterations(run["id"]))) == len(steps)
+
+
+def test_record_that_is_left_early_saves_a_checkpoint(tmp_path: Path) -> None:
+    for event in record(tiny_settings(make_task(tmp_path), epochs=100_000), runs_dir=tmp_path / "runs"):
+        if event["event"] == "step":
+            break
+    del event
+    gc.collect()
+    with History(tmp_path / "runs") as history:
+        (run,) = history.runs()
+    assert run["state"] == "stopped"
+    assert (tmp_path / "runs" / run["id"] / "checkpoint.pt").exists()
+
+
+def test_record_refuses_wrong_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="record: epochs: expected an integer"):
+        record(epochs="ten")
+    with pytest.raises(InputError, match=r"^batch_size: a batch of 64 is more than the 40 images"):
+        list(record(tiny_settings(make_task(tmp_path), batch_size=64), runs_dir=tmp_path / "runs"))
+    with History(tmp_path / "runs") as history:
+        assert history.runs() == []
+
+
+def test_training_without_recording_uses_the_data_directory_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLARINET_DATA", str(tmp_path / "elsewhere"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=str(tmp_path / "elsewhere")):
+        next(train(resolve(task="M->U", preset="smoke", device="cpu")))
+    assert not (tmp_path / "data").exists()

@@ -1,5 +1,6 @@
 """The generator that trains any method and yields its events."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -28,7 +29,7 @@ def prepare(
 def train(
     config: RunConfig,
     *,
-    data_dir: Path | str = "data",
+    data_dir: Path | str | None = None,
     data: TaskData | None = None,
     checkpoint_dir: Path | None = None,
     resume: bool = False,
@@ -43,12 +44,13 @@ def train(
     `resume` continues from the newest checkpoint in `checkpoint_dir`. `should_stop` is called before each iteration;
     if it returns True, all metrics are yielded, the state is saved and the generator ends. `close()` saves as well,
     and events that were not yielded come first when the run is resumed. `before_checkpoint` is called before a state
-    is written, so that the caller can store the yielded events first. `pseudo_labels` replace stage 1.
+    is written, so that the caller can store the yielded events first. `pseudo_labels` replace stage 1. Without
+    `data_dir`, the data is in CLARINET_DATA or ./data. Nothing is recorded: `clarinet_tui.record` does that.
     """
     device = find_device(config.device)  # first, so that no data is read or generated in vain
     with torch_settings(config.threads):
         if data is None:
-            data = load_task(config, Path(data_dir), progress)
+            data = load_task(config, Path(data_dir or os.environ.get("CLARINET_DATA") or "data"), progress)
         hooks = Hooks(checkpoint_dir, should_stop, before_checkpoint, clock)
         session = Session(config, data, device, pseudo_labels, hooks)
         try:
