@@ -22,7 +22,7 @@ from clarinet_tui.runs.archive import (
     parse_file,
 )
 from clarinet_tui.runs.archive_members import Limits, Member, read_members
-from clarinet_tui.runs.atomic_files import as_input_error, create_file
+from clarinet_tui.runs.atomic_files import as_input_error, create_file, sync_directory
 from clarinet_tui.runs.directory import CONFIG, RunDirectory
 from clarinet_tui.runs.run_files import ContentError, parse_json
 from core.errors import InputError
@@ -56,7 +56,9 @@ def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) 
             for run_id in sorted(new):
                 if os.path.lexists(runs_dir / run_id):
                     raise InputError(f"run {run_id}: was created in {runs_dir} during the import: try again")
+                sync_directory(folder / run_id)
                 (folder / run_id).rename(runs_dir / run_id)
+            sync_directory(runs_dir)
         finally:
             shutil.rmtree(folder)
     return ImportResult(tuple(sorted(new)), tuple(sorted(existing)))

@@ -1,5 +1,6 @@
 """Write files atomically, append complete lines, and open files; never through a symbolic link."""
 
+import errno
 import fcntl
 import os
 import stat
@@ -29,7 +30,10 @@ def replace_file(path: Path, content: bytes, mode: int = 0o666) -> None:
 
 @contextmanager
 def atomic_writer(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """Write to a temporary file, sync it and rename it to `path`; if anything fails, `path` stays as it was."""
+    """Write to a temporary file, sync it, rename it to `path` and sync the directory.
+
+    If anything before the last step fails, `path` stays as it was.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.unlink(missing_ok=True)
     file = create_file(temporary, mode)
@@ -42,6 +46,19 @@ def atomic_writer(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make a new name in a directory durable; some file systems cannot sync directories, and need not."""
+    file = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(file)
 
 
 def create_file(path: Path, mode: int = 0o666) -> int:

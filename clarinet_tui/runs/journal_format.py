@@ -14,10 +14,12 @@ Epoch = tuple[int, int | None, str]
 """Epoch, adaptation epoch and stage: what a template is made for."""
 
 
-def format_event(event: Event, now: float) -> bytes:
-    """Return one JSON object, with the Unix time added."""
+def format_event(event: Event, now: float, attempt: str = "") -> bytes:
+    """Return one JSON object, with the Unix time added, and the attempt's id if it is the first."""
     fields = flatten_event(event)
     fields["time"] = round(now, 3)
+    if attempt:
+        fields["attempt"] = attempt
     return msgspec.json.encode(encode_non_finite(fields)) + b"\n"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from clarinet_tui.runs.atomic_files import ends_mid_line, open_append
+from clarinet_tui.runs.atomic_files import ends_mid_line, open_append, sync_directory
 from clarinet_tui.runs.journal_format import IterationFormatter, format_event
 from core.events import Checkpointed, Evaluated, Event, Failed, Finished, Sampled, Stepped, Stopped
 
@@ -26,6 +26,9 @@ class JournalWriter:
     While the disk is full, up to `max_pending` bytes stay in memory; after that `append` waits, and so does training.
     `notify` gets a message when writing fails, when training pauses and when writing works again, from either thread.
     Once `can_wait` returns False, `append` waits no longer, and `close` raises if something could not be written.
+
+    After a failed fsync the system may have dropped what was written, and a later fsync that succeeds does not show it.
+    So the journal of this attempt counts as not durable from then on: `sync_or_wait` and `close` raise the error.
     """
 
     def __init__(
@@ -44,7 +47,11 @@ class JournalWriter:
         self.path = path
         self._clock, self._now, self._notify_user, self._can_wait = clock, now, notify, can_wait
         self._interval, self._max_pending, self._write, self._fsync = interval, max_pending, write, fsync
+        self._is_named = path.exists()
+        """Whether the file's name is on the disk: that of a new file is synced with its first content."""
         self._file = open_append(path)
+        self._attempt = os.urandom(8).hex()
+        """Identifies this attempt: its first event has it, so that two journals of one run can be told apart."""
         self._lines: deque[bytes] = deque()
         self._rest = memoryview(b"\n" if ends_mid_line(self._file) else b"")
         """Bytes taken from the lines and not written yet; the first one ends a line that was cut off."""
@@ -55,6 +62,7 @@ class JournalWriter:
         self._wake, self._room = threading.Event(), threading.Event()
         self._sync_requested = self._paused = self._closing = False
         self._disk_error: OSError | None = None
+        self._sync_error: OSError | None = None
         self._thread = threading.Thread(target=self._flush_periodically, name="journal", daemon=True)
         self._thread.start()
 
@@ -70,7 +78,10 @@ class JournalWriter:
         return self._appended + self._sampled - self._written
 
     def append(self, event: Event) -> None:
-        line = self._formatter.format(event) if isinstance(event, Stepped) else format_event(event, self._now())
+        if isinstance(event, Stepped):
+            line = self._formatter.format(event)
+        else:
+            line, self._attempt = format_event(event, self._now(), self._attempt), ""
         self._lines.append(line)
         self._appended += len(line)
         if type(event) in FINAL:  # isinstance would be slow here: this runs for every iteration
@@ -94,18 +105,29 @@ class JournalWriter:
             self._flush()
             self._sync()
 
-    def sync_or_wait(self) -> None:
-        """Sync, waiting for space on a full disk; once `can_wait` returns False, raise the disk's OSError."""
+    def check_sync(self) -> None:
+        """Sync, and raise the OSError of a failed fsync."""
         self.sync()
-        while self.pending_bytes and self._can_wait():
+        if self._sync_error:
+            raise self._sync_error
+
+    def sync_or_wait(self) -> None:
+        """Sync, waiting for space on a full disk; raise the disk's OSError if the journal is not durable.
+
+        On a full disk that is once `can_wait` returns False, after a failed fsync at once.
+        """
+        self.sync()
+        while self.pending_bytes and not self._sync_error and self._can_wait():
             self._report_pause()
             time.sleep(self._interval)
             self.sync()
+        if self._sync_error:
+            raise self._sync_error
         if self.pending_bytes and self._disk_error:
             raise self._disk_error
 
     def close(self, timeout: float = 60.0) -> None:
-        """Write what is pending; if the disk stays full for `timeout` seconds, raise its OSError."""
+        """Write what is pending; raise the OSError of a disk that is full for `timeout` seconds or that failed to sync."""
         if self._closing:
             return
         self._closing = True
@@ -117,8 +139,8 @@ class JournalWriter:
             while self.pending_bytes and self._clock() < limit:
                 time.sleep(min(self._interval, 0.25))
                 self.sync()
-            if self._disk_error:
-                raise self._disk_error
+            if error := self._disk_error or self._sync_error:
+                raise error
         finally:
             os.close(self._file)
             self._file = -1  # the descriptor may be reused for another file
@@ -161,8 +183,13 @@ class JournalWriter:
     def _sync(self) -> None:
         try:
             self._fsync(self._file)
+            if not self._is_named:
+                sync_directory(self.path.parent)
+                self._is_named = True
         except OSError as error:
-            self._report_error(error)
+            if not self._sync_error:
+                self._notify(f"{error.strerror or error}: what was written may be lost if the machine fails")
+            self._sync_error = error
 
     def _wait_for_room(self) -> None:
         self._wake.set()

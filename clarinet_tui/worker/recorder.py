@@ -23,7 +23,7 @@ from clarinet_tui.worker.hardware import describe_hardware, find_gpu
 from clarinet_tui.worker.sampler import HardwareSampler
 from core.config import RunConfig
 from core.errors import InputError
-from core.events import Event, PseudoLabelled
+from core.events import Event, Finished, PseudoLabelled
 
 INTERVAL = 1.0
 END_TIMEOUT, STOP_TIMEOUT = 60.0, 5.0
@@ -42,8 +42,8 @@ class Recorder:
     ) -> None:
         self.device = config.device
         """The requested device, until the actual one is known."""
-        self.lost_bytes = 0
-        """Bytes of the journal that could not be written."""
+        self.is_durable = True
+        """Whether the whole journal is on the disk; False once closing it has failed."""
         self._run, self._config, self._notify, self._is_stop_requested = run, config, notify, is_stop_requested
         self._journal: JournalWriter | None = None
         self._closing = threading.Event()
@@ -56,6 +56,8 @@ class Recorder:
             self._journal = self._open()
         if type(event) in FINAL:
             self._stop_sampler()  # no sample may follow the final event
+        if isinstance(event, Finished):
+            self._journal.check_sync()  # a run whose journal is not durable fails instead
         self._journal.append(event)
         self._last = event
         if isinstance(event, PseudoLabelled):
@@ -73,10 +75,13 @@ class Recorder:
         try:
             self._journal.close(timeout=STOP_TIMEOUT if self._is_stop_requested() else END_TIMEOUT)
         except OSError as error:
-            self.lost_bytes = self._journal.pending_bytes
+            self.is_durable = False
+            lost = self._journal.pending_bytes
+            what = f"the last {lost} bytes of events are lost" if lost else "the last events may be lost"
+            advice = "free some space" if lost else "check the disk"
             self._notify(
-                f"{self._run.journal}: {error.strerror or error}: the last {self.lost_bytes} bytes of events "
-                "are lost; free some space and resume the run to repeat what followed its last checkpoint"
+                f"{self._run.journal}: {error.strerror or error}: {what}; "
+                f"{advice} and resume the run to repeat what followed its last checkpoint"
             )
         self._closing.set()
         if self._thread.is_alive():

@@ -1,6 +1,7 @@
 """Ingest: each line exactly once in batches of any size, superseded rows, damaged lines."""
 
 import math
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clarinet_tui.history import journal_batches as batches
+from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import delete_run, ingest_all, ingest_run
 from clarinet_tui.history.queries import get_run, read_evaluations, read_events, read_iterations
 from clarinet_tui.history.reindex import reindex
@@ -18,7 +20,7 @@ from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note
 from clarinet_tui.runs.environment import write_environment
 from core.events import Event, Failed, Finished, Noticed, PseudoLabelled, StageStarted, Stopped
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import content, make_run, open_history, write_events
+from tests.support.histories import content, make_run, open_history, remove_migrations, write_events
 
 
 def test_a_run_from_start_to_end(tmp_path: Path) -> None:
@@ -186,6 +188,41 @@ def test_a_deleted_run_is_removed_and_a_replaced_one_ingested_again(tmp_path: Pa
     assert [row["iteration"] for row in db.rows("SELECT iteration FROM iterations")] == [1]
     delete_run(db, run.id)
     assert all(not rows for rows in content(db).values())
+
+
+@pytest.mark.parametrize("length", [20, 60, 49])
+def test_a_run_replaced_by_another_of_the_same_id_is_ingested_again(tmp_path: Path, length: int) -> None:
+    """Copied again with a journal that is shorter, longer, or of the same size: no old row stays."""
+    run = make_run(tmp_path)
+    write_events(run, [started(), *(step(number, {"mmd": 1.0}) for number in range(1, 50))])
+    add_tag(run, "old")
+    db = open_history(tmp_path)
+    ingest_all(db, tmp_path)
+    changed = run.journal.stat().st_mtime + 10
+    run.journal.unlink()
+    run.annotations.unlink()
+    add_tag(run, "new")
+    write_events(run, [started(), *(step(number, {"mmd": 2.0}) for number in range(1, length + 1))])
+    os.utime(run.journal, (changed, changed))
+    ingest_all(db, tmp_path)
+    assert db.tuples("SELECT count(*), min(mmd), max(mmd) FROM iterations") == [(length, 2.0, 2.0)]
+    assert db.tuples("SELECT tag FROM tags") == [("new",)]
+
+
+def test_a_run_ingested_by_an_older_version_continues(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    write_events(run, [started(), step(1)])
+    with open_history(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        with db.transaction() as connection:
+            remove_migrations(connection, "0004")
+    with Database.open(tmp_path) as db:
+        write_events(run, [step(2)])
+        add_tag(run, "new")
+        ingest_all(db, tmp_path)
+        incremental = content(db)
+        reindex(tmp_path)
+        assert content(db) == incremental
 
 
 def test_unreadable_settings_do_not_hide_a_run(tmp_path: Path) -> None:

@@ -130,14 +130,44 @@ def test_without_patches(run: RunDirectory, tmp_path: Path) -> None:
     assert import_archive(tmp_path / "a.tar.gz", run.runs_dir).existing == ("abc123",)
 
 
+@pytest.mark.parametrize("patches", [True, False])
+def test_the_command_for_alarms_is_never_packed(run: RunDirectory, tmp_path: Path, patches: bool) -> None:
+    """Older versions recorded it in environment.json."""
+    command = ["main.py", "abc123", "--on-alarm=curl", "--on-alarm=https://example.org/?token=private", "--queued"]
+    run.environment.write_bytes(msgspec.json.encode({"host": "there", "command": command}))
+    write_archive([run], tmp_path / "a.tar.gz", patches=patches)
+    assert b"private" not in gzip.decompress((tmp_path / "a.tar.gz").read_bytes())
+    import_archive(tmp_path / "a.tar.gz", tmp_path / "there")
+    imported = read_environment(RunDirectory(tmp_path / "there", "abc123"))
+    assert imported["command"] == ["main.py", "abc123", "--on-alarm=...", "--on-alarm=...", "--queued"]
+    assert import_archive(tmp_path / "a.tar.gz", run.runs_dir).existing == ("abc123",)
+
+
 def test_links_are_not_followed_and_pipes_do_not_block(run: RunDirectory, tmp_path: Path) -> None:
     run.stage1.unlink()
     os.mkfifo(run.stage1)
-    assert "stage1.json" not in write_archive([run], tmp_path / "a.tar.gz").runs["abc123"]
     run.log.unlink()
     run.log.symlink_to("/etc/passwd")
-    with pytest.raises(InputError, match=r"worker.log: .*symbolic links"):
-        write_archive([run], tmp_path / "b.tar.gz")
+    run.environment.write_bytes(b'{"host": "\xff"}')
+    warnings: list[str] = []
+    packed = write_archive([run], tmp_path / "a.tar.gz", warn=warnings.append).runs["abc123"]
+    assert not {"stage1.json", "worker.log", "environment.json"} & packed.keys()
+    assert warnings == [
+        "run abc123: left out environment.json: is not UTF-8",
+        "run abc123: left out stage1.json: is not a regular file",
+        "run abc123: left out worker.log: is a symbolic link",
+    ]
+    assert import_archive(tmp_path / "a.tar.gz", tmp_path / "there").new == ("abc123",)
+
+
+def test_a_run_without_readable_settings_is_left_out(run: RunDirectory, tmp_path: Path) -> None:
+    damaged = make_run(tmp_path / "runs", id="damaged")
+    damaged.config.write_bytes(b"a = 1" + b"1" * 5000)
+    warnings: list[str] = []
+    assert list(write_archive([damaged, run], tmp_path / "a.tar.gz", warn=warnings.append).runs) == ["abc123"]
+    assert warnings == ["run damaged: left out config.toml: contains a number that is too large"]
+    with pytest.raises(InputError, match=r"none of the 1 runs has a config\.toml that can be read"):
+        write_archive([damaged], tmp_path / "b.tar.gz")
     assert [path.name for path in tmp_path.iterdir() if "b.tar" in path.name] == []
 
 

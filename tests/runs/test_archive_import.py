@@ -3,6 +3,7 @@
 import gzip
 import io
 import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ def test_files_that_do_not_match_the_manifest(path: Path) -> None:
     config, log = plain("abc/config.toml", CONFIG), plain("abc/worker.log", b"x")
     assert_refused(write(path, [config, log, manifest([config])]), "worker.log' does not match manifest.json")
     assert_refused(write(path, [config, manifest([config, log])]), "worker.log' does not match manifest.json")
-    assert_refused(write(path, [plain("abc/config.toml", b"y"), manifest([config])]), "config.toml' does not match")
+    assert_refused(write(path, [plain("abc/config.toml", b"y=1"), manifest([config])]), "config.toml' does not match")
     assert_refused(write(path, [log, manifest([log])]), "has no config.toml")
     assert_refused(write(path, [config]), "contains no manifest.json")
     assert_refused(write(path, []), "contains no manifest.json")
@@ -122,6 +123,21 @@ def test_invalid_manifest(path: Path, content: bytes) -> None:
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"a":' * 99999, b'"\xff"'])
 def test_unreadable_environment(path: Path, content: bytes) -> None:
     assert_refused(archive(path, plain("abc/environment.json", content)), "abc/environment.json: ")
+
+
+@pytest.mark.parametrize("name", ["config.toml", "stage1.json"])
+@pytest.mark.parametrize("content", [b"a." * 30_000 + b"a=1", b"a=" + b"[" * 30_000, b"\xff", b"a=" + b"1" * 5000])
+def test_a_file_that_exhausts_its_parser_is_refused_before_anything_is_written(
+    path: Path, name: str, content: bytes
+) -> None:
+    members = [plain("abc/config.toml", CONFIG), plain("abc/stage1.json", b"{}")]
+    members = [
+        plain(f"abc/{name}", content) if header.name == f"abc/{name}" else (header, old) for header, old in members
+    ]
+    tracemalloc.start()
+    assert_refused(write(path, [*members, manifest(members)]), f"abc/{name}: ")
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
 
 
 def test_decompression_bomb(path: Path) -> None:

@@ -161,6 +161,43 @@ def test_disk_that_stays_full_is_an_error_at_the_end(tmp_path: Path) -> None:
         writer.close(timeout=0.05)
 
 
+def test_each_attempt_has_an_identity_in_its_first_event(tmp_path: Path) -> None:
+    for event in (started(), resumed(1)):
+        with JournalWriter(tmp_path / "journal.jsonl") as writer:
+            writer.append(event)
+            writer.append(evaluation(2))
+    identities = [record.fields.get("attempt") for record in records(tmp_path / "journal.jsonl")]
+    first, second = identities[0], identities[2]
+    assert first
+    assert second
+    assert first != second
+    assert identities == [first, None, second, None]
+
+
+def fail_to_sync(file: int) -> None:
+    raise OSError(errno.EIO, "Input/output error")
+
+
+def test_a_failed_fsync_is_reported_as_such_and_never_forgotten(tmp_path: Path) -> None:
+    """Later fsyncs of a real disk succeed, although the system has dropped the content."""
+    messages: list[str] = []
+    syncs = iter([fail_to_sync, *[lambda file: None] * 20])
+    writer = JournalWriter(
+        tmp_path / "journal.jsonl", fsync=lambda file: next(syncs)(file), interval=60, notify=messages.append
+    )
+    writer.append(started())
+    with pytest.raises(OSError, match="Input/output error"):
+        writer.sync_or_wait()
+    writer.append(step(1))
+    with pytest.raises(OSError, match="Input/output error"):
+        writer.check_sync()
+    with pytest.raises(OSError, match="Input/output error"):
+        writer.close()
+    assert [message.partition("jsonl: ")[2] for message in messages] == [
+        "Input/output error: what was written may be lost if the machine fails"
+    ]
+
+
 def test_failing_callback_does_not_end_the_flushing(tmp_path: Path) -> None:
     def fail(message: str) -> None:
         raise RuntimeError(message)
