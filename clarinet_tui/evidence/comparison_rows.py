@@ -33,24 +33,36 @@ class SideRow(NamedTuple):
 SIDE_HEADINGS = SideRow("method", "preset", "seeds", "target %", "source %", "pseudo %", "time each", "total")
 
 
-def side_row(side: "Side", plus_minus: str = "±") -> SideRow:
-    each = side.seconds.mean
+def side_row(side: "Side", plus_minus: str = "±", accuracy: Summary | None = None) -> SideRow:
+    """`accuracy` replaces that of all counted runs, such as that of the runs in pairs beside their difference."""
+    each, counted = side.seconds.mean, accuracy or side.accuracy
+    others = (side.source_accuracy, side.pseudo_label_accuracy)
+    source, pseudo_labels = (format_mean_std(one, plus_minus) + _format_count(one, counted) for one in others)
     return SideRow(
         method=side.title,
         preset=side.preset or "?",
-        seeds=f"{side.accuracy.n}/{len(side.runs)}",
-        target=format_mean_std(side.accuracy, plus_minus),
-        source=format_mean_std(side.source_accuracy, plus_minus),
-        pseudo_labels=format_mean_std(side.pseudo_label_accuracy, plus_minus),
+        seeds=f"{counted.n}/{len(side.runs)}",
+        target=format_mean_std(counted, plus_minus),
+        source=source,
+        pseudo_labels=pseudo_labels,
         time_each=NOT_AVAILABLE if each is None else ("≥" if side.cost_unknown else "") + format_duration(each),
         time_total=format_duration(side.total_seconds),
     )
 
 
+def _format_count(summary: Summary, counted: Summary) -> str:
+    """Name the number of values where it is not that of the row."""
+    return "" if summary.mean is None or summary.n == counted.n else f" (n={summary.n})"
+
+
 def pair_rows(difference: "PairedDifference") -> list[tuple[str, str, str, str]]:
-    """Each pair as text: seed, left, right, difference."""
-    pairs = difference.paired.pairs
-    return [(str(pair.seed), f"{pair.left:.2f}", f"{pair.right:.2f}", f"{pair.difference:+.2f}") for pair in pairs]
+    """Each pair as text, and the means of several: seed, left, right, difference."""
+    paired = difference.paired
+    rows = [(str(one.seed), f"{one.left:.2f}", f"{one.right:.2f}", f"{one.difference:+.2f}") for one in paired.pairs]
+    means = (paired.left.mean, paired.right.mean, paired.difference.mean)
+    if len(rows) > 1 and all(mean is not None for mean in means):
+        rows.append((f"mean of {len(rows)}", f"{means[0]:.2f}", f"{means[1]:.2f}", f"{means[2]:+z.2f}"))
+    return rows
 
 
 def setting_rows(difference: "PairedDifference") -> list[tuple[str, str, str]]:

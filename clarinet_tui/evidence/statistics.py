@@ -129,6 +129,9 @@ class PairedStatistics:
     only_left: tuple[int, ...]
     only_right: tuple[int, ...]
     """Seeds with a value on one side only."""
+    left: Summary
+    right: Summary
+    """The values of the pairs alone."""
     difference: Summary
     interval: Interval | None
     bootstrap: Interval | None
@@ -145,6 +148,8 @@ def paired_statistics(left: Mapping[int, float | None], right: Mapping[int, floa
         pairs=pairs,
         only_left=tuple(sorted(one.keys() - two.keys())),
         only_right=tuple(sorted(two.keys() - one.keys())),
+        left=summarise([pair.left for pair in pairs]),
+        right=summarise([pair.right for pair in pairs]),
         difference=summarise(differences),
         interval=t_interval(differences),
         bootstrap=bootstrap_interval(differences),

@@ -9,6 +9,7 @@ from rich.console import Console
 from scipy import stats
 
 from clarinet_tui.evidence.comparison import Comparison, compare_queries, compare_runs
+from clarinet_tui.evidence.comparison_rows import pair_rows, side_row
 from clarinet_tui.evidence.export import comparison_object
 from clarinet_tui.evidence.statistics import Summary
 from clarinet_tui.evidence.terminal.comparison import comparison_view
@@ -49,6 +50,21 @@ def test_every_two_step_method_is_compared_with_holm_correction(tmp_path: Path) 
     assert (dan.p, cdan.p) == pytest.approx((raw[0], 2 * raw[1])), "Holm takes the smaller one twice"
     assert cdan.comparisons == 2
     assert not cdan.is_interim
+
+
+def test_means_beside_a_difference_are_those_of_its_pairs(tmp_path: Path) -> None:
+    for seed, accuracy in ((1, 9.18), (2, 9.18), (3, 11.34)):
+        make_finished_run(tmp_path, f"clar{seed}", accuracy, seed=seed)
+    for seed, accuracy in ((1, 9.38), (2, 9.38)):
+        make_finished_run(tmp_path, f"cdan{seed}", accuracy, seed=seed, method="gac+cdan-e")
+    comparison = compare(tmp_path)
+    (difference,) = comparison.differences
+    assert (difference.left.accuracy.mean, difference.left.accuracy.n) == (pytest.approx(9.9), 3)
+    assert (difference.paired.left.mean, difference.paired.left.n) == (pytest.approx(9.18), 2)
+    assert pair_rows(difference)[-1] == ("mean of 2", "9.18", "9.38", "-0.20")
+    assert side_row(difference.left).seeds == "3/3"
+    assert side_row(difference.left, accuracy=difference.paired.left)[2:4] == ("2/3", "9.18±0.00")
+    assert "mean of 2" in on_terminal(comparison)
 
 
 def test_pairs_need_the_same_label_draw(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from textual.content import Content
 from clarinet_tui.chart.palette import colour, marker
 from clarinet_tui.evidence.comparison_rows import side_labels, side_row
 from clarinet_tui.evidence.figures.figure import colour_indices
+from clarinet_tui.evidence.statistics import Summary
 from clarinet_tui.text import fit_width, format_percent, format_task
 from clarinet_tui.ui.text.styled import Span, styled
 
@@ -84,8 +85,8 @@ def _format_headings(part: TaskComparison, gap: int) -> Content:
     return styled((f" {title:<{NAME + gap}}"[: NAME + gap + 1], "strong"), ("".join(cells), "muted"))
 
 
-def _side_spans(side: Side, gap: int) -> list[Span]:
-    row = side_row(side, " ±")
+def _side_spans(side: Side, gap: int, accuracy: Summary | None = None) -> list[Span]:
+    row = side_row(side, " ±", accuracy)
     values = (row.seeds, row.target, format_percent(side.pseudo_label_accuracy.mean), row.time_each)
     return [(f"{value:>{width + gap}}", "") for value, width in zip(values, WIDTHS, strict=False)]
 
@@ -98,7 +99,7 @@ def _format_side(label: SideLabel, side: Side, gap: int) -> Content:
 def _format_difference(label: SideLabel, difference: PairedDifference, gap: int, is_at_cursor: bool) -> Content:
     spans: list[Span] = [("▸" if is_at_cursor else " ", "live"), ("  − ", "muted"), (f"{label.marker} ", label.colour)]
     spans.append((fit_width(label.name, NAME + gap - 6), "strong" if is_at_cursor else ""))
-    spans += _side_spans(difference.right, gap)
+    spans += _side_spans(difference.right, gap, difference.paired.right if difference.paired.pairs else None)
     numbers = (_mean_span(difference), _interval_span(difference), _p_span(difference))
     spans += [(f"{text:>{width + gap}}", role) for (text, role), width in zip(numbers, WIDTHS[4:], strict=True)]
     row = styled(*spans)
