@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clarinet_tui.cli.output import warn
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,8 +17,12 @@ def open_history(runs_dir: Path) -> "Database":
     """Open the history and bring it up to date with the run directories."""
     from clarinet_tui.history.database import Database
     from clarinet_tui.history.states import update_history
+    from clarinet_tui.history.temporary import temporary_database
 
-    database = Database.open(runs_dir)
+    temporary = temporary_database(runs_dir)
+    if temporary is not None:
+        warn(f"{runs_dir}: cannot be written: its history is built in a temporary file for this command")
+    database = Database.open(runs_dir, temporary)
     update_history(database, runs_dir)
     return database
 

@@ -11,7 +11,7 @@ from clarinet_tui.cli.completion import sort_fields
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, Json, QueryArgument, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, warn
-from clarinet_tui.text import format_duration, printable, shell_command
+from clarinet_tui.text import format_duration, printable, shell_command, shorten
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NUMBERS = ("epoch", "target", "source", "pseudo", "time")
 MAX_DAMAGED = 5
 """Runs with unreadable files that are named."""
+MAX_NAME = 24
 PRESET_WIDTH = 90
 """Columns of a terminal that has room for the preset."""
 TEXT_FIELDS = frozenset(
@@ -91,7 +92,7 @@ def _print_table(rows: "list[RunRow]", query: str, runs_dir: Path) -> None:
         return
     console = make_console()
     hidden = {"preset"} if console.width < PRESET_WIDTH else set()
-    hidden |= {name for name in ("alarms", "tags") if not any(getattr(row, name) for row in rows)}
+    hidden |= {name for name in ("name", "alarms", "tags") if not any(getattr(row, name) for row in rows)}
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for name in _cells(rows[0]):
         if name not in hidden:
@@ -121,6 +122,7 @@ def _cells(row: "RunRow") -> dict[str, str]:
         "task": row.task or "?",
         "seed": "?" if row.seed is None else str(row.seed),
         "preset": row.preset or "?",
+        "name": shorten(row.name, MAX_NAME),
         "epoch": f"{row.epoch or 0}/{row.epochs_total or '?'}",
         "target": _percent(row.target_accuracy),
         "source": _percent(row.source_accuracy),

@@ -6,21 +6,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
-import typer
-from typer import Option
+from typer import Argument, Option
 
+from clarinet_tui.cli.completion import run_ids
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunsDir
 
 if TYPE_CHECKING:
     from clarinet_tui.runs.directory import RunDirectory
 
 
-def tui(context: typer.Context) -> None:
+def tui(
+    ids: Annotated[
+        list[str] | None, Argument(metavar="RUN", help="Show this run, or overlay several.", autocompletion=run_ids)
+    ] = None,
+    fps: Annotated[str | None, Option(metavar="N", help="Updates per second; fewer over a slow connection.")] = None,
+    runs_dir: RunsDir = RUNS,
+    data_dir: DataDir = DATA,
+) -> None:
     """Open the terminal app; the same as clarinet-tui.
 
-    Example: clarinet tui
+    Closing it does not stop any run.
+
+    Example: clarinet tui 6e3
     """
-    replace_process(["-m", "clarinet_tui.ui.main", *context.args])
+    options = [f"--runs-dir={runs_dir}", f"--data-dir={data_dir}", *([] if fps is None else [f"--fps={fps}"])]
+    replace_process(["-m", "clarinet_tui.ui.main", *options, *(ids or [])])
 
 
 def serve(
