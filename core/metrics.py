@@ -136,7 +136,7 @@ _CATALOGUE = (
     Metric(
         "relabel_loss",
         "loss",
-        "cross-entropy with the teacher's confident labels of the source, among those not ruled out",
+        "cross-entropy with the teacher's labels of the source, among those not ruled out",
         label="relabel",
         shown=("loss chart", "comparison"),
     ),
@@ -157,16 +157,6 @@ _CATALOGUE = (
         unit="%",
         factor=100.0,
         shown=("readings", "short readings", "comparison"),
-    ),
-    Metric(
-        "source_confident",
-        "diagnostic",
-        "share of source images whose teacher's label is used",
-        label="source labelled",
-        title="Source labelled by the teacher",
-        unit="%",
-        factor=100.0,
-        shown=("readings",),
     ),
     Metric(
         "lambda",

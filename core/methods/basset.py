@@ -97,9 +97,9 @@ class Basset(Algorithm):
         """Yield each part that is switched on, already weighted."""
         config, teacher = self.config, self.teacher
         if teacher and config.relabel_weight and batch.weights is not None:
-            predictions = exclude(self._ask(teacher, batch.clean_source, batch.source), batch.weights)
-            loss, share = confident_cross_entropy(source.logits, predictions, config.teacher_threshold)
-            yield weight * config.relabel_weight * loss, {"relabel_loss": loss, "source_confident": share}
+            labels = exclude(self._ask(teacher, batch.clean_source, batch.source), batch.weights).argmax(dim=1)
+            loss = functional.cross_entropy(source.logits, labels)
+            yield weight * config.relabel_weight * loss, {"relabel_loss": loss}
         if teacher and config.teacher_weight:
             assert batch.target is not None
             predictions = self._ask(teacher, batch.clean_target, batch.target)

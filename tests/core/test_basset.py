@@ -59,7 +59,9 @@ def literal_loss(algorithm: Basset, data: Batch, weight: float) -> Tensor:
             allowed = [p * (w == 0) / (p * (w == 0)).sum() for p, w in zip(source, data.weights, strict=True)]
 
     def confident(predictions: Tensor, labels: list[Tensor]) -> Tensor:
-        terms = [-p[q.argmax()].log() for p, q in zip(predictions, labels, strict=True) if q.max() > config.teacher_threshold]
+        terms = [
+            -p[q.argmax()].log() for p, q in zip(predictions, labels, strict=True) if q.max() > config.teacher_threshold
+        ]
         return torch.stack(terms).sum() / len(predictions)
 
     if data.labels is not None:
@@ -68,11 +70,13 @@ def literal_loss(algorithm: Basset, data: Batch, weight: float) -> Tensor:
         assert data.weights is not None
         wrong = [-(1 - p[w.argmax()]).log() for p, w in zip(source, data.weights, strict=True)]
         loss = (CLASSES - 1) * torch.stack(wrong).mean()
-        loss = loss + weight * config.relabel_weight * confident(source, allowed)
+        relabelled = [-p[q.argmax()].log() for p, q in zip(source, allowed, strict=True)]
+        loss = loss + weight * config.relabel_weight * torch.stack(relabelled).mean()
     entropy = -(target * target.log()).sum(dim=1).mean()
     balance = -(target.mean(dim=0) * target.mean(dim=0).log()).sum()
-    loss = loss + weight * config.information_weight * (entropy - balance)
-    return loss + weight * config.teacher_weight * confident(target, aligned)
+    loss += weight * config.information_weight * (entropy - balance)
+    loss += weight * config.teacher_weight * confident(target, aligned)
+    return loss
 
 
 @pytest.mark.parametrize(("method", "labels"), [("basset", False), ("fwd+basset", True)])
@@ -106,7 +110,7 @@ def test_warmup_uses_the_source_alone_and_its_own_optimizer() -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_each_part_can_be_switched_on_alone(part: str) -> None:
-    off = dict.fromkeys(PARTS, 0.0)
+    off: dict[str, Any] = dict.fromkeys(PARTS, 0.0)
     assert not set(PARTS.values()) & set(basset(**off).step(batch(), 5).on_device)
     alone = basset(**{**off, part: 0.5})
     assert set(PARTS.values()) & set(alone.step(batch(), 5).on_device) == {PARTS[part]}

@@ -94,6 +94,7 @@ def plans(draw: st.DrawFn) -> Plan:
         epochs=draw(small),
         warmup_epochs=draw(st.integers(0, 5)),
         batch_size=draw(st.integers(2, 9)),
+        epoch_iterations=draw(st.integers(0, 3)),
         stage1={"epochs": draw(small), "batch_size": draw(small)},
     )
     return make_plan(config, find_method(method), draw(st.integers(9, 40)), draw(st.integers(9, 40)))
@@ -117,3 +118,8 @@ def test_plan_agrees_with_counting_iterations(plan: Plan) -> None:
                 assert stage.adaptation_step_of(iteration) == step
         assert (stage.last_iteration, stage.adaptation_iterations) == (iteration, step)
     assert (plan.epochs_total, plan.iterations_total) == (epoch, iteration)
+
+
+def test_configured_iterations_replace_a_pass_over_the_larger_domain() -> None:
+    plan = make_plan(resolve(method="gac+cdan-e", epoch_iterations=30, cores=1), find_method("gac+cdan-e"), 1000, 5000)
+    assert [stage.iterations_per_epoch for stage in plan.stages] == [30, 30]
