@@ -11,7 +11,7 @@ from clarinet_tui.chart.series import Flags, Indices
 SPACE = ord(" ")
 TINT = 1000
 """The style number of a span with a tinted background is its style + TINT * (colour index + 1)."""
-PLAIN, AXIS, LABEL, GRID, ZERO, REFERENCE, MARK, CROSSHAIR, POINTER = range(9)
+PLAIN, AXIS, LABEL, GRID, ZERO, REFERENCE, MARK, ALARM, CROSSHAIR, POINTER = range(10)
 """Fixed style numbers; three for each colour follow."""
 
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from clarinet_tui.chart import palette
 from clarinet_tui.chart.axes import Axes, draw_axes, make_axes
-from clarinet_tui.chart.cells import CROSSHAIR, MARK, REFERENCE, CellGrid, faint_style, line_style
+from clarinet_tui.chart.cells import ALARM, CROSSHAIR, MARK, REFERENCE, CellGrid, faint_style, line_style
 from clarinet_tui.chart.columns import Columns, bin_line, covered_spans, drop_columns, smooth, to_heights
 from clarinet_tui.chart.glyphs import fill_rows
 from clarinet_tui.chart.references import Band, ReferenceLine
-from clarinet_tui.chart.series import Floats, Indices, Line
+from clarinet_tui.chart.series import Floats, Indices, Line, VerticalMark
 from clarinet_tui.chart.shading import draw_bands, draw_reference_lines
 from clarinet_tui.chart.spec import ChartSpec
 from clarinet_tui.text import printable
@@ -44,7 +44,7 @@ def render_chart(spec: ChartSpec) -> RenderedChart:
     draw_reference_lines(grid, axes, [item for item in spec.references if isinstance(item, ReferenceLine)])
     draw_bands(grid, axes, [item for item in spec.references if isinstance(item, Band)])
     for mark in spec.marks:
-        _draw_vertical(grid, axes, mark.x, "┊", MARK)
+        _draw_vertical(grid, axes, mark.x, "┊", _mark_style(mark))
     _draw_dimmed_lines(grid, axes, spec)
     if spec.smoothing > 0:
         _draw_lines(grid, axes, [(trace.raw, faint_style(trace.colour_index)) for trace in traces])
@@ -104,7 +104,11 @@ def _label_marks(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
         column = axes.column(mark.x)
         if column is not None:
             label = printable(mark.label)[: max(0, axes.width - column - 2)]
-            grid.write(0, axes.left + column + 1, label, MARK)
+            grid.write(0, axes.left + column + 1, label, _mark_style(mark))
+
+
+def _mark_style(mark: VerticalMark) -> int:
+    return ALARM if mark.is_alarm else MARK
 
 
 def _draw_vertical(grid: CellGrid, axes: Axes, x: float, character: str, style: int) -> None:

@@ -96,6 +96,8 @@ class VerticalMark:
 
     x: float
     label: str = ""
+    is_alarm: bool = False
+    """Whether something is wrong from here on."""
 
 
 def extent_of(lines: tuple[Line, ...]) -> tuple[float, float]:

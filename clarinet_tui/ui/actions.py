@@ -14,10 +14,12 @@ from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note, validate_tag
 from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.slurm.job_file import read_jobs
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.queue.sweep import Grid
+    from clarinet_tui.slurm.options import SlurmOptions
     from clarinet_tui.ui.launch_form import LaunchForm
     from clarinet_tui.ui.missing_seeds import MissingSeeds
     from core.config import RunConfig
@@ -118,22 +120,26 @@ class RunActions:
 
         return ActionResult(form=make_form(RunDirectory(self.runs_dir, run).read_config()))
 
-    def submit(self, grid: Grid, *, paused: bool) -> ActionResult:
-        """Queue every run of the grid: paused at the end of the queue, or at its front."""
+    def submit(self, grid: Grid, *, paused: bool, slurm: SlurmOptions | None = None) -> ActionResult:
+        """Queue every run of the grid, on Slurm or here: paused at the end of the queue, or at its front."""
         from clarinet_tui.queue.sweep import expand_grid
 
-        configs = expand_grid(grid, requests.cores_per_slot(self.runs_dir, str(grid.settings.get("device", "auto"))))
-        return self._submit(configs, paused=paused, front=not paused)
+        device = str(grid.settings.get("device", "auto"))
+        configs = expand_grid(grid, slurm.cores if slurm else requests.cores_per_slot(self.runs_dir, device))
+        return self._submit(configs, paused=paused, front=not paused, slurm=slurm)
 
     def queue_missing_seeds(self, cells: Sequence[MissingSeeds]) -> ActionResult:
         """Queue missing seeds of the board: the first seed of every cell comes before any second one."""
         configs = [config for cell in cells for config in self._make_configs(cell)]
         return self._submit(sorted(configs, key=lambda config: config.seed))
 
-    def _submit(self, configs: list[RunConfig], paused: bool = False, front: bool = False) -> ActionResult:
-        runs = requests.submit(self.runs_dir, configs, replace(self._options(), paused=paused, front=front))
-        ids = tuple(run.id for run in runs)
-        note = ", paused" if paused else PAUSED_NOTE if read_queue(self.runs_dir).paused else ""
+    def _submit(
+        self, configs: list[RunConfig], paused: bool = False, front: bool = False, slurm: SlurmOptions | None = None
+    ) -> ActionResult:
+        options = replace(self._options(), paused=paused, front=front, slurm=slurm)
+        ids = tuple(run.id for run in requests.submit(self.runs_dir, configs, options))
+        is_paused_here = slurm is None and read_queue(self.runs_dir).paused
+        note = ", paused" if paused else PAUSED_NOTE if is_paused_here else ""
         return ActionResult(f"{_runs_are(ids)} queued{note}", runs=ids)
 
     def _make_configs(self, cell: MissingSeeds) -> list[RunConfig]:
@@ -163,12 +169,14 @@ class RunActions:
         waiting = [entry.id for entry in read_queue(self.runs_dir).waiting]
         if run in waiting:
             requests.move(self.runs_dir, [run], waiting.index(run) + step)
+        elif read_jobs(self.runs_dir).find(run):
+            requests.move(self.runs_dir, [run], max(0, step))
         return ActionResult(runs=(run,))
 
     def toggle_pause(self, run: str) -> ActionResult:
         """Pause a waiting run, or let it start again."""
-        queue = read_queue(self.runs_dir)
-        paused = run in queue and not queue[run].paused
+        queue, job = read_queue(self.runs_dir), read_jobs(self.runs_dir).find(run)
+        paused = not job.is_held if job else run in queue and not queue[run].paused
         requests.pause(self.runs_dir, [run], paused)
         return ActionResult(f"{run} {'is paused; p releases it' if paused else 'may start'}", runs=(run,))
 

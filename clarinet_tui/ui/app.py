@@ -36,10 +36,19 @@ from clarinet_tui.ui.themes import CONTRAST, DARK, THEMES
 from clarinet_tui.ui.widgets.top_bar import VIEW_KEYS, VIEWS
 
 if TYPE_CHECKING:
+    from textual.command import Provider
+
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
 IDLE_SECONDS = 1.0
 """Delay of work that the first paint does not need."""
+
+
+def _ranked_commands() -> type[Provider]:
+    """Import the palette when it is first opened."""
+    from clarinet_tui.ui.palette_commands import RankedCommands
+
+    return RankedCommands
 
 
 class ClarinetApp(OrderedInput, GuardedApp):
@@ -47,7 +56,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
 
     TITLE = "clarinet"
     CSS_PATH = "clarinet.tcss"
-    ENABLE_COMMAND_PALETTE = True
+    COMMANDS = {_ranked_commands}  # noqa: RUF012  Textual's own declaration
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
             Binding(str(VIEW_KEYS[view]), f"view('{view}')", title, id=f"app.{view}", show=False)
@@ -271,8 +280,9 @@ class ClarinetApp(OrderedInput, GuardedApp):
         self.exit(message=f"{message} Open clarinet-tui again to watch." if running else None)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Add every action of the view to the palette."""
+        """Return the actions of the view, then those of Textual."""
         from clarinet_tui.ui.palette_commands import list_commands
 
-        yield from super().get_system_commands(screen)
-        yield from list_commands(self, screen)
+        commands = list(list_commands(self, screen))
+        titles = {command.title for command in commands}
+        return [*commands, *(other for other in super().get_system_commands(screen) if other.title not in titles)]

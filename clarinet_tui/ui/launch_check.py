@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
 from clarinet_tui.queue.sweep import MAX_RUNS, Grid, expand_grid, nest, parse_seeds, sweep_command
-from clarinet_tui.ui.launch_form import LaunchForm, format_value, list_settings, parse_values
+from clarinet_tui.slurm.options import SlurmOptions, parse_pairs
+from clarinet_tui.ui.launch_form import SLURM, LaunchForm, format_value, list_settings, parse_values
 from core.config import RunConfig, merge_settings
 from core.errors import InputError
 from core.methods import methods
@@ -29,16 +31,18 @@ class CheckedForm:
     form: LaunchForm
     grid: Grid | None = None
     problems: Mapping[str, str] = field(default_factory=dict)
-    """Error message by field: methods, tasks, seeds, runs, or the name of a setting."""
+    """Error message by field: methods, tasks, seeds, slurm, runs, or the name of a setting."""
     tasks: tuple[Task, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
     """Default value of each setting, as text."""
     methods: tuple[MethodSpec, ...] = ()
     """All available methods."""
+    slurm: SlurmOptions | None = None
+    """The options of Slurm jobs; None for this machine."""
 
     @property
     def command(self) -> str:
-        return sweep_command(self.grid) if self.grid else ""
+        return sweep_command(self.grid, self.slurm) if self.grid else ""
 
 
 def check_form(form: LaunchForm) -> CheckedForm:
@@ -54,12 +58,13 @@ def check_form(form: LaunchForm) -> CheckedForm:
         problems["methods"] = "methods: select at least one"
     bases = list(_base_settings(form, tasks))
     settings, axes = _parse_settings(form, bases, problems)
+    slurm = _parse_slurm(form, problems)
     checked = CheckedForm(
-        form, problems=problems, tasks=tuple(tasks), defaults=_default_values(bases), methods=available
+        form, problems=problems, tasks=tuple(tasks), defaults=_default_values(bases), methods=available, slurm=slurm
     )
     if problems:
         return checked
-    common = {"preset": form.preset} | ({"device": form.device} if form.device != "auto" else {})
+    common = {"preset": form.preset} | ({"device": form.device} if form.device not in ("auto", SLURM) else {})
     names = list(dict.fromkeys(task.name for task in tasks))
     grid = Grid(form.methods, names, seeds, merge_settings(common, settings), axes, PLACE)
     try:
@@ -98,6 +103,16 @@ def _parse_seeds(form: LaunchForm, problems: dict[str, str]) -> list[int]:
         problems["seeds"] = _without_place(error)
         return []
     return seeds
+
+
+def _parse_slurm(form: LaunchForm, problems: dict[str, str]) -> SlurmOptions | None:
+    if form.device != SLURM:
+        return None
+    try:
+        return parse_pairs(shlex.split(form.slurm), "slurm")
+    except (InputError, ValueError) as error:  # ValueError: a quotation mark without its counterpart
+        problems["slurm"] = str(error)
+        return None
 
 
 def _base_settings(form: LaunchForm, tasks: Iterable[Task]) -> Iterator[dict[str, Any]]:

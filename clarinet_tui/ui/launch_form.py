@@ -13,6 +13,8 @@ from core.tasks import OFFLINE_TASK, PAPER_TASKS
 
 LISTED_TASKS = (*PAPER_TASKS, OFFLINE_TASK)
 """Tasks with a check box; any other task is typed."""
+SLURM = "slurm"
+"""The device that stands for jobs on a cluster."""
 FORM_FIELDS = settings_tagged(Tag.IDENTITY) - {"name"} | {"device"}
 """Settings with a field of their own in the form."""
 
@@ -29,6 +31,8 @@ class LaunchForm:
     seeds: str = "1"
     preset: str = "quick"
     device: str = "auto"
+    slurm: str = ""
+    """Options of Slurm jobs, separated by spaces; used if the device is SLURM."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings that differ from the preset, as text; a number may have several values, separated by commas."""
 

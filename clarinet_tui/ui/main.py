@@ -7,7 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from clarinet_tui.history.temporary import temporary_database
 from clarinet_tui.ui.feed.history_feed import FPS
+from clarinet_tui.version import version_text
 
 MIN_FPS, MAX_FPS = 0.2, 10.0
 PAINTS_PER_UPDATE = 15
@@ -17,6 +19,9 @@ PAINTS_PER_UPDATE = 15
 def main(arguments: Sequence[str] | None = None) -> None:
     """Open the app; exit with code 2 and a message if a run does not exist."""
     options = _parser().parse_args(arguments)
+    if options.version:
+        print(version_text(options.verbose))
+        return
     database = Path(options.db) if options.db else None
     sys.exit(run_app(Path(options.runs_dir), options.runs, database, options.fps, Path(options.data_dir)))
 
@@ -32,13 +37,16 @@ def run_app(
     ids = _find_runs(runs_dir, runs) if runs else ()
     if ids is None:
         return 2
-    if not sys.stdout.isatty():
-        print("clarinet-tui: needs a terminal; use `clarinet ls` to list runs without one", file=sys.stderr)
+    if problem := _terminal_problem():
+        print(f"clarinet-tui: {problem}; use `clarinet ls` to list runs without one", file=sys.stderr)
         return 2
+    if database is None and (database := temporary_database(runs_dir)):
+        print(f"clarinet-tui: {runs_dir}: cannot be written: its history is built in a temporary file", file=sys.stderr)
     gc.disable()  # objects made for the first paint live on: searching them for garbage costs 10 % of the CPU
     # Textual reads the variable once, when it is imported.
     os.environ.setdefault("TEXTUAL_FPS", str(max(1, min(60, round(PAINTS_PER_UPDATE * fps)))))
     from clarinet_tui.ui.app import ClarinetApp
+    from clarinet_tui.ui.terminal_driver import TerminalDriver
 
     app = ClarinetApp(
         runs_dir,
@@ -49,8 +57,18 @@ def run_app(
         catches_errors=True,
         on_first_paint=_enable_garbage_collection,
     )
+    app.driver_class = TerminalDriver
     app.run()
     return app.return_code or 0
+
+
+def _terminal_problem() -> str:
+    """Return why the app cannot be shown here; an empty text if it can."""
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        return "needs a terminal"
+    if os.environ.get("TERM", "") in ("", "dumb"):
+        return f"needs a terminal that can move its cursor, and TERM is {os.environ.get('TERM') or 'not set'}"
+    return ""
 
 
 def _enable_garbage_collection() -> None:
@@ -103,6 +121,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help=f"updates per second, {MIN_FPS:g} to {MAX_FPS:g}; use fewer over a slow connection (default: {FPS:g})",
     )
+    parser.add_argument("--version", action="store_true", help="print the version; more with --verbose")
+    parser.add_argument("--verbose", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 

@@ -10,7 +10,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.state import RunState
 from core.config import RunConfig
-from core.events import Evaluated, Event, Failed, Finished, Stepped
+from core.events import Alarmed, Evaluated, Event, Failed, Finished, Stepped
 from tests.support.ui_start import started
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC).timestamp()
@@ -105,6 +105,14 @@ def _end(journal: JournalWriter, end: str, epoch: int) -> None:
         journal.append(Failed(seconds=seconds, iteration=iteration, message="the loss is not a number"))
 
 
+def raise_alarm(directory: RunDirectory, kind: str = "collapse", iteration: int = 50, *, over: bool = False) -> None:
+    """Append an alarm to a run's journal, or its end."""
+    message = "96 % of the target images are predicted as one class."
+    advice = "Lower classifier_rate, or raise the epochs before the adaptation."
+    with JournalWriter(directory.journal, now=lambda: NOW) as journal:
+        journal.append(Alarmed(seconds=5.0, kind=kind, message=message, advice=advice, iteration=iteration, over=over))
+
+
 def three_runs(runs_dir: Path) -> list[RunDirectory]:
     """Finished, failed and running, oldest first."""
     return [
@@ -134,5 +142,5 @@ def run_row(**changes: object) -> RunRow:
         "note": "",
         "name": "",
     }
-    known |= {"family": "one-step", "iterations_given": 0}
+    known |= {"family": "one-step", "iterations_given": 0, "alarms": (), "problems": ()}
     return RunRow(**(known | changes))  # type: ignore[arg-type]

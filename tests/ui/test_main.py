@@ -53,6 +53,8 @@ def test_the_database_of_the_environment_and_the_rate_reach_the_feed(
     opened: list[ClarinetApp] = []
     monkeypatch.setattr(ClarinetApp, "run", lambda app: opened.append(app))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", sys.stdout)
+    monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("CLARINET_DB", database)
     monkeypatch.setenv("TEXTUAL_FPS", "60")
     with pytest.raises(SystemExit) as ended:

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.chart.glyphs import QUADRANTS
+from clarinet_tui.history.query_fields import FIELDS
+from clarinet_tui.history.query_language import compile_query
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.palette_commands import list_bindings, list_commands
 from clarinet_tui.ui.screens.help import GROUPS, HelpScreen
+from clarinet_tui.ui.text.query_help import EXAMPLES, format_query_help
 from clarinet_tui.ui.themes import LIGHT
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
@@ -55,6 +58,36 @@ async def test_the_palette_has_every_action_and_every_choice_once(runs_dir: Path
         await pilot.press("enter")
         await wait_until(pilot, lambda: app.current_mode == "live")
         assert {"X axis: time", "Log", "Next run", "Crosshair left"} <= set(titles(app))
+
+
+async def test_the_palette_lists_views_and_common_actions_first(runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
+        listed = [command.title for command in app.get_system_commands(app.screen)]
+        assert listed[: len(VIEWS)] == [f"View: {title}" for title in VIEWS.values()]
+        assert max(map(listed.index, ("New", "Stop", "Resume", "Filter"))) < listed.index("Sort by method")
+        assert listed.index("Sort by method") < listed.index("Page down") < listed.index("Theme: light")
+        assert len(listed) == len(set(listed))
+        await pilot.press("ctrl+p")
+        await wait_until(pilot, lambda: "View: History" in screen_text(app), "the first command")
+        await pilot.press(*"live", "enter")
+        await wait_until(pilot, lambda: app.current_mode == "live", "Live")
+
+
+async def test_help_explains_queries(runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(100, 200)) as pilot:
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app))
+        await pilot.press("question_mark")
+        await wait_until(pilot, lambda: "Queries" in screen_text(app), "the section")
+    text = format_query_help().plain
+    for field in FIELDS:
+        assert f"\n  {field} " in text
+    for query, _ in EXAMPLES:
+        compile_query(query)
 
 
 async def test_palette_commands_apply_their_value(runs_dir: Path) -> None:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clarinet_tui.history.alarms import read_open_alarms
 from clarinet_tui.history.queries import read_evaluations, read_events
 from clarinet_tui.runs.atomic_files import modified_time
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import parse_number
+from clarinet_tui.runs.journal_lines import parse_number
 from clarinet_tui.ui.feed.log_reader import LogReader
 from clarinet_tui.ui.feed.process_memory import ProcessMemory
 from clarinet_tui.ui.feed.run_settings import format_environment, list_run_settings
@@ -47,7 +48,8 @@ class DetailReader:
         lines, memory, *stamps = files
         key = (request, run, stamps)
         if self._last is None or self._last[0] != key:
-            self._last = key, _read_detail(db, RunDirectory(self._runs_dir, run.id), request)
+            alarms = tuple(read_open_alarms(db, run.id)) if run.alarms else ()
+            self._last = key, replace(_read_detail(db, RunDirectory(self._runs_dir, run.id), request), alarms=alarms)
         return replace(self._last[1], log=lines, memory=memory)
 
     def close(self) -> None:

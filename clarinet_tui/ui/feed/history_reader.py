@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clarinet_tui.history.alarms import read_open_alarms
 from clarinet_tui.history.curves import read_series
-from clarinet_tui.history.database import DATABASE_NAME, Database
+from clarinet_tui.history.database import Database, database_path
 from clarinet_tui.history.queries import RunRow, count_runs, get_run, list_runs, read_evaluations, read_events
 from clarinet_tui.history.query_language import QueryError, QueryProblem
+from clarinet_tui.history.run_groups import read_run_groups
 from clarinet_tui.ui.feed.board_reader import BoardReader
 from clarinet_tui.ui.feed.compare_reader import CompareReader
 from clarinet_tui.ui.feed.detail_reader import DetailReader
@@ -27,6 +29,7 @@ MAX_TRENDS = 24
 QUERY_COLUMNS = ("method", "task", "preset", "device", "host", "stage", "name")
 MAX_VALUES = 200
 """Maximum number of values of one field that completion offers."""
+SELECT_ALARMS = f"SELECT DISTINCT value FROM runs, json_each(ifnull(runs.alarms, '[]')) ORDER BY 1 LIMIT {MAX_VALUES}"
 
 
 @dataclass
@@ -91,7 +94,7 @@ class HistoryReader:
         self._references.close()
 
     def _open(self) -> Database | None:
-        path = self.database or self.runs_dir / DATABASE_NAME
+        path = self.database or database_path(self.runs_dir)
         if not path.exists():
             if self._db:
                 self.close()
@@ -117,7 +120,7 @@ class HistoryReader:
 
 
 def _read_listing(db: Database, request: ViewRequest) -> Listing:
-    """Read one page of runs; live runs come first."""
+    """Read one page of runs; among the newest, live runs come first."""
     all_runs, running = count_runs(db), count_runs(db, "state:running")
     try:
         rows = list_runs(
@@ -132,9 +135,10 @@ def _read_listing(db: Database, request: ViewRequest) -> Listing:
     except QueryError as error:
         problem = QueryProblem(error.message, error.position)
         return Listing(all_runs=all_runs, running=running, query=request.query, problem=problem)
-    if request.offset == 0:
+    if request.offset == 0 and request.sort == "created":
         rows.sort(key=lambda run: not run.state.is_live)
-    listing = Listing(tuple(rows), request.offset, total, all_runs, running, request.query)
+    groups = tuple(read_run_groups(db, request.query, request.groups)) if request.groups else ()
+    listing = Listing(tuple(rows), request.offset, total, all_runs, running, request.query, groups=groups)
     return replace(listing, trends=_read_trends(db, rows)) if request.trends else listing
 
 
@@ -156,7 +160,8 @@ def _read_curves(db: Database, run: RunRow, request: CurvesRequest) -> RunCurves
             curves[metric] = insert_window(curves[metric], window)
     evaluations = read_evaluations(db, run.id)
     axis_map = make_axis_map(evaluations, read_events(db, run.id))
-    return RunCurves(run, curves, axis_map, _find_stages(evaluations), request)
+    alarms = tuple(read_open_alarms(db, run.id)) if run.alarms else ()
+    return RunCurves(run, curves, axis_map, _find_stages(evaluations), request, alarms)
 
 
 def _find_stages(evaluations: list[dict[str, Any]]) -> tuple[tuple[int, str], ...]:
@@ -176,6 +181,7 @@ def read_query_values(db: Database) -> dict[str, tuple[str, ...]]:
     for column in QUERY_COLUMNS:
         rows = db.tuples(f"SELECT DISTINCT {column} FROM runs WHERE {column} <> '' ORDER BY 1 LIMIT {MAX_VALUES}")
         values[column] = tuple(dict.fromkeys([*values.get(column, ()), *(row[0] for row in rows)]))
+    values["alarm"] = tuple(row[0] for row in db.tuples(SELECT_ALARMS))
     values["tag"] = tuple(row[0] for row in db.tuples(f"SELECT DISTINCT tag FROM tags ORDER BY 1 LIMIT {MAX_VALUES}"))
     return values
 

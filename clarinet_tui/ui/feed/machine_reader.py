@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.devices.local import list_devices
-from clarinet_tui.history.database import DATABASE_NAME, Database
+from clarinet_tui.history.database import Database, database_path
 from clarinet_tui.history.durations import typical_durations
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, only_schedulable, read_all_queues
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.queue.supervisor_process import find_supervisor, queue_origin
 from clarinet_tui.runs.directory import RunDirectory, find_worker
 from clarinet_tui.runs.process import current_process
+from clarinet_tui.ui.feed.slurm_reader import SlurmReader
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
 from core.data.catalogue import list_domains
 from core.errors import InputError
@@ -40,6 +41,7 @@ class MachineReader:
         self._clock = clock
         self._scheduler = Scheduler(runs_dir)
         self._configs: dict[str, RunConfig | None] = {}
+        self._slurm = SlurmReader(runs_dir, clock)
         self._domains: tuple[DomainStatus, ...] = ()
         self._data_read = float("-inf")
         self._db: Database | None = None
@@ -53,11 +55,12 @@ class MachineReader:
         return MachineSnapshot(
             devices=devices,
             queue=queue,
-            queue_rows=tuple(self._make_rows(queue, devices, workers)),
+            queue_rows=(*self._make_rows(queue, devices, workers), *self._slurm.read_rows(self._read_config)),
             workers=workers,
             has_supervisor=find_supervisor(self.runs_dir) is not None,
             supervisor_host=queue_origin(self.runs_dir),
             host=current_process().host,
+            partitions=self._slurm.read_partitions(),
             domains=self._read_data(),
             durations=self._read_durations(),
         )
@@ -78,8 +81,7 @@ class MachineReader:
         reasons |= {decision.entry.id: decision.reason for decision in decisions}
         positions = {entry.id: number for number, entry in enumerate(queue.waiting, start=1)}
         listed = (*queue.started, *queue.waiting)
-        self._configs = {entry.id: self._read_config(entry.id) for entry in listed}
-        rows = [_make_row(entry, self._configs[entry.id]) for entry in listed]
+        rows = [_make_row(entry, self._read_config(entry.id)) for entry in listed]
         return [replace(row, position=positions.get(row.id, 0), wait_reason=reasons.get(row.id, "")) for row in rows]
 
     def _read_config(self, run: str) -> RunConfig | None:
@@ -99,7 +101,7 @@ class MachineReader:
 
     def _read_durations(self) -> Mapping[RunKind, Duration]:
         """Read durations from the history, again only after it has changed."""
-        path = self.database or self.runs_dir / DATABASE_NAME
+        path = self.database or database_path(self.runs_dir)
         if not path.exists():
             self.close()
             return {}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
 
 RUNNING = "state:starting,running"
+PARTITION = "slurm:"
 EMPTY = "The queue is empty: n starts runs."
 
 
@@ -100,6 +101,7 @@ class DevicesScreen(MachineScreen):
         self.query_one("#device-head", StyledText).set_content(device_text.format_device_header(width))
         self._devices.show(
             [(device.key, device_text.format_device(device, machine, running, width)) for device in machine.devices]
+            + [(f"{PARTITION}{row.name}", device_text.format_partition(row, width)) for row in machine.partitions]
         )
         self._queue.show(
             [
@@ -171,7 +173,8 @@ class DevicesScreen(MachineScreen):
 
     def action_slots(self, step: int) -> None:
         """Change the slots of the device under the cursor."""
-        if key := self._devices.highlighted_id:
+        key = self._devices.highlighted_id
+        if key and not key.startswith(PARTITION):
             self.start_action(partial(self.actions.change_slots, key, step))
 
 

@@ -1,14 +1,15 @@
-"""Dialogs above a view: a yes-no question, or a line of text."""
+"""Dialogs above a view: a yes-no question, a choice of names, or a line of text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input, Static
+from textual.widgets import Button, Input, SelectionList, Static
 
 from clarinet_tui.ui.text.styled import styled
 
@@ -42,6 +43,37 @@ class ConfirmDialog(ModalScreen[bool]):
 
     def action_answer(self, yes: bool) -> None:
         self.dismiss(yes)
+
+
+class ChoicesDialog(ModalScreen[tuple[str, ...] | None]):
+    """A list of names, each chosen or not; None if cancelled."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "done", "Done", id="ask.done", priority=True),
+        Binding("escape,q", "dismiss(None)", "Cancel", id="ask.cancel"),
+        Binding("j", "cursor(1)", "Down", show=False),
+        Binding("k", "cursor(-1)", "Up", show=False),
+    ]
+
+    def __init__(self, title: str, names: Sequence[str], chosen: Iterable[str]) -> None:
+        super().__init__()
+        self._title, self._names, self._chosen = title, names, frozenset(chosen)
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            title, details = styled((self._title, "strong")), styled(("space chooses, enter closes", "muted"))
+            yield Static(title + "\n" + details, markup=False)
+            yield SelectionList[str](*((name, name, name in self._chosen) for name in self._names), compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one(SelectionList).focus()
+
+    def action_cursor(self, step: int) -> None:
+        names: SelectionList[str] = self.query_one(SelectionList)
+        (names.action_cursor_down if step > 0 else names.action_cursor_up)()
+
+    def action_done(self) -> None:
+        self.dismiss(tuple(self.query_one(SelectionList).selected))
 
 
 class TextDialog(ModalScreen[str | None]):

@@ -1,4 +1,4 @@
-"""Help: every key of the view below."""
+"""Help: every key of the view below, and its queries."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from clarinet_tui.ui.palette_commands import list_bindings
+from clarinet_tui.ui.text.query_help import format_query_help
 from clarinet_tui.ui.text.styled import styled
 
 GROUPS = {
@@ -63,6 +64,12 @@ class HelpScreen(ModalScreen[None]):
             if self._problem:
                 yield Static(styled((self._problem, "bad")), markup=False, id="help-problem")
             yield Static(format_keys(self._listed, self.app.get_key_display), markup=False)
+            if self._has_queries:
+                yield Static(format_query_help(), markup=False, id="help-queries")
+
+    @property
+    def _has_queries(self) -> bool:
+        return any((binding.id or "").startswith("filter.") for binding in self._listed)
 
     def on_click(self) -> None:
         self.dismiss()

@@ -11,20 +11,25 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
 from clarinet_tui.ui.app_state import MAX_OVERLAID
-from clarinet_tui.ui.screens.run_actions import RunActionScreen
+from clarinet_tui.ui.screens.run_order import RunOrderScreen
 from clarinet_tui.ui.screens.view_screen import PaletteCommand
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.run_detail import PANES, PaneTabs, RunDetail
 from clarinet_tui.ui.widgets.run_table import RunTable
+from clarinet_tui.ui.widgets.styled_text import StyledText
 
-SORTS = (("created", True), ("target_accuracy", True), ("method", False), ("task", False), ("seconds", True))
-"""Sort keys, and whether the largest value comes first."""
-NEED_RUNS = "filter compare sort pane scroll_pane stop resume clone tag note remove copy_command".split()  # noqa: SIM905
+ALARMS = "alarm:*"
+NEED_RUNS = frozenset(
+    {
+        *("filter", "alarms", "compare", "sort", "reverse", "columns", "group", "pane", "scroll_pane"),
+        *("stop", "stop_now", "resume", "clone", "tag", "note", "remove", "copy_command"),
+    }
+)
 
 
-class HistoryScreen(RunActionScreen):
+class HistoryScreen(RunOrderScreen):
     """A table of runs and, beside or below it, the run under the cursor."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (140, "-wide")]  # noqa: RUF012
@@ -35,7 +40,7 @@ class HistoryScreen(RunActionScreen):
             "c", "compare", "Compare", id="history.compare", tooltip="Compare the selected runs, or the newest task"
         ),
         Binding("v", "overlay", "Overlay", id="history.overlay", tooltip="Overlay the selected runs in Live"),
-        Binding("o", "sort", "Sort", id="history.sort", tooltip="Sort by date, accuracy, method, task or time"),
+        Binding("a", "alarms", "Alarms", id="history.alarms", show=False, tooltip="Only runs with open alarms, or all"),
         Binding("p,right_square_bracket", "pane(1)", "Pane", id="history.next_pane", tooltip="Next pane of the run"),
         Binding("P,left_square_bracket", "pane(-1)", "Previous pane", id="history.previous_pane", show=False),
         Binding("J", "scroll_pane(3)", "Scroll the pane down", id="history.pane_down", show=False),
@@ -49,16 +54,17 @@ class HistoryScreen(RunActionScreen):
         with Horizontal(id="history"):
             yield RunTable(now=self.state.now, id="runs")
             yield RunDetail(self.state.chart_glyphs, self.state.now, id="detail")
+        yield StyledText(id="group-head")
         yield KeyFooter()
 
     def on_mount(self) -> None:
         self._query, self._offset = "", 0
+        self.set_saved_order()
         saved = self.state.preferences.values
-        self._sort = next((index for index, (name, _) in enumerate(SORTS) if name == saved.sort), 0)
         self._detail = self.query_one(RunDetail)
         self._detail.pane = saved.pane if saved.pane in PANES else "charts"
         self._is_empty = False
-        self.query_one(RunTable).focus()
+        self.table.focus()
 
     def on_screen_resume(self) -> None:
         if self.state.new_runs:
@@ -69,45 +75,46 @@ class HistoryScreen(RunActionScreen):
     async def _apply_query(self) -> None:
         """Filter by the query that another view has set."""
         query, self.state.history_query = self.state.history_query, ""
-        self.query_one(RunTable).clear_selection()
+        self.table.clear_selection()
         await self.query_one(FilterLine).apply_query(query)
-        self.query_one(RunTable).focus()
+        self.table.focus()
 
     def _show_new_runs(self) -> None:
         """Show new runs at the top, without filter and selection."""
         self.state.new_runs = ()
-        self._sort, self._offset = 0, 0
+        self._offset = 0
+        self.table.set_order("created", True)
+        self.use_grouping(None)
         self.action_unfilter()
-        self.query_one(RunTable).action_go_to_end(False)
+        self.table.action_go_to_end(False)
         self.send_request()
 
     def target_runs(self) -> tuple[str, ...]:
         run = self.run_in_view()
-        return self.query_one(RunTable).selected or ((run,) if run else ())
+        return self.table.selected or ((run,) if run else ())
 
     def run_in_view(self) -> str | None:
-        run = self.query_one(RunTable).cursor_run
+        run = self.table.cursor_run
         return run.id if run else None
 
     def note_of(self, run: str) -> str:
-        cursor_run = self.query_one(RunTable).cursor_run
+        cursor_run = self.table.cursor_run
         return cursor_run.note if cursor_run and cursor_run.id == run else ""
 
     def forget_runs(self, runs: tuple[str, ...]) -> None:
-        self.query_one(RunTable).clear_selection()
+        self.table.clear_selection()
 
     def make_request(self) -> ViewRequest:
-        sort, descending = SORTS[self._sort]
-        run = self.query_one(RunTable).cursor_run
+        run = self.table.cursor_run
         return ViewRequest(
             self._query,
-            sort,
-            descending,
+            *self.table.order,
             self._offset,
             curves=self._detail.curves_requests(run.id) if run else (),
             detail=self._detail.detail_request(run.id) if run else None,
             trends=True,
             query_values=self.query_one(FilterLine).is_typing,
+            groups=self.group_fields,
         )
 
     def show(self, snapshot: Snapshot) -> None:
@@ -117,12 +124,14 @@ class HistoryScreen(RunActionScreen):
             self._show_welcome(empty)
         self.query_one(FilterLine).show(listing.total, listing.problem, snapshot.query_values)
         if listing.query == self._query and not listing.problem:
-            self.query_one(RunTable).show(listing)
-        self._detail.show(self.query_one(RunTable).cursor_run, snapshot)
+            self.table.show(listing)
+        self._detail.show(self.table.cursor_run, snapshot)
+        if listing.query == self._query:
+            self.show_groups(listing)
         if listing.all_runs and self._detail.charts is None:
             self.call_after_refresh(self._create_charts)
         if self.focused is None and not empty:
-            self.query_one(RunTable).focus()
+            self.table.focus()
 
     def _create_charts(self) -> None:
         """Create the charts after the runs are shown: their imports take a while."""
@@ -132,7 +141,7 @@ class HistoryScreen(RunActionScreen):
 
     def _show_welcome(self, empty: bool) -> None:
         """Show the first steps instead of an empty table."""
-        from clarinet_tui.ui.widgets.run_table import Welcome
+        from clarinet_tui.ui.widgets.welcome import Welcome
 
         self._is_empty = empty
         self.query_one("#history").display = not empty
@@ -166,11 +175,11 @@ class HistoryScreen(RunActionScreen):
         self.send_request()
 
     def on_filter_line_filter_closed(self) -> None:
-        self.query_one(RunTable).focus()
+        self.table.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable actions that need runs while there are none."""
-        if action == "overlay" and len(self.query_one(RunTable).selected) < 2:
+        if action == "overlay" and len(self.table.selected) < 2:
             return False
         return not (action in NEED_RUNS and self._is_empty)
 
@@ -185,23 +194,22 @@ class HistoryScreen(RunActionScreen):
         await self.query_one(FilterLine).open()
         self.send_request()
 
+    async def action_alarms(self) -> None:
+        """Filter by open alarms; the second time, show all runs again."""
+        if self._query == ALARMS:
+            self.action_unfilter()
+        else:
+            await self.query_one(FilterLine).apply_query(ALARMS)
+
     def action_unfilter(self) -> None:
+        if self.group_fields:
+            self.use_grouping(None)
+            return
         self.query_one(FilterLine).action_clear()
-        self.query_one(RunTable).clear_selection()
-
-    def action_sort(self) -> None:
-        self._sort_by((self._sort + 1) % len(SORTS))
-
-    def _sort_by(self, index: int) -> None:
-        self._sort, self._offset = index, 0
-        self.state.preferences.save(sort=SORTS[index][0])
-        self.notify(f"Sorted by {SORTS[index][0].replace('_', ' ')}", timeout=2)
-        self.send_request()
+        self.table.clear_selection()
 
     def palette_commands(self) -> Iterable[PaletteCommand]:
-        for index, (name, _) in enumerate(SORTS):
-            title = name.replace("_", " ")
-            yield PaletteCommand(f"Sort by {title}", f"Sort the runs by {title}", partial(self._sort_by, index))
+        yield from self.sort_commands()
         for pane, title in PANES.items():
             yield PaletteCommand(f"Pane: {title}", f"Show {title.lower()} of the run", partial(self._use_pane, pane))
 
@@ -211,7 +219,7 @@ class HistoryScreen(RunActionScreen):
         self.send_request()
 
     def action_overlay(self) -> None:
-        selected = self.query_one(RunTable).selected
+        selected = self.table.selected
         if len(selected) > MAX_OVERLAID:
             self.notify(f"At most {MAX_OVERLAID} runs can be overlaid: showing the first ones.", timeout=4)
         self.state.overlaid_runs, self.state.live_run = selected[:MAX_OVERLAID], selected[0]
@@ -224,7 +232,7 @@ class HistoryScreen(RunActionScreen):
 
     def action_compare(self) -> None:
         """Compare the selected runs, a single one with the run under the cursor; without a selection, the default."""
-        table = self.query_one(RunTable)
+        table = self.table
         selected = table.selected
         if len(selected) == 1 and table.cursor_run:
             selected = tuple(dict.fromkeys([*selected, table.cursor_run.id]))

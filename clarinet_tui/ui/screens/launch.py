@@ -15,7 +15,7 @@ from textual.widgets import Button, Input, OptionList, Static
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.error_guard import report_error
 from clarinet_tui.ui.launch_check import CheckedForm, check_form
-from clarinet_tui.ui.launch_form import LISTED_TASKS, LaunchForm, list_settings
+from clarinet_tui.ui.launch_form import LISTED_TASKS, SLURM, LaunchForm, list_settings
 from clarinet_tui.ui.screens.action_screen import MachineScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
@@ -30,10 +30,11 @@ from core.errors import describe_error
 from core.presets import PRESETS
 
 HINTS = {
+    "slurm": "Options of sbatch, such as partition=main time=02:00:00 gres=gpu:1, and setup='module load cuda'.",
     "seeds": "Seeds: 1..5 means five seeds, 1,2,7 means three.",
     "other-tasks": 'Any other pair of M, U, S, m, Y and D, such as M->D, or two folders: "photos->scans".',
 }
-FIELDS_WITH_ERRORS = ("Methods", "Tasks", "Seeds")
+FIELDS_WITH_ERRORS = ("Methods", "Tasks", "Seeds", "Slurm")
 """Fields with an error line below; the list of settings shows its errors itself."""
 PRESET_CHOICES = tuple(Choice(name, name, preset.description) for name, preset in PRESETS.items())
 
@@ -73,6 +74,9 @@ class LaunchScreen(MachineScreen):
                 yield from self._field("Seeds", Input(placeholder="1..5", compact=True, id="seeds"))
                 yield from self._field("Preset", Choices(id="preset"))
                 yield from self._field("Device", Choices(one_per_line=True, id="device"))
+                yield from self._field(
+                    "Slurm", Input(placeholder="partition=main time=02:00:00", compact=True, id="slurm")
+                )
             yield SettingList(id="settings")
         yield StyledText(id="hint")
         with Vertical(id="launch-summary"):
@@ -85,7 +89,7 @@ class LaunchScreen(MachineScreen):
         yield KeyFooter()
 
     def _field(self, label: str, *parts: Choices | Input | StyledText) -> ComposeResult:
-        with Horizontal(classes="field"):
+        with Horizontal(classes="field", id=f"{label.lower()}-field"):
             yield Static(label, classes="label", markup=False)
             with Vertical(classes="body"):
                 yield from parts
@@ -111,6 +115,7 @@ class LaunchScreen(MachineScreen):
         with self.prevent(Input.Changed):
             self.query_one("#seeds", Input).value = form.seeds
             self.query_one("#other-tasks", Input).value = form.other_tasks
+            self.query_one("#slurm", Input).value = form.slurm
         self._change(form)
 
     def make_request(self) -> ViewRequest:
@@ -146,6 +151,8 @@ class LaunchScreen(MachineScreen):
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.input.id == "seeds":
             self._change(replace(self._form, seeds=event.value))
+        elif event.input.id == "slurm":
+            self._change(replace(self._form, slurm=event.value))
         else:
             self._change(replace(self._form, other_tasks=event.value))
 
@@ -162,6 +169,7 @@ class LaunchScreen(MachineScreen):
         form, machine = self._form, self.state.machine
         methods = [Choice(spec.name, spec.name, spec.description) for spec in self._checked.methods]
         width = self.query_one("#device", Choices).size.width
+        self.query_one("#slurm-field").display = form.device == SLURM
         self.query_one("#methods", Choices).show(methods, form.methods)
         self.query_one("#tasks", Choices).show(launch_text.task_choices(LISTED_TASKS, machine), form.tasks)
         self.query_one("#preset", Choices).show(PRESET_CHOICES, (form.preset,))
@@ -255,7 +263,7 @@ class LaunchScreen(MachineScreen):
         checked = check_form(form)
         if checked.grid is None:
             return ActionResult(errors=tuple(checked.problems.values()))
-        return self.actions.submit(checked.grid, paused=paused)
+        return self.actions.submit(checked.grid, paused=paused, slurm=checked.slurm)
 
     def _started(self, result: ActionResult) -> None:
         self._is_starting = False

@@ -17,6 +17,7 @@ from clarinet_tui.ui.snapshot.references import NONE_SHOWN, REFERENCE_KINDS, REF
 from clarinet_tui.ui.snapshot.run_detail import DetailRequest
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text import run_summary
+from clarinet_tui.ui.text.alarms import format_alarms
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.log_tail import LogTail
@@ -53,6 +54,7 @@ class LiveScreen(RunActionScreen):
             yield StyledText(id="live-title")
             yield StyledText(id="live-progress")
             yield StyledText(id="live-line")
+            yield StyledText(id="live-alarms")
         with Horizontal(id="live"):
             yield RunCharts(self.state.chart_glyphs(), id="live-charts")
             with Vertical(id="side"):
@@ -140,6 +142,7 @@ class LiveScreen(RunActionScreen):
         self.query_one("#live-title", StyledText).set_content(styled((text, "muted")))
         for name in ("#live-progress", "#live-line", "#live-about", "#live-metrics"):
             self.query_one(name, StyledText).set_content(styled())
+        self.query_one("#live-alarms").display = False
 
     def _show_run(self, curves: RunCurves, detail: RunDetails | None) -> None:
         from clarinet_tui.ui.text import metrics as metrics_text
@@ -151,6 +154,10 @@ class LiveScreen(RunActionScreen):
         self.query_one("#live-progress", StyledText).set_content(run_summary.format_run_progress(run, width - 2))
         self.query_one("#live-line", StyledText).set_content(metrics_text.format_metrics_line(curves))
         self.query_one("#live-about", StyledText).set_content(about)
+        self.query_one("#live-alarms").display = bool(curves.alarms)
+        self.query_one("#live-alarms", StyledText).set_content(
+            Content("\n").join(format_alarms(curves.alarms, width - 2))
+        )
         self.query_one("#live-metrics", StyledText).set_content(
             metrics_text.format_metrics(curves, side, detail.memory if detail else None)
         )

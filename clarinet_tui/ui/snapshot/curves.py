@@ -61,6 +61,14 @@ def make_stage_marks(curves: RunCurves, axis: AxisName = "iteration") -> tuple[V
     return tuple(mark for mark in marks if np.isfinite(mark.x))
 
 
+def make_alarm_marks(curves: RunCurves, axis: AxisName = "iteration") -> tuple[VerticalMark, ...]:
+    """Return a mark where each open alarm was raised."""
+    alarms = [(float(alarm.iteration), alarm.kind) for alarm in curves.alarms if alarm.iteration is not None]
+    starts = curves.axis_map.to_axis(axis, np.array([start for start, _ in alarms]))
+    marks = [VerticalMark(float(x), f"! {kind}", is_alarm=True) for x, (_, kind) in zip(starts, alarms, strict=True)]
+    return tuple(mark for mark in marks if np.isfinite(mark.x))
+
+
 def insert_window(overview: Series, detail: Series) -> Series:
     """Replace the part of the overview that the window covers."""
     if not len(detail.x):

@@ -11,6 +11,7 @@ from clarinet_tui.queue.queue_file import Queue
 if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device
     from clarinet_tui.history.durations import Duration, RunKind
+    from clarinet_tui.slurm.commands import Partition
     from core.data.catalogue import DomainStatus
 
 
@@ -54,6 +55,8 @@ class MachineSnapshot:
     supervisor_host: str = ""
     """The machine of the supervisor, if it is another one."""
     host: str = ""
+    partitions: tuple[Partition, ...] = ()
+    """The partitions of Slurm; none without Slurm."""
     domains: tuple[DomainStatus, ...] = ()
     durations: Mapping[RunKind, Duration] = field(default_factory=dict)
     problem: str = ""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.alarms import Alarm
 
 DetailPart = Literal["about", "settings", "confusion", "log", "memory"]
 """Parts that can be requested separately: each reads a file or a table."""
@@ -67,5 +70,6 @@ class RunDetails:
     log: LogExcerpt = field(default_factory=LogExcerpt)
     memory: int | None = None
     """Memory of the run's process in bytes, if it is on this machine."""
+    alarms: tuple[Alarm, ...] = ()
     problem: str = ""
     """An error message, if something could not be read."""

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from clarinet_tui.evidence.board import Board
     from clarinet_tui.evidence.choices import Rule
+    from clarinet_tui.history.alarms import Alarm
     from clarinet_tui.history.curves import Series
     from clarinet_tui.history.queries import RunRow
     from clarinet_tui.history.query_language import QueryProblem
+    from clarinet_tui.history.run_groups import GroupField, RunGroup
     from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
     from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
     from clarinet_tui.ui.snapshot.run_detail import DetailRequest, RunDetails
@@ -61,6 +63,8 @@ class ViewRequest:
     """Whether a query is being typed, and its completion needs the values of its fields."""
     board: BoardRequest | None = None
     references: ReferenceRequest | None = None
+    groups: tuple[GroupField, ...] = ()
+    """The fields that the listed runs are grouped by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +94,7 @@ class RunCurves:
     stages: tuple[tuple[int, str], ...]
     """First iteration and name of each later stage."""
     request: CurvesRequest
+    alarms: tuple[Alarm, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,7 @@ class Listing:
     problem: QueryProblem | None = None
     trends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Target accuracies of running runs, oldest first."""
+    groups: tuple[RunGroup, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from clarinet_tui.ui.text.styled import GAP, Span, styled
 if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device, DeviceProcess
     from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.slurm.commands import Partition
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
 
 HOT, FULL = 80, 0.9
@@ -107,6 +108,21 @@ def format_device_header(width: int) -> Content:
     names, bars = _column_widths(width)
     titles = f" {'device':<7} {'':<{names}} {'use':<{bars + 8}}{'memory':<{bars + 17}}{'°C':>5}{'slots':>6}"
     return styled((titles, "muted"))
+
+
+def format_partition(partition: Partition, width: int) -> Content:
+    """Format a partition of Slurm: its nodes and CPUs in use, idle, down and in all, and its time limit."""
+    allocated, idle, other, total = (f"{partition.nodes}/?/?/?".split("/"))[:4]
+    down = f", {other} down" if other not in ("0", "?") else ""
+    line = styled(
+        (f" {'slurm':<7} ", "strong"),
+        (f"{partition.name}{' (default)' if partition.is_default else ''}  ", ""),
+        (f"{idle} of {total} nodes idle, {allocated} in use{down}", "good" if idle not in ("0", "?") else "muted"),
+        (f"  limit {partition.time_limit}", "muted"),
+        (f"  {partition.gres}" if partition.gres else "", "muted"),
+        ("" if partition.available == "up" else f"  {partition.available}", "warn"),
+    )
+    return line.truncate(width, ellipsis=True)
 
 
 def _column_widths(width: int) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from textual.content import Content
 
 from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.text import format_count, format_duration, format_task
+from clarinet_tui.ui.launch_form import SLURM
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.text.devices import NAME, format_device_name, format_load, format_occupants
 from clarinet_tui.ui.text.styled import GAP, Span, fit_cell, styled
@@ -76,7 +77,14 @@ def device_choices(selected: str, machine: MachineSnapshot | None, width: int) -
         name = f"{format_device_name(device)[:name_width]:<{min(name_width, NAME)}} " if name_width >= 8 else ""
         suffix = ((name, "muted"), *format_load(device, bar_width=6), GAP, *format_occupants(device, machine))
         yield Choice(device.label, device.label, f"{device.name}. {device.problem or ''}", suffix=suffix)
-    if selected not in ("auto", *(device.label for device in machine.devices)):
+    if machine.partitions:
+        suffix = ((f"jobs on {format_count(len(machine.partitions), 'partition')}", "muted"),)
+        yield Choice(SLURM, SLURM, "Jobs of the cluster; the options are typed below.", suffix=suffix)
+    if selected not in (
+        "auto",
+        *(device.label for device in machine.devices),
+        *([SLURM] if machine.partitions else []),
+    ):
         yield Choice(selected, selected, "The device of the cloned run.", "warn", suffix=(("not available", "warn"),))
 
 
@@ -100,7 +108,7 @@ def format_time_estimate(checked: CheckedForm, machine: MachineSnapshot | None, 
         reason = f": no {preset} run of {method} on {format_task(task)} has finished yet" if width >= DETAILED else ""
         return styled((f"time unknown{reason}", "muted"))
     each = [machine.durations[key].seconds for key in keys]
-    slots = _count_slots(checked.form.device, machine)
+    slots = len(grid) if checked.form.device == SLURM else _count_slots(checked.form.device, machine)
     total = _makespan(each * (len(grid) // len(keys)), slots)
     spans: list[Span] = [("about ", "muted"), (format_duration(total), "strong")]
     if len(grid) > 1:

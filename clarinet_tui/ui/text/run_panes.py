@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from clarinet_tui.text import format_number, printable, shorten
+from clarinet_tui.ui.text.alarms import format_alarms
 from clarinet_tui.ui.text.run_summary import format_accuracies, format_origin, format_run_progress
 from clarinet_tui.ui.text.styled import styled
 
@@ -22,13 +23,16 @@ DESCRIBED = 84
 
 
 def format_about(run: RunRow, detail: RunDetails | None, now: float, width: int) -> Content:
-    """Format results, annotations, data notes, failure and environment."""
-    lines = [format_accuracies(run), format_run_progress(run, width), format_origin(run, now)]
+    """Format alarms, results, annotations, data notes, failure and environment."""
+    lines = format_alarms(detail.alarms if detail else (), width)
+    lines += [format_accuracies(run), format_run_progress(run, width), format_origin(run, now)]
     lines += format_field("tags", " ".join(f"#{tag}" for tag in run.tags), width, "tag")
     lines += format_field("note", run.note, width)
     for note in run.notes:
         lines += format_field("data", note, width)
     lines += format_failure(detail.failure if detail else None, run.error or "", width)
+    for problem in run.problems:
+        lines += format_field("unreadable", problem, width, "warn")
     for name, text in detail.environment if detail else ():
         lines += format_field(name, text, width, "muted")
     return Content("\n").join([*lines, *_format_problem(detail)])

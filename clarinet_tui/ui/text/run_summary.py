@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from clarinet_tui.text import (
-    format_age,
+    format_age_of,
     format_duration,
     format_number,
     format_percent,
@@ -15,25 +15,29 @@ from clarinet_tui.text import (
     format_time,
     progress_bar,
 )
+from clarinet_tui.ui.text.alarms import format_alarms, name_alarms
 from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, styled
 
 if TYPE_CHECKING:
+    from clarinet_tui.history.alarms import Alarm
     from clarinet_tui.history.queries import RunRow
 
 
-def format_summary(run: RunRow, width: int) -> Content:
+def format_summary(run: RunRow, alarms: tuple[Alarm, ...], width: int) -> Content:
     lines = [format_title(run), format_accuracies(run), format_run_progress(run, width)]
-    return Content("\n").join([*lines, *format_annotations(run)])
+    return Content("\n").join([*lines, *format_alarms(alarms, width), *format_annotations(run)])
 
 
 def format_title(run: RunRow) -> Content:
-    """Format state, method, task, seed, name and id."""
+    """Format state, method, task, seed, name, open alarms and id."""
     style = STATE_STYLES[run.state]
     spans: list[Span] = [(f"{style.glyph} ", style.role), (run.method or "?", "strong")]
     spans += [GAP, (format_task(run.task), "strong")]
     spans += [GAP, (f"seed {'?' if run.seed is None else run.seed}", "")]
     spans += [GAP, (run.name, "")] if run.name else []
-    return styled(*spans, GAP, (run.state, style.role), GAP, (run.id, "muted"))
+    spans += [GAP, (run.state, style.role)]
+    spans += [GAP, (name_alarms(run.alarms), "warn")] if run.alarms else []
+    return styled(*spans, GAP, (run.id, "muted"))
 
 
 def format_accuracies(run: RunRow) -> Content:
@@ -72,7 +76,7 @@ def format_run_progress(run: RunRow, width: int) -> Content:
 def format_origin(run: RunRow, now: float) -> Content:
     """Format preset, device, host and time of creation."""
     device = " on ".join(filter(None, (run.device, run.host)))
-    created = f"{format_time(run.created)}, {format_age(max(now - run.created, 0))}"
+    created = f"{format_time(run.created)}, {format_age_of(run.created, now)}"
     texts = [styled((text, "muted")) for text in (run.preset, device, created) if text]
     return styled((" · ", "faint")).join(texts)
 

@@ -50,6 +50,7 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
     Chart > .chart--reference { color: $foreground 45%; }
     Chart > .chart--zero { color: $foreground 42%; }
     Chart > .chart--mark { color: $foreground-muted; }
+    Chart > .chart--alarm { color: $text-warning; text-style: bold; }
     Chart > .chart--crosshair { color: $foreground-muted; }
     Chart > .chart--pointer { color: $background; background: $foreground 80%; }
     """

@@ -7,6 +7,7 @@ from textual.widget import Widget
 
 from clarinet_tui.chart import palette
 from clarinet_tui.chart.cells import (
+    ALARM,
     AXIS,
     CROSSHAIR,
     GRID,
@@ -33,6 +34,7 @@ COMPONENT_OF = {
     REFERENCE: "chart--reference",
     ZERO: "chart--zero",
     MARK: "chart--mark",
+    ALARM: "chart--alarm",
     CROSSHAIR: "chart--crosshair",
     POINTER: "chart--pointer",
 }

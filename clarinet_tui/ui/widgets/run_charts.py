@@ -11,7 +11,14 @@ from clarinet_tui.chart.glyphs import GlyphSet
 from clarinet_tui.chart.references import Reference
 from clarinet_tui.chart.series import Line, extent_of
 from clarinet_tui.chart.viewport import Viewport
-from clarinet_tui.ui.snapshot.curves import ACCURACIES, LOSSES, make_lines, make_stage_marks, overlay_lines
+from clarinet_tui.ui.snapshot.curves import (
+    ACCURACIES,
+    LOSSES,
+    make_alarm_marks,
+    make_lines,
+    make_stage_marks,
+    overlay_lines,
+)
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, RunCurves
 from clarinet_tui.ui.snapshot.x_axes import AXES, AxisName
 from clarinet_tui.ui.textual_private import GuardedHandlers
@@ -144,7 +151,7 @@ class RunCharts(GuardedHandlers, Vertical):
     def _draw(self) -> None:
         axis = self.usable_axis
         losses, accuracies = self._lines(self.loss, LOSSES), self._lines(self.accuracy, ACCURACIES)
-        marks = make_stage_marks(self.curves, axis) if self.curves else ()
+        marks = (*make_stage_marks(self.curves, axis), *make_alarm_marks(self.curves, axis)) if self.curves else ()
         for chart, lines in ((self.loss, losses), (self.accuracy, accuracies)):
             chart.lines, chart.marks = lines, marks
             chart.x_range = extent_of((*losses, *accuracies))

@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import (
-    format_age,
+    format_age_of,
     format_duration,
     format_percent,
     format_task,
@@ -18,6 +18,7 @@ from clarinet_tui.text import (
     progress_bar,
     sparkline,
 )
+from clarinet_tui.ui.text.alarms import name_alarms
 from clarinet_tui.ui.text.styled import STATE_STYLES, Span
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 CellRenderer = Callable[["RunRow", int, "RenderContext"], list[Span]]
 """Renders a cell of a run with a given width."""
 
+PERCENT = (0.0, 100.0)
 MIN_BAR = 3
 """Least length of a progress bar beside the time left."""
 
@@ -47,9 +49,18 @@ class Column:
     """Columns with the highest number are dropped first."""
     growth: int = 0
     """The column's share of spare width, relative to others."""
-    align_right: bool = False
+    right: bool = False
+    """Whether it is aligned to the right."""
     applies_to: Callable[[RunRow], bool] | None = None
     """Whether a run has a value in this column; the column is hidden if no run has one."""
+    sort: str = ""
+    """The field of a run that its cells show; empty if runs cannot be sorted by it."""
+
+    def header(self, sort: str, descending: bool, width: int) -> str:
+        """Return the title with an arrow if runs are sorted by this column."""
+        arrow = ("▾" if descending else "▴") if self.sort and self.sort == sort else ""
+        title = f"{self.title[: width - len(arrow)]}{arrow}"
+        return f"{title:{'>' if self.right else '<'}{width}}"
 
 
 def _progress(run: RunRow, width: int, context: RenderContext) -> list[Span]:
@@ -69,7 +80,7 @@ def _progress(run: RunRow, width: int, context: RenderContext) -> list[Span]:
 
 
 def _created(run: RunRow, width: int, context: RenderContext) -> list[Span]:
-    return [(format_age(max(context.now - run.created, 0.0)), "muted")]
+    return [(format_age_of(run.created, context.now), "muted")]
 
 
 def _name_and_tags(run: RunRow, width: int, context: RenderContext) -> list[Span]:
@@ -82,36 +93,76 @@ def _pseudo(run: RunRow, width: int, context: RenderContext) -> list[Span]:
 
 
 def _trend(run: RunRow, width: int, context: RenderContext) -> list[Span]:
-    return [(sparkline(context.trends.get(run.id, ()), width), "live")]
+    return [(sparkline(context.trends.get(run.id, ()), width, PERCENT), "live")]
+
+
+def _source(run: RunRow, width: int, context: RenderContext) -> list[Span]:
+    return [(format_percent(run.source_accuracy), "")]
+
+
+def _took(run: RunRow, width: int, context: RenderContext) -> list[Span]:
+    return [(format_duration(run.seconds) if run.seconds else "–", "")]
+
+
+def _alarm(run: RunRow, width: int, context: RenderContext) -> list[Span]:
+    return [(name_alarms(run.alarms), "warn")]
 
 
 COLUMNS = (
-    Column("", lambda run, *_: [STATE_STYLES[run.state]], 1, 0),
-    Column("run", lambda run, *_: [(run.id, "muted")], 9, 1),
-    Column("method", lambda run, *_: [(run.method or "?", "")], 13, 0, growth=2),
-    Column("task", lambda run, *_: [(format_task(run.task), "")], 5, 0, growth=2),
-    Column("seed", lambda run, *_: [("–" if run.seed is None else str(run.seed), "")], 4, 2, align_right=True),
-    Column("target", lambda run, *_: [(format_percent(run.target_accuracy), "strong")], 6, 0, align_right=True),
+    Column("", lambda run, *_: [STATE_STYLES[run.state]], 1, 0, sort="state"),
+    Column("run", lambda run, *_: [(run.id, "muted")], 9, 1, sort="id"),
+    Column("method", lambda run, *_: [(run.method or "?", "")], 13, 0, growth=2, sort="method"),
+    Column("task", lambda run, *_: [(format_task(run.task), "")], 5, 0, growth=2, sort="task"),
+    Column("seed", lambda run, *_: [("–" if run.seed is None else str(run.seed), "")], 4, 2, right=True, sort="seed"),
+    Column(
+        "target",
+        lambda run, *_: [(format_percent(run.target_accuracy), "strong")],
+        min_width=6,
+        drop_order=0,
+        right=True,
+        sort="target_accuracy",
+    ),
     Column(
         "trend", _trend, 10, 7, growth=1, applies_to=lambda run: run.state.is_live and run.target_accuracy is not None
     ),
-    Column("source", lambda run, *_: [(format_percent(run.source_accuracy), "")], 6, 4, align_right=True),
-    Column("progress", _progress, 12, 3, growth=4),
+    Column("alarm", _alarm, 11, 2, growth=2, applies_to=lambda run: bool(run.alarms)),
+    Column("source", _source, 6, 4, right=True, sort="source_accuracy"),
+    Column("progress", _progress, 12, 3, growth=4, sort="iteration"),
+    Column("took", _took, 5, 5, right=True, sort="seconds"),
+    Column("created", _created, 7, 6, right=True, sort="created"),
+    Column("preset", lambda run, *_: [(run.preset or "–", "muted")], 7, 10, sort="preset"),
+    Column("device", lambda run, *_: [(run.device or "–", "muted")], 6, 11, sort="device"),
     Column(
-        "took", lambda run, *_: [(format_duration(run.seconds) if run.seconds else "–", "")], 5, 5, align_right=True
+        "pseudo",
+        _pseudo,
+        min_width=6,
+        drop_order=9,
+        right=True,
+        sort="pseudo_label_accuracy",
+        applies_to=lambda run: run.pseudo_label_accuracy is not None,
     ),
-    Column("created", _created, 7, 6, align_right=True),
-    Column("preset", lambda run, *_: [(run.preset or "–", "muted")], 7, 10),
-    Column("device", lambda run, *_: [(run.device or "–", "muted")], 6, 11),
-    Column("pseudo", _pseudo, 6, 9, align_right=True, applies_to=lambda run: run.pseudo_label_accuracy is not None),
-    Column("name and tags", _name_and_tags, 13, 8, growth=6, applies_to=lambda run: bool(run.name or run.tags)),
+    Column(
+        "name and tags", _name_and_tags, 13, 3, growth=6, sort="name", applies_to=lambda run: bool(run.name or run.tags)
+    ),
 )
+SORT_TITLES = {column.sort: column.title or "state" for column in COLUMNS if column.sort}
+"""The fields that runs can be sorted by, and the titles of their columns."""
+LARGEST_FIRST = frozenset(
+    {"target_accuracy", "source_accuracy", "pseudo_label_accuracy", "seconds", "created", "iteration"}
+)
+"""Fields whose largest value comes first, unless the order is reversed."""
+FIXED_COLUMNS = ("", "run")
+"""Columns that cannot be hidden."""
 
 
-def applicable_columns(runs: Iterable[RunRow]) -> tuple[Column, ...]:
-    """The columns in which any of these runs has a value."""
+def applicable_columns(runs: Iterable[RunRow], hidden: frozenset[str] = frozenset()) -> tuple[Column, ...]:
+    """The columns that are not hidden, and in which any of these runs has a value."""
     rows = tuple(runs)
-    return tuple(column for column in COLUMNS if column.applies_to is None or any(map(column.applies_to, rows)))
+    return tuple(
+        column
+        for column in COLUMNS
+        if column.title not in hidden and (column.applies_to is None or any(map(column.applies_to, rows)))
+    )
 
 
 def fit_columns(columns: Iterable[Column], width: int) -> list[tuple[Column, int]]:
@@ -131,7 +182,7 @@ def render_cell(column: Column, run: RunRow, width: int, context: RenderContext)
     length = sum(cell_len(text) for text, _ in spans)
     if length < width:
         blank = (" " * (width - length), "")
-        return [blank, *spans] if column.align_right else [*spans, blank]
+        return [blank, *spans] if column.right else [*spans, blank]
     cut, left = [], width
     for text, role in spans:
         size = min(cell_len(text), left)

@@ -87,9 +87,10 @@ class RunDetail(GuardedHandlers, Vertical):
     def curves_requests(self, run: str) -> tuple[CurvesRequest, ...]:
         return (self.charts.curves_request(run),) if self.charts and self.pane == "charts" else ()
 
-    def detail_request(self, run: str) -> DetailRequest | None:
+    def detail_request(self, run: str) -> DetailRequest:
+        """Request what the pane needs; the alarms of the summary are part of every answer."""
         part = DETAIL_PARTS.get(self.pane)
-        return DetailRequest(run, frozenset({part})) if part else None
+        return DetailRequest(run, frozenset({part} if part else ()))
 
     def mount_charts_and_log(self) -> None:
         """Mount charts and log after the first paint."""
@@ -105,7 +106,8 @@ class RunDetail(GuardedHandlers, Vertical):
         self._run = run
         self._detail = snapshot.detail if run and snapshot.detail and snapshot.detail.request.run == run.id else None
         self.query_one(PaneTabs).display = run is not None
-        summary = format_summary(run, self._text_width) if run else styled((snapshot.problem, "bad"))
+        alarms = self._detail.alarms if self._detail else ()
+        summary = format_summary(run, alarms, self._text_width) if run else styled((snapshot.problem, "bad"))
         self.query_one("#run-summary", StyledText).set_content(summary)
         curves = snapshot.curves.get(run.id) if run else None
         if self.charts and (curves or run is None or self.charts.curves is None):

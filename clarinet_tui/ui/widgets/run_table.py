@@ -1,30 +1,31 @@
-"""The table of runs, which holds one page of rows, and the welcome text that replaces an empty history."""
+"""The table of runs, which holds one page of rows."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Center, Middle
-from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widgets import Static
 
 from clarinet_tui.ui.error_guard import guard_render_line
 from clarinet_tui.ui.snapshot.snapshot import PAGE_ROWS, Listing
-from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
-from clarinet_tui.ui.widgets.run_columns import RenderContext, applicable_columns, fit_columns, render_cell
+from clarinet_tui.ui.widgets.run_columns import (
+    FIXED_COLUMNS,
+    RenderContext,
+    applicable_columns,
+    fit_columns,
+    render_cell,
+)
 from clarinet_tui.ui.widgets.styled_text import RoleStyles, role_classes, role_css
 
 if TYPE_CHECKING:
@@ -78,6 +79,12 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         runs: tuple[str, ...]
 
     @dataclass
+    class SortRequested(Message):
+        """The user clicked on the header of a column."""
+
+        sort: str
+
+    @dataclass
     class PageRequested(Message):
         """Visible rows are not in the page that the table holds."""
 
@@ -88,6 +95,9 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         self._now = now
         self._listing = Listing()
         self._columns = applicable_columns(())
+        self._hidden: frozenset[str] = frozenset()
+        self.order = ("created", True)
+        """The field that the runs are sorted by, and whether the largest value comes first."""
         self._cursor = 0
         self._selected: dict[str, None] = {}
         self._roles = RoleStyles(self, "runs")
@@ -109,7 +119,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         """Show a page of runs; the cursor follows its run."""
         old_listing, old_cursor = self._listing, self._cursor
         cursor_run, same_query = self.cursor_run, listing.query == self._listing.query
-        self._listing, self._columns = listing, applicable_columns(listing.rows)
+        self._listing, self._columns = listing, applicable_columns(listing.rows, self._hidden)
         self._cursor = min(self._cursor, max(listing.total - 1, 0)) if same_query else 0
         if cursor_run and same_query:
             rows = [row for row, run in enumerate(listing.rows) if run.id == cursor_run.id]
@@ -126,7 +136,8 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         """Repaint only changed rows if rows, columns and cursor are where they were."""
         listing = self._listing
         shape = listing.offset, listing.total, len(listing.rows), self._columns, self._cursor
-        if shape != (before.offset, before.total, len(before.rows), applicable_columns(before.rows), old_cursor):
+        old_columns = applicable_columns(before.rows, self._hidden)
+        if shape != (before.offset, before.total, len(before.rows), old_columns, old_cursor):
             self.refresh()
             return
         for row, (old, new) in enumerate(zip(before.rows, listing.rows, strict=True)):
@@ -154,8 +165,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         if y == 0:
             style = self.get_component_rich_style("runs--head")
             columns = fit_columns(self._columns, width - 1)
-            titles = (f"{column.title[:size]:{'>' if column.align_right else '<'}{size}}" for column, size in columns)
-            text = " " + " ".join(titles)
+            text = " " + " ".join(column.header(*self.order, size) for column, size in columns)
         elif index < self._listing.total:
             if index == self._cursor:
                 style = style + self.get_component_rich_style("runs--cursor")
@@ -206,7 +216,29 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         self.post_message(self.SelectionChanged(()))
         self.refresh()
 
+    def set_order(self, sort: str, descending: bool) -> None:
+        self.order = sort, descending
+        self.refresh()
+
+    def hide_columns(self, titles: Iterable[str]) -> None:
+        self._hidden = frozenset(titles) - set(FIXED_COLUMNS)
+        self._columns = applicable_columns(self._listing.rows, self._hidden)
+        self.refresh()
+
+    def sort_fields(self) -> list[str]:
+        """Return the fields of the visible columns that runs can be sorted by."""
+        columns = fit_columns(self._columns, self.scrollable_content_region.width - 1)
+        return [column.sort for column, _ in columns if column.sort]
+
     def on_click(self, event: events.Click) -> None:
+        if event.y == 0:
+            end = 1
+            for column, size in fit_columns(self._columns, self.scrollable_content_region.width - 1):
+                end += size + 1
+                if event.x < end:
+                    if column.sort:
+                        self.post_message(self.SortRequested(column.sort))
+                    break
         if event.y >= 1:
             self._move_cursor(self.scroll_offset.y + event.y - 1)
             if event.chain == 2:
@@ -240,26 +272,3 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         start, stop = self._listing.offset, self._listing.offset + len(self._listing.rows)
         if first < start or last > stop:
             self.post_message(self.PageRequested(max(0, first - PAGE_ROWS // 3)))
-
-
-FIRST_STEPS = (
-    ("clarinet demo", "a few small runs of the paper's methods, about two minutes on a CPU"),
-    ("clarinet run --headless --preset smoke", "one run in seconds, without any download"),
-)
-
-
-class Welcome(Middle):
-    """Shown instead of the table until there is a run."""
-
-    def __init__(self, runs_dir: str) -> None:
-        super().__init__()
-        self._runs_dir = runs_dir
-
-    def compose(self) -> ComposeResult:
-        lines = [styled(("No runs yet", "strong")), styled((f"in {self._runs_dir}", "muted")), styled()]
-        lines.append(styled(("Press ", ""), ("n", "live"), (" to start one here.", "")))
-        lines.append(styled(("Or start one in another terminal; it appears here:", "")))
-        for command, description in FIRST_STEPS:
-            lines += [styled(), styled((command, "live")), styled((description, "muted"))]
-        with Center():
-            yield Static(Content("\n").join(lines))

@@ -1,0 +1,47 @@
+"""Groups of runs as lines of a table: mean ± std of the target accuracy, and of how many runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from clarinet_tui.text import fit_width, format_task, printable
+from clarinet_tui.ui.text.styled import Span, styled
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.run_groups import GroupField, RunGroup
+
+GROUPINGS: dict[str, tuple[GroupField, ...]] = {
+    "method and task": ("method", "task"),
+    "method": ("method",),
+    "task": ("task",),
+}
+VALUE, RUNS, ACCURACY, BEST = 16, 5, 18, 6
+"""Column widths."""
+
+
+def format_group_header(fields: Sequence[str]) -> Content:
+    names = "".join(f"{name:<{VALUE}} " for name in fields)
+    numbers = f"{'runs':>{RUNS}} {'target':>{ACCURACY}} {'best':>{BEST}}  presets"
+    return styled((f" {names}{numbers}", "muted"))
+
+
+def format_group(group: RunGroup, fields: Sequence[str]) -> Content:
+    spans: list[Span] = [(" ", "")]
+    for name, value in zip(fields, group.values, strict=True):
+        text = format_task(value) if name == "task" else value or "?"
+        spans.append((f"{fit_width(printable(text), VALUE)} ", "strong"))
+    spans += [(f"{group.runs:>{RUNS}} ", "muted"), (f"{format_mean(group):>{ACCURACY}} ", "")]
+    spans.append((f"{'–' if group.best is None else f'{group.best:.1f}':>{BEST}}  ", "muted"))
+    spans.append((", ".join(group.presets), "muted"))
+    return styled(*spans, (f"  ▸ {group.running} running" if group.running else "", "live"))
+
+
+def format_mean(group: RunGroup) -> str:
+    """Format the mean, its standard deviation, and the number of finished runs: 81.2 ± 1.4 (n=5)."""
+    if group.mean is None:
+        return "–"
+    spread = "" if group.std is None else f" ± {group.std:.1f}"
+    return f"{group.mean:.1f}{spread} (n={group.measured})"
