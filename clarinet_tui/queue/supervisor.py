@@ -234,7 +234,10 @@ class Supervisor:
             self._log(f"run {entry.id}: its directory does not exist")
         except InputError as error:
             self._log(str(error))
-        update_queue(self._runs_dir, lambda queue: queue.without([entry.id]))
+        # Compare and set: the run may have been restored and queued again since the entry was read.
+        update_queue(
+            self._runs_dir, lambda queue: queue.with_entries([kept for kept in queue.entries if kept != entry])
+        )
         return None
 
 
