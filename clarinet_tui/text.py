@@ -14,6 +14,7 @@ SPARK_BARS = "▁▂▃▄▅▆▇█"
 MAX_TIME = 253402128000
 """The Unix time of the last but one day that a date can have, in every time zone."""
 GIB, MIB = 1 << 30, 1 << 20
+JOULES_PER_KWH = 3.6e6
 
 
 def printable(text: str) -> str:
@@ -82,6 +83,12 @@ def format_percent(value: float | None) -> str:
 def format_bytes(count: float) -> str:
     """Format a size in memory: 850 MiB, 1.2 GiB."""
     return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / MIB:.0f} MiB"
+
+
+def format_energy(joules: float) -> str:
+    """Format an energy: 35 Wh, 1.25 kWh."""
+    hours = joules / 3600
+    return f"{hours / 1000:.2f} kWh" if hours >= 1000 else f"{hours:.0f} Wh" if hours >= 10 else f"{hours:.1f} Wh"
 
 
 def format_memory(used: float | None, total: float | None) -> str:

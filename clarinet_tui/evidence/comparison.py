@@ -159,20 +159,25 @@ def _refuse(left: SideRun, right: SideRun) -> str | None:
     return None if left.label_hash == right.label_hash else "the draws of complementary labels differ"
 
 
+def _hardware(side: Side) -> list[str]:
+    """Return the models of the devices that the finished runs used, or their labels where no model is recorded."""
+    finished = [run for run in side.runs if run.state is RunState.FINISHED]
+    return sorted({name for run in finished if (name := run.hardware or run.device)})
+
+
 def _cautions(left: Side, right: Side) -> tuple[str, ...]:
     cautions = []
     if left.preset != right.preset:
         cautions.append(f"the presets differ: {left.preset} and {right.preset}")
     if left.data != right.data and left.data and right.data:
         cautions.append(f"the data differs: {describe_data(left.data)}, and {describe_data(right.data)}")
-    devices = [
-        sorted({run.device for run in side.runs if run.device and run.state is RunState.FINISHED})
-        for side in (left, right)
-    ]
-    if devices[0] != devices[1] and all(devices):
-        both = " and ".join(", ".join(names) for names in devices)
+    used = [_hardware(side) for side in (left, right)]
+    if used[0] != used[1] and all(used):
+        both = " and ".join(", ".join(names) for names in used)
         cautions.append(f"the devices differ ({both}): times cannot be compared")
     for side in (left, right):
+        if used[0] == used[1] and len(_hardware(side)) > 1:
+            cautions.append(f"{side.title}: runs on {' and '.join(_hardware(side))}: their mean time is of both")
         if side.cost_unknown:
             cautions.append(f"{side.title}: the cost of stage 1 is not recorded for {', '.join(side.cost_unknown)}")
     return tuple(cautions)

@@ -29,6 +29,8 @@ class SideRun:
     shared: SharedStage1 | None
     label_hash: str | None
     device: str | None
+    hardware: str | None
+    """The model of the GPU or CPU."""
 
     @property
     def accuracy(self) -> float | None:
@@ -137,6 +139,7 @@ def _side_run(record: RunRecord, rule: Rule) -> SideRun:
         shared=record.shared,
         label_hash=row.label_hash,
         device=row.device,
+        hardware=row.hardware,
     )
 
 

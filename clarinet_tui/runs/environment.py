@@ -68,6 +68,16 @@ def hardware_names(environment: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(name for name in names if isinstance(name, str) and name))
 
 
+def format_hardware(environment: Mapping[str, Any]) -> str:
+    """Return the hardware of the last attempt on a line, without trusting its types; empty if it is not recorded."""
+    hardware = environment.get("hardware")
+    if not isinstance(hardware, dict):
+        return ""
+    named = {"driver": "driver {}", "cuda": "CUDA {}", "rocm": "ROCm {}", "cudnn": "cuDNN {}", "threads": "{} threads"}
+    known = [text.format(hardware[name]) for name, text in named.items() if hardware.get(name)]
+    return ", ".join([str(hardware.get("name") or "?"), *known])
+
+
 def versions() -> dict[str, str]:
     """Return the versions of the installed packages, without importing them."""
     installed = {}
@@ -84,8 +94,9 @@ def git_state(folder: Path) -> dict[str, Any] | None:
     commit = _git(folder, "rev-parse", "HEAD", limit=64)
     if commit is None:
         return None
-    arguments = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD")
-    patch = _git(folder, *arguments, limit=MAX_PATCH_BYTES + 1) or b""
+    # The state of a submodule's files would be read with the settings of the submodule.
+    arguments = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", "HEAD")
+    patch = _git(folder, *arguments, limit=MAX_PATCH_BYTES + 1, settings=_without_filters(folder)) or b""
     return {
         "commit": commit.decode(errors="replace").strip(),
         "patch": patch[:MAX_PATCH_BYTES].decode(errors="replace"),
@@ -93,10 +104,30 @@ def git_state(folder: Path) -> dict[str, Any] | None:
     }
 
 
-def _git(folder: Path, *arguments: str, limit: int) -> bytes | None:
+def _without_filters(folder: Path) -> dict[str, str]:
+    """Return settings that disable every configured filter: `git diff` would run its command on changed files."""
+    listed = _git(folder, "config", "--null", "--name-only", "--get-regexp", r"^filter\.", limit=MAX_PATCH_BYTES) or b""
+    names = sorted({os.fsdecode(key).rpartition(".")[0] for key in listed.split(b"\0") if key})
+    settings = {f"{name}.{setting}": "" for name in names for setting in ("clean", "smudge", "process")}
+    return settings | {f"{name}.required": "false" for name in names}
+
+
+def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return variables with settings of git, whose names may contain any character, after those of the user."""
+    count = os.environ.get("GIT_CONFIG_COUNT", "")
+    start = int(count) if count.isdecimal() else 0
+    variables = {"GIT_CONFIG_COUNT": str(start + len(settings))} if settings else {}
+    for number, (name, value) in enumerate(settings.items(), start):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
+
+
+def _git(folder: Path, *arguments: str, limit: int, settings: Mapping[str, str] | None = None) -> bytes | None:
     """Return at most `limit` bytes of git's output, without running commands that the repository configures."""
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    environment |= {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}  # of objects that a partial clone lacks
+    environment |= _as_variables(settings or {})
     try:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment

@@ -12,7 +12,7 @@ from tests.support.histories import make_run, open_history
 ROW = (
     "id state method task seed preset name device host stage epoch epochs_total iteration iterations_total "
     "target_accuracy source_accuracy pseudo_label_accuracy seconds created started ended label_hash family error "
-    "tags alarms note notes iterations_given seconds_left"
+    "tags alarms note notes iterations_given seconds_left problems hardware gpu_memory gpu_use memory energy"
 )
 
 
@@ -22,7 +22,7 @@ def test_runs(tmp_path: Path) -> None:
     (row,) = json.loads(invoke(tmp_path, "ls", "--json").stdout)
     assert sorted(row) == sorted(ROW.split())
     details = json.loads(invoke(tmp_path, "show", run.id, "--json").stdout)
-    assert set(details) - set(row) == {"config", "changed", "open_alarms", "damaged", "events_tail"}
+    assert set(details) - set(row) == {"config", "changed", "command", "open_alarms", "damaged", "events_tail"}
 
 
 def test_queue(tmp_path: Path) -> None:

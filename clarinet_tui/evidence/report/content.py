@@ -18,7 +18,7 @@ from clarinet_tui.evidence.figures.losses import losses_figure
 from clarinet_tui.evidence.published import SEEDS
 from clarinet_tui.evidence.run_records import RunRecord, RunRecords, code_version
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.environment import read_environment
+from clarinet_tui.runs.environment import format_hardware, read_environment
 from core.config import RunConfig
 from core.errors import InputError
 
@@ -33,6 +33,8 @@ class Environment:
 
     host: str
     device: str
+    hardware: str
+    """Model, driver and libraries of the device, and the threads of the CPU."""
     platform: str
     versions: tuple[tuple[str, str], ...]
     commit: str
@@ -142,7 +144,8 @@ def _environment(fields: Mapping[str, Any]) -> Environment:
     known = {"python": fields.get("python"), **(versions if isinstance(versions, dict) else {})}
     version_pairs = tuple((str(name), str(value)) for name, value in known.items() if value)
     host, device, platform = (str(fields.get(name) or "?") for name in ("host", "device", "platform"))
-    return Environment(host, device, platform, version_pairs, code_version(fields).commit or "")
+    commit = code_version(fields).commit or ""
+    return Environment(host, device, format_hardware(fields), platform, version_pairs, commit)
 
 
 def _command(fields: Mapping[str, Any]) -> str:

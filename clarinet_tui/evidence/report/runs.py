@@ -11,7 +11,7 @@ from clarinet_tui.evidence.report.markup import Content, Markup, bullet_list, co
 from clarinet_tui.evidence.run_records import RunRecord
 from clarinet_tui.evidence.selection import ORACLE, RULE_DESCRIPTIONS, SelectedEpoch
 from clarinet_tui.evidence.sides import make_sides
-from clarinet_tui.text import format_duration, format_task
+from clarinet_tui.text import JOULES_PER_KWH, format_count, format_duration, format_task
 from core.config import Tag, setting_specs, settings_tagged
 
 HEADERS: dict[Rule, str] = {
@@ -24,10 +24,20 @@ HEADERS: dict[Rule, str] = {
 
 def runs_section(records: Sequence[RunRecord]) -> Iterator[Markup | None]:
     header = ["Run", "state", "method", "task", "seed", "preset", *(HEADERS[rule] for rule in RULES)]
-    header += ["source %", "pseudo-labels %", "epoch", "time", "device and host", "notes"]
+    header += ["source %", "pseudo-labels %", "epoch", "time", "kWh", "device and host", "notes"]
     yield table(header, [_run(record) for record in records], class_="numbers")
     notes = [f"{HEADERS[rule]}: {RULE_DESCRIPTIONS[rule]}" for rule in RULES]
-    yield bullet_list([*notes, "Below each: the epoch and its difference from the oracle in points."], class_="notes")
+    notes.append("Below each: the epoch and its difference from the oracle in points.")
+    yield bullet_list([*notes, *_energy_note(records)], class_="notes")
+
+
+def _energy_note(records: Sequence[RunRecord]) -> list[str]:
+    """Return the energy of all runs that recorded it; a GPU that runs share is divided among them."""
+    known = [record.row.energy for record in records if record.row.energy is not None]
+    if not known:
+        return []
+    total = f"kWh: energy of the GPUs, {sum(known) / JOULES_PER_KWH:.3f} in all"
+    return [f"{total}, for {len(known)} of {format_count(len(records), 'run')}."]
 
 
 def _run(record: RunRecord) -> Markup:
@@ -44,7 +54,8 @@ def _run(record: RunRecord) -> Markup:
         *("–" if value is None else f"{value:.2f}" for value in accuracies),
         f"{run.epoch or 0}/{run.epochs_total or '?'}",
         "–" if record.seconds is None else format_duration(record.seconds),
-        " on ".join(filter(None, (run.device, run.host))),
+        "–" if run.energy is None else f"{run.energy / JOULES_PER_KWH:.3f}",
+        " on ".join(filter(None, (run.hardware or run.device, run.host))),
         _notes(record),
     ]
     return row(cells, id=f"run-{run.id}")
@@ -112,10 +123,10 @@ def environments_section(report: Report) -> Iterator[Markup | None]:
     rows = []
     for environment, runs in report.environments.items():
         versions = ", ".join(f"{name} {version}" for name, version in environment.versions)
-        machine = (environment.host, environment.device, environment.platform)
+        machine = (environment.host, environment.device, environment.hardware or "–", environment.platform)
         ids = tag("span", f"{len(runs)}: {' '.join(runs)}", class_="detail")
         rows.append(row([*machine, versions, environment.commit or "–", ids]))
-    yield table(["Host", "device", "platform", "versions", "git commit", "runs"], rows) if rows else None
+    yield table(["Host", "device", "hardware", "platform", "versions", "git commit", "runs"], rows) if rows else None
     if any("+" in environment.commit for environment in report.environments):
         yield tag("p", "After a +: a hash of uncommitted changes.", class_="notes")
     for patch, runs in report.patches.items():
