@@ -4,7 +4,7 @@ Conditions receive a value as a pattern: `*` matches any text, `\\*` is a star a
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
@@ -14,6 +14,12 @@ from core.errors import InputError
 from core.tasks import parse_task
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
+BYTES: dict[str, float] = {"": 1, "b": 1}
+BYTES |= {f"{prefix}b": 1000.0**power for prefix, power in _POWERS.items()}
+BYTES |= {f"{prefix}ib": 1024.0**power for prefix, power in _POWERS.items()}
+JOULES = {"": 1.0, "j": 1.0, "kj": 1e3, "mj": 1e6, "wh": 3600.0, "kwh": 3.6e6}
+SIZE = "a size such as 8GB, 512MiB or 1.5GiB"
 EQUALITY = (":", "=", "!=")
 _LIKE = {"*": "%", "\\*": "*", "%": "\\%", "_": "\\_"}
 _GLOB = {"\\*": "[*]", "\\\\": "\\", "[": "[[]", "?": "[?]"}
@@ -149,6 +155,18 @@ def _parse_duration(text: str) -> float:
     return float(match[1]) * SECONDS[match[2] or "s"]
 
 
+def _parse_with_unit(units: Mapping[str, float]) -> Callable[[str], float]:
+    """Return a parser of a number with one of the units, in any case; without a unit it is in that of factor 1."""
+
+    def parse(text: str) -> float:
+        match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,9})?) ?([a-z]*)", text.lower(), re.ASCII)
+        if not match or match[2] not in units:
+            raise ValueError
+        return float(match[1]) * units[match[2]]
+
+    return parse
+
+
 def _parse_time(text: str, now: float) -> float:
     """Return the Unix time of a duration before now, a day, or a day and time, in local time."""
     if text in ("today", "yesterday"):
@@ -201,6 +219,11 @@ FIELDS = {
     "epoch": _number_field("runs.epoch", _parse_number, "a number"),
     "iteration": _number_field("runs.iteration", _parse_number, "a number"),
     "time": _number_field("runs.seconds", _parse_duration, "a duration such as 90s, 5m or 2h"),
+    "hardware": _text_field("runs.hardware", before="*", after="*"),
+    "gpu_memory": _number_field("runs.gpu_memory", _parse_with_unit(BYTES), SIZE),
+    "gpu_use": _number_field("runs.gpu_use", _parse_number, "a number"),
+    "memory": _number_field("runs.memory", _parse_with_unit(BYTES), SIZE),
+    "energy": _number_field("runs.energy", _parse_with_unit(JOULES), "an energy such as 500kJ, 90Wh or 1.5kWh"),
     "error": _text_field("runs.error", before="*", after="*"),
     "since": _time_field(">="),
     "until": _time_field("<="),
