@@ -162,7 +162,8 @@ class Model:
             places = _supervised(places, run, held or holds)
         place = seen.places[run_id]
         assert place in places, f"{run_id} was {run.place}, {change}: is {place}, expected one of {sorted(places)}"
-        if place in (Place.IDLE, Place.TRASH) and run.place is place:
+        is_queued_again = change is not None and change[0]["name"] == "resume"
+        if place in (Place.IDLE, Place.TRASH) and run.place is place and not is_queued_again:
             assert seen.starts[run_id] == run.starts, f"{run_id} was started although it was {place}"
         if place is run.place is Place.WAITING and run.paused and entry is not None and entry.paused:
             assert seen.starts[run_id] == run.starts, f"{run_id} was started although it was paused"
