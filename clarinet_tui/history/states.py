@@ -69,10 +69,11 @@ def _read_queue(runs_dir: Path) -> Queue:
 def _refresh_run(
     db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, job: Job | None, now: float, here: LockOwner
 ) -> bool:
-    owner = read_lock_owner(run.lock)
-    alive = None if owner is None else is_alive(owner, here)
-    state = _job_state(job, row, owner) or _queue_state(run, queue, alive)
-    state = state or _process_state(run, row, owner, alive, now)
+    state = _job_state(run, job, row) if job else None
+    if state is None:
+        owner = read_lock_owner(run.lock)
+        alive = None if owner is None else is_alive(owner, here)
+        state = _queue_state(run, queue, alive) or _process_state(run, row, owner, alive, now)
     if state == row["state"]:
         return False
     if state is RunState.LOST:
@@ -86,15 +87,14 @@ def _refresh_run(
     return updated.rowcount > 0
 
 
-def _job_state(job: Job | None, row: sqlite3.Row, owner: LockOwner | None) -> RunState | None:
+def _job_state(run: RunDirectory, job: Job, row: sqlite3.Row) -> RunState:
     """Return the state of a run whose Slurm job has not ended: whether its worker lives, Slurm knows better."""
-    if job is None:
-        return None
     if job.is_waiting:
         return RunState.QUEUED
     recorded = RunState(row["recorded_state"])
     if recorded in (RunState.FINISHED, RunState.FAILED) or (recorded is RunState.STOPPED and job.kill_at is not None):
         return recorded
+    owner = read_lock_owner(run.lock)
     has_worker = owner is not None and owner.released is None
     return RunState.RUNNING if recorded is RunState.RUNNING and has_worker else RunState.STARTING
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import tomli
 
+from clarinet_tui.slurm.options import SlurmOptions, format_pairs
 from clarinet_tui.text import shell_command
 from core.config import RunConfig, format_value, merge_settings
 from core.errors import InputError
@@ -120,12 +121,14 @@ def run_command(settings: Mapping[str, Any], on_alarm: str | None = None, runs_d
     return shell_command("clarinet", "run", "--headless", *_format_flags(settings), *hook, runs_dir=runs_dir)
 
 
-def sweep_command(grid: Grid) -> str:
-    """Return the command that queues the whole grid."""
+def sweep_command(grid: Grid, slurm: SlurmOptions | None = None) -> str:
+    """Return the command that queues the whole grid, here or with these options of Slurm."""
     command = ["clarinet", "sweep", "--methods", ",".join(grid.methods), "--tasks", ",".join(grid.tasks)]
     command += ["--seeds", _format_seeds(grid.seeds), *_format_flags(grid.settings)]
     for name, values in grid.axes.items():
         command += ["--grid", f"{name}={','.join(map(_format_toml, values))}"]
+    if slurm is not None:
+        command += ["--on", "slurm", *(word for pair in format_pairs(slurm) for word in ("--slurm", pair))]
     return shlex.join(command)
 
 

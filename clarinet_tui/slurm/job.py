@@ -14,14 +14,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from clarinet_tui.runs.atomic_files import modified_time
+from clarinet_tui.runs.atomic_files import file_size, modified_time
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import read_last_event
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.runs.state import PERMANENT_FAILURES, RunState
 from clarinet_tui.runs.worker_command import worker_arguments
-from clarinet_tui.runs.worker_log import TimestampedStream
+from clarinet_tui.runs.worker_log import TimestampedStream, read_last_line
 from clarinet_tui.slurm import commands
 from clarinet_tui.slurm.attempts import (
     AttemptEnded,
@@ -37,7 +37,7 @@ from clarinet_tui.slurm.options import WARNING_SECONDS
 from clarinet_tui.slurm.script import SUBMISSIONS
 from clarinet_tui.text import printable
 from core.errors import InputError
-from core.events import Failed
+from core.events import Failed, FailureKind
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 LOCK_SECONDS = 600.0
@@ -112,8 +112,9 @@ def run_job(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> 
         append_event(run, started)
         print(f"Slurm job {job.id} on {job.node} starts run {run.id}")
         worker = Worker(run, job, arguments.data_dir)
-        exit_code = worker.wait()
-        return end_attempt(run, job, arguments, exit_code, worker)
+        worker.wait()
+        record_crash(run, worker)
+        return end_attempt(run, job, arguments, worker)
 
 
 def acquire(stack: ExitStack, run: RunDirectory, job: SlurmJob) -> bool:
@@ -140,8 +141,8 @@ class Worker:
     """The worker and the signals that it gets."""
 
     def __init__(self, run: RunDirectory, job: SlurmJob, data_dir: Path) -> None:
-        self._job = job
-        self.is_stopped_by_user = False
+        self._job, self._journal_size = job, file_size(run.journal)
+        self.is_stopped_by_user = self.is_signalled = False
         arguments = worker_arguments(run, data_dir, queued=True)
         self._process = subprocess.Popen(
             [sys.executable, "-P", *arguments],
@@ -149,12 +150,21 @@ class Worker:
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, {*SIGNALS, signal.SIGCHLD}) and None,
         )
 
-    def wait(self) -> int:
-        """Return the worker's exit code; a signal makes it save and end, the one for the time limit not too early."""
+    @property
+    def exit_code(self) -> int:
+        return self._process.returncode
+
+    def has_crashed(self, run: RunDirectory) -> bool:
+        """Return whether it ended by itself before it wrote to its journal."""
+        return self.exit_code > 0 and not self.is_signalled and file_size(run.journal) == self._journal_size
+
+    def wait(self) -> None:
+        """Wait for the worker; a signal makes it save and end, the one for the time limit not too early."""
         stop_at = float("inf")
         while self._process.poll() is None:
             received = signal.sigtimedwait({*SIGNALS, signal.SIGCHLD}, max(0.0, min(POLL, stop_at - time.time())))
             number = received.si_signo if received else 0
+            self.is_signalled |= number in SIGNALS
             if number == signal.SIGINT:
                 self.is_stopped_by_user = True
             if number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2):
@@ -164,7 +174,6 @@ class Worker:
             if time.time() >= stop_at:
                 stop_at = float("inf")
                 self._stop()
-        return self._process.returncode
 
     def _stop(self) -> None:
         """Send USR1, which a worker may get many times: Slurm may send it TERM as well, and a second TERM ends it."""
@@ -183,9 +192,16 @@ class Worker:
         return max(0.0, job.end - time.time() - needed)
 
 
-def end_attempt(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace, exit_code: int, worker: Worker) -> int:
+def record_crash(run: RunDirectory, worker: Worker) -> None:
+    """Record the failure of a worker that could not, such as one without a library of the node."""
+    if worker.has_crashed(run):
+        last_line = printable(read_last_line(run))[:500]
+        record_failure(run, f"the worker ended with exit code {worker.exit_code}: {last_line}", FailureKind.NOT_STARTED)
+
+
+def end_attempt(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace, worker: Worker) -> int:
     """Record how the attempt ended, and requeue the job unless the run is over."""
-    outcome = decide(run, job, arguments, worker)
+    outcome, exit_code = decide(run, job, arguments, worker), worker.exit_code
     append_event(run, AttemptEnded(time=time.time(), exit_code=exit_code, outcome=outcome))
     print(f"Slurm job {job.id}: {outcome}")
     if outcome != "requeued":
@@ -234,13 +250,13 @@ def submit_follow_up(run: RunDirectory, job: SlurmJob, arguments: argparse.Names
     append_event(run, FollowUp(time=time.time(), job=f"{array_job}_{job.task}", name=job.name))
 
 
-def record_failure(run: RunDirectory, reason: str) -> None:
-    """Record in the journal that the run is not tried again."""
-    message = f"{reason}; `clarinet resume {run.id}` tries it again from its last checkpoint"
+def record_failure(run: RunDirectory, reason: str, kind: str = "") -> None:
+    """Record a failure in the journal."""
+    message = f"{reason}; `clarinet resume {run.id}` tries it again"
     event = read_last_event(run.journal) or {}
     iteration = event.get("iteration")
     with run.hold_lock(), JournalWriter(run.journal) as journal:
-        journal.append(Failed(iteration=iteration if isinstance(iteration, int) else 0, message=message))
+        journal.append(Failed(iteration=iteration if isinstance(iteration, int) else 0, message=message, kind=kind))
     print(f"clarinet: {message}")
 
 

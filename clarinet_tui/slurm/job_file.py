@@ -44,6 +44,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def is_waiting(self) -> bool:
         return self.state in WAITING
 
+    @property
+    def is_held(self) -> bool:
+        return self.is_waiting and self.reason.startswith("JobHeld")
+
 
 class Jobs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     version: int = VERSION

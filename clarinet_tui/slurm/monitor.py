@@ -16,7 +16,7 @@ from clarinet_tui.slurm.commands import QueuedJob, SlurmError
 from clarinet_tui.slurm.job_file import ENDED, Job, Jobs, lock_jobs, read_jobs, write_jobs
 from clarinet_tui.slurm.lease import is_fresh, lease_path
 from clarinet_tui.slurm.script import SUBMISSIONS
-from clarinet_tui.text import printable
+from clarinet_tui.text import format_time, printable
 from core.errors import InputError
 from core.events import Failed, FailureKind
 
@@ -24,6 +24,7 @@ INTERVAL = 10.0
 """Seconds between two questions to the controller."""
 PAUSE_AFTER_ERROR = 60.0
 CLOCK_TOLERANCE = 300.0
+DAY = 86400.0
 QUIET = frozenset({"", "CANCELLED", "COMPLETED"})
 """Final states of jobs that need no message in a run that never started."""
 
@@ -120,11 +121,12 @@ def _clean_up(runs_dir: Path, names: Iterable[str]) -> None:
 
 
 def describe_wait(job: Job) -> str:
-    """Return why a job waits, as `Priority, expected 14:05`."""
-    from clarinet_tui.text import format_time
-
-    expected = f", expected {format_time(job.start)}" if job.start else ""
-    return f"Slurm: {job.reason or job.state.lower()}{expected}"
+    """Return why a job waits, such as `Priority, expected 14:05`."""
+    if not job.start:
+        return job.reason or job.state.lower()
+    is_soon = abs(job.start - time.time()) < DAY / 2
+    expected = time.strftime("%H:%M", time.localtime(job.start)) if is_soon else format_time(job.start)
+    return f"{job.reason or job.state.lower()}, expected {expected}"
 
 
 def try_refresh(runs_dir: Path) -> Jobs:

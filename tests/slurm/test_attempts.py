@@ -9,6 +9,7 @@ import pytest
 from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.slurm.attempts import (
     AttemptEnded,
+    AttemptEvent,
     AttemptStarted,
     FollowUp,
     JobEnded,
@@ -45,7 +46,7 @@ def test_a_run_starts_at_most_once_more_than_it_may_be_requeued() -> None:
 
 
 def test_resuming_starts_the_count_again() -> None:
-    events = [attempt(0.0), failure(), attempt(0.0), failure(), attempt(0.0), ENDED]
+    events: list[AttemptEvent] = [attempt(0.0), failure(), attempt(0.0), failure(), attempt(0.0), ENDED]
     assert not describe_limit(events, 0.0, 2)
     assert count_failures(events) == 0
     assert count_failures([*events, attempt(0.0), failure()]) == 1

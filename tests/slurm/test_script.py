@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from clarinet_tui.slurm.options import SlurmOptions
 from clarinet_tui.slurm.script import JobSettings, make_script
@@ -12,12 +13,12 @@ from tests.support.histories import make_run
 from tests.support.workers import read_events
 
 
-def settings(folder: Path, **options: object) -> JobSettings:
+def settings(folder: Path, **options: Any) -> JobSettings:
     return make_settings(
         folder,
         SlurmOptions(**options),
         data_dir=folder / "data",
-        working_directory=folder,  # type: ignore[arg-type]
+        working_directory=folder,
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged", "unshare")
-TIMEOUT = 40.0
+TIMEOUT = 120.0
 CONFIGURATION = """\
 ClusterName=tests
 SlurmctldHost={host}(127.0.0.1)

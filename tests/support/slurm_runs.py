@@ -26,7 +26,7 @@ def tiny_configs(folder: Path, count: int, method: str = "clarinet", **settings:
     """Return configs that differ in their seed, with the task's images in `folder`."""
     task = make_task(folder) if not (folder / "photos").exists() else f"{folder / 'photos'}->{folder / 'scans'}"
     base = {"preset": "smoke", "batch_size": 8, "epochs": 2, "source_size": 0, "threads": 1, "device": "cpu"}
-    base |= {"stage1": {"epochs": 2, "batch_size": 8, "rate": 1e-3}, "checkpoint_minutes": 0.001}
+    base |= {"stage1": {"epochs": 2, "batch_size": 8, "rate": 1e-3}, "checkpoint_minutes": 0.01}
     return [resolve(base, task=task, method=method, seed=seed, **settings) for seed in range(1, count + 1)]
 
 
@@ -84,8 +84,8 @@ def recorded_numbers(run: RunDirectory) -> list[dict[str, Any]]:
     """Return the valid iterations and evaluations of the journal, without measured times."""
     numbers: list[dict[str, Any]] = []
     for fields in read_events(run):
-        if fields["event"] == "resumed":
-            numbers = [kept for kept in numbers if kept["iteration"] <= fields["from_iteration"]]
+        if fields["event"] in ("started", "resumed"):
+            numbers = [kept for kept in numbers if kept["iteration"] <= fields.get("from_iteration", 0)]
         elif fields["event"] in ("step", "evaluation"):
             numbers.append(repeatable(fields))
     return numbers

@@ -1,0 +1,162 @@
+"""Requests for runs on a real Slurm: hold, release, cancel, stop and remove; and what Slurm refuses."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.history.trash import remove_run
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.requests import LaunchOptions, StopResult
+from clarinet_tui.slurm.attempts import last_submission
+from clarinet_tui.slurm.job_file import read_jobs
+from clarinet_tui.slurm.monitor import describe_wait, refresh_jobs
+from core.errors import InputError
+from tests.support.cli import invoke
+from tests.support.disks import fill, small_disk
+from tests.support.slurm import Cluster
+from tests.support.slurm_runs import (
+    LONG,
+    assert_like_home,
+    attempts_of,
+    follow,
+    job_of,
+    submit_runs,
+    tiny_configs,
+    wait_for_end,
+    wait_for_iterations,
+)
+
+pytestmark = pytest.mark.slurm
+
+
+def block(cluster: Cluster) -> None:
+    """Occupy both nodes, so that other jobs wait."""
+    job = cluster.submit("--partition=high", "--nodes=2", "--exclusive")
+    cluster.wait_until(lambda: cluster.job_state(job) == "RUNNING")
+
+
+def test_a_waiting_job_shows_its_reason_and_is_held_released_and_cancelled(cluster: Cluster, tmp_path: Path) -> None:
+    block(cluster)
+    first, second = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 2))
+    cluster.wait_until(lambda: follow(first) == "queued" and job_of(first).reason in ("Resources", "Priority"))
+    assert describe_wait(job_of(first)).startswith(job_of(first).reason)
+    requests.pause(first.runs_dir, [first.id], True)
+    assert job_of(first).is_held
+    requests.pause(first.runs_dir, [first.id], False)
+    cluster.wait_until(lambda: follow(first) == "queued" and not job_of(first).is_held)
+    listed = json.loads(invoke(tmp_path / "runs", "queue", "--json").stdout)["entries"]
+    assert {(row["id"], row["state"], row["device"]) for row in listed} == {
+        (run.id, "waiting", "slurm") for run in (first, second)
+    }
+    with pytest.raises(InputError, match="can only be moved to place 1"):
+        requests.move(first.runs_dir, [first.id], 3)
+    with pytest.raises(InputError, match="Slurm does not let users move jobs here"):
+        requests.move(first.runs_dir, [second.id], 0)
+    with pytest.raises(InputError, match=f"already queued as Slurm job {job_of(first).id}"):
+        requests.resume([first], LaunchOptions(tmp_path, tmp_path))
+    first_job = job_of(first).id
+    assert requests.stop(first) is StopResult.DEQUEUED
+    remove_run(second)
+    assert not read_jobs(tmp_path / "runs").jobs
+    assert last_submission(first).startswith("clarinet-")
+    assert cluster.job_state(first_job) == "CANCELLED"
+
+
+def test_a_stopped_run_saves_itself_and_resumes_on_slurm(cluster: Cluster, tmp_path: Path) -> None:
+    (run,) = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 1, **LONG | {"epochs": 15}))
+    wait_for_iterations(cluster, run, 5)
+    assert requests.stop(run, 60) is StopResult.REQUESTED
+    assert requests.wait_until_stopped(run, 60)
+    assert attempts_of(run) == ["stopped"]
+    assert follow(run) == "stopped"
+    requests.resume([run], LaunchOptions(tmp_path, tmp_path))
+    wait_for_end(cluster, run)
+    assert_like_home(run, tmp_path / "home")
+
+
+def test_a_run_that_does_not_stop_is_cancelled(cluster: Cluster, tmp_path: Path) -> None:
+    (run,) = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 1, **LONG))
+    wait_for_iterations(cluster, run, 5)
+    pids = cluster.call("pgrep", "--full", f"(worker.main|slurm.job) {run.id}").split()
+    for pid in pids:
+        os.kill(int(pid), signal.SIGSTOP)
+    requests.stop(run, 0)
+    wait_for_end(cluster, run, "lost")
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ("partition=nowhere", "sbatch: invalid partition specified: nowhere"),
+        ("frobnicate=1", "sbatch: unrecognized option '--frobnicate=1'"),
+        ("cpus-per-task=500", "sbatch: Requested node configuration is not available"),
+    ],
+)
+def test_a_refused_option_changes_nothing(cluster: Cluster, tmp_path: Path, pair: str, message: str) -> None:
+    result = invoke(
+        tmp_path / "runs", "sweep", "--preset", "smoke", "--seeds", "1..3", "--on", "slurm", "--slurm", pair
+    )
+    assert message in str(result.exception)
+    assert_nothing_left(cluster, tmp_path / "runs")
+
+
+def assert_nothing_left(cluster: Cluster, runs_dir: Path) -> None:
+    left = [path for path in runs_dir.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    assert [path for path in left if path.name not in ("slurm.json", "clarinet.db")] == []
+    assert not read_jobs(runs_dir).jobs
+    cluster.wait_until(lambda: not cluster.call("squeue", "-h").strip())
+
+
+def test_an_array_that_is_refused_takes_the_others_back(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second sbatch fails: the first array is cancelled before any of its jobs has started."""
+    counter = tmp_path / "bin" / "sbatch"
+    counter.parent.mkdir()
+    real = cluster.call("which", "sbatch").strip()
+    refusal = 'echo "sbatch: error: Job submit limit exceeded" >&2; exit 1'
+    counter.write_text(f'#!/bin/sh\ncase "$*" in *1.sh) {refusal};; esac\nexec {real} "$@"\n')
+    counter.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{counter.parent}:{os.environ['PATH']}")
+    with pytest.raises(InputError, match="Job submit limit exceeded"):
+        submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 12))
+    assert_nothing_left(cluster, tmp_path / "runs")
+
+
+def test_a_controller_that_does_not_answer_is_named(cluster: Cluster, tmp_path: Path) -> None:
+    configs = tiny_configs(tmp_path, 2)
+    cluster.kill("slurmctld")
+    try:
+        with pytest.raises(InputError, match=r"slurm: .*controller"):
+            submit_runs(tmp_path / "runs", configs)
+    finally:
+        cluster.start_controller()
+    assert_nothing_left(cluster, tmp_path / "runs")
+
+
+def test_a_full_disk_is_named(cluster: Cluster, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "1m") as disk:
+        filler = fill(disk)
+        with pytest.raises(InputError, match="No space left on device"):
+            submit_runs(disk / "runs", tiny_configs(tmp_path, 12))
+        filler.unlink()
+        assert_nothing_left(cluster, disk / "runs")
+
+
+def test_slurm_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="slurm: scontrol is not installed here: use a login node"):
+        submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 1))
+    assert not (tmp_path / "runs").exists()
+
+
+def test_jobs_of_others_are_not_asked_for(cluster: Cluster, tmp_path: Path) -> None:
+    foreign = cluster.submit("--array=0-4", "--hold")
+    (run,) = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 1), paused=True)
+    jobs = refresh_jobs(run.runs_dir, force=True).jobs
+    assert [job.run for job in jobs] == [run.id]
+    assert jobs[0].is_held
+    assert not jobs[0].id.startswith(f"{foreign}_")
