@@ -6,6 +6,7 @@ import msgspec
 
 from clarinet_tui.runs.atomic_files import append_line
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.text import format_count
 
 ATTEMPTS_FILE = "slurm.jsonl"
 MAX_BYTES = 4 << 20
@@ -75,7 +76,7 @@ def describe_limit(events: Sequence[AttemptEvent], checkpoint: float, max_requeu
     """Return why the run must not start again; empty if it may."""
     attempts = _since_submission(events)
     if len(attempts) > max_requeues:
-        return f"it has started {len(attempts)} times on Slurm, and max-requeues is {max_requeues}"
+        return f"it has had {format_count(len(attempts), 'attempt')} on Slurm, and max-requeues is {max_requeues}"
     fruitless = 0
     for attempt in reversed(attempts):
         if attempt.checkpoint != checkpoint:

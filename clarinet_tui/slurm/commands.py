@@ -51,7 +51,9 @@ def call(program: str, *arguments: str, timeout: float = TIMEOUT) -> "subprocess
             env=environment,
         )
     except FileNotFoundError:
-        raise SlurmError(f"slurm: {program} is not installed here: use a login node of the cluster") from None
+        raise SlurmError(
+            f"slurm: {program} is not installed here: use a login node of the cluster, or --on local"
+        ) from None
     except OSError as error:
         raise SlurmError(f"slurm: {program}: {error.strerror or error}") from None
     except subprocess.TimeoutExpired:
@@ -76,13 +78,6 @@ def describe_refusal(program: str, stderr: str) -> str:
 def submit(script: str, *arguments: str) -> str:
     """Submit a batch script and return the job's id."""
     return call("sbatch", "--parsable", *arguments, script).stdout.split(";")[0].strip()
-
-
-def check_script(script: str) -> None:
-    """Raise SlurmError if Slurm would refuse the script; nothing is submitted."""
-    stderr = call("sbatch", "--test-only", script).stderr
-    if " to start at " not in stderr:
-        raise SlurmError(f"slurm: {describe_refusal('sbatch', stderr)}")
 
 
 def read_max_array_size() -> int:

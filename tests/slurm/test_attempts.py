@@ -42,7 +42,7 @@ def test_three_attempts_without_a_new_checkpoint_are_the_limit() -> None:
 
 def test_a_run_starts_at_most_once_more_than_it_may_be_requeued() -> None:
     assert not describe_limit([attempt(1.0), attempt(2.0)], 3.0, 2)
-    assert "started 3 times" in describe_limit([attempt(1.0), attempt(2.0), attempt(3.0)], 4.0, 2)
+    assert "3 attempts on Slurm" in describe_limit([attempt(1.0), attempt(2.0), attempt(3.0)], 4.0, 2)
 
 
 def test_resuming_starts_the_count_again() -> None:

@@ -109,6 +109,7 @@ def test_jobs_survive_a_restart_of_the_controller(cluster: Cluster, tmp_path: Pa
         assert "controller" in read_jobs(run.runs_dir).problem
     finally:
         cluster.start_controller()
+        cluster.wait_for_nodes()
     wait_for_end(cluster, run)
     assert_like_home(run, tmp_path / "home")
 

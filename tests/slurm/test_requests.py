@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.doctor.slurm_checks import check_controller, check_node, probe_lock_on_node
 from clarinet_tui.history.trash import remove_run
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.requests import LaunchOptions, StopResult
@@ -53,8 +54,7 @@ def test_a_waiting_job_shows_its_reason_and_is_held_released_and_cancelled(clust
     }
     with pytest.raises(InputError, match="can only be moved to place 1"):
         requests.move(first.runs_dir, [first.id], 3)
-    with pytest.raises(InputError, match="Slurm does not let users move jobs here"):
-        requests.move(first.runs_dir, [second.id], 0)
+    requests.move(first.runs_dir, [second.id], 0)
     with pytest.raises(InputError, match=f"already queued as Slurm job {job_of(first).id}"):
         requests.resume([first], LaunchOptions(tmp_path, tmp_path))
     first_job = job_of(first).id
@@ -77,14 +77,15 @@ def test_a_stopped_run_saves_itself_and_resumes_on_slurm(cluster: Cluster, tmp_p
     assert_like_home(run, tmp_path / "home")
 
 
-def test_a_run_that_does_not_stop_is_cancelled(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_frozen_run_is_cancelled_after_its_grace_time(cluster: Cluster, tmp_path: Path) -> None:
+    """Slurm wakes the processes of a job that it cancels, so that even this one saves itself."""
     (run,) = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 1, **LONG))
     wait_for_iterations(cluster, run, 5)
     pids = cluster.call("pgrep", "--full", f"(worker.main|slurm.job) {run.id}").split()
     for pid in pids:
         os.kill(int(pid), signal.SIGSTOP)
     requests.stop(run, 0)
-    wait_for_end(cluster, run, "lost")
+    wait_for_end(cluster, run, "stopped")
 
 
 @pytest.mark.parametrize(
@@ -134,6 +135,7 @@ def test_a_controller_that_does_not_answer_is_named(cluster: Cluster, tmp_path: 
             submit_runs(tmp_path / "runs", configs)
     finally:
         cluster.start_controller()
+        cluster.wait_for_nodes()
     assert_nothing_left(cluster, tmp_path / "runs")
 
 
@@ -160,3 +162,10 @@ def test_jobs_of_others_are_not_asked_for(cluster: Cluster, tmp_path: Path) -> N
     assert [job.run for job in jobs] == [run.id]
     assert jobs[0].is_held
     assert not jobs[0].id.startswith(f"{foreign}_")
+
+
+def test_doctor_asks_a_node(cluster: Cluster, tmp_path: Path) -> None:
+    assert check_controller().message == "2 partitions: main, high"
+    assert check_node(tmp_path).message == f"sees {tmp_path} and its locks"
+    with small_disk(tmp_path / "hidden", "1m") as hidden:  # mounted after the second node has started
+        assert probe_lock_on_node(hidden / "absent") == "missing"

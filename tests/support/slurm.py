@@ -80,7 +80,7 @@ class Cluster:
         self.start_controller()
         self.start_node("n1")
         self.start_node("n2")
-        self.wait_until(lambda: self.call("sinfo", "-h", "-p", "main", "-o", "%T %D").strip() == "idle 2")
+        self.wait_for_nodes()
 
     def configure(self, min_job_age: int) -> None:
         self.configuration.write_text(
@@ -95,6 +95,10 @@ class Cluster:
     def start_controller(self) -> None:
         self._start("slurmctld", ["slurmctld", "-D", "-f", str(self.configuration)])
         self.wait_until(lambda: "UP" in self.call("scontrol", "ping", check=False))
+
+    def wait_for_nodes(self) -> None:
+        """Wait until both nodes have registered."""
+        self.wait_until(lambda: "unk" not in self.call("sinfo", "-h", "-p", "main", "-o", "%t"))
 
     def start_node(self, name: str) -> None:
         command = ["slurmd", "-D", "-N", name, "-f", str(self.configuration)]
