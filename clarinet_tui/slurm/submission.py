@@ -102,9 +102,8 @@ def _describe(array: Array) -> str:
 
 
 def submit_new(settings: JobSettings, configs: Sequence[RunConfig]) -> list[RunDirectory]:
-    """Check the options with Slurm, create the runs and submit them; after an error there are neither runs nor jobs."""
+    """Create the runs and submit them; if Slurm refuses them, there are neither runs nor jobs."""
     max_size = _array_size()
-    _check_options(settings)
     with create_runs(settings.runs_dir, configs) as runs:
         _submit(settings, runs, configs, max_size)
     return runs
@@ -112,24 +111,11 @@ def submit_new(settings: JobSettings, configs: Sequence[RunConfig]) -> list[RunD
 
 def submit_existing(settings: JobSettings, runs: Sequence[RunDirectory]) -> None:
     """Submit runs that exist, each of which continues from its last checkpoint."""
-    _check_options(settings)
     _submit(settings, runs, [run.read_config() for run in runs], _array_size())
 
 
 def _array_size() -> int:
     return min(commands.read_max_array_size(), LARGEST_ARRAY)
-
-
-def _check_options(settings: JobSettings) -> None:
-    """Let Slurm check a script of one run, in a directory that is removed again."""
-    with as_input_error(settings.directory):
-        settings.directory.mkdir(mode=0o700, parents=True)
-        try:
-            script = settings.directory / "test.sh"
-            replace_file(script, make_script(settings, 0, ["test"]).encode(), 0o700)
-            commands.check_script(str(script))
-        finally:
-            shutil.rmtree(settings.directory, ignore_errors=True)
 
 
 def _submit(settings: JobSettings, runs: Sequence[RunDirectory], configs: Sequence[RunConfig], max_size: int) -> None:
