@@ -137,6 +137,9 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     entropy_lambda_delay: Annotated[
         int, setting("Epochs by which the entropy's λ starts later than the other one.", ge=0)
     ] = 0
+    scale_each_image: Annotated[
+        bool, setting("Shift and scale each image to mean 0 and deviation 1 before G.", Tag.STAGE1)
+    ] = False
     dropout: Annotated[bool, setting("Drop features of G in training, as the paper's networks do.", Tag.STAGE1)] = True
     jitter: Annotated[
         float,

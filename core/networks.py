@@ -58,6 +58,12 @@ def disable_dropout(module: nn.Module) -> None:
             submodule.p = 0.0
 
 
+def scale_images(x: Tensor) -> Tensor:
+    """Return images (B, C, H, W) with mean 0 and deviation 1 each; nearly constant ones are not amplified."""
+    variance, mean = torch.var_mean(x, dim=(1, 2, 3), keepdim=True, correction=0)
+    return (x - mean) * torch.rsqrt(variance + 0.01)
+
+
 class Classifier(nn.Module):
     """G, which computes `width` features of an image, and F, a linear layer on them."""
 
@@ -66,11 +72,13 @@ class Classifier(nn.Module):
         self.extractor = extractor
         self.head = nn.Linear(width, classes)
         self.width = width
+        self.scales_images = False
+        """Whether each image is shifted and scaled to mean 0 and deviation 1 first."""
         self.has_batch_norm = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in self.modules())
 
     def features(self, x: Tensor) -> Tensor:
         """G(x), shape (B, width)."""
-        features: Tensor = self.extractor(x)
+        features: Tensor = self.extractor(scale_images(x) if self.scales_images else x)
         return features
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -112,8 +120,16 @@ def choose_network(shape: Shape) -> str:
     return "resnet18" if max(height, width) >= 128 and channels in (1, 3) else "convnet"
 
 
-def build_classifier(network: str, shape: Shape, classes: int, weights: str = "") -> Classifier:
+def build_classifier(
+    network: str, shape: Shape, classes: int, weights: str = "", *, scale_each_image: bool = False
+) -> Classifier:
     """Return G and F for images of `shape`, initialised from the global generator; `weights` is a file for a resnet."""
+    classifier = _build_classifier(network, shape, classes, weights)
+    classifier.scales_images = scale_each_image
+    return classifier
+
+
+def _build_classifier(network: str, shape: Shape, classes: int, weights: str) -> Classifier:
     network = choose_network(shape) if network == "auto" else network
     if weights and not network.startswith("resnet"):
         raise InputError(f"weights: only resnet18 and resnet50 take a weights file, the network is {network}")

@@ -39,6 +39,7 @@ BASSET_STAGE1 = {"optimizer": "adamw", "rate": 1e-3, "batch_size": 128, "weight_
 # BASSET's parts, and the training that all its presets share.
 BASSET = {
     "complementary_loss": "forward",
+    "scale_each_image": True,
     "dropout": False,
     "jitter": 1.0,
     "teacher_weight": 1.0,

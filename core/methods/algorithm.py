@@ -103,7 +103,13 @@ class Algorithm(ABC):
         """Return G and F with this run's initial weights, the same each time."""
         problem = self.problem
         with seeded(self.stream_seed("G and F")):
-            classifier = build_classifier(self.config.network, problem.shape, problem.classes, self.config.weights)
+            classifier = build_classifier(
+                self.config.network,
+                problem.shape,
+                problem.classes,
+                self.config.weights,
+                scale_each_image=self.config.scale_each_image,
+            )
         if not self.config.dropout:
             disable_dropout(classifier)
         return classifier

@@ -54,7 +54,8 @@ def read_weights(path: Path) -> tuple[Classifier, ModelInfo]:
 def build_network(info: ModelInfo, tensors: dict[str, Tensor], place: str) -> Classifier:
     """Return the network of a description with these weights, ready to predict."""
     with torch.device("meta"):  # without initial weights, which would draw from the global generator
-        network = build_classifier(info.network, info.shape, len(info.classes))
+        scale_each_image = info.run_config.scale_each_image
+        network = build_classifier(info.network, info.shape, len(info.classes), scale_each_image=scale_each_image)
     expected = network.state_dict()
     if missing := sorted(expected.keys() ^ tensors.keys()):
         reason = "is missing" if missing[0] in expected else "is not part of it"

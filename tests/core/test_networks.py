@@ -19,6 +19,7 @@ from core.networks import (
     Shape,
     build_classifier,
     choose_network,
+    scale_images,
     set_dropout_generator,
 )
 
@@ -326,3 +327,22 @@ def test_initialisation_uses_the_global_generator() -> None:
             torch.manual_seed(5)
             heads.append(build_classifier("lenet", (28, 28, 1), 10).head.weight)
     assert torch.equal(heads[0], heads[1])
+
+
+def test_each_image_is_scaled_to_mean_0_and_deviation_1_whatever_its_contrast() -> None:
+    images = torch.rand(3, 2, 9, 9, generator=torch.Generator().manual_seed(1))
+    images = torch.stack((images[0], images[0] * 0.5 - 0.7, torch.full_like(images[0], 0.3)))
+    scaled = scale_images(images)
+    torch.testing.assert_close(scaled.mean(dim=(1, 2, 3)), torch.zeros(3), rtol=0, atol=1e-5)
+    assert scaled[0].std().item() == pytest.approx(1, abs=0.1)
+    torch.testing.assert_close(scaled[0], scaled[1], rtol=0, atol=0.5)
+    assert (scaled[0] - scaled[1]).abs().mean() < (images[0] - images[1]).abs().mean() / 4
+    assert torch.equal(scaled[2], torch.zeros_like(scaled[2])), "a constant image stays constant"
+
+
+def test_classifier_scales_images_only_on_request() -> None:
+    images = torch.rand(4, 1, 28, 28)
+    plain, scaling = (build_classifier("lenet", (28, 28, 1), 10, scale_each_image=on).eval() for on in (False, True))
+    scaling.load_state_dict(plain.state_dict())
+    torch.testing.assert_close(scaling(images)[1], plain(scale_images(images))[1])
+    assert not torch.allclose(scaling(images)[1], plain(images)[1])
