@@ -78,6 +78,12 @@ def setting_names(incomplete: str) -> Items:
     return _matching(incomplete, ((f"{name}={choice}", "") for choice in choices))
 
 
+def setting_names_only(incomplete: str) -> Items:
+    from core.config import setting_specs
+
+    return _matching(incomplete, ((spec.name, spec.description) for spec in setting_specs()))
+
+
 def _choices(setting_type: Any) -> Iterator[str]:
     """Yield the values of a choice or a boolean."""
     from msgspec import inspect

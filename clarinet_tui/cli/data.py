@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from clarinet_tui.cli.options import DATA, DataDir, Json
-from clarinet_tui.cli.output import as_object, print_json
+from clarinet_tui.cli.options import DATA, DataDir, Json, Jsonl
+from clarinet_tui.cli.output import as_object, print_json_rows
 from clarinet_tui.text import format_count
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ SIGNS = {"good": "✓", "doubtful": "?", "bad": "✗"}
 
 
 @app.command("list")
-def list_(json: Json = False, data_dir: DataDir = DATA) -> None:
+def list_(json: Json = False, jsonl: Jsonl = False, data_dir: DataDir = DATA) -> None:
     """List the domains, and how to get missing ones.
 
     Example: clarinet data list
@@ -31,9 +31,10 @@ def list_(json: Json = False, data_dir: DataDir = DATA) -> None:
     from core.data.catalogue import list_domains
 
     entries = list_domains(data_dir)
-    if json:
+    if json or jsonl:
         objects = [as_object(entry, is_present="there", origin="form") for entry in entries]
-        print_json([{key: value for key, value in fields.items() if key != "format"} for fields in objects])
+        rows = ({key: value for key, value in fields.items() if key != "format"} for fields in objects)
+        print_json_rows(rows, lines=jsonl)
     else:
         _print_table(entries)
 

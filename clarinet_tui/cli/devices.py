@@ -1,16 +1,19 @@
 """`clarinet devices`: the GPUs and the CPU, and the processes on them."""
 
+import math
 import sys
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
 
-from clarinet_tui.cli.options import Json
-from clarinet_tui.cli.output import as_object, make_console, print_json
-from clarinet_tui.text import format_bytes, format_count, format_memory, printable
+from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunsDir
+from clarinet_tui.cli.output import as_object, make_console, print_json, print_json_rows
+from clarinet_tui.text import format_bytes, format_count, format_memory, percent_bars, printable
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -18,72 +21,107 @@ if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device, DeviceProcess
 
 Watch = Annotated[bool, Option("--watch", help="Refresh every second until Ctrl+C.")]
-COLUMNS = ("device", "name", "use", "memory", "°C", "processes")
+COLUMNS = ("device", "name", "use", "memory", "°C", "W", "processes")
+LAST_MINUTE = "last minute"
+HISTORY, BARS = 60, 12
+"""Reads whose use is shown, and the characters that show it."""
 SECONDS = 1.0
 
 
-def devices(json: Json = False, watch: Watch = False) -> None:
+def devices(json: Json = False, jsonl: Jsonl = False, watch: Watch = False, runs_dir: RunsDir = RUNS) -> None:
     """List GPUs and CPU with their load and processes.
+
+    --watch adds the use in the last minute. The recommended number of slots follows from the runs of the directory.
 
     Example: clarinet devices --watch
     """
     try:
-        if json:
-            _print_json(watch)
+        if json or jsonl:
+            _print_json(watch, lines=jsonl)
         else:
-            _print_tables(watch)
+            _print_tables(watch, runs_dir)
     except KeyboardInterrupt:
         raise typer.Exit(0 if watch else 130) from None  # Ctrl+C is the normal way to stop watching
 
 
 def _poll_devices(watch: bool) -> "Iterator[list[Device]]":
     """Yield the devices once; with `watch`, every second without end."""
-    from clarinet_tui.devices.local import list_devices
+    from clarinet_tui.devices.local import DeviceReader
 
-    yield list_devices()
-    while watch:
-        time.sleep(SECONDS)
-        yield list_devices()
+    with DeviceReader() as reader:
+        yield reader.read()
+        while watch:
+            time.sleep(SECONDS)
+            yield reader.read()
 
 
-def _print_json(watch: bool) -> None:
-    """Print a list; with `watch`, one list per line."""
+def _print_json(watch: bool, *, lines: bool) -> None:
+    """Print one array, or with `lines` one device a line; with `watch`, an array a line."""
     for devices in _poll_devices(watch):
-        print_json(
-            [as_object(device, utilization="use", problem="trouble") for device in devices], indent=None if watch else 2
-        )
+        rows = [as_object(device, utilization="use", problem="trouble") for device in devices]
+        if lines:
+            print_json_rows(rows, lines=True)
+        else:
+            print_json(rows, indent=None if watch else 2)
         sys.stdout.flush()
 
 
-def _print_tables(watch: bool) -> None:
+def _print_tables(watch: bool, runs_dir: Path) -> None:
     from rich.live import Live
 
     console = make_console()
     polls = _poll_devices(watch)
     if not (watch and console.is_terminal):
         for devices in polls:
-            console.print(_view(devices))
+            console.print(_view(devices, {}, _recommend_slots(devices, runs_dir)))
             console.file.flush()
         return
-    with Live(_view(next(polls)), console=console, auto_refresh=False) as live:
+    history: dict[str, deque[float]] = {}
+    with Live(console=console, auto_refresh=False) as live:
         for devices in polls:
-            live.update(_view(devices), refresh=True)
+            for device in devices:
+                use = math.nan if device.utilization is None else device.utilization
+                history.setdefault(device.key, deque(maxlen=HISTORY)).append(use)
+            live.update(_view(devices, history), refresh=True)
 
 
-def _view(devices: "list[Device]") -> "Group":
-    """Return the table with the problems of devices below it."""
+def _view(devices: "list[Device]", history: "Mapping[str, Sequence[float]]", advice: str | None = None) -> "Group":
+    """Return the table, with the last minute's use if it is watched, and what needs attention below it."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in COLUMNS:
-        is_number, wraps = title in ("use", "memory", "°C"), title in ("name", "processes")
+    columns = [*COLUMNS[:3], LAST_MINUTE, *COLUMNS[3:]] if history else COLUMNS
+    for title in columns:
+        is_number, wraps = title in ("use", "memory", "°C", "W"), title in ("name", "processes")
         table.add_column(title, justify="right" if is_number else "left", no_wrap=not wraps, overflow="fold")
     for device in devices:
-        table.add_row(*(Text("\n".join(map(printable, lines))) for lines in _cells(device)))
-    problems = (Text(printable(device.problem), style="yellow") for device in devices if device.problem)
-    return Group(table, *problems)
+        cells = [Text("\n".join(map(printable, lines))) for lines in _cells(device)]
+        if history:
+            cells.insert(3, Text(percent_bars(list(history.get(device.key, ())), HISTORY // BARS, BARS), style="green"))
+        table.add_row(*cells)
+    attention = (f"{device.label}: {device.warning}" for device in devices if device.warning)
+    notes = [*(device.problem or device.note for device in devices), *attention]
+    return Group(
+        table, *(Text(printable(note), style="yellow") for note in notes if note), *([advice] if advice else [])
+    )
+
+
+def _recommend_slots(devices: "list[Device]", runs_dir: Path) -> str | None:
+    """Return how many runs may share a GPU, by the largest peak memory of the runs so far."""
+    from clarinet_tui.devices.placement import recommended_slots
+    from clarinet_tui.runs.memory_peaks import read_largest_peak
+
+    gpus = [device for device in devices if device.is_gpu and not device.problem]
+    peak = read_largest_peak(runs_dir) if gpus else None
+    if peak is None:
+        return None
+    slots = min(recommended_slots(gpu, peak) for gpu in gpus)
+    used = f"Runs here have used up to {format_bytes(peak)} of a GPU"
+    if slots == 1:
+        return f"{used}: one at a time fits on each."
+    return f"{used}: `clarinet queue slots gpu={slots}` starts {slots} on each."
 
 
 def _cells(device: "Device") -> tuple[list[str], ...]:
@@ -95,6 +133,7 @@ def _cells(device: "Device") -> tuple[list[str], ...]:
         ["?" if device.utilization is None else f"{device.utilization:.0f} %"],
         [format_memory(device.memory_used, device.memory_total)],
         ["" if device.temperature is None else str(device.temperature)],
+        ["" if device.power is None else f"{device.power:.0f}"],
         ["?"] if device.processes is None else [_format_process(process) for process in device.processes],
     )
 

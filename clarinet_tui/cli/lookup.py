@@ -1,5 +1,7 @@
 """Open the history and find the runs that a command names."""
 
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,8 +25,23 @@ def open_history(runs_dir: Path) -> "Database":
     if temporary is not None:
         warn(f"{runs_dir}: cannot be written: its history is built in a temporary file for this command")
     database = Database.open(runs_dir, temporary)
-    update_history(database, runs_dir)
+    update_history(database, runs_dir, progress=_ProgressLine())
     return database
+
+
+class _ProgressLine:
+    """Writes how many runs were read to a terminal, if that takes longer than a second."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + 1.0
+
+    def __call__(self, done: int, total: int) -> None:
+        if done == total and self._next == 0.0:
+            print(f"\r{'':40}\r", end="", file=sys.stderr, flush=True)
+        elif done < total and sys.stderr.isatty() and time.monotonic() >= self._next:
+            self._next = 0.0
+            if done % 10 == 0:
+                print(f"\rReading runs: {done} of {total}", end="", file=sys.stderr, flush=True)
 
 
 def open_records(runs_dir: Path) -> "RunRecords":

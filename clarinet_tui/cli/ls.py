@@ -9,9 +9,10 @@ from typer import Option
 
 from clarinet_tui.cli.completion import sort_fields
 from clarinet_tui.cli.lookup import open_history
-from clarinet_tui.cli.options import RUNS, Json, QueryArgument, RunsDir
-from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, warn
+from clarinet_tui.cli.options import RUNS, Json, Jsonl, QueryArgument, RunsDir
+from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe, warn
 from clarinet_tui.text import format_duration, printable, shell_command, shorten
+from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -39,6 +40,7 @@ def list_(
     all_: Annotated[bool, Option("--all", "-a", help="Show all.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print ids only, one per line.")] = False,
     json: Json = False,
+    jsonl: Jsonl = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """List runs, newest first.
@@ -54,8 +56,8 @@ def list_(
     database = open_history(runs_dir)
     rows = list_runs(database, query, sort=field, descending=descending, limit=-1 if all_ else limit)
     with quiet_pipe():
-        if json:
-            print_json([asdict(row) for row in rows])
+        if json or jsonl:
+            print_json_rows((asdict(row) for row in rows), lines=jsonl)
         elif quiet:
             print("".join(f"{row.id}\n" for row in rows), end="")
         else:
@@ -74,6 +76,8 @@ def reindex(runs_dir: RunsDir = RUNS) -> None:
 
     from clarinet_tui.history.reindex import reindex as rebuild
 
+    if runs_dir.exists() and not runs_dir.is_dir():
+        raise InputError(f"{runs_dir}: is not a directory")
     with Progress() as bar:
         task = bar.add_task("Reading journals", total=None)
         errors = rebuild(runs_dir, lambda done, total, _: bar.update(task, completed=done, total=total))

@@ -9,8 +9,8 @@ from typer import Option
 
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import find_row, open_history
-from clarinet_tui.cli.options import RUNS, RunId, RunsDir
-from clarinet_tui.cli.output import make_console, quiet_pipe, write_csv
+from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunId, RunsDir
+from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe, write_csv
 from clarinet_tui.text import format_number, printable
 from core.errors import InputError
 
@@ -23,7 +23,8 @@ MAX_ROWS = 20
 
 def metrics(
     id: RunId,  # noqa: A002
-    json: Annotated[bool, Option("--json", help="JSON lines: one object per line.")] = False,
+    json: Json = False,
+    jsonl: Jsonl = False,
     csv: Annotated[bool, Option("--csv", help="CSV with a header row.")] = False,
     level: Annotated[Level | None, Option(help="Rows to print; default: evaluation, or the level of --metric.")] = None,
     metric: Annotated[
@@ -34,24 +35,25 @@ def metrics(
     stop: Annotated[int | None, Option(min=0, help="Iteration to stop before.")] = None,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Print the metrics of a run as a table, CSV or JSON lines.
+    """Print the metrics of a run as a table, CSV or JSON.
 
-    The table has the last evaluations, or a summary of each iteration metric; --csv and --json have every row. Values
+    The table has the last evaluations, or a summary of each iteration metric; the other formats have every row. Values
     that are not finite are nan, inf or -inf, as strings in JSON. Missing values are left out of JSON and empty in CSV.
 
     Example: clarinet metrics 6e3 --csv --metric complementary_loss --metric ascended > losses.csv
     """
-    if json and csv:
-        raise InputError("metrics: --json and --csv exclude each other")
+    if json + jsonl + csv > 1:
+        raise InputError("metrics: --json, --jsonl and --csv exclude each other")
     database = open_history(runs_dir)
     run_id = find_row(database, runs_dir, id).id
     level, names = choose_metrics(database, run_id, level, metric or [])
     with quiet_pipe():
         if csv:
             write_csv(sys.stdout, columns(level, names), read_rows(database, run_id, level, start, stop))
-        elif json:
+        elif json or jsonl:
             confusion = ["confusion"] if level == "evaluation" and not metric else []
-            _write_json(read_rows(database, run_id, level, start, stop), [*columns(level, names), *confusion])
+            rows = read_rows(database, run_id, level, start, stop)
+            print_json_rows(_objects(rows, [*columns(level, names), *confusion]), lines=jsonl)
         elif level == "evaluation":
             print_evaluations(list(read_rows(database, run_id, level, start, stop)), names)
         else:
@@ -100,14 +102,12 @@ def read_rows(
     )
 
 
-def _write_json(rows: Iterator[dict[str, Any]], names: list[str]) -> None:
-    import msgspec
-
+def _objects(rows: Iterator[dict[str, Any]], names: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows without missing values; values that are not finite are text."""
     from clarinet_tui.runs.journal_format import encode_non_finite
 
     for row in rows:
-        values = {name: row[name] for name in names if row.get(name) is not None}
-        sys.stdout.write(msgspec.json.encode(encode_non_finite(values)).decode() + "\n")
+        yield encode_non_finite({name: row[name] for name in names if row.get(name) is not None})
 
 
 def print_evaluations(rows: list[dict[str, Any]], names: list[str]) -> None:

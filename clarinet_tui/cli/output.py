@@ -34,6 +34,19 @@ def print_json(content: Any, indent: int | None = 2) -> None:
     print(json.dumps(content, indent=indent))
 
 
+def print_json_rows(rows: Iterable[Any], *, lines: bool) -> None:
+    """Print one JSON array, or with `lines` one object a line; each row as soon as it is there."""
+    if lines:
+        for row in rows:
+            print(json.dumps(row, separators=(",", ":")))
+        return
+    separator = "[\n  "
+    for row in rows:
+        print(f"{separator}{json.dumps(row)}", end="")
+        separator = ",\n  "
+    print("\n]" if separator != "[\n  " else "[]")
+
+
 def warn(message: str) -> None:
     print(f"clarinet: {printable(message)}", file=sys.stderr)
 
@@ -43,11 +56,16 @@ def write_csv(file: TextIO, names: list[str], rows: Iterable[dict[str, Any]]) ->
     import csv
 
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow(map(_csv_cell, names))
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007
-        writer.writerow([row.get(name) for name in names])
+        writer.writerow([_csv_cell(row.get(name)) for name in names])
     return count
+
+
+def _csv_cell(value: Any) -> Any:
+    """Return a text without control characters: names and messages come from journals."""
+    return printable(value) if isinstance(value, str) else value
 
 
 @contextmanager
@@ -64,8 +82,8 @@ def quiet_pipe() -> Iterator[None]:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file atomically and print its path."""
-    from clarinet_tui.runs.atomic_files import as_input_error, replace_file
+    from clarinet_tui.runs.atomic_files import USER_FILE, as_input_error, replace_file
 
     with as_input_error(path.parent):
-        replace_file(path, content)
+        replace_file(path, content, USER_FILE)
     print(f"Written: {path}")

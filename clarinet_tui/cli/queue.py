@@ -8,13 +8,14 @@ import typer
 from typer import Argument, Option
 
 from clarinet_tui.cli.lookup import find_runs
-from clarinet_tui.cli.options import RUNS, Ids, Json, RunIds, RunsDir
-from clarinet_tui.cli.output import print_json
-from clarinet_tui.text import printable, shell_command
+from clarinet_tui.cli.options import RUNS, Ids, Json, Jsonl, RunIds, RunsDir
+from clarinet_tui.cli.output import print_json, print_json_rows
+from clarinet_tui.text import format_duration, printable, shell_command
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.queue.queue_file import Queue
+    from clarinet_tui.slurm.job_file import Jobs
 
 COLUMNS = ("", "id", "state", "method", "task", "seed", "device", "waits for")
 DEVICE_WIDTH = 12
@@ -23,7 +24,7 @@ app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 
 
 @app.callback()
-def queue(context: typer.Context, json: Json = False, runs_dir: RunsDir = RUNS) -> None:
+def queue(context: typer.Context, json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) -> None:
     """Show and change the queue.
 
     Without a command, the same as `clarinet queue ls`.
@@ -31,11 +32,11 @@ def queue(context: typer.Context, json: Json = False, runs_dir: RunsDir = RUNS) 
     Example: clarinet queue
     """
     if context.invoked_subcommand is None:
-        list_(json=json, runs_dir=runs_dir)
+        list_(json=json, jsonl=jsonl, runs_dir=runs_dir)
 
 
 @app.command("ls")
-def list_(json: Json = False, runs_dir: RunsDir = RUNS) -> None:
+def list_(json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) -> None:
     """List running and waiting runs.
 
     Waiting runs are in the order in which they will start, each with what it waits for.
@@ -44,16 +45,23 @@ def list_(json: Json = False, runs_dir: RunsDir = RUNS) -> None:
     """
     from clarinet_tui.queue.queue_file import read_all_queues
     from clarinet_tui.queue.supervisor_process import find_supervisor, is_unresponsive, queue_origin
+    from clarinet_tui.slurm.monitor import refresh_jobs
 
     content = read_all_queues(runs_dir)
-    rows = _rows(runs_dir, content)
+    jobs = refresh_jobs(runs_dir)
+    rows = [*_rows(runs_dir, content), *_job_rows(runs_dir, jobs)]
     supervisor = find_supervisor(runs_dir)
     has_supervisor = supervisor is not None and not is_unresponsive(supervisor)
     has_own = any(not entry.user for entry in content.entries)
+    if jsonl:
+        print_json_rows(rows, lines=True)
+        return
     if json:
         print_json({"paused": content.paused, "supervisor": has_supervisor, "slots": content.slots, "entries": rows})
         return
     _print_table(rows, runs_dir)
+    if jobs.problem:
+        print(printable(jobs.problem))
     command = shell_command("clarinet", "queue", "continue", runs_dir=runs_dir)
     if content.paused:
         print(f"The queue is paused. Continue it with: {command}")
@@ -115,12 +123,14 @@ def cancel(
     """
     from clarinet_tui.queue import requests
     from clarinet_tui.queue.queue_file import read_queue
+    from clarinet_tui.slurm.job_file import read_jobs
 
     if bool(ids) == all_:
         raise InputError("cancel: expected either run ids or --all")
     cancelled = [run.id for run in find_runs(runs_dir, ids or [])]
     if all_:
         cancelled = [entry.id for entry in read_queue(runs_dir).waiting]
+        cancelled += [job.run for job in read_jobs(runs_dir).jobs if job.is_waiting]
     requests.cancel(runs_dir, cancelled)
     print(f"{len(cancelled)} cancelled")
 
@@ -167,7 +177,6 @@ def _rows(runs_dir: Path, content: "Queue") -> list[dict[str, Any]]:
     from clarinet_tui.devices.local import list_devices
     from clarinet_tui.queue.queue_file import only_schedulable
     from clarinet_tui.queue.scheduling import Scheduler
-    from clarinet_tui.runs.directory import RunDirectory
 
     own = only_schedulable(content, runs_dir)
     decisions = Scheduler(runs_dir).schedule(own, list_devices(seconds=0)) if own.waiting else []
@@ -175,24 +184,50 @@ def _rows(runs_dir: Path, content: "Queue") -> list[dict[str, Any]]:
     reasons |= {decision.entry.id: decision.reason for decision in decisions}
     rows = []
     for place, entry in enumerate([*content.started, *content.waiting], 1 - len(content.started)):
-        try:
-            config = RunDirectory(runs_dir, entry.id).read_config()
-            settings = {"method": config.method, "task": config.task, "seed": config.seed}
-        except InputError:
-            settings = {"method": "?", "task": "?", "seed": None}
         rows.append(
             {
                 "place": max(place, 0),
                 "id": entry.id,
                 "state": "waiting" if entry.is_waiting else "running",
-                **settings,
+                **_read_settings(runs_dir, entry.id),
                 "device": entry.device_key or entry.device,
                 "priority": entry.priority,
                 "retries": entry.retries,
                 "waits_for": reasons.get(entry.id, ""),
+                "not_before": entry.not_before or None,
+                "after": list(entry.after),
+                "time_limit": entry.time_limit or None,
             }
         )
     return rows
+
+
+def _job_rows(runs_dir: Path, jobs: "Jobs") -> list[dict[str, Any]]:
+    """Return the runs on Slurm, those that have started first; Slurm alone knows their places."""
+    from clarinet_tui.slurm.monitor import describe_wait
+
+    return [
+        {
+            "place": 0,
+            "id": job.run,
+            "state": "waiting" if job.is_waiting else "running",
+            **_read_settings(runs_dir, job.run),
+            "device": job.node or "slurm",
+            "job": job.id,
+            "waits_for": describe_wait(job) if job.is_waiting else "",
+        }
+        for job in sorted(jobs.jobs, key=lambda job: job.is_waiting)
+    ]
+
+
+def _read_settings(runs_dir: Path, run_id: str) -> dict[str, Any]:
+    from clarinet_tui.runs.directory import RunDirectory
+
+    try:
+        config = RunDirectory(runs_dir, run_id).read_config()
+    except InputError:
+        return {"method": "?", "task": "?", "seed": None}
+    return {"method": config.method, "task": config.task, "seed": config.seed}
 
 
 def _print_table(rows: list[dict[str, Any]], runs_dir: Path) -> None:
@@ -209,6 +244,7 @@ def _print_table(rows: list[dict[str, Any]], runs_dir: Path) -> None:
         table.add_column(name, overflow="fold")
     for row in rows:
         cells = [row["place"] or "", row["id"], row["state"], row["method"], row["task"], row["seed"]]
-        cells += [str(row["device"])[:DEVICE_WIDTH], row["waits_for"]]
+        limit = f"at most {format_duration(row['time_limit'])}" if row.get("time_limit") else ""
+        cells += [str(row["device"])[:DEVICE_WIDTH], "; ".join(filter(None, (row["waits_for"], limit)))]
         table.add_row(*(Text(printable("" if cell is None else str(cell))) for cell in cells))
     Console(highlight=False).print(table)

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 from typer import Argument, Exit, Option
 
@@ -13,19 +13,27 @@ from clarinet_tui.cli.cost import chooses_preset, confirm_sweep, warn_of_cost
 from clarinet_tui.cli.options import (
     DATA,
     RUNS,
+    After,
     DataDir,
     Json,
+    Jsonl,
+    NotBefore,
     On,
     OnAlarm,
+    OnEnd,
     Preset,
     RunsDir,
     Settings,
     SlurmPairs,
+    TimeLimit,
     alarm_command,
+    refuse_on_slurm,
     slurm_options,
+    start_options,
 )
 from clarinet_tui.cli.settings import make_config
 from clarinet_tui.cli.tui import open_app, replace_process
+from clarinet_tui.text import shell_command
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,6 +41,9 @@ if TYPE_CHECKING:
     from clarinet_tui.queue.requests import LaunchOptions
     from clarinet_tui.runs.directory import RunDirectory
     from core.config import RunConfig
+
+OutputForm = Literal["json", "jsonl"] | None
+"""How events are printed: as one array, one a line, or as text."""
 
 
 def run(
@@ -52,10 +63,15 @@ def run(
         str | None, Option(metavar="ID", help="Id of the new run; an existing run with it is resumed.")
     ] = None,
     on_alarm: OnAlarm = None,
+    on_end: OnEnd = None,
+    not_before: NotBefore = None,
+    after: After = None,
+    time_limit: TimeLimit = None,
     on: On = None,
     slurm: SlurmPairs = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the batch script of --on slurm; start nothing.")] = False,
     json: Json = False,
+    jsonl: Jsonl = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
 ) -> None:
@@ -72,6 +88,7 @@ def run(
 
     flags = {"method": method, "task": task, "seed": seed, "device": device, "preset": preset, "epochs": epochs}
     settings = {name: value for name, value in flags.items() if value is not None}
+    form: OutputForm = "jsonl" if jsonl else "json" if json else None
     jobs = slurm_options(None if headless and "CLARINET_ON" in os.environ else on, slurm)
     if jobs and headless:
         raise InputError("run: --headless trains in this terminal, and --on slurm elsewhere: use one of them")
@@ -79,18 +96,23 @@ def run(
         raise InputError("run: --dry-run prints a batch script: it needs --on slurm")
     if not headless and not jobs and not sys.stdout.isatty():
         raise InputError("run: the app needs a terminal; use --headless")
-    options = LaunchOptions(data_dir, Path.cwd(), on_alarm=alarm_command(on_alarm), slurm=jobs)
+    start = start_options(runs_dir, on_end, not_before, after, time_limit)
+    if jobs:
+        refuse_on_slurm(start)
+    if headless and (not_before or after):
+        raise InputError("run: --not-before and --after are for queued runs: leave out --headless")
+    options = LaunchOptions(data_dir, Path.cwd(), on_alarm=alarm_command(on_alarm), slurm=jobs, **start)
     if resume:
         if settings or set_ or file or run_id:
             raise InputError("--resume: uses the settings of the run; give no others")
-        continue_run(find_run(runs_dir, resume), options, headless, json)
+        continue_run(find_run(runs_dir, resume), options, headless, form)
     if existing := _find_existing(runs_dir, run_id):
         # The number of threads follows the machine, which may differ from that of the first attempt.
         if (settings or set_ or file) and existing.read_config() != make_config(
             file, settings, set_ or [], existing.read_config().threads
         ):
             raise InputError(f"--run-id: run {existing.id} exists with other settings")
-        continue_run(existing, options, headless, json)
+        continue_run(existing, options, headless, form)
     cores = jobs.cores if jobs else None if headless else cores_per_slot(runs_dir, device or "auto")
     if dry_run:
         print(*preview(slurm_settings(runs_dir, options), [make_config(file, settings, set_ or [], cores)]), end="")
@@ -101,11 +123,11 @@ def run(
             warn_of_cost(config, runs_dir, data_dir)
         else:
             confirm_sweep([config], runs_dir, data_dir)
-    start_run(runs_dir, config, run_id, options, headless, json)
+    start_run(runs_dir, config, run_id, options, headless, form)
 
 
 def start_run(
-    runs_dir: Path, config: "RunConfig", run_id: str | None, options: "LaunchOptions", headless: bool, json: bool
+    runs_dir: Path, config: "RunConfig", run_id: str | None, options: "LaunchOptions", headless: bool, form: OutputForm
 ) -> NoReturn:
     """Start a new run, in this process or from the queue."""
     from clarinet_tui.queue.requests import check_devices_exist, enqueue
@@ -113,7 +135,7 @@ def start_run(
 
     if headless:
         devices = choose_devices(config.device)
-        exec_worker(RunDirectory.create(runs_dir, config, id=run_id), options, json, devices)
+        exec_worker(RunDirectory.create(runs_dir, config, id=run_id), options, form, devices)
     if options.slurm is None:
         check_devices_exist([config.device])
     run = RunDirectory.create(runs_dir, config, id=run_id)
@@ -125,21 +147,21 @@ def start_run(
     show_run(run, options)
 
 
-def continue_run(run: "RunDirectory", options: "LaunchOptions", headless: bool, json: bool) -> NoReturn:
+def continue_run(run: "RunDirectory", options: "LaunchOptions", headless: bool, form: OutputForm) -> NoReturn:
     """Resume an existing run, in this process or from the queue."""
     from clarinet_tui.queue.requests import resume
 
     if headless:
-        exec_worker(run, options, json, choose_devices(run.read_config().device))
+        exec_worker(run, options, form, choose_devices(run.read_config().device))
     resume([run], options)
     show_run(run, options)
 
 
 def show_run(run: "RunDirectory", options: "LaunchOptions") -> NoReturn:
     """Open the app with the run; without a terminal, print where the run is."""
-    if sys.stdout.isatty():
+    if options.slurm is None or sys.stdout.isatty():
         open_app(run, options.data_dir)
-    print(f"{run.id} queued on Slurm. Watch it with clarinet-tui or clarinet queue.")
+    print(f"{run.id} queued on Slurm. Watch it with: {shell_command('clarinet', 'queue', runs_dir=run.runs_dir)}")
     raise Exit
 
 
@@ -149,6 +171,8 @@ def choose_devices(request: str) -> "list[Device]":
     from clarinet_tui.devices.placement import match_devices, unavailable_reason
 
     devices = list_devices(seconds=0)
+    if request == "auto" and devices[-1].problem:
+        raise InputError(f"device: {devices[-1].problem}; use --device cpu to train on the CPU")
     if request == "cpu" or (request == "auto" and len(devices) == 1):
         return []
     matches = match_devices(request, devices)
@@ -160,14 +184,17 @@ def choose_devices(request: str) -> "list[Device]":
     return free or matches[:1]  # named by the user, so used although it is busy
 
 
-def exec_worker(run: "RunDirectory", options: "LaunchOptions", json: bool, devices: "list[Device]") -> NoReturn:
+def exec_worker(run: "RunDirectory", options: "LaunchOptions", form: OutputForm, devices: "list[Device]") -> NoReturn:
     """Replace this process with the worker of a run, which keeps its pid and so its signals and exit code."""
     from clarinet_tui.devices.placement import worker_environment, worker_options
-    from clarinet_tui.runs.worker_command import alarm_environment, worker_arguments
+    from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
 
     fresh = not run.journal.exists()
-    arguments = worker_arguments(run, options.data_dir, json=json, fresh=fresh)
-    secrets = alarm_environment(options.on_alarm)
+    arguments = worker_arguments(
+        run, options.data_dir, json=form is not None, fresh=fresh, time_limit=options.time_limit
+    )
+    arguments += ["--json-array"] if form == "json" else []
+    secrets = hook_environment(options.on_alarm, options.on_end)
     if not devices:
         replace_process(arguments, {**os.environ, **secrets})
     is_named = run.read_config().device != "auto"

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any
 from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import RUNS, Json, RunId, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
+from clarinet_tui.runs.disk_use import disk_use
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.text import format_age, format_duration, format_time, printable
+from clarinet_tui.text import (
+    format_age_of,
+    format_bytes,
+    format_duration,
+    format_energy,
+    format_time,
+    printable,
+    shell_command,
+)
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,17 +58,17 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
 
 
 def _groups(row: "RunRow", run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]") -> Iterator[Group]:
-    """Yield the groups; the last ones are nearest to the prompt."""
+    """Yield the groups; what needs attention comes first."""
     seed = "?" if row.seed is None else row.seed
     yield f"{row.id}  {row.method or '?'}  {row.task or '?'}  seed {seed}", _description(row)
-    yield "Progress", _progress(row)
+    yield "Failure", _failure(row, [event for event in events if event["event"] != "damaged"])
+    yield "Alarms", _alarms(alarms)
+    yield "Cannot be read", _problems(run, events)
+    yield "Progress", _progress(row, run)
     yield "Results, in percent", _results(row)
     yield "Data", [("label hash", row.label_hash), *(("note", note) for note in row.notes)]
     yield from _settings(run)
     yield "Environment", _environment(run)
-    yield "Journal", _damage(events)
-    yield "Alarms", _alarms(alarms)
-    yield "Failure", _failure(row, [event for event in events if event["event"] != "damaged"])
 
 
 def _object(run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]") -> dict[str, Any]:
@@ -76,6 +85,7 @@ def _object(run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]") -> d
         content["changed"] = {name: {"default": default, "value": value} for name, (default, value) in changes.items()}
     except InputError:
         pass  # the error is in the row, or the method is not installed
+    content["command"] = _command(run)
     content |= {"open_alarms": [asdict(alarm) for alarm in alarms], "damaged": _damaged_lines(events)}
     return content | {"events_tail": events[-MAX_EVENTS:]}
 
@@ -86,13 +96,14 @@ def _description(row: "RunRow") -> Fields:
         ("name", row.name),
         ("preset", row.preset),
         ("device", " on ".join(filter(None, (row.device, row.host)))),
-        ("created", f"{format_time(row.created)} ({format_age(max(0.0, time.time() - row.created))})"),
+        ("created", f"{format_time(row.created)} ({format_age_of(row.created, time.time())})"),
         ("tags", " ".join(row.tags)),
         ("note", row.note),
     ]
 
 
-def _progress(row: "RunRow") -> Fields:
+def _progress(row: "RunRow", run: "RunDirectory") -> Fields:
+    resume = shell_command("clarinet", "resume", row.id, runs_dir=run.runs_dir)
     can_resume = row.state in (RunState.STOPPED, RunState.LOST)
     return [
         ("stage", row.stage),
@@ -100,10 +111,20 @@ def _progress(row: "RunRow") -> Fields:
         ("iteration", None if row.iteration is None else f"{row.iteration} of {row.iterations_total or '?'}"),
         ("training time", row.seconds and format_duration(row.seconds)),
         ("time left", row.seconds_left and f"about {format_duration(row.seconds_left)}"),
+        ("GPU", _gpu_use(row)),
         ("started", row.started and format_time(row.started)),
         ("ended", row.ended and format_time(row.ended)),
-        ("resume with", f"clarinet resume {row.id}" if can_resume else None),
+        ("disk", disk_use(run.path)),
+        ("resume with", resume if can_resume else None),
     ]
+
+
+def _gpu_use(row: "RunRow") -> str:
+    """Return what the samples of its GPU show; empty for a run on the CPU."""
+    use = None if row.gpu_use is None else f"{row.gpu_use:.0f} % in use"
+    memory = None if row.gpu_memory is None else f"at most {format_bytes(row.gpu_memory)}"
+    energy = None if row.energy is None else format_energy(row.energy)
+    return ", ".join(filter(None, (use, memory, energy)))
 
 
 def _results(row: "RunRow") -> Fields:
@@ -145,17 +166,31 @@ def _format_setting(value: Any) -> str:
 
 
 def _environment(run: "RunDirectory") -> Fields:
-    from clarinet_tui.runs.environment import read_environment
+    from clarinet_tui.runs.environment import format_hardware, read_environment
 
     environment = read_environment(run)
-    packages, git, command = environment.get("versions"), environment.get("git"), environment.get("command")
+    packages, git = environment.get("versions"), environment.get("git")
     versions = {"python": environment.get("python"), **(packages if isinstance(packages, dict) else {})}
     names = ("clarinet-tui", "python", "torch", "numpy")
     fields: Fields = [("versions", ", ".join(f"{name} {versions[name]}" for name in names if versions.get(name)))]
     if isinstance(git, dict) and git.get("commit"):
         changes = " and uncommitted changes" if git.get("patch") else ""
         fields.append(("commit", f"{str(git['commit'])[:12]}{changes}"))
-    return [*fields, ("command", " ".join(map(str, command)) if isinstance(command, list) else None)]
+    return [("hardware", format_hardware(environment)), *fields, ("command", _command(run))]
+
+
+def _command(run: "RunDirectory") -> str | None:
+    """Return what the user typed; if that is not recorded, a command that trains the same run."""
+    from clarinet_tui.queue.sweep import run_command
+    from clarinet_tui.runs.typed_command import read_typed_command
+    from core.resolve import minimal_settings
+
+    if typed := read_typed_command(run.annotations):
+        return typed
+    try:
+        return run_command(minimal_settings(run.read_config()), runs_dir=run.runs_dir)
+    except InputError:
+        return None  # the settings cannot be read, or the method is not installed
 
 
 def _alarms(alarms: "Sequence[Alarm]") -> Fields:
@@ -171,10 +206,13 @@ def _damaged_lines(events: Events) -> list[str]:
     return [str(event.get("message", "")) for event in events if event["event"] == "damaged"]
 
 
-def _damage(events: Events) -> Fields:
+def _problems(run: "RunDirectory", events: Events) -> Fields:
+    from clarinet_tui.runs.problems import find_problems
+
     messages = _damaged_lines(events)
-    more = f"and {len(messages) - MAX_EVENTS} more" if len(messages) > MAX_EVENTS else None
-    return [("damaged", message) for message in [*messages[:MAX_EVENTS], more]]
+    more = f"and {len(messages) - MAX_EVENTS} more lines" if len(messages) > MAX_EVENTS else None
+    files: Fields = [(problem.file, str(problem).removeprefix(f"{problem.file}: ")) for problem in find_problems(run)]
+    return [*files, *((run.journal.name, message) for message in [*messages[:MAX_EVENTS], more])]
 
 
 def _failure(row: "RunRow", events: Events) -> Fields:

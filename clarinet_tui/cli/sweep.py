@@ -11,16 +11,22 @@ from clarinet_tui.cli.cost import confirm_sweep
 from clarinet_tui.cli.options import (
     DATA,
     RUNS,
+    After,
     DataDir,
     Json,
+    NotBefore,
     On,
     OnAlarm,
+    OnEnd,
     Preset,
     RunsDir,
     Settings,
     SlurmPairs,
+    TimeLimit,
     alarm_command,
+    refuse_on_slurm,
     slurm_options,
+    start_options,
 )
 from clarinet_tui.cli.settings import merge_pairs
 from clarinet_tui.text import shell_command
@@ -47,6 +53,10 @@ def sweep(
     share: Annotated[bool, Option("--share", help="Also start on devices that other processes use.")] = False,
     paused: Annotated[bool, Option("--paused", help="Queue the runs without starting them.")] = False,
     on_alarm: OnAlarm = None,
+    on_end: OnEnd = None,
+    not_before: NotBefore = None,
+    after: After = None,
+    time_limit: TimeLimit = None,
     on: On = None,
     slurm: SlurmPairs = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the commands or batch scripts; start nothing.")] = False,
@@ -74,7 +84,10 @@ def sweep(
     device = str(sweep_grid.settings.get("device", "auto"))
     configs = expand_grid(sweep_grid, jobs.cores if jobs else cores_per_slot(runs_dir, device))
     hook = alarm_command(on_alarm)
-    options = LaunchOptions(data_dir, Path.cwd(), priority, retries, share, paused, hook, slurm=jobs)
+    start = start_options(runs_dir, on_end, not_before, after, time_limit)
+    if jobs:
+        refuse_on_slurm(start)
+    options = LaunchOptions(data_dir, Path.cwd(), priority, retries, share, paused, hook, slurm=jobs, **start)
     if dry_run and jobs:
         scripts = preview(slurm_settings(runs_dir, options), configs)
         print(dumps(scripts) if json else "\n".join(scripts), end="")

@@ -14,7 +14,7 @@ from clarinet_tui.queue.queue_file import QueueEntry
 from clarinet_tui.runs.atomic_files import open_append
 from clarinet_tui.runs.directory import RunDirectory, find_local_worker, find_worker
 from clarinet_tui.runs.process import handles_signal, request_stop, send_signal
-from clarinet_tui.runs.worker_command import alarm_environment, worker_arguments
+from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
 
 
 class Executor(Protocol):
@@ -45,11 +45,11 @@ class LocalExecutor:
         self._children.pop(run.id, None)  # the exit code of an earlier attempt
         cwd = Path(entry.working_directory) if Path(entry.working_directory).is_dir() else run.path
         command = self.command(run, entry, device)
-        environment = {**worker_environment(device), **alarm_environment(entry.on_alarm)}
+        environment = {**worker_environment(device), **hook_environment(entry.on_alarm, entry.on_end)}
         self._children[run.id] = start_detached(command, run.log, cwd=cwd, env=environment)
 
     def command(self, run: RunDirectory, entry: QueueEntry, device: Device) -> list[str]:
-        arguments = worker_arguments(run, Path(entry.data_dir), queued=True)
+        arguments = worker_arguments(run, Path(entry.data_dir), queued=True, time_limit=entry.time_limit)
         return [sys.executable, "-P", *arguments, *worker_options([device], share=entry.share_device)]
 
     def is_running(self, run: RunDirectory) -> bool:

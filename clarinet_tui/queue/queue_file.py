@@ -41,6 +41,14 @@ class QueueEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many more times it may restart after it was lost or has failed."""
     on_alarm: tuple[str, ...] = ()
     """The command for its alarms, of the user who queued it and never of the run's settings."""
+    on_end: tuple[str, ...] = ()
+    """The command for its end, of the user who queued it as well."""
+    not_before: float = 0.0
+    """The Unix time before which it does not start."""
+    after: tuple[str, ...] = ()
+    """Runs that have to finish before it starts."""
+    time_limit: float = 0.0
+    """Seconds after which an attempt is saved and stopped; 0 is none."""
     added_at: float = msgspec.field(name="added", default=0.0)
     device_key: str = msgspec.field(name="on", default="")
     """The device on which it was started; empty while it waits."""
@@ -159,7 +167,7 @@ def _entries_of_user(runs_dir: Path, queue: Queue, uid: int) -> Iterator[QueueEn
     """Yield the entries of another user's queue whose runs are theirs."""
     for entry in queue.entries:
         if is_valid_id(entry.id) and (runs_dir / entry.id).is_dir() and find_owner(runs_dir / entry.id) == uid:
-            yield msgspec.structs.replace(entry, user=user_name(uid), on_alarm=())
+            yield msgspec.structs.replace(entry, user=user_name(uid), on_alarm=(), on_end=())
 
 
 def is_copied(runs_dir: Path, queue: Queue) -> bool:
@@ -188,7 +196,7 @@ def _read_file(path: Path) -> tuple[Queue, os.stat_result] | None:
 
 
 def _without_commands(queue: Queue) -> Queue:
-    return queue.with_entries([msgspec.structs.replace(entry, on_alarm=()) for entry in queue.entries])
+    return queue.with_entries([msgspec.structs.replace(entry, on_alarm=(), on_end=()) for entry in queue.entries])
 
 
 @contextmanager
@@ -200,16 +208,22 @@ def lock_queue(runs_dir: Path, wait: float = LOCK_SECONDS) -> Iterator[None]:
         yield
 
 
-def update_queue(runs_dir: Path, edit: Callable[[Queue], Queue], wait: float = LOCK_SECONDS) -> Queue:
-    """Read, edit and replace the queue in one transaction; return the edited queue."""
+def update_queue(
+    runs_dir: Path, edit: Callable[[Queue], Queue], *, wait: float = LOCK_SECONDS, adopt: bool = False
+) -> Queue:
+    """Read, edit and replace the queue in one transaction; return the edited queue.
+
+    With `adopt`, a queue that was copied from another directory belongs to this one from now on.
+    """
     with lock_queue(runs_dir, wait):
         before = read_queue(runs_dir)
-        after = edit(before)
-        if after != before:
-            after = msgspec.structs.replace(after, directory=_inode(runs_dir))
-            path = own_path(Path(runs_dir), QUEUE_FILE)
-            # Alarm commands can contain secrets, such as a webhook's address.
-            mode = 0o600 if any(entry.on_alarm for entry in after.entries) else 0o644
-            with as_input_error(path):
-                replace_file(path, msgspec.json.format(msgspec.json.encode(after)) + b"\n", mode)
+        after, stays_copy = edit(before), is_copied(runs_dir, before) and not adopt
+        if after == before and not (adopt and is_copied(runs_dir, before)):
+            return after
+        after = msgspec.structs.replace(after, directory=before.directory if stays_copy else _inode(runs_dir))
+        path = own_path(Path(runs_dir), QUEUE_FILE)
+        # The commands of hooks can contain secrets, such as a webhook's address.
+        mode = 0o600 if any(entry.on_alarm or entry.on_end for entry in after.entries) else 0o644
+        with as_input_error(path):
+            replace_file(path, msgspec.json.format(msgspec.json.encode(after)) + b"\n", mode)
         return after

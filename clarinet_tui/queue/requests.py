@@ -47,6 +47,10 @@ class LaunchOptions:
     share_device: bool = False
     paused: bool = False
     on_alarm: tuple[str, ...] = ()
+    on_end: tuple[str, ...] = ()
+    not_before: float = 0.0
+    after: tuple[str, ...] = ()
+    time_limit: float = 0.0
     front: bool = False
     """Whether they start before all other waiting runs."""
     slurm: SlurmOptions | None = None
@@ -83,6 +87,7 @@ def slurm_settings(runs_dir: Path, options: LaunchOptions) -> JobSettings:
         priority=options.priority,
         paused=options.paused,
         on_alarm=options.on_alarm,
+        on_end=options.on_end,
     )
 
 
@@ -100,7 +105,7 @@ def _enqueue(runs: Sequence[RunDirectory], options: LaunchOptions, device: str |
         return
     runs_dir = runs[0].runs_dir
     entries = [_make_entry(run.id, device or run.read_config().device, options) for run in runs]
-    update_queue(runs_dir, lambda queue: _add(queue, entries, runs_dir, front=options.front))
+    update_queue(runs_dir, lambda queue: _add(queue, entries, runs_dir, front=options.front), adopt=True)
 
 
 def _make_entry(run_id: str, device: str, options: LaunchOptions) -> QueueEntry:
@@ -114,6 +119,10 @@ def _make_entry(run_id: str, device: str, options: LaunchOptions) -> QueueEntry:
         share_device=options.share_device,
         paused=options.paused,
         on_alarm=options.on_alarm,
+        on_end=options.on_end,
+        not_before=options.not_before,
+        after=options.after,
+        time_limit=options.time_limit,
         added_at=time.time(),
     )
 
@@ -202,7 +211,7 @@ def pause(runs_dir: Path, ids: Collection[str], paused: bool) -> None:
             return queue.with_paused(paused)
         return _check_waiting(queue, runs_dir, ids).with_changes(ids, paused=paused)
 
-    queue = update_queue(runs_dir, edit)
+    queue = update_queue(runs_dir, edit, adopt=not paused)
     if not paused and queue.entries:
         ensure_supervisor(runs_dir)
 

@@ -8,11 +8,14 @@ from pathlib import Path
 from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.placement import NEEDED, match_devices, memory_of_runs, unavailable_reason
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
+from clarinet_tui.queue.start_conditions import waiting_reason
 from clarinet_tui.runs.directory import RunDirectory, find_worker
 from clarinet_tui.runs.memory_peaks import read_memory_peak
 from clarinet_tui.runs.stage1 import Stage1Role, stage1_role
 from core.config import RunConfig
 from core.errors import InputError
+
+NEEDS_LABELS = "waits for the stage 1 of another run"
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Scheduler:
             memory_needs=self._memory_needs(devices),
             stage1_roles={entry.id: self._role(entry.id) for entry in queue.waiting},
             stage1_in_progress=[role.signature for role in training if role],
+            waiting_reasons={entry.id: waiting_reason(entry, queue, self._runs_dir) for entry in queue.waiting},
         )
 
     def _read_config(self, run_id: str) -> RunConfig | None:
@@ -83,6 +87,7 @@ def schedule(
     memory_needs: Mapping[str, int] | None = None,
     stage1_roles: Mapping[str, Stage1Role | None] | None = None,
     stage1_in_progress: Collection[str] = (),
+    waiting_reasons: Mapping[str, str | None] | None = None,
 ) -> list[Decision]:
     """Decide in starting order.
 
@@ -95,7 +100,8 @@ def schedule(
     for entry in queue.waiting:
         role = roles.get(entry.id)
         needs_labels = role is not None and role.takes_labels and role.signature in in_progress
-        decision = _decide(queue, entry, devices, occupancy, needs_labels)
+        reason = (waiting_reasons or {}).get(entry.id) or (NEEDS_LABELS if needs_labels else None)
+        decision = _decide(queue, entry, devices, occupancy, reason)
         if decision.device is not None:
             occupancy.add(entry, decision.device.key)
             if role is not None:
@@ -148,7 +154,7 @@ class Occupancy:
 
 
 def _decide(
-    queue: Queue, entry: QueueEntry, devices: Sequence[Device], occupancy: Occupancy, needs_labels: bool
+    queue: Queue, entry: QueueEntry, devices: Sequence[Device], occupancy: Occupancy, waits: str | None
 ) -> Decision:
     problem = devices[-1].problem if devices else None
     if problem and entry.device != "cpu":
@@ -160,8 +166,8 @@ def _decide(
         return Decision(entry, reason=str(error), is_impossible=True)
     if queue.paused or entry.paused:
         return Decision(entry, reason="the queue is paused" if queue.paused else "paused")
-    if needs_labels:
-        return Decision(entry, reason="waits for the stage 1 of another run")
+    if waits is not None:
+        return Decision(entry, reason=waits)
     refusals = []
     for device in sorted(candidates, key=occupancy.order):
         refusal = occupancy.refusal(device, entry)

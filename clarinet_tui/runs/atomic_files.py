@@ -13,6 +13,9 @@ import msgspec
 
 from core.errors import InputError
 
+OWN_FILE, USER_FILE = 0o644, 0o666
+"""Modes before the umask: other users never write to files of a runs directory; the umask alone decides on exports."""
+
 
 class StorageError(InputError):
     """The system refuses to write a file; see `errno`."""
@@ -22,14 +25,14 @@ class StorageError(InputError):
         self.errno = error.errno
 
 
-def replace_file(path: Path, content: bytes, mode: int = 0o666) -> None:
+def replace_file(path: Path, content: bytes, mode: int = OWN_FILE) -> None:
     """Write a file so that readers see the old content or the new."""
     with atomic_writer(path, mode) as stream:
         stream.write(content)
 
 
 @contextmanager
-def atomic_writer(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+def atomic_writer(path: Path, mode: int = OWN_FILE) -> Iterator[BinaryIO]:
     """Write to a temporary file, sync it, rename it to `path` and sync the directory.
 
     If anything before the last step fails, `path` stays as it was.
@@ -61,12 +64,12 @@ def sync_directory(path: Path) -> None:
         os.close(file)
 
 
-def create_file(path: Path, mode: int = 0o666) -> int:
+def create_file(path: Path, mode: int = OWN_FILE) -> int:
     """Return a descriptor of a new file; fail if there is one already."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
 
-def open_append(path: Path, mode: int = 0o666) -> int:
+def open_append(path: Path, mode: int = OWN_FILE) -> int:
     """Return a descriptor that appends, and can be read as well."""
     with as_input_error(path):
         return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)

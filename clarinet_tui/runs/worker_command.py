@@ -9,7 +9,7 @@ import msgspec
 from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 
-ALARM_VARIABLE = "CLARINET_ON_ALARM"
+ALARM_VARIABLE, END_VARIABLE = "CLARINET_ON_ALARM", "CLARINET_ON_END"
 
 
 def worker_arguments(
@@ -19,27 +19,29 @@ def worker_arguments(
     json: bool = False,
     fresh: bool = False,
     queued: bool = False,
+    time_limit: float = 0.0,
 ) -> list[str]:
     """Return the arguments for Python that start the run's worker, from its checkpoint if there is one."""
     arguments = ["-m", "clarinet_tui.worker.main", run.id]
     arguments += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir)]
     flags = {"--json": json, "--resume": run.has_checkpoint, "--fresh": fresh, "--queued": queued}
-    return arguments + [flag for flag, is_set in flags.items() if is_set]
+    arguments += [flag for flag, is_set in flags.items() if is_set]
+    return arguments + ([f"--time-limit={time_limit}"] if time_limit else [])
 
 
-def alarm_environment(on_alarm: Iterable[str]) -> dict[str, str]:
-    """Return the variable that hands the command for alarms to a worker.
+def hook_environment(on_alarm: Iterable[str], on_end: Iterable[str] = ()) -> dict[str, str]:
+    """Return the variables that hand the commands for alarms and for the end to a worker.
 
-    All users of a machine see the arguments of a process, only its user sees its environment; the command may contain
-    a secret.
+    All users of a machine see the arguments of a process, only its user sees its environment; a command may contain a
+    secret.
     """
-    command = list(on_alarm)
-    return {ALARM_VARIABLE: msgspec.json.encode(command).decode()} if command else {}
+    commands = {ALARM_VARIABLE: list(on_alarm), END_VARIABLE: list(on_end)}
+    return {name: msgspec.json.encode(command).decode() for name, command in commands.items() if command}
 
 
-def take_alarm_command() -> list[str]:
-    """Return the command for alarms, and remove it from the environment, which other processes inherit."""
+def take_hook_command(name: str) -> list[str]:
+    """Return the command in a variable, and remove it from the environment, which other processes inherit."""
     try:
-        return msgspec.json.decode(os.environ.pop(ALARM_VARIABLE, "[]"), type=list[str])
+        return msgspec.json.decode(os.environ.pop(name, "[]"), type=list[str])
     except msgspec.DecodeError as error:
-        raise InputError(f"{ALARM_VARIABLE}: expected a JSON array of strings ({error})") from None
+        raise InputError(f"{name}: expected a JSON array of strings ({error})") from None

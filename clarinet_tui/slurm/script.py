@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clarinet_tui.runs.directory import JOURNAL
 from clarinet_tui.runs.journal_format import format_event
-from clarinet_tui.runs.worker_command import alarm_environment
+from clarinet_tui.runs.worker_command import hook_environment
 from clarinet_tui.slurm.options import WARNING_SECONDS, SlurmOptions
 from core.events import Failed, FailureKind
 
@@ -51,6 +51,7 @@ class JobSettings:
     held: bool = False
     nice: int = 0
     on_alarm: tuple[str, ...] = ()
+    on_end: tuple[str, ...] = ()
     python: tuple[str, ...] = field(default=(sys.executable,))
 
     @property
@@ -78,7 +79,8 @@ def make_script(settings: JobSettings, number: int, runs: Sequence[str], depende
         working_directory=shlex.quote(str(settings.working_directory)),
         no_directory=_failure(f"the node {_NODE} has no directory {settings.working_directory}"),
         variables="".join(
-            f"export {name}={shlex.quote(value)}\n" for name, value in alarm_environment(settings.on_alarm).items()
+            f"export {name}={shlex.quote(value)}\n"
+            for name, value in hook_environment(settings.on_alarm, settings.on_end).items()
         ),
         setup=setup,
         python=python,

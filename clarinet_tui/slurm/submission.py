@@ -67,6 +67,7 @@ def make_settings(
     priority: int = 0,
     paused: bool = False,
     on_alarm: tuple[str, ...] = (),
+    on_end: tuple[str, ...] = (),
 ) -> JobSettings:
     """Return the settings of a new submission; raise InputError for what Slurm has no counterpart of."""
     if priority > 0:
@@ -84,6 +85,7 @@ def make_settings(
         held=paused,
         nice=-priority,
         on_alarm=on_alarm,
+        on_end=on_end,
     )
 
 

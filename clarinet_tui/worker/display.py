@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
 from clarinet_tui.logs.event_text import describe_event, format_accuracies
 from clarinet_tui.runs.directory import RunDirectory
@@ -16,17 +16,23 @@ if TYPE_CHECKING:
 
 
 Display: TypeAlias = "LogDisplay | ProgressBar"
+JsonForm = Literal["lines", "array"]
 
 
 def choose_display(
-    run: RunDirectory, planned_iterations: int = 0, *, json: bool, queued: bool = False, out: TextIO | None = None
+    run: RunDirectory,
+    planned_iterations: int = 0,
+    *,
+    json: JsonForm | None = None,
+    queued: bool = False,
+    out: TextIO | None = None,
 ) -> Display:
     """`planned_iterations` of a resumed run are known from its journal."""
     out = out or sys.stdout
     if queued:
         return LogDisplay(out)
     if json:
-        return JsonLines(out, run.id)
+        return JsonLines(out, run.id) if json == "lines" else JsonArray(out, run.id)
     return ProgressBar(run, planned_iterations) if out.isatty() else PlainLines(out, run, planned_iterations)
 
 
@@ -75,6 +81,22 @@ class JsonLines(LogDisplay):
 
     def notice(self, message: str) -> None:
         self.write(json.dumps({"event": "notice", "message": message}))
+
+
+class JsonArray(JsonLines):
+    """The same events as one array, which ends when the run does."""
+
+    def __init__(self, out: TextIO, run_id: str) -> None:
+        super().__init__(out, run_id)
+        self._separator = "["
+
+    def write(self, line: str) -> None:
+        self._out.write(f"{self._separator}\n{line}")
+        self._separator = ","
+
+    def close(self) -> None:
+        self._out.write("[]\n" if self._separator == "[" else "\n]\n")
+        self._out.flush()
 
 
 class PlainLines(LogDisplay):

@@ -5,7 +5,7 @@ import itertools
 import os
 import shutil
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO, cast
@@ -13,6 +13,8 @@ from typing import TextIO, cast
 import msgspec
 
 from clarinet_tui.devices.gpu_lock import GpuInUseError
+from clarinet_tui.devices.other_gpus import describe_unused_gpus
+from clarinet_tui.devices.torch_build import torch_backend
 from clarinet_tui.queue.requests import ensure_supervisor_if_needed
 from clarinet_tui.queue.worker_exit import GPU_IN_USE
 from clarinet_tui.runs.atomic_files import file_size
@@ -20,22 +22,26 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.process import is_batch_job
-from clarinet_tui.runs.worker_command import take_alarm_command
+from clarinet_tui.runs.worker_command import ALARM_VARIABLE, END_VARIABLE, take_hook_command
 from clarinet_tui.runs.worker_log import TimestampedStream
 from clarinet_tui.streams import drop_failed_writes
 from clarinet_tui.text import printable
-from clarinet_tui.worker.alarm_hook import AlarmHook
 from clarinet_tui.worker.alarms import AlarmMonitor
-from clarinet_tui.worker.display import Display, choose_display
+from clarinet_tui.worker.display import Display, JsonForm, choose_display
+from clarinet_tui.worker.event_hook import ON_END, EventHook
 from clarinet_tui.worker.failure import make_failed
 from clarinet_tui.worker.gpu import hold_first_gpu
 from clarinet_tui.worker.hardware import hardware_kind
+from clarinet_tui.worker.notifications import read_targets
 from clarinet_tui.worker.recorder import Recorder
 from clarinet_tui.worker.shared_stage1 import SharedStage1
 from clarinet_tui.worker.stop_signals import CheckpointAbandoned, StopSignals
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Checkpointed, Event, Failed, FailureKind, Finished, Noticed, Resumed, Stopped
+
+END_HOOK_SECONDS = 35.0
+"""The time that --on-end and the notifications of the end may take."""
 
 
 def main() -> int:
@@ -71,9 +77,13 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--device", help="overrides the run's setting")
     parser.add_argument("--gpu", action="append", default=[], help="a GPU to use if no other run has locked it")
     parser.add_argument("--share-gpu", action="store_true", help="use the GPU although another run has locked it")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", action="store_true", help="print events as JSON lines")
+    parser.add_argument("--json-array", action="store_true", help="print events as one JSON array")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--fresh", action="store_true", help="remove the run's directory on wrong input")
+    parser.add_argument(
+        "--time-limit", type=float, default=0.0, metavar="SECONDS", help="save and stop after this time"
+    )
     parser.add_argument("--queued", action="store_true", help="write to worker.log; record wrong input as a failure")
     return parser.parse_args(arguments)
 
@@ -108,9 +118,13 @@ def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopS
     if arguments.device:
         config = msgspec.structs.replace(config, device=arguments.device)
     planned = planned_iterations(run)
-    display = choose_display(run, planned, json=arguments.json, queued=arguments.queued)
+    form: JsonForm | None = "array" if arguments.json_array else "lines" if arguments.json else None
+    display = choose_display(run, planned, json=form, queued=arguments.queued)
     recorder = Recorder(run, config, display.notice, signals.is_stop_requested)
-    hook = AlarmHook(run, config, take_alarm_command(), display.notice)
+    targets = read_notification_targets(display.notice)
+    hook = EventHook(run, config, take_hook_command(ALARM_VARIABLE), display.notice, targets=targets)
+    on_end = take_hook_command(END_VARIABLE)
+    signals.stop_after(arguments.time_limit)
     attempt = Attempt(run, config, recorder, display, signals, hook, planned)
     try:
         attempt.train(arguments.data_dir, arguments.resume)
@@ -123,6 +137,10 @@ def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopS
     finally:
         recorder.close()
         hook.close()
+        end_hook = EventHook(run, config, on_end, display.notice, option=ON_END, targets=targets)
+        if isinstance(attempt.last, Finished | Failed | Stopped):
+            end_hook.submit(attempt.last)
+        end_hook.close(timeout=END_HOOK_SECONDS)
         display.close()
     return exit_code(attempt.last, recorder.is_durable, signals)
 
@@ -154,7 +172,7 @@ class Attempt:
         recorder: Recorder,
         display: Display,
         signals: StopSignals,
-        hook: AlarmHook,
+        hook: EventHook,
         planned_iterations: int,
     ) -> None:
         self.last: Event | None = None
@@ -183,6 +201,8 @@ class Attempt:
 
         device, data = prepare(self._config, data_dir, self._display.show_preparation)
         self._recorder.device = device
+        if device == "cpu" and self._run.read_config().device == "auto":
+            self._report_unused_gpus()
         with SharedStage1(self._run, self._config, data, hardware_kind(device), self._notice) as stage1:
             if not resume and not stage1.prepare(self._signals.is_stop_requested):
                 self.emit(Stopped(iteration=0))
@@ -198,6 +218,8 @@ class Attempt:
             )
             try:
                 for event in events:
+                    if isinstance(event, Stopped) and self._signals.time_is_over:
+                        self._notice("the time limit is reached")
                     self.emit(self._check_saved(stage1.process_event(event)))
             except CheckpointAbandoned as abandoned:
                 with suppress(CheckpointAbandoned):  # otherwise the generator is closed, and saves a checkpoint
@@ -223,6 +245,11 @@ class Attempt:
         message = "the training is complete, but its weights could not be saved: free some space and resume the run"
         return Failed(iteration=event.iteration, message=message, kind=FailureKind.DISK_FULL, seconds=event.seconds)
 
+    def _report_unused_gpus(self) -> None:
+        """Tell the user who left the choice to us that a GPU of the machine is not used."""
+        if unused := describe_unused_gpus(torch_backend()):
+            self._display.notice(unused)
+
     def _notice(self, message: str) -> None:
         iteration, seconds = self._position()
         self.emit(Noticed(iteration=iteration, message=message, seconds=seconds))
@@ -230,6 +257,15 @@ class Attempt:
     def _position(self) -> tuple[int, float]:
         """Return the iteration and the training time of the last event."""
         return getattr(self.last, "iteration", self._saved), self.last.seconds if self.last else 0.0
+
+
+def read_notification_targets(notice: Callable[[str], None]) -> tuple[str, ...]:
+    """Return where the user wants notifications; a wrong choice does not end the run."""
+    try:
+        return read_targets()
+    except InputError as error:
+        notice(str(error))
+        return ()
 
 
 def planned_iterations(run: RunDirectory) -> int:

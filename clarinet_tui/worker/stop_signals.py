@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from contextlib import suppress
 from types import FrameType
 
@@ -23,12 +24,22 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.received = 0
+        self.time_is_over = False
+        """Whether the time limit has requested the stop."""
+        self._deadline: float | None = None
         self._pid = os.getpid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
             if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
                 signal.signal(number, self._receive)
 
+    def stop_after(self, seconds: float) -> None:
+        """Request a stop, as SIGTERM does, after this time; 0 is no limit."""
+        self._deadline = time.monotonic() + seconds if seconds else None
+
     def is_stop_requested(self) -> bool:
+        if self._deadline is not None and not self.received and time.monotonic() >= self._deadline:
+            self.received = signal.SIGTERM
+            self.time_is_over = True
         return self.received != 0
 
     def _receive(self, number: int, frame: FrameType | None) -> None:

@@ -14,6 +14,8 @@ from typing import IO, Any
 
 import pytest
 
+from clarinet_tui.runs.memory_peaks import record_memory_peak
+from core.resolve import resolve
 from tests.support.cli import CLARINET
 from tests.support.nvml import ELSEWHERE, UUIDS, build, environment
 
@@ -62,7 +64,8 @@ def test_json_has_every_device_with_the_same_keys(library: Path) -> None:
         *((f"cuda:{index}", uuid) for index, uuid in enumerate(UUIDS)),
         ("cpu", "cpu"),
     ]
-    keys = "key label name cores memory_total memory_used use temperature processes trouble"
+    keys = "key label name cores memory_total memory_used use temperature power energy compute_mode memory_errors"
+    keys += " throttling driver processes trouble note"
     assert [" ".join(device) for device in found] == [keys] * 5
     assert found[1]["processes"] == [
         {"pid": ELSEWHERE, "owner": None, "command": None, "memory": 9 << 30, "computes": True}
@@ -100,9 +103,32 @@ def test_table_lists_processes_without_control_characters(library: Path, tmp_pat
     rows = {line.split()[0]: line.rstrip() for line in output.splitlines()}
     assert list(rows) == ["device", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cpu"]
     assert rows["cuda:0"].endswith(f"[31mred {process.pid} graphics")
-    assert re.search(r" 97 % +10\.0/24\.0 GiB +71 +\S+: \[31mred \d+ \(9\.0 GiB\)$", rows["cuda:1"])
+    assert re.search(r" 97 % +10\.0/24\.0 GiB +71 +344 +\S+: \[31mred \d+ \(9\.0 GiB\)$", rows["cuda:1"])
     assert rows["cuda:2"].split()[-3:] == ["?", "?", "?"]
     assert "\x1b" not in output
+
+
+def test_warnings_are_shown_below_the_table(library: Path) -> None:
+    output = devices(library, STANDIN_ECC=0, STANDIN_HOT=3, STANDIN_FOREIGN=0)
+    assert output.splitlines()[6:] == [
+        "cuda:0: 2 uncorrected memory errors (ECC) since its driver was loaded: reset it",
+        "cuda:3: slowed down by heat",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("peak", "advice"),
+    [
+        (3 << 30, "of a GPU: `clarinet queue slots gpu=4` starts 4 on each."),
+        (15 << 30, "of a GPU: one at a time fits on each."),
+    ],
+)
+def test_slots_are_recommended_from_the_peak_memory_of_runs(
+    library: Path, tmp_path: Path, peak: int, advice: str
+) -> None:
+    record_memory_peak(tmp_path, resolve({"preset": "smoke", "task": "U->M"}), peak)
+    last = devices(library, "--runs-dir", str(tmp_path), STANDIN_FOREIGN=0).splitlines()[-1]
+    assert last == f"Runs here have used up to {peak >> 30}.0 GiB {advice}"
 
 
 def test_watch_prints_until_ctrl_c(library: Path) -> None:
@@ -127,6 +153,8 @@ def test_watch_redraws_and_restores_the_terminal(library: Path) -> None:
     with watching(library, stdout=theirs) as process, open(ours, "rb", buffering=0) as screen:  # noqa: PTH123 - a pty
         os.close(theirs)
         output = read_until(screen, rb"cpu.*\x1b\[\d*A.*cpu")
+        assert b"last minute" in output
+        assert "█".encode() in output, "GPU 1 is busy, and the bars show it"
         assert b"\x1b[?25l" in output, "the cursor is hidden while the table is redrawn"
         process.send_signal(signal.SIGINT)
         assert b"\x1b[?25h" in read_until(screen, rb"\x1b\[\?25h"), "and shown again"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.runs.annotations import add_tag
-from core.events import Failed, Finished
+from core.events import Alarmed, Failed, Finished
 from tests.support.cli import CLARINET, cli_environment, invoke, run_clarinet
 from tests.support.events import evaluation, resumed, started, step
 from tests.support.histories import make_run, open_history, write_events, write_lock
@@ -100,14 +100,31 @@ def test_show_groups_settings_notes_and_failure(runs: Path) -> None:
     assert not re.search(r"differ|Failure", good)
     bad = invoke(runs, "show", "bbb").stdout
     assert re.search(r"differ from preset smoke\n  epochs +7  \(preset: 3\)\n  stage1.epochs +5  \(preset: 3\)\n", bad)
-    assert re.search(r"Other settings\n.*batch_size 32", bad)
-    end = bad.partition("\nFailure\n")[2].splitlines()
-    assert [line.rstrip().split(maxsplit=1) for line in end] == [
+    assert re.search(r"Other settings\n.*batch_size 32", bad, re.DOTALL)
+    failure = bad.partition("\nFailure\n")[2].partition("\n\n")[0].splitlines()
+    assert [line.rstrip().split(maxsplit=1) for line in failure] == [
         ["kind", "out of memory"],
         ["error", "[2Jno memory"],
         ["at", "session.py:212 _step"],
         ["at", "[31mloss.py:3 loss"],
     ]
+
+
+def test_show_has_failure_and_alarms_above_progress_and_the_typed_command(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["/usr/bin/clarinet", "sweep", "--tasks", "U->M", "--on-alarm", "./notify secret", "--notify=ntfy://secret"]
+    monkeypatch.setattr("sys.argv", words)
+    run = make_run(runs, id="ddd444")
+    write_events(run, [started(), Alarmed(kind="collapse", message="few classes", advice="wait", iteration=7)])
+    write_events(run, [Failed(iteration=9, message="no memory", kind="out of memory")])
+    shown = invoke(runs, "show", "ddd").stdout
+    titles = [line for line in shown.splitlines() if line and not line.startswith(" ")]
+    assert titles[1:4] == ["Failure", "Alarms", "Progress"]
+    assert "few classes (since iteration 7)" in shown
+    assert re.search(r"command +clarinet sweep --tasks 'U->M' --on-alarm ... --notify=...", shown)
+    assert "secret" not in (run.annotations.read_text() + shown)
+    assert json.loads(invoke(runs, "show", "aaa", "--json").stdout)["command"].startswith("clarinet run --headless ")
 
 
 def test_show_as_json(runs: Path) -> None:
@@ -166,7 +183,7 @@ def test_reindex_names_unreadable_runs_and_reads_the_others(runs: Path) -> None:
     done = invoke(runs, "reindex")
     assert done.exit_code == 0, done.exception
     assert "run zzz999 cannot be read" in done.stderr
-    assert "journal.jsonl: Is a directory" in done.stderr
+    assert "journal.jsonl: is not a regular file" in done.stderr
     with closing(sqlite3.connect(runs / "clarinet.db")) as db:
         assert db.execute("SELECT count(*) FROM evaluations").fetchone() == (2,)
 

@@ -15,7 +15,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from core.errors import InputError
 from core.events import Event
-from tests.support.cli import CLARINET, cli_environment, run_clarinet
+from tests.support.cli import CLARINET, cli_environment, invoke, run_clarinet
 from tests.support.events import evaluation, started, step
 from tests.support.histories import make_run, open_history, write_events
 
@@ -64,7 +64,7 @@ def test_csv_has_every_iteration_in_stable_columns(tmp_path: Path, runs: Path) -
 
 
 def test_json_lines_of_evaluations(tmp_path: Path, runs: Path) -> None:
-    done = run_clarinet(tmp_path, "metrics", "measured", "--json", "--stop", "17")
+    done = run_clarinet(tmp_path, "metrics", "measured", "--jsonl", "--stop", "17")
     assert [json.loads(line) for line in done.stdout.splitlines()] == [
         {
             "run": "measured",
@@ -117,8 +117,17 @@ def test_unknown_and_mixed_metrics_are_errors(
     assert message in str(error.value)
 
 
+def test_csv_has_no_control_characters(tmp_path: Path) -> None:
+    """Stages and metrics have the names that a journal gives them."""
+    run = make_run(tmp_path, "hostile")
+    write_events(run, [step(1, {"a\x1b]0;b\x07": 1.0}, stage="s\x1b[2J")])
+    printed = invoke(tmp_path, "metrics", "hostile", "--csv", "--level", "iteration").stdout
+    assert not {"\x1b", "\x07"} & set(printed)
+    assert "a]0;b" in printed
+
+
 def test_csv_and_json_exclude_each_other(tmp_path: Path, runs: Path) -> None:
-    assert run_clarinet(tmp_path, "metrics", "measured", "--json", "--csv").returncode == 2
+    assert run_clarinet(tmp_path, "metrics", "measured", "--jsonl", "--csv").returncode == 2
 
 
 def test_run_without_events(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +156,9 @@ def test_tables_of_last_evaluations_and_of_each_metric(runs: Path, capsys: pytes
 def test_closed_pipe_is_no_error(tmp_path: Path, runs: Path) -> None:
     run = make_run(runs, id="long")
     write_events(run, (step(n) for n in range(1, 5001)))
-    command = " ".join(f"'{argument}'" for argument in [*CLARINET, "metrics", "long", "--json", "--level", "iteration"])
+    command = " ".join(
+        f"'{argument}'" for argument in [*CLARINET, "metrics", "long", "--jsonl", "--level", "iteration"]
+    )
     piped = subprocess.run(
         ["bash", "-c", f"{command} | head -1; echo ${{PIPESTATUS[0]}}"],
         cwd=tmp_path,

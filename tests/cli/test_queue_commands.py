@@ -92,6 +92,22 @@ def test_sweep_is_queued_and_listed_in_order(runs: Path) -> None:
     assert ids[0] in succeed("queue")
 
 
+def test_start_options_are_queued_and_shown(runs: Path) -> None:
+    (first,) = sweep("--not-before", "2999-01-01 08:00", "--time-limit", "2h30m", "--on-end", "true secret")
+    (second,) = sweep("--after", first[:8])
+    queue = read_queue(runs)
+    assert (queue[first].time_limit, queue[first].on_end) == (9000, ("true", "secret"))
+    assert queue[second].after == (first,)
+    entries = json.loads(succeed("queue", "--json"))["entries"]
+    assert [entry["waits_for"] for entry in entries] == ["waits until 2999-01-01 08:00", f"waits for run {first}"]
+    assert (entries[0]["time_limit"], entries[1]["after"]) == (9000, [first])
+    assert "secret" not in json.dumps(entries)
+    assert "at most 2h30" in " ".join(succeed("queue").split())
+    assert "no run in" in fail("sweep", "--preset", "smoke", "--after", "zzz")
+    assert "expected a duration" in fail("sweep", "--preset", "smoke", "--time-limit", "soon")
+    assert fail("sweep", "--preset", "smoke", "--on", "slurm", "--time-limit", "2h").endswith("use --slurm time=LIMIT")
+
+
 def test_flags_override_the_sweep_file(tmp_path: Path, runs: Path) -> None:
     (tmp_path / "s.toml").write_text(
         'methods = ["gac"]\ntasks = ["U->M"]\nseeds = "1..3"\npreset = "smoke"\n[grid]\nstage1.rate = [1e-3, 1e-4]\n'

@@ -49,7 +49,7 @@ def events(output: str) -> list[dict[str, Any]]:
 
 
 def test_json_lines_from_start_to_finish(folder: Path) -> None:
-    done = run(folder, "--headless", "--json", "--task", "photos->scans", "--method", "gac+cdan-e", *SHORT)
+    done = run(folder, "--headless", "--jsonl", "--task", "photos->scans", "--method", "gac+cdan-e", *SHORT)
     assert done.returncode == 0, done.stderr
     output = events(done.stdout)
     assert [output[0]["event"], output[-1]["event"]] == ["started", "finished"]
@@ -66,6 +66,13 @@ def test_json_lines_from_start_to_finish(folder: Path) -> None:
     assert (folder / "runs" / "clarinet.db").exists()
 
 
+def test_json_is_one_array(folder: Path) -> None:
+    done = run(folder, "--headless", "--json", "--task", "photos->scans", "--method", "clarinet", *SHORT)
+    assert done.returncode == 0, done.stderr
+    output = json.loads(done.stdout)
+    assert [output[0]["event"], output[-1]["event"]] == ["started", "finished"]
+
+
 def test_plain_lines_without_a_terminal_and_no_foreign_core_package(folder: Path) -> None:
     assert (folder / "core").is_dir()
     done = run(folder, "--headless", "--task", "photos->scans", *SHORT)
@@ -79,7 +86,7 @@ def test_plain_lines_without_a_terminal_and_no_foreign_core_package(folder: Path
 def test_flags_override_the_settings_file(folder: Path) -> None:
     settings = 'task = "photos->scans"\npreset = "smoke"\nbatch_size = 8\nsource_size = 0\nepochs = 9\nthreads = 1\n'
     (folder / "mine.toml").write_text(settings)
-    done = run(folder, "mine.toml", "--headless", "--json", "--epochs", "1", "--set", "warmup_epochs=1")
+    done = run(folder, "mine.toml", "--headless", "--jsonl", "--epochs", "1", "--set", "warmup_epochs=1")
     assert done.returncode == 0, done.stderr
     assert events(done.stdout)[0]["epochs_total"] == 2
 
@@ -88,7 +95,7 @@ def run_until_signal(
     folder: Path, arguments: list[str], steps: int, number: signal.Signals
 ) -> tuple[list[dict[str, Any]], int]:
     """Signal a run after some iterations; return its events and its exit code."""
-    command = [*CLARINET, "run", "--headless", "--json", *arguments]
+    command = [*CLARINET, "run", "--headless", "--jsonl", *arguments]
     output = []
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=cli_environment()) as process:
         assert process.stdout is not None
@@ -113,7 +120,7 @@ def test_signal_saves_the_run_and_resume_continues_it(folder: Path) -> None:
 
 
 def test_requeued_job_resumes_under_its_id(folder: Path) -> None:
-    arguments = ["--headless", "--json", "--task", "photos->scans", *SHORT, "--run-id", "job17"]
+    arguments = ["--headless", "--jsonl", "--task", "photos->scans", *SHORT, "--run-id", "job17"]
     assert run(folder, *arguments).returncode == 0
     second = run(folder, *arguments)
     assert second.returncode == 0, second.stderr
@@ -122,7 +129,7 @@ def test_requeued_job_resumes_under_its_id(folder: Path) -> None:
 
 
 def test_run_killed_before_its_first_checkpoint_starts_over(folder: Path) -> None:
-    arguments = ["--headless", "--json", "--task", "photos->scans", *SHORT, "--run-id", "killed"]
+    arguments = ["--headless", "--jsonl", "--task", "photos->scans", *SHORT, "--run-id", "killed"]
     process = subprocess.Popen(
         [*CLARINET, "run", *arguments], cwd=folder, stdout=subprocess.PIPE, env=cli_environment()
     )
@@ -131,7 +138,7 @@ def test_run_killed_before_its_first_checkpoint_starts_over(folder: Path) -> Non
         if json.loads(line).get("iteration") == 3:
             process.kill()
     assert process.wait(timeout=60) == -signal.SIGKILL
-    second = run(folder, "--headless", "--json", "--resume", "killed")
+    second = run(folder, "--headless", "--jsonl", "--resume", "killed")
     assert second.returncode == 0, second.stderr
     output = events(second.stdout)
     assert output[0]["event"] == "started"
@@ -141,7 +148,7 @@ def test_run_killed_before_its_first_checkpoint_starts_over(folder: Path) -> Non
 
 
 def test_second_worker_of_a_run_is_refused(folder: Path) -> None:
-    arguments = ["--headless", "--json", "--task", "photos->scans", *SHORT, "--epochs", "500", "--run-id", "twice"]
+    arguments = ["--headless", "--jsonl", "--task", "photos->scans", *SHORT, "--epochs", "500", "--run-id", "twice"]
     first = subprocess.Popen(
         [*CLARINET, "run", *arguments],
         cwd=folder,
@@ -187,7 +194,7 @@ def test_invalid_input_is_one_sentence_and_changes_nothing(folder: Path, argumen
 
 
 def test_closed_pipe_does_not_stop_the_run(folder: Path) -> None:
-    arguments = ["--headless", "--json", "--task", "photos->scans", *SHORT, "--run-id", "piped"]
+    arguments = ["--headless", "--jsonl", "--task", "photos->scans", *SHORT, "--run-id", "piped"]
     process = subprocess.Popen(
         [*CLARINET, "run", *arguments],
         cwd=folder,

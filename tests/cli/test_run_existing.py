@@ -59,7 +59,7 @@ def test_resumed_run_sees_only_a_free_gpu(
     write_events(run, [started(), Stopped(iteration=1)])
     invoke(tmp_path, "run", "--headless", "--resume", run.id)
     arguments, environment = replacements[-1]
-    assert arguments[-2:] == ["--device", "cuda:0"]
+    assert arguments[-4:] == ["--device", "cuda:0", "--gpu=GPU-b", "--share-gpu"]
     assert environment["CUDA_VISIBLE_DEVICES"] == "GPU-b"
 
 
@@ -68,9 +68,9 @@ def test_existing_run_is_queued_unless_finished(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), Stopped(iteration=1)])
     with pytest.raises(ProcessReplacedError):
-        commands.continue_run(run, options, headless=False, json=False)
+        commands.continue_run(run, options, headless=False, form=None)
     assert run.id in read_queue(tmp_path)
     finished = make_run(tmp_path)
     write_events(finished, [started(), Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
     with pytest.raises(InputError, match="has finished"):
-        commands.continue_run(finished, options, headless=False, json=False)
+        commands.continue_run(finished, options, headless=False, form=None)

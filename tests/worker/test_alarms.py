@@ -17,7 +17,7 @@ from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.logs.event_text import describe_event
 from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
-from clarinet_tui.runs.worker_command import alarm_environment
+from clarinet_tui.runs.worker_command import hook_environment
 from clarinet_tui.worker.alarm_rules import EARLY, PATIENCE, WINDOW
 from clarinet_tui.worker.alarms import ALARM_KINDS, AlarmMonitor
 from core.config import setting_specs
@@ -219,7 +219,7 @@ def test_worker_records_alarms_and_runs_the_command(tmp_path: Path, monkeypatch:
     script.write_text("import os\nprint('received', os.environ['CLARINET_ALARM'], os.environ['CLARINET_RUN'])\n")
     runs = tmp_path / "runs"
     run = tiny_run(runs, make_task(tmp_path), "broken", "gac", on_nan="continue", stage1={"rate": 1e9})
-    for name, value in alarm_environment((sys.executable, str(script), "secret-token")).items():
+    for name, value in hook_environment((sys.executable, str(script), "secret-token")).items():
         monkeypatch.setenv(name, value)
     assert run_worker(run) == 0, run.log.read_text()
     assert "secret-token" not in run.environment.read_text()

@@ -69,7 +69,7 @@ def test_printed_command_can_be_pasted_and_has_the_runs_directory() -> None:
 
 def test_plain_lines_of_a_resumed_run_have_the_number_of_iterations() -> None:
     out = io.StringIO()
-    display = choose_display(RUN, 640, json=False, out=out)
+    display = choose_display(RUN, 640, out=out)
     display.show(resumed(148))
     display.show(stepped(149))
     assert out.getvalue().splitlines()[1].startswith("iteration 149 of 640, ")
@@ -77,7 +77,7 @@ def test_plain_lines_of_a_resumed_run_have_the_number_of_iterations() -> None:
 
 def test_log_of_a_queued_worker_has_no_events() -> None:
     out = io.StringIO()
-    display = choose_display(RUN, json=False, queued=True, out=out)
+    display = choose_display(RUN, queued=True, out=out)
     assert type(display) is LogDisplay
     for done in range(3):
         display.show_preparation("Reading MNIST", done, 2)

@@ -2,7 +2,9 @@
 
 import os
 import resource
+import signal
 import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from clarinet_tui.logs.run_log import RunLog, describe_fields
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.worker_command import hook_environment
 from clarinet_tui.runs.worker_log import split_timestamp
 from core.events import Noticed
 from core.training.checkpoint import PREVIOUS
@@ -75,6 +78,25 @@ def test_wrong_input_is_refused_before_stage_1_is_shared(task: str, tmp_path: Pa
     run = tiny_run(tmp_path, task, "refused", batch_size=64)
     assert run_worker(run, "--fresh", log=Path(os.devnull)) == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_time_limit_saves_and_stops_the_run(task: str, tmp_path: Path) -> None:
+    run = tiny_run(tmp_path, task, "late", "clarinet", epochs=100_000, checkpoint_minutes=1000)
+    assert run_worker(run, "--time-limit=0.2") == 128 + signal.SIGTERM
+    assert [event["event"] for event in read_events(run) if event["event"] != "sample"][-2:] == ["notice", "stopped"]
+    assert "the time limit is reached" in run.log.read_text()
+    assert run.has_checkpoint
+
+
+def test_command_for_the_end_runs_after_the_last_event(
+    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tiny_run(tmp_path, task, "ended", "clarinet", epochs=1, warmup_epochs=0)
+    code = "import os; print('END', os.environ['CLARINET_STATE'], os.environ['CLARINET_RUN'])"
+    for name, value in hook_environment((), (sys.executable, "-c", code)).items():
+        monkeypatch.setenv(name, value)
+    assert run_worker(run) == 0, run.log.read_text()
+    assert run.log.read_text().splitlines()[-1] == "END finished ended"
 
 
 def limit_file_size(size: int = 4000) -> None:

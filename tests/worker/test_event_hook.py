@@ -15,11 +15,11 @@ from clarinet_tui.queue.executor import LocalExecutor
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.worker_command import alarm_environment, take_alarm_command
+from clarinet_tui.runs.worker_command import ALARM_VARIABLE, hook_environment, take_hook_command
 from clarinet_tui.runs.worker_log import split_timestamp
-from clarinet_tui.worker.alarm_hook import AlarmHook, parse_hook_command
+from clarinet_tui.worker.event_hook import ON_END, EventHook, parse_hook_command
 from core.errors import InputError
-from core.events import Alarmed
+from core.events import Alarmed, Event, Failed, Finished, Stopped
 from core.resolve import resolve
 from tests.support.histories import make_run
 
@@ -31,9 +31,9 @@ def run(tmp_path: Path) -> RunDirectory:
     return make_run(tmp_path / "runs", id="abc123")
 
 
-def make_hook(run: RunDirectory, *command: str, seconds: float = 30.0) -> tuple[AlarmHook, list[str]]:
+def make_hook(run: RunDirectory, *command: str, seconds: float = 30.0) -> tuple[EventHook, list[str]]:
     messages: list[str] = []
-    return AlarmHook(run, run.read_config(), command, messages.append, seconds), messages
+    return EventHook(run, run.read_config(), command, messages.append, seconds), messages
 
 
 def command_output(run: RunDirectory) -> list[str]:
@@ -79,6 +79,28 @@ def test_environment_and_output_of_the_command(run: RunDirectory) -> None:
     ]
     assert stat.S_IMODE(run.log.stat().st_mode) == 0o600
     assert messages == []
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (
+            Finished(iteration=9, epoch=1, target_accuracy=81.234, source_accuracy=None),
+            "finished 81.23 target accuracy 81.23 %",
+        ),
+        (Failed(iteration=9, message="no\nmemory"), "failed  no memory"),
+        (Stopped(iteration=9), "stopped  at iteration 9"),
+    ],
+)
+def test_command_for_the_end(run: RunDirectory, event: Event, expected: str) -> None:
+    names = ("STATE", "TARGET_ACCURACY", "MESSAGE")
+    code = f"import os\nprint(*(os.environ.get('CLARINET_' + name, '') for name in {names}))"
+    messages: list[str] = []
+    hook = EventHook(run, run.read_config(), python(code), messages.append, option=ON_END)
+    hook.submit(event)
+    hook.close()
+    assert (command_output(run), messages) == ([expected], [])
+    assert f"--on-end for {expected.split()[0]}" in run.log.read_text()
 
 
 def test_failure_is_reported_once_and_the_next_alarm_runs_the_command(run: RunDirectory) -> None:
@@ -135,10 +157,10 @@ def test_command_reaches_the_worker_through_the_queue(tmp_path: Path, monkeypatc
     assert entry.on_alarm == ("notify", "--loud", "two words")
     command = LocalExecutor().command(run, entry, Device(key="cpu", label="cpu", name="CPU"))
     assert not [word for word in command if "notify" in word or "loud" in word]
-    for name, value in alarm_environment(entry.on_alarm).items():
+    for name, value in hook_environment(entry.on_alarm).items():
         monkeypatch.setenv(name, value)
-    assert take_alarm_command() == ["notify", "--loud", "two words"]
-    assert take_alarm_command() == []
+    assert take_hook_command(ALARM_VARIABLE) == ["notify", "--loud", "two words"]
+    assert take_hook_command(ALARM_VARIABLE) == []
 
 
 def test_settings_cannot_set_a_command() -> None:
