@@ -42,7 +42,7 @@ def _train(config: dict[str, Any], runs_dir: str, data_dir: str) -> Iterator[dic
         tomli_w.dump(config, file)
         file.flush()
         directories = [f"--runs-dir={runs_dir}", f"--data-dir={data_dir}"]
-        command = [*PROGRAM, "run", file.name, "--headless", "--json", *directories]
+        command = [*PROGRAM, "run", file.name, "--headless", "--jsonl", *directories]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors) as process:
             assert process.stdout is not None
             try:
