@@ -238,9 +238,7 @@ def is_ended_by_slurm(job: SlurmJob) -> bool:
         queued = commands.find_job(job.id)
     except commands.SlurmError:
         return False
-    return (
-        queued is not None and queued.state != "RUNNING" and not (queued.end is not None and time.time() >= queued.end)
-    )
+    return queued is not None and queued.state != "RUNNING" and queued.reason != "TimeLimit"
 
 
 def submit_follow_up(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> None:

@@ -20,7 +20,7 @@ SMOKE = ("--preset", "smoke", "--epochs", "1")
         (["run", "--headless", "--dry-run"], "--dry-run prints a batch script: it needs --on slurm"),
         (["sweep", "--on", "slurm", "--slurm", "output=x"], "--slurm: output: cannot be set"),
         (["sweep", "--on", "slurm", "--priority", "2"], "--priority: only administrators of Slurm raise priorities"),
-        (["sweep", "--on", "slurm", "--time-limit", "1h"], "with --on slurm, use --slurm begin=TIME"),
+        (["sweep", "--on", "slurm", "--time-limit", "1h"], "--time-limit: is not for Slurm jobs"),
     ],
 )
 def test_contradicting_options_are_named(tmp_path: Path, arguments: list[str], message: str) -> None:

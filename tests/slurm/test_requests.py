@@ -93,7 +93,7 @@ def test_a_frozen_run_is_cancelled_after_its_grace_time(cluster: Cluster, tmp_pa
     [
         ("partition=nowhere", "sbatch: invalid partition specified: nowhere"),
         ("frobnicate=1", "sbatch: unrecognized option '--frobnicate=1'"),
-        ("cpus-per-task=500", "sbatch: Requested node configuration is not available"),
+        ("mem=plenty", "sbatch: Invalid --mem specification"),
     ],
 )
 def test_a_refused_option_changes_nothing(cluster: Cluster, tmp_path: Path, pair: str, message: str) -> None:
