@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from clarinet_tui.history.migrations import check_schema, migrate, transaction
 from clarinet_tui.runs.atomic_files import file_size
+from clarinet_tui.runs.ownership import own_path
 from core.errors import InputError
 
 DATABASE_NAME = "clarinet.db"
@@ -20,7 +21,8 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 
 
 def database_path(runs_dir: Path) -> Path:
-    return Path(os.environ.get(DATABASE_VARIABLE) or Path(runs_dir) / DATABASE_NAME)
+    """Return the path of this user's database: SQLite's files beside it belong to who has opened it last."""
+    return Path(os.environ.get(DATABASE_VARIABLE) or own_path(Path(runs_dir), DATABASE_NAME))
 
 
 class Database:
@@ -46,6 +48,16 @@ class Database:
             connection.execute("PRAGMA wal_autocheckpoint = 4000")
             migrate(connection, path)
             return cls(path, connection, read_only=False)
+
+    @classmethod
+    def in_memory(cls) -> Self:
+        """Open an empty database that ends with its connection."""
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA foreign_keys = on")
+        path = Path(":memory:")
+        migrate(connection, path)
+        return cls(path, connection, read_only=False)
 
     @classmethod
     def open_read_only(cls, runs_dir: Path, path: Path | None = None) -> Self:

@@ -113,6 +113,7 @@ def ingest_all(db: Database, runs_dir: Path, progress: Progress = lambda done, t
     for done, run_id in enumerate(changed):
         progress(done, len(changed))
         count += ingest_run(db, RunDirectory(runs_dir, run_id))
+    progress(len(changed), len(changed))
     # If there is no run at all, the disk is probably not mounted.
     for run_id in ingested if ids else ():
         delete_run(db, run_id)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_all, ingest_run
+from clarinet_tui.history.ingest import Progress, ingest_all, ingest_run
 from clarinet_tui.queue.queue_file import Queue, read_all_queues
 from clarinet_tui.queue.worker_exit import never_started
 from clarinet_tui.runs.directory import RunDirectory
@@ -29,11 +29,18 @@ _UNFINISHED = """SELECT id, state, said AS recorded_state, heard AS last_written
     FROM runs WHERE said IN ('queued', 'running') OR state != said OR id IN (SELECT value FROM json_each(?))"""
 
 
-def update_history(db: Database, runs_dir: Path, *, first: Iterable[str] = (), states: bool = True) -> None:
+def update_history(
+    db: Database,
+    runs_dir: Path,
+    *,
+    first: Iterable[str] = (),
+    states: bool = True,
+    progress: Progress = lambda done, total: None,
+) -> None:
     """Ingest all runs, those in `first` before the others, and refresh the states unless `states` is false."""
     for run_id in first:
         ingest_run(db, RunDirectory(runs_dir, run_id), limit_seconds=FIRST_SECONDS)
-    ingest_all(db, runs_dir)
+    ingest_all(db, runs_dir, progress)
     if states:
         refresh_states(db, runs_dir)
 

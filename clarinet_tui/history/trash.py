@@ -4,9 +4,10 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from clarinet_tui.history.database import Database
+from clarinet_tui.history.database import Database, HistoryError
 from clarinet_tui.history.ingest import delete_run, ingest_run
 from clarinet_tui.queue.queue_file import Queue, read_queue, update_queue
 from clarinet_tui.runs.atomic_files import as_input_error
@@ -54,7 +55,8 @@ def remove_run(run: RunDirectory, database: Path | None = None) -> None:
                 count += 1
                 path = trash / f"{run.id}.{count}"
             run.path.rename(path)
-    with Database.open(run.runs_dir, database) as db:
+    # On a full disk the run is removed all the same, and the next update of the history deletes its rows.
+    with suppress(HistoryError), Database.open(run.runs_dir, database) as db:
         delete_run(db, run.id)
 
 
@@ -81,7 +83,7 @@ def restore_run(runs_dir: Path, run_id: str, database: Path | None = None) -> Ru
         raise InputError(f"run {run_id}: {run.path} already exists")
     with as_input_error(run.path):
         paths[-1].rename(run.path)
-    with Database.open(runs_dir, database) as db:
+    with suppress(HistoryError), Database.open(runs_dir, database) as db:
         ingest_run(db, run)
     return run
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import as_input_error, atomic_writer
+from clarinet_tui.runs.atomic_files import USER_FILE, as_input_error, atomic_writer
 from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, EPOCH, JOURNAL, MAX_CONFIG_BYTES, RunDirectory
 from clarinet_tui.runs.environment import read_environment, versions
 from clarinet_tui.runs.run_files import (
@@ -77,7 +77,7 @@ def write_archive(
     packed: dict[str, dict[str, PackedFile]] = {}
     with (
         as_input_error(out),
-        atomic_writer(out) as file,
+        atomic_writer(out, USER_FILE) as file,
         gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as stream,  # without date, user and file name
         tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as archive,
     ):

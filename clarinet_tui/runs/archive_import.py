@@ -1,11 +1,13 @@
 """Import runs from an archive, which is checked against its manifest before anything is written."""
 
+import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +24,14 @@ from clarinet_tui.runs.archive import (
     parse_file,
 )
 from clarinet_tui.runs.archive_members import Limits, Member, read_members
-from clarinet_tui.runs.atomic_files import as_input_error, create_file, sync_directory
+from clarinet_tui.runs.atomic_files import OWN_FILE, as_input_error, create_file, sync_directory
 from clarinet_tui.runs.directory import CONFIG, RunDirectory
 from clarinet_tui.runs.run_files import ContentError, parse_json
 from core.errors import InputError
 
 DEFAULT_LIMITS = Limits()
+TEMPORARY = ".import-"
+LEFTOVER_AGE = 60.0
 
 
 @dataclass(frozen=True)
@@ -50,8 +54,11 @@ def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) 
         free = shutil.disk_usage(runs_dir).free
         if size > free:
             raise InputError(f"{runs_dir}: {free >> 20} MB are free, but the runs need {size >> 20} MB")
-        folder = Path(tempfile.mkdtemp(prefix=".import-", dir=runs_dir))
+        _remove_leftovers(runs_dir)
+        folder = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=runs_dir))
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
+            fcntl.flock(held, fcntl.LOCK_EX)
             _write(path, folder, new, limits)
             for run_id in sorted(new):
                 if os.path.lexists(runs_dir / run_id):
@@ -61,7 +68,22 @@ def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) 
             sync_directory(runs_dir)
         finally:
             shutil.rmtree(folder)
+            os.close(held)
     return ImportResult(tuple(sorted(new)), tuple(sorted(existing)))
+
+
+def _remove_leftovers(runs_dir: Path) -> None:
+    """Remove what killed imports have left behind: a running import holds a lock on its folder."""
+    for folder in runs_dir.glob(f"{TEMPORARY}*"):
+        with suppress(OSError):
+            file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                is_old = time.time() - os.fstat(file).st_mtime > LEFTOVER_AGE  # its lock may not be held yet
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if is_old:
+                    shutil.rmtree(folder)
+            finally:
+                os.close(file)
 
 
 def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
@@ -146,8 +168,8 @@ def _write(path: Path, folder: Path, new: dict[str, dict[str, PackedFile]], limi
         if run_id not in new:
             continue
         target = folder / member.name
-        target.parent.mkdir(exist_ok=True)
-        with os.fdopen(create_file(target, 0o600 if name in PRIVATE else 0o666), "wb") as file:
+        target.parent.mkdir(mode=0o755, exist_ok=True)
+        with os.fdopen(create_file(target, 0o600 if name in PRIVATE else OWN_FILE), "wb") as file:
             written[run_id][name] = _read_hashed(member, file.write)
             file.flush()
             os.fsync(file.fileno())

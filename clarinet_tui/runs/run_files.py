@@ -27,6 +27,7 @@ _TOML_TEXT = re.compile(
     re.DOTALL,
 )
 """Strings and comments, also those without an end, in which brackets and dots have no meaning."""
+_TOML_BRACKET = re.compile(r"[\[\]{}]")
 _TOML_SEPARATOR = re.compile(r"[=,{}\[\]\n]")
 
 
@@ -55,6 +56,15 @@ def open_file(path: Path | str) -> BinaryIO | None:
         return os.fdopen(file, "rb")
     os.close(file)
     raise UnreadableFileError(Path(path), "is not a regular file")
+
+
+def file_version(path: Path) -> tuple[int, ...] | None:
+    """Return numbers that change when a file is changed or replaced; None if there is none."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def read_file(path: Path, limit: int = MAX_JSON_BYTES) -> bytes | None:
@@ -105,7 +115,7 @@ def parse_toml(content: bytes) -> dict[str, Any]:
         line = content.count(b"\n", 0, error.start) + 1
         raise ContentError(f"line {line} is not UTF-8") from None
     structure = _TOML_TEXT.sub("", text)
-    _check_depth("".join(character for character in structure if character in "[]{}"))
+    _check_depth("".join(_TOML_BRACKET.findall(structure)))
     if any(piece.count(".") >= MAX_DEPTH for piece in _TOML_SEPARATOR.split(structure)):
         raise ContentError("too deeply nested")
     try:

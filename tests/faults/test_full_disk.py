@@ -12,13 +12,14 @@ import pytest
 from clarinet_tui.history.database import DATABASE_VARIABLE, Database, HistoryError
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.queue import requests
-from clarinet_tui.queue.queue_file import read_queue
+from clarinet_tui.queue.queue_file import lock_queue, read_queue
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.worker import recorder
 from clarinet_tui.worker.recorder import Recorder
 from core.errors import InputError
 from core.events import Finished
 from tests.support.child_processes import start_worker
+from tests.support.cli import invoke
 from tests.support.disks import fill, small_disk
 from tests.support.events import started, step
 from tests.support.histories import open_history
@@ -169,6 +170,25 @@ def test_a_waiting_run_starts_once_the_disk_has_free_space(tmp_path: Path) -> No
             filler.unlink()
             wait_until(lambda: not read_queue(runs).entries, runs)
         assert last_event(two) == "finished"
+
+
+def test_rm_and_undo_work_on_a_full_disk(tmp_path: Path) -> None:
+    """A run is moved without space; its rows follow when there is room again."""
+    with small_disk(tmp_path / "disk", "2m") as disk:
+        run = make_fault_run(disk, "one")
+        with run.hold_lock(), lock_queue(disk):  # so that the lock files exist
+            pass
+        with open_history(disk) as db:
+            ingest_all(db, disk)
+        (disk / ".trash").mkdir()
+        filler = fill(disk)
+        removed = invoke(disk, "rm", "one")
+        assert (removed.exit_code, removed.stdout[:11]) == (0, "one removed"), (removed.output, removed.exception)
+        assert not run.path.exists()
+        restored = invoke(disk, "rm", "--undo", "one")
+        assert (restored.exit_code, restored.stdout) == (0, "one restored\n"), (restored.output, restored.exception)
+        filler.unlink()
+        assert "one" in invoke(disk, "ls", "--quiet").stdout
 
 
 class Disk:

@@ -115,6 +115,23 @@ def test_a_damaged_database_is_rebuilt_by_reindex(tmp_path: Path, garbage: bytes
     assert aside.read_bytes() == garbage
 
 
+def test_reindex_that_fails_leaves_the_history_as_it_was(tmp_path: Path) -> None:
+    """It builds a new database beside the old one, and replaces the content when it is complete."""
+    _write_run(tmp_path)
+    with open_history(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        before = content(db)
+
+        def fail(done: int, total: int, run: str) -> None:
+            assert content(db) == before, "others read the old history meanwhile"
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            reindex(tmp_path, fail)
+        assert content(db) == before
+    assert list(tmp_path.glob(".clarinet.db*")) == []
+
+
 def test_damage_in_the_middle_is_reported(tmp_path: Path) -> None:
     _write_run(tmp_path)
     with open_history(tmp_path) as db:

@@ -1,7 +1,9 @@
 """Hostile archives: nothing is written unless the whole archive is correct."""
 
+import fcntl
 import gzip
 import io
+import os
 import tarfile
 import tracemalloc
 from pathlib import Path
@@ -230,6 +232,20 @@ def test_archive_replaced_while_it_is_read(path: Path, tmp_path: Path, monkeypat
     with pytest.raises(InputError, match="changed while it was read"):
         import_archive(path, tmp_path / "runs")
     assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_what_killed_imports_left_behind_is_removed(path: Path, tmp_path: Path) -> None:
+    """A running import holds a lock on its folder, and keeps it."""
+    runs = tmp_path / "runs"
+    killed, running = runs / ".import-killed", runs / ".import-running"
+    for folder in (killed, running):
+        (folder / "abc").mkdir(parents=True)
+        os.utime(folder, (1, 1))
+    held = os.open(running, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    import_archive(archive(path), runs)
+    os.close(held)
+    assert sorted(entry.name for entry in runs.iterdir()) == [".import-running", "abc"]
 
 
 def test_too_little_space(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

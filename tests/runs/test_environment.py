@@ -70,6 +70,46 @@ def test_repository_executes_nothing(repository: Path, tmp_path: Path) -> None:
     assert not trap.exists()
 
 
+@pytest.mark.parametrize("name", ["x", "a=b", "a.b"])
+@pytest.mark.parametrize("setting", ["clean", "process"])
+def test_filters_of_a_repository_are_not_run(repository: Path, tmp_path: Path, name: str, setting: str) -> None:
+    """`git diff` runs them on changed files; a required one would end it instead."""
+    trap, script = tmp_path / "trap", tmp_path / "script"
+    script.write_text(f"#!/bin/sh\ntouch {trap}\ncat\n")
+    script.chmod(0o755)
+    git(repository, "config", f"filter.{name}.{setting}", str(script))
+    git(repository, "config", f"filter.{name}.required", "true")
+    (repository / ".git" / "info").mkdir(exist_ok=True)
+    (repository / ".git" / "info" / "attributes").write_text(f"*.py filter={name}\n")
+    (repository / "code.py").write_text("two\n")
+    state = git_state(repository)
+    assert state is not None
+    assert "+two" in state["patch"]
+    assert not trap.exists()
+
+
+def test_submodules_are_not_asked(repository: Path, tmp_path: Path) -> None:
+    """Whether files of a submodule have changed would be read with the submodule's own settings."""
+    trap, script = tmp_path / "trap", tmp_path / "script"
+    script.write_text(f"#!/bin/sh\ntouch {trap}\n")
+    script.chmod(0o755)
+    inner = repository / "inner"
+    inner.mkdir()
+    git(inner, "init")
+    (inner / "file").write_text("one\n")
+    git(inner, "add", ".")
+    git(inner, "commit", "-m", "first")
+    git(repository, "add", ".")
+    git(repository, "commit", "-m", "submodule")
+    git(inner, "config", "filter.x.clean", str(script))
+    (inner / ".git" / "info").mkdir(exist_ok=True)
+    (inner / ".git" / "info" / "attributes").write_text("file filter=x\n")
+    (inner / "file").write_text("two\n")
+    trap.unlink(missing_ok=True)
+    assert git_state(repository) is not None
+    assert not trap.exists()
+
+
 def test_folder_without_a_repository(tmp_path: Path) -> None:
     assert git_state(tmp_path) is None
 

@@ -181,10 +181,12 @@ def fail_to_sync(file: int) -> None:
 def test_a_failed_fsync_is_reported_as_such_and_never_forgotten(tmp_path: Path) -> None:
     """Later fsyncs of a real disk succeed, although the system has dropped the content."""
     messages: list[str] = []
-    syncs = iter([fail_to_sync, *[lambda file: None] * 20])
-    writer = JournalWriter(
-        tmp_path / "journal.jsonl", fsync=lambda file: next(syncs)(file), interval=60, notify=messages.append
-    )
+    failures = iter([fail_to_sync])
+
+    def fsync(file: int) -> None:
+        next(failures, os.fsync)(file)
+
+    writer = JournalWriter(tmp_path / "journal.jsonl", fsync=fsync, interval=60, notify=messages.append)
     writer.append(started())
     with pytest.raises(OSError, match="Input/output error"):
         writer.sync_or_wait()

@@ -1,0 +1,74 @@
+"""`clarinet backup`, `clarinet restore` and `clarinet check`: keep a copy of all runs, and check the history."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from clarinet_tui.cli.lookup import find_runs, open_history
+from clarinet_tui.cli.options import RUNS, Ids, RunsDir
+from clarinet_tui.cli.output import warn
+from clarinet_tui.text import format_count
+from core.errors import InputError
+
+
+def backup(
+    file: Annotated[Path, Argument(metavar="FILE.tar.gz", help="Archive to write; replaced when it is complete.")],
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Write a consistent copy of all runs, also while they train.
+
+    The archive has everything that runs have recorded, with their checkpoints. Of a running run it has the journal up
+    to a complete line that is not before its checkpoint. The history is not in it: it is rebuilt from the journals.
+
+    Example: clarinet backup /media/disk/runs.tar.gz
+    """
+    from clarinet_tui.runs.archive import write_archive
+    from clarinet_tui.runs.directory import list_runs
+
+    runs = list_runs(runs_dir)
+    if not runs:
+        raise InputError(f"{runs_dir}: has no runs")
+    manifest = write_archive(runs, file, checkpoints=True, warn=warn)
+    print(f"Written: {file} ({format_count(len(manifest.runs), 'run')}, {file.stat().st_size / 1e6:.1f} MB)")
+
+
+def restore(
+    file: Annotated[Path, Argument(metavar="FILE.tar.gz", help="Archive written by `clarinet backup`.")],
+    max_gb: Annotated[float, Option(min=0, help="Largest total size of the archive's files in GB.")] = 1000.0,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Restore a backup; runs that exist with the same content are kept.
+
+    The whole archive is checked before anything is written. Runs that were waiting or training can be queued again
+    with `clarinet resume`.
+
+    Example: clarinet restore /media/disk/runs.tar.gz --runs-dir runs
+    """
+    from clarinet_tui.runs.archive_import import import_archive
+    from clarinet_tui.runs.archive_members import Limits
+
+    imported = import_archive(file, runs_dir, Limits(int(max_gb * (1 << 30)), files=10_000_000))
+    open_history(runs_dir).close()
+    print(f"{format_count(len(imported.new), 'run')} restored, {len(imported.existing)} existed with the same content")
+
+
+def check(ids: Ids = None, runs_dir: RunsDir = RUNS) -> None:
+    """Compare every row of the history with the journals.
+
+    The exit code is 1 if a run differs; `clarinet doctor --repair` ingests such runs again.
+
+    Example: clarinet check 6e3
+    """
+    from clarinet_tui.history.verification import find_mismatch
+    from clarinet_tui.runs.directory import list_runs
+
+    runs = find_runs(runs_dir, ids) if ids else list_runs(runs_dir)
+    with open_history(runs_dir) as database:
+        found = {run.id: mismatch for run in runs if (mismatch := find_mismatch(database, run, rows=True))}
+    for run_id, mismatch in found.items():
+        print(f"{run_id}: {mismatch}")
+    print(f"{format_count(len(runs) - len(found), 'run')} of {len(runs)} agree with their journals")
+    if found:
+        raise typer.Exit(1)

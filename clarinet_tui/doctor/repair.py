@@ -1,0 +1,95 @@
+"""Repairs of `clarinet doctor --repair`. Nothing is deleted: a file that is in the way gets another name."""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from clarinet_tui.history.database import DamagedHistoryError, Database, database_path
+from clarinet_tui.history.reindex import reindex
+from clarinet_tui.history.states import update_history
+from clarinet_tui.history.verification import find_mismatches, repair_run
+from clarinet_tui.queue.queue_file import QUEUE_FILE, lock_queue, read_queue
+from clarinet_tui.runs.directory import RunDirectory, list_runs
+from clarinet_tui.runs.lock import LockHeldError, is_locked, read_lock_owner
+from clarinet_tui.runs.ownership import find_owner, is_own, own_path
+from clarinet_tui.runs.problems import find_problems
+from clarinet_tui.runs.process import is_alive
+from core.errors import InputError
+
+DISPENSABLE = ("environment.json", "stage1.json", "lock")
+"""Files that a run can do without; its worker writes them again."""
+
+
+def repair(runs_dir: Path) -> Iterator[str]:
+    """Repair what can be repaired in a runs directory, and yield what was done, a sentence each."""
+    yield from _repair_queue(runs_dir)
+    for run in list_runs(runs_dir):
+        owner = find_owner(run.path)
+        if owner is not None and is_own(owner, runs_dir):
+            yield from _move_unreadable_files(run)
+            yield from _release_lock(run)
+    yield from _repair_history(runs_dir)
+
+
+def _repair_queue(runs_dir: Path) -> Iterator[str]:
+    path = own_path(runs_dir, QUEUE_FILE)
+    if not path.exists():
+        return
+    with lock_queue(runs_dir):
+        try:
+            read_queue(runs_dir)
+        except InputError as error:
+            yield f"{error}: renamed to {_set_aside(path).name}"
+
+
+def _move_unreadable_files(run: RunDirectory) -> Iterator[str]:
+    for problem in find_problems(run):
+        path = run.path / problem.file
+        if problem.file not in DISPENSABLE or (problem.file == "lock" and _is_locked(path)):
+            continue
+        yield f"run {run.id}: {problem}: renamed to {_set_aside(path).name}"
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        return is_locked(path)
+    except OSError:
+        return False  # a link or a directory
+
+
+def _release_lock(run: RunDirectory) -> Iterator[str]:
+    """Record that a lock is free whose process has died."""
+    owner = read_lock_owner(run.lock)
+    if owner is None or owner.released is not None or is_alive(owner) is not False:
+        return
+    with suppress(LockHeldError), run.hold_lock():
+        yield f"run {run.id}: released the lock of process {owner.pid} on {owner.host}, which has died"
+
+
+def _repair_history(runs_dir: Path) -> Iterator[str]:
+    path = database_path(runs_dir)
+    if not path.exists():
+        return
+    try:
+        with Database.open(runs_dir) as db:
+            update_history(db, runs_dir)
+            if db.rows("PRAGMA quick_check(1)")[0][0] != "ok":
+                raise DamagedHistoryError(path, "damaged pages")
+            for run, mismatch in list(find_mismatches(db, runs_dir, rows=True)):
+                repair_run(db, run)
+                yield f"run {run.id}: {mismatch}: ingested again"
+            update_history(db, runs_dir)
+    except DamagedHistoryError as error:
+        reindex(runs_dir)
+        yield f"{error}: rebuilt"
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename a file or anything else to a free name beside it."""
+    target, count = path.with_name(f"{path.name}.damaged-{int(time.time())}"), 1
+    while target.exists():
+        count += 1
+        target = path.with_name(f"{path.name}.damaged-{int(time.time())}.{count}")
+    path.rename(target)
+    return target
