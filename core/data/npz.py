@@ -29,6 +29,8 @@ def read_arrays(path: Path, scratch: Scratch) -> Split:
 
 def count_images(path: Path) -> int | None:
     """Return the number of images, from the header alone; None if that cannot be read."""
+    if not path.is_file():
+        return None
     try:
         with zipfile.ZipFile(path) as archive, archive.open("x.npy") as member:
             version = np.lib.format.read_magic(member)
@@ -40,6 +42,8 @@ def count_images(path: Path) -> int | None:
 
 
 def _load(path: Path, scratch: Scratch) -> dict[str, NDArray[Any]]:
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is not a regular file")  # reading a named pipe would wait for a writer
     try:
         with zipfile.ZipFile(path) as archive:
             sizes = {info.filename.removesuffix(".npy"): info.file_size for info in archive.infolist()}
@@ -87,7 +91,7 @@ def _check_labels(path: Path, key: str, values: NDArray[Any], count: int) -> Lab
     if values.shape != (count,):
         raise InputError(f"{path}: {key}: expected one label for each of {count} images, got {_format_shape(values)}")
     labels = values.astype(np.int64)
-    low = np.flatnonzero(labels < -1)
+    low = np.flatnonzero((labels < -1) | ((labels < 0) & (values > 0)))  # a uint64 beyond int64 becomes negative
     if len(low):
         raise InputError(
             f"{path}: {key}: label {values[low[0]]} of image {low[0]} is out of range; classes count from 0, "

@@ -154,25 +154,31 @@ METHODS = {
 }
 
 
-@cache
 def methods() -> Mapping[str, MethodSpec]:
-    """Return the built-in methods and those of installed plug-ins, by name."""
+    """Return the built-in methods and those of working plug-ins, by name."""
+    return _load_methods()[0]
+
+
+@cache
+def _load_methods() -> tuple[Mapping[str, MethodSpec], tuple[str, ...]]:
+    """Return the methods by name, and what is wrong with the plug-ins that are left out."""
     from importlib.metadata import entry_points  # imported here because it loads many modules
 
-    known = dict(METHODS)
+    known, problems = dict(METHODS), []
     for point in entry_points(group=ENTRY_POINTS):
+        place = f"plug-in {point.name} ({point.value})"
         try:
             spec = point.load()
-        except Exception as error:  # a plug-in may raise anything
-            raise InputError(
-                f"plug-in {point.name} ({point.value}): cannot be imported ({describe_error(error)})"
-            ) from error
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
+            problems.append(f"{place}: cannot be imported ({describe_error(error)})")
+            continue
         if not isinstance(spec, MethodSpec):
-            raise InputError(f"plug-in {point.name} ({point.value}): expected a MethodSpec, got {type(spec).__name__}")
-        if spec.name in known:
-            raise InputError(f"plug-in {point.name} ({point.value}): method {spec.name} already exists")
-        known[spec.name] = spec
-    return known
+            problems.append(f"{place}: expected a MethodSpec, got {type(spec).__name__}")
+        elif spec.name in known:
+            problems.append(f"{place}: method {spec.name} already exists")
+        else:
+            known[spec.name] = spec
+    return known, tuple(problems)
 
 
 def find_method(name: str) -> MethodSpec:
@@ -181,5 +187,6 @@ def find_method(name: str) -> MethodSpec:
     if spec is None:
         near = difflib.get_close_matches(name, methods(), n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; available: {', '.join(methods())}"
-        raise InputError(f'method: no method "{name}"{hint}')
+        broken = "".join(f"; {problem}" for problem in _load_methods()[1])
+        raise InputError(f'method: no method "{name}"{hint}{broken}')
     return spec

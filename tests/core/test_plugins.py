@@ -17,7 +17,10 @@ FILE = re.compile(r"^`([\w./]+\.(?:py|toml))`:[^\n]*\n\n```\w+\n(.*?)^```$", re.
 """A file of the guide: its name, a description, and a block of code."""
 
 FIND = "from core.errors import InputError\nfrom core.methods import find_method\n"
-ASK = FIND + "try:\n    find_method('clarinet')\nexcept InputError as error:\n    print(error)\n"
+ASK = (
+    f"{FIND}print(find_method('clarinet').name)\n"
+    "try:\n    find_method('odd')\nexcept InputError as error:\n    print(error)\n"
+)
 
 
 def write_guide(folder: Path) -> dict[str, str]:
@@ -125,4 +128,6 @@ def test_broken_plug_in_is_an_input_error(value: str, code: str, message: str, t
     install(tmp_path, {"odd": value})
     done = python(tmp_path, "-c", ASK)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [message]
+    builtin, refused = done.stdout.splitlines()
+    assert builtin == "clarinet"
+    assert refused.endswith(message)

@@ -1,5 +1,6 @@
 """Reading .npz files; errors name the file."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +115,18 @@ def test_images_are_counted_without_reading_them(tmp_path: Path) -> None:
     assert count_images(save(tmp_path / "train.npz", x=images(17))) == 17
     (tmp_path / "other.npz").write_text("x")
     assert count_images(tmp_path / "other.npz") is None
+
+
+@pytest.mark.parametrize("key", ["y", "ybar"])
+@pytest.mark.parametrize("label", [2**64 - 1, 2**64 - 2, 2**63])
+def test_an_unsigned_label_beyond_int64_is_not_taken_for_unknown(tmp_path: Path, key: str, label: int) -> None:
+    np.savez(tmp_path / "train.npz", x=images(3), **{key: np.array([0, label, 1], dtype=np.uint64)})  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=rf"train\.npz: {key}: label {label} of image 1 is out of range"):
+        read(tmp_path / "train.npz")
+
+
+def test_a_named_pipe_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "train.npz")
+    assert count_images(tmp_path / "train.npz") is None
+    with pytest.raises(InputError, match=r"train\.npz: is not a regular file"):
+        read(tmp_path / "train.npz")
