@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunsDir
-from clarinet_tui.cli.output import as_object, make_console, print_json, quiet_pipe
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, Jsonl, RunsDir
+from clarinet_tui.cli.output import as_object, make_console, print_json_rows, quiet_pipe, warn
 from clarinet_tui.text import printable
 
 if TYPE_CHECKING:
@@ -21,39 +21,50 @@ SIGNS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "r
 
 
 def doctor(
-    deep: Annotated[bool, Option("--deep", help="Also compute with torch on every device (seconds).")] = False,
+    deep: Annotated[bool, Option("--deep", help="Also compute with torch on every device, and ask a node.")] = False,
+    repair: Annotated[bool, Option("--repair", help="First repair what can be repaired; nothing is deleted.")] = False,
     json: Json = False,
+    jsonl: Jsonl = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
 ) -> None:
     """Check Python, torch, devices, data, disk and history.
 
-    The exit code is 1 if a check fails.
+    The exit code is 1 if a check fails. --repair releases the locks of dead processes, renames unreadable files that
+    runs can do without, and ingests runs again whose history differs from their journal.
 
     Example: clarinet doctor --deep
     """
+    if repair:
+        from clarinet_tui.doctor.repair import repair as repair_runs
+
+        for action in repair_runs(runs_dir):
+            warn(f"repaired: {action}")
     checks = []
     with quiet_pipe():
         for check in _run_checks(runs_dir, data_dir, deep):
             checks.append(check)
-            if not json:
+            if not json and not jsonl:
                 _print_check(check)
-        if json:
-            print_json([as_object(check, message="sentence") for check in checks])
+        if json or jsonl:
+            print_json_rows((as_object(check, message="sentence") for check in checks), lines=jsonl)
     raise typer.Exit(1 if any(check.verdict == "bad" for check in checks) else 0)
 
 
 def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckResult]":
     """Yield each result as soon as its check is done."""
     from clarinet_tui.devices.local import list_devices
+    from clarinet_tui.devices.torch_build import find_torch
     from clarinet_tui.doctor import machine_checks as machine
+    from clarinet_tui.doctor import run_checks as runs
+    from clarinet_tui.doctor import slurm_checks as slurm
     from clarinet_tui.doctor import storage_checks as storage
     from clarinet_tui.history.database import database_path
 
     devices = list_devices(seconds=0)
     database = database_path(runs_dir)
     yield machine.check_python()
-    yield machine.check_torch(machine.find_torch(), sum(device.is_gpu for device in devices))
+    yield machine.check_torch(find_torch(), sum(device.is_gpu for device in devices))
     if deep:
         yield machine.check_torch_works()
     yield machine.check_devices(devices)
@@ -64,7 +75,13 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckRe
     yield storage.check_writing(runs_dir)
     yield storage.check_clock(runs_dir)
     yield storage.check_database(database)
+    yield runs.check_run_files(runs_dir)
+    yield runs.check_journals(runs_dir, database)
     yield storage.check_supervisor(runs_dir)
+    if slurm.has_slurm():
+        yield slurm.check_controller()
+        if deep:
+            yield slurm.check_node(runs_dir)
     yield machine.check_terminal(os.environ, os.get_terminal_size() if sys.stdout.isatty() else None)
 
 
