@@ -9,8 +9,9 @@ from typer import Argument, Option
 
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import open_records
-from clarinet_tui.cli.options import RUNS, Json, PresetFilter, QueryArgument, RunsDir
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryArgument, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, write_file
+from clarinet_tui.cli.plot_models import Projection, calibration_figure, features_figure
 from clarinet_tui.evidence.choices import FORMATS, Axis, BandKind, Budget, Format
 from core.errors import InputError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from clarinet_tui.evidence.figures.figure import Figure
     from clarinet_tui.evidence.run_records import RunRecords
 
-Kind = Literal["accuracy", "losses", "confusion", "budget"]
+Kind = Literal["accuracy", "losses", "confusion", "classes", "budget", "features", "calibration"]
 AxisOption = Literal["epoch", "adaptation-epoch", "samples", "time", "iteration"]
 AXES: dict[AxisOption, Axis] = {
     "epoch": "epoch",
@@ -48,13 +49,18 @@ def plot(
     width: Annotated[
         float, Option(min=2, max=30, help="Width of the file in inches: 3.3 is a column, 6.9 a page.")
     ] = 6.9,
+    projection: Annotated[
+        Projection | None, Option(help="Map of features; umap needs the extra [features]. Default: pca.")
+    ] = None,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
+    data_dir: DataDir = DATA,
 ) -> None:
-    """Plot accuracy, losses, confusion or label budget.
+    """Plot curves, confusion, label budget, features or calibration.
 
-    Accuracy is the paper's Figure 3. A curve averages runs of one protocol only; runs that are left out are listed
-    below the figure.
+    Accuracy is the paper's Figure 3, and classes the accuracy of each class. A curve averages runs of one protocol
+    only; runs that are left out are listed below the figure. Features and calibration take a run id and evaluate its
+    model on its data.
 
     Example: clarinet plot accuracy "task:U->M" --band interval --width 3.3 --out figure3.pdf
     """
@@ -64,6 +70,7 @@ def plot(
         "accuracy": ("--x", x),
         "losses": ("--metric", metric),
         "budget": ("--along", along),
+        "features": ("--projection", projection),
     }
     for option_kind, (option, value) in kind_options.items():
         if value and kind != option_kind:
@@ -71,7 +78,13 @@ def plot(
     if json and out:
         raise InputError("--json and --out exclude each other")
     file_format = _file_format(out) if out else None
-    figure = _make_figure(open_records(runs_dir), kind, query, AXES[x or "epoch"], band, metric or [], along, preset)
+    if kind == "features":
+        figure = features_figure(query, projection or "pca", runs_dir, data_dir)
+    elif kind == "calibration":
+        figure = calibration_figure(query, runs_dir, data_dir)
+    else:
+        records = open_records(runs_dir)
+        figure = _make_figure(records, kind, query, AXES[x or "epoch"], band, metric or [], along, preset)
     if not figure.panels:
         raise InputError(f"plot {kind}: these runs have no data to draw yet")
     with quiet_pipe():
@@ -102,6 +115,7 @@ def _make_figure(
 ) -> "Figure":
     from clarinet_tui.evidence.figures.accuracy import accuracy_figure
     from clarinet_tui.evidence.figures.budget import budget_figure
+    from clarinet_tui.evidence.figures.classes import classes_figure
     from clarinet_tui.evidence.figures.confusion import confusion_figure
     from clarinet_tui.evidence.figures.figure_runs import find_figure_runs
     from clarinet_tui.evidence.figures.losses import METRICS, losses_figure
@@ -111,6 +125,8 @@ def _make_figure(
     runs = find_figure_runs(records, query, preset=preset)
     if kind == "losses":
         return losses_figure(records, runs, metrics=list(dict.fromkeys(metrics)) or METRICS, band=band)
+    if kind == "classes":
+        return classes_figure(records, runs)
     if kind == "confusion":
         return confusion_figure(records, runs)
     return accuracy_figure(records, runs, axis=axis, band=band)

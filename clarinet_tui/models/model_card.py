@@ -53,12 +53,14 @@ def _input(info: ModelInfo) -> Iterator[str]:
     height, width, channels = info.shape
     yield f"- Images of {height}×{width} with {channels} channels, as bytes from 0 to 255, channels last."
     yield "- The network sees them as byte / 127.5 − 1, which exported models compute themselves."
+    if info.run_config.scale_each_image:
+        yield "- The network then shifts and scales each image to mean 0 and deviation 1."
     yield f"- Classes, in order: {', '.join(map(_code, info.classes))}."
 
 
 def _training(info: ModelInfo) -> Iterator[str]:
     config = info.run_config
-    yield f"- Method {_code(config.method)}, network {_code(info.network)}, preset {_code(config.preset)}, "
+    yield f"- Method {_code(config.method)}, network {_code(info.network)}, preset {_code(config.preset)},"
     yield f"  seed {config.seed}, {info.iteration} iterations, {info.epoch} epochs."
     if info.is_averaged:
         yield "- The weights are those of the averaged teacher."

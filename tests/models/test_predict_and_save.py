@@ -175,3 +175,44 @@ def test_saving_refuses_other_names(run: RunDirectory, tmp_path: Path) -> None:
 def test_commands_import_torch_only_when_they_run() -> None:
     modules = imported_modules("import clarinet_tui.cli.predict, clarinet_tui.cli.save")
     assert not modules & {"torch", "numpy", "safetensors", "onnx"}
+
+
+# -- figures of a model -------------------------------------------------------------------------------------------
+
+
+def plot(run: RunDirectory, *arguments: str) -> Result:
+    return invoke(run.runs_dir, "plot", *arguments, "--data-dir", str(run.runs_dir / "data"))
+
+
+def test_features_of_start_warm_up_and_end(run: RunDirectory, tmp_path: Path) -> None:
+    done = plot(run, "features", "one", "--json")
+    assert done.exit_code == 0, done.exception
+    figure = json.loads(done.stdout)
+    titles = [panel["title"] for panel in figure["panels"]]
+    assert [title.partition(":")[0] for title in titles] == ["start", "warm-up, epoch 1", "end, epoch 3"]
+    assert all(len(panel["source"]) == len(panel["target"]) == 20 for panel in figure["panels"])
+    assert json.loads(plot(run, "features", "one", "--json").stdout) == figure
+    for out in ("features.png", "features.svg"):
+        assert plot(run, "features", "one", "--out", str(tmp_path / out)).exit_code == 0
+    text = plot(run, "features", "one", "--projection", "tsne").stdout
+    assert "bold: target, dim: source" in text
+
+
+def test_calibration_has_the_error_in_its_title(run: RunDirectory) -> None:
+    done = plot(run, "calibration", "one")
+    assert done.exit_code == 0, done.exception
+    assert "ECE" in done.stdout
+    assert "20 images in bins" in done.stdout
+
+
+def test_accuracy_of_each_class_is_a_curve(run: RunDirectory) -> None:
+    done = plot(run, "classes", "", "--json")
+    assert done.exit_code == 0, done.exception
+    (panel,) = json.loads(done.stdout)["panels"]
+    assert [line["label"] for line in panel["lines"]] == ["0", "1", "2", "3"]
+    assert all(len(line["y"]) == 3 and 0 <= line["y"][-1] <= 100 for line in panel["lines"])
+
+
+def test_model_figures_need_a_run_and_its_data(run: RunDirectory) -> None:
+    assert "expected a run id" in str(plot(run, "features").exception)
+    assert "only for `clarinet plot features`" in str(plot(run, "accuracy", "--projection", "pca").exception)

@@ -32,26 +32,28 @@ def _matrix(reader: RunRecords, side: Side) -> ConfusionMatrix | None:
     same_size = [matrix for matrix in matrices if len(matrix) == len(matrices[0])]
     summed = tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*same_size, strict=True))
     seeds = format_count(len(same_size), "run")
-    return ConfusionMatrix(f"{task_and_method(side)} ({seeds})", _classes(reader, side.counted, len(summed)), summed)
+    return ConfusionMatrix(f"{task_and_method(side)} ({seeds})", class_names(reader, side.counted, len(summed)), summed)
 
 
 def _last_matrix(reader: RunRecords, run: str, method: str) -> Counts | None:
     """Return the last valid matrix of the method's last stage; damaged journals may contain others."""
     stage = last_stage(method)
     for row in reversed(read_evaluations(reader.db, run)):
-        if (stage is None or row["stage"] == stage) and _is_square(row["confusion"]):
+        if (stage is None or row["stage"] == stage) and is_square(row["confusion"]):
             return tuple(tuple(counts) for counts in row["confusion"])
     return None
 
 
-def _is_square(matrix: Any) -> bool:
+def is_square(matrix: Any) -> bool:
+    """Return whether a recorded value is a confusion matrix."""
     if not isinstance(matrix, list) or not matrix:
         return False
     rows = [row for row in matrix if isinstance(row, list) and len(row) == len(matrix)]
     return len(rows) == len(matrix) and all(type(count) is int and count >= 0 for row in rows for count in row)
 
 
-def _classes(reader: RunRecords, runs: Sequence[str], count: int) -> tuple[str, ...]:
+def class_names(reader: RunRecords, runs: Sequence[str], count: int) -> tuple[str, ...]:
+    """Return the names that one of the runs has recorded; numbers if none has that many."""
     for run in runs:
         for event in read_events(reader.db, run):
             names = event.get("classes") if event["event"] == "started" else None

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from clarinet_tui.evidence.bands import Floats, Points
 
 METHOD_ORDER = ("clarinet", "gac+cdan-e", "gac+dann", "gac+dan", "clarinet-no-t", "clarinet-ce", "cdan-e", "gac")
@@ -53,10 +56,33 @@ class ConfusionMatrix:
 
 
 @dataclass(frozen=True, eq=False)
+class PointCloud:
+    """Points of two domains in a plane, coloured by class (-1 where unknown)."""
+
+    title: str
+    classes: tuple[str, ...]
+    source: "NDArray[np.float64]"
+    target: "NDArray[np.float64]"
+    source_y: "NDArray[np.int64]"
+    target_y: "NDArray[np.int64]"
+
+    @property
+    def limits(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+        """The lower left and the upper right corner of all points."""
+        import numpy as np
+
+        points = np.concatenate((self.source, self.target))
+        return points.min(axis=0), points.max(axis=0)
+
+
+AnyPanel = Panel | ConfusionMatrix | PointCloud
+
+
+@dataclass(frozen=True, eq=False)
 class Figure:
     name: str
     title: str
-    panels: tuple[Panel | ConfusionMatrix, ...]
+    panels: tuple[AnyPanel, ...]
     notes: tuple[str, ...] = ()
     columns: int = 3
     """Maximum number of panels in a row."""
@@ -74,8 +100,15 @@ def colour_indices(methods: Iterable[str]) -> dict[str, int]:
 
 def figure_object(figure: Figure) -> dict[str, Any]:
     """Return all numbers of a figure as JSON types; None is a gap."""
-    panels = [_panel(panel) if isinstance(panel, Panel) else vars(panel) for panel in figure.panels]
+    panels = [_panel_object(panel) for panel in figure.panels]
     return {"figure": figure.name, "title": figure.title, "notes": list(figure.notes), "panels": panels}
+
+
+def _panel_object(panel: AnyPanel) -> dict[str, Any]:
+    if isinstance(panel, PointCloud):
+        arrays = {name: getattr(panel, name).tolist() for name in ("source", "target", "source_y", "target_y")}
+        return {"title": panel.title, "classes": panel.classes, **arrays}
+    return _panel(panel) if isinstance(panel, Panel) else vars(panel)
 
 
 def _panel(panel: Panel) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.evidence.choices import Format
-from clarinet_tui.evidence.figures.figure import ConfusionMatrix, Curve, Figure, Panel
+from clarinet_tui.evidence.figures.figure import AnyPanel, ConfusionMatrix, Curve, Figure, Panel, PointCloud
 from clarinet_tui.evidence.figures.style import PAGE, PRINT, Theme, marker_style, settings
 from clarinet_tui.text import printable
 
@@ -51,7 +51,7 @@ def render_figure(
         sheet = Sheet(figsize=(width, _height(figure, width / columns, rows)), layout="constrained")
         axes = sheet.subplots(rows, columns, squeeze=False).flatten().tolist()
         for panel, ax in zip(figure.panels, axes, strict=False):
-            _matrix(ax, panel, theme) if isinstance(panel, ConfusionMatrix) else _panel(ax, panel, theme)
+            _draw_panel(ax, panel, theme)
         for ax in axes[len(figure.panels) :]:
             ax.remove()
         _legend(sheet, figure.panels, theme, width)
@@ -62,9 +62,18 @@ def render_figure(
 
 def _height(figure: Figure, each: float, rows: int) -> float:
     """Matrices are square; curves have a legend below."""
-    if any(isinstance(panel, ConfusionMatrix) for panel in figure.panels):
+    if any(isinstance(panel, ConfusionMatrix | PointCloud) for panel in figure.panels):
         return rows * (each * 1.05 + 0.25)
     return rows * max(1.5, each * 0.72) + 0.35
+
+
+def _draw_panel(ax: Any, panel: AnyPanel, theme: Theme) -> None:
+    if isinstance(panel, ConfusionMatrix):
+        _matrix(ax, panel, theme)
+    elif isinstance(panel, PointCloud):
+        _points(ax, panel, theme)
+    else:
+        _panel(ax, panel, theme)
 
 
 def _panel(ax: Any, panel: Panel, theme: Theme) -> None:
@@ -95,7 +104,7 @@ def _curve(ax: Any, panel: Panel, curve: Curve, index: int, theme: Theme) -> Non
     ax.plot(curve.x, curve.y, color=colour, markevery=every, zorder=2.5, **marker_style(curve.colour_index, theme))
 
 
-def _legend(sheet: "Sheet", panels: Sequence[Panel | ConfusionMatrix], theme: Theme, width: float) -> None:
+def _legend(sheet: "Sheet", panels: Sequence[AnyPanel], theme: Theme, width: float) -> None:
     """One legend for all panels."""
     from matplotlib.lines import Line2D
 
@@ -107,6 +116,7 @@ def _legend(sheet: "Sheet", panels: Sequence[Panel | ConfusionMatrix], theme: Th
         Line2D([], [], color=theme.line(index), label=printable(label), **marker_style(index, theme))
         for label, index in shown
     ]
+    handles += _point_handles(next((panel for panel in panels if isinstance(panel, PointCloud)), None), theme)
     if any(curve.published is not None for curve in curves):
         handles.append(Line2D([], [], color=theme.foreground, linewidth=0.8, dashes=(4, 2.5), label="published"))
     if handles:
@@ -135,3 +145,52 @@ def _matrix(ax: Any, matrix: ConfusionMatrix, theme: Theme) -> None:
     ax.tick_params(length=0)
     for side in ("top", "right"):
         ax.spines[side].set_visible(True)
+
+
+POINT_STYLES: dict[str, dict[str, Any]] = {
+    "source": {"marker": "o", "alpha": 0.45, "linewidths": 0},
+    "target": {"marker": "x", "alpha": 0.9, "linewidths": 0.7},
+}
+
+
+def _points(ax: Any, cloud: PointCloud, theme: Theme) -> None:
+    """Draw circles for the source and crosses for the target; grey where the class is unknown."""
+    ax.set_title(printable(cloud.title), loc="left")
+    ax.set(xticks=[], yticks=[])
+    for name, points, labels in (
+        ("source", cloud.source, cloud.source_y),
+        ("target", cloud.target, cloud.target_y),
+    ):
+        for label in sorted(set(labels.tolist())):
+            colour = _class_colour(label, len(cloud.classes), theme)
+            chosen = points[labels == label]
+            ax.scatter(chosen[:, 0], chosen[:, 1], s=9, color=colour, rasterized=True, **POINT_STYLES[name])
+
+
+def _class_colour(label: int, count: int, theme: Theme) -> Any:
+    """Return a line's colour, or one of ten or twenty if there are more classes; grey if it is unknown."""
+    import matplotlib
+
+    if label < 0:
+        return theme.faint
+    if count <= len(theme.lines):
+        return theme.line(label)
+    name, size = ("tab10", 10) if count <= 10 else ("tab20", 20)
+    return matplotlib.colormaps[name](label % size)
+
+
+def _point_handles(cloud: PointCloud | None, theme: Theme) -> list[Any]:
+    """Return the legend of a point cloud: the domains, then the classes if there are few."""
+    from matplotlib.lines import Line2D
+
+    if cloud is None:
+        return []
+    plain: dict[str, Any] = {"linestyle": "", "color": theme.foreground, "markersize": 4}
+    handles = [Line2D([], [], marker=style["marker"], label=name, **plain) for name, style in POINT_STYLES.items()]
+    names = cloud.classes if len(cloud.classes) <= NUMBERED else ()
+    return handles + [
+        Line2D(
+            [], [], **plain | {"color": _class_colour(index, len(names), theme)}, marker="s", label=printable(name)[:12]
+        )
+        for index, name in enumerate(names)
+    ]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clarinet_tui.chart.palette import colour, marker
-from clarinet_tui.evidence.figures.figure import ConfusionMatrix, Curve, Figure, Panel
+from clarinet_tui.evidence.figures.figure import ConfusionMatrix, Curve, Figure, Panel, PointCloud
 from clarinet_tui.text import format_number, printable
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def figure_view(figure: Figure, width: int, glyphs: "GlyphSet") -> "RenderableTy
         parts.append(Text(printable(panel.title), style="bold"))
         if isinstance(panel, ConfusionMatrix):
             parts += _matrix(panel, width)
+        elif isinstance(panel, PointCloud):
+            parts += _points(panel, min(width, MAXIMUM_WIDTH))
         else:
             parts += _chart(panel, min(width, MAXIMUM_WIDTH), glyphs)
             parts += [_legend_entry(curve, panel) for curve in panel.curves]
@@ -131,3 +133,29 @@ def _matrix(matrix: ConfusionMatrix, width: int) -> "list[RenderableType]":
             line.append(text, style=shade if share >= 0.05 else "not dim")
         lines.append(line)
     return [*lines]
+
+
+POINT_HEIGHT = 22
+SYMBOLS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def _points(cloud: PointCloud, width: int) -> "list[RenderableType]":
+    """Draw a symbol for each class, bold for the target and dim for the source; the target is on top."""
+    from rich.text import Text
+
+    low, high = cloud.limits
+    rows, columns = POINT_HEIGHT, max(20, width - 2)
+    cells: dict[tuple[int, int], tuple[str, str]] = {}
+    for points, labels, style in ((cloud.source, cloud.source_y, "dim "), (cloud.target, cloud.target_y, "bold ")):
+        places = (points - low) / (high - low).clip(1e-12) * (columns - 1, rows - 1)
+        for (x, y), label in zip(places.round().astype(int).tolist(), labels.tolist(), strict=True):
+            symbol = SYMBOLS[label % len(SYMBOLS)] if label >= 0 else "?"
+            cells[rows - 1 - y, x] = symbol, style + (colour(label, "dark") if label >= 0 else "white")
+    lines = [
+        Text.assemble("  ", *(cells.get((row, column), (" ", "")) for column in range(columns))) for row in range(rows)
+    ]
+    legend = Text("  bold: target, dim: source", style="dim")
+    for index, name in enumerate(cloud.classes[: len(SYMBOLS)]):
+        legend.append(f"  {SYMBOLS[index]}", style=colour(index, "dark"))
+        legend.append("" if name == SYMBOLS[index] else f" {printable(name)[:MAXIMUM_NAME]}")
+    return [*lines, legend]
