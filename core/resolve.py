@@ -47,7 +47,19 @@ def resolve(
         if key in requested and requested[key] != value:
             wanted, got = format_value(value), format_value(requested[key])
             raise InputError(f"{place}: {key}: {spec.name} is defined by {key} = {wanted}, got {got}")
-    return _complete(requested, preset, spec, task, place, cores)
+    config = _complete(requested, preset, spec, task, place, cores)
+    return _fit_batches(config, requested, task) if task.is_custom else config
+
+
+def _fit_batches(config: RunConfig, requested: Mapping[str, Any], task: Task) -> RunConfig:
+    """Return the configuration with batch sizes for few custom images, unless the user has chosen them."""
+    from core.data.small_data import fit_batch_size
+
+    stage1 = config.stage1
+    if "batch_size" not in requested.get("stage1", {}):
+        stage1 = msgspec.structs.replace(stage1, batch_size=fit_batch_size(stage1.batch_size, task))
+    size = config.batch_size if "batch_size" in requested else fit_batch_size(config.batch_size, task)
+    return msgspec.structs.replace(config, batch_size=size, stage1=stage1)
 
 
 def _complete(

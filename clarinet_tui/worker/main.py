@@ -35,10 +35,11 @@ from clarinet_tui.worker.hardware import hardware_kind
 from clarinet_tui.worker.notifications import read_targets
 from clarinet_tui.worker.recorder import Recorder
 from clarinet_tui.worker.shared_stage1 import SharedStage1
+from clarinet_tui.worker.small_data import describe_small_data
 from clarinet_tui.worker.stop_signals import CheckpointAbandoned, StopSignals
 from core.config import RunConfig
 from core.errors import InputError
-from core.events import Checkpointed, Event, Failed, FailureKind, Finished, Noticed, Resumed, Stopped
+from core.events import Checkpointed, Event, Failed, FailureKind, Finished, Noticed, Resumed, Started, Stopped
 
 END_HOOK_SECONDS = 35.0
 """The time that --on-end and the notifications of the end may take."""
@@ -191,6 +192,8 @@ class Attempt:
             self._is_saving = False
         self._recorder.record(event)
         self._display.show(event)
+        if isinstance(event, Started) and (notice := describe_small_data(self._config, event)):
+            self._notice(notice)
         for alarm in self._monitor.observe(event):
             self.emit(alarm)
             if not alarm.over:

@@ -22,11 +22,11 @@ class Process(Protocol):
     def poll(self) -> int | None: ...
 
 
-def make_task(folder: Path) -> str:
+def make_task(folder: Path, size: int = 40) -> str:
     """Write two domains as arrays, and return the task between them."""
     for name, seed, shift in (("photos", 1, 0), ("scans", 3, 2)):
         (folder / name).mkdir()
-        for split, count in (("train", 40), ("test", 20)):
+        for split, count in (("train", size), ("test", 20)):
             images = tiny_images(count, seed, shift, labelled=name == "photos")
             arrays: dict[str, Any] = {"x": images.x, "y": images.y}
             if images.ybar is not None:

@@ -8,6 +8,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from clarinet_tui.history.database import Database
@@ -19,6 +20,7 @@ from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.worker_command import hook_environment
 from clarinet_tui.runs.worker_log import split_timestamp
 from core.events import Noticed
+from core.resolve import resolve
 from core.training.checkpoint import PREVIOUS
 from tests.support.child_processes import run_worker, start_worker
 from tests.support.workers import events_named, make_task, read_events, start_worker_process, tiny_run
@@ -97,6 +99,20 @@ def test_command_for_the_end_runs_after_the_last_event(
         monkeypatch.setenv(name, value)
     assert run_worker(run) == 0, run.log.read_text()
     assert run.log.read_text().splitlines()[-1] == "END finished ended"
+
+
+def test_small_data_gets_a_notice_and_a_smaller_batch(tmp_path: Path) -> None:
+    task = make_task(tmp_path, size=240)
+    config = resolve(preset="quick", task=task, threads=1, device="cpu", epochs=1, warmup_epochs=0)
+    assert (config.batch_size, config.stage1.batch_size) == (16, 16)
+    assert resolve(preset="quick", task=task, batch_size=128).batch_size == 128
+    run = RunDirectory.create(tmp_path / "runs", config, id="small")
+    assert run_worker(run) == 0, run.log.read_text()
+    assert "batch_size is 16 instead of the preset's 128: the data has only 240 images" in run.log.read_text()
+    short = RunDirectory.create(tmp_path / "runs", msgspec.structs.replace(config, batch_size=128), id="short")
+    assert run_worker(short) == 0, short.log.read_text()
+    assert events_named(short, "started")[0]["iterations_total"] == 1
+    assert "only 1 iterations for 240 images: lower batch_size or raise epochs" in short.log.read_text()
 
 
 def limit_file_size(size: int = 4000) -> None:
