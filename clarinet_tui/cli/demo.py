@@ -49,23 +49,17 @@ def _summary(runs_dir: Path, methods: dict[str, "MethodSpec"]) -> str:
     from clarinet_tui.text import format_duration
 
     database = open_records(runs_dir).db
-    rows = [
-        (row.target_accuracy or 0.0, row.seconds or 0.0, row.id) for row in map(partial(get_run, database), methods)
-    ]
-    rows.sort(reverse=True)
+    found = [row for run in methods if (row := get_run(database, run))]
+    rows = sorted(((row.target_accuracy or 0.0, row.seconds or 0.0, row.id) for row in found), reverse=True)
     lines = ["", "Target accuracy after the last epoch, and training time"]
     for accuracy, seconds, run in rows:
         spec = methods[run]
         lines.append(f"  {spec.title:<11} {spec.family:<9} {accuracy:5.1f} %  {format_duration(seconds):>6}")
-    best = methods[rows[0][2]]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"{best.title} ({best.family}) recognises {rows[0][0]:.1f} % of handwritten digits whose labels it never saw.",
-            "This is one seed of short runs; `clarinet sweep --seeds 1..5` gives means and intervals.",
-        ]
-    )
+    accuracy, _, run = rows[0]
+    best = f"{methods[run].title} ({methods[run].family})"
+    lines += ["", f"{best} recognises {accuracy:.1f} % of the handwritten digits, whose labels it never saw."]
+    lines += ["This is one seed of short runs; `clarinet sweep --seeds 1..5` gives means and intervals."]
+    return "\n".join(lines)
 
 
 def _next_steps(runs_dir: Path, ids: list[str]) -> str:
