@@ -35,9 +35,11 @@ class PresetSettings:
 # GAC+DAN, GAC+DANN and GAC+CDAN_E: one SGD at 0.005 for all networks, no warm-up.
 TWO_STEP = {"warmup_epochs": 0, "classifier_rate": 0.005, "discriminator_rate": 0.005, "scatter": 1.0}
 
-BASSET_STAGE1 = {"optimizer": "adamw", "rate": 1e-3, "batch_size": 128, "weight_decay": 5e-4}
+BASSET_STAGE1 = {"optimizer": "adamw", "rate": 1e-3, "batch_size": 64, "weight_decay": 5e-4}
 # BASSET's parts, and the training that all its presets share.
 BASSET = {
+    "batch_size": 64,
+    "epoch_iterations": 300,
     "complementary_loss": "forward",
     "scale_each_image": True,
     "dropout": False,
@@ -86,16 +88,16 @@ PRESETS: dict[str, PresetSettings] = {
         {**TWO_STEP, "classifier_rate": 1e-2, "discriminator_rate": 1e-2},
         {
             **BASSET,
-            "epochs": 4,
+            "epochs": 5,
             "warmup_epochs": 2,
-            "lambda_horizon": 560,
+            "lambda_horizon": 500,
             "stage1": {**BASSET_STAGE1, "epochs": 2},
         },
         by_task={
             "U": PresetSettings(
                 "USPS is an eighth of MNIST.",
                 {"stage1": {**QUICK_STAGE1, "epochs": 50}},
-                basset={"stage1": {**BASSET_STAGE1, "epochs": 17}},
+                basset={"stage1": {**BASSET_STAGE1, "epochs": 2}},
             ),
             "colour": PresetSettings(
                 "The colour network is several times slower.",
@@ -108,7 +110,7 @@ PRESETS: dict[str, PresetSettings] = {
                     "stage1": {**QUICK_STAGE1, "epochs": 12, "rate": 4e-4},
                 },
                 {"warmup_epochs": 5},
-                basset={"stage1": {**BASSET_STAGE1, "epochs": 5}},
+                basset={"epochs": 5, "lambda_horizon": 500, "stage1": {**BASSET_STAGE1, "epochs": 2}},
             ),
             "custom": PresetSettings(
                 "Custom data may have any size: λ rises over the whole adaptation.", {"lambda_horizon": 0}
@@ -134,6 +136,14 @@ PRESETS: dict[str, PresetSettings] = {
             "discriminator_rate": 1e-2,
         },
         {**TWO_STEP, "classifier_rate": 3e-3, "discriminator_rate": 3e-3},
-        {**BASSET, "stage1": {**BASSET_STAGE1, "epochs": 3, "batch_size": 32}},
+        {
+            **BASSET,
+            "batch_size": 32,
+            "epoch_iterations": 60,
+            "epochs": 3,
+            "warmup_epochs": 3,
+            "lambda_horizon": 50,
+            "stage1": {**BASSET_STAGE1, "epochs": 3, "batch_size": 32},
+        },
     ),
 }

@@ -364,6 +364,8 @@ def test_every_preset_is_described() -> None:
         ("One-step methods: where paper and program differ", "clarinet"),
         ("One-step methods: settings that both presets share", "clarinet"),
         ("Two-step methods and references", "gac+cdan-e"),
+        ("BASSET and its controls", "basset"),
+        ("BASSET and its controls", "fwd+basset"),
     ],
 )
 def test_documented_tables_of_paper_and_literal_are_correct(title: str, method: str) -> None:
