@@ -15,6 +15,7 @@ from pathlib import Path
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.local import DeviceReader
+from clarinet_tui.queue.end_command import is_lost, start_end_command
 from clarinet_tui.queue.executor import Executor, LocalExecutor
 from clarinet_tui.queue.queue_file import (
     Queue,
@@ -40,6 +41,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.leftovers import remove_leftovers
 from clarinet_tui.runs.lock import LockHeldError, hold_lock, keep_lock
 from clarinet_tui.runs.ownership import own_path
+from clarinet_tui.runs.state import RunState
 from core.errors import DISK_FULL, InputError
 
 POLL = 0.5
@@ -147,7 +149,8 @@ class Supervisor:
     def _handle_end(self, run: RunDirectory, entry: QueueEntry) -> None:
         self._missing_since.pop(run.id, None)
         exit_code = self._executor.exit_code(run)
-        if ended_unrecorded(run, entry, exit_code):
+        unrecorded = ended_unrecorded(run, entry, exit_code)
+        if unrecorded:
             self._fail(run, describe_exit(run, exit_code))
         keeps_waiting = exit_code == GPU_IN_USE or (exit_code is None and never_started(run, entry))
         retry = not keeps_waiting and can_retry(run, entry)
@@ -166,6 +169,8 @@ class Supervisor:
 
         queue = update_queue(self._runs_dir, requeue_or_drop)
         self._log(f"run {run.id}: {'queued again' if run.id in queue else 'ended'}")
+        if entry.on_end and run.id not in queue and (unrecorded or is_lost(run)):  # else the worker has run it
+            start_end_command(run, entry, RunState.FAILED if unrecorded else RunState.LOST)
 
     def _start_waiting(self, queue: Queue) -> None:
         if not queue.waiting or queue.paused:
