@@ -92,6 +92,15 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         setting("Feature extractor; auto chooses by the image shape.", Tag.STAGE1),
     ] = "auto"
     weights: Annotated[str, setting("Local weights file for resnet18 or resnet50.", Tag.STAGE1)] = ""
+    imagenet_scaling: Annotated[
+        bool, setting("Scale pixels by ImageNet's mean and deviation, as weights trained on it expect.", Tag.STAGE1)
+    ] = False
+    bottleneck: Annotated[
+        int,
+        setting(
+            "Width of a linear layer at the end of G, such as 256 for a resnet; 0 is none.", Tag.STAGE1, ge=0, le=65_536
+        ),
+    ] = 0
 
     epochs: Annotated[int, setting("Adaptation epochs: after the warm-up, or of stage 2.", ge=1)] = 500
     warmup_epochs: Annotated[int, setting("T_s of Algorithm 1: epochs before the adversarial part starts.", ge=0)] = 50
@@ -145,6 +154,11 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         float,
         setting("Strength of random affine transformations of the training images; 0 is none.", Tag.STAGE1, ge=0, le=3),
     ] = 0.0
+    crop: Annotated[
+        float,
+        setting("Largest share of height and width that random crops leave out; 0 is none.", Tag.STAGE1, ge=0, lt=1),
+    ] = 0.0
+    flip: Annotated[bool, setting("Mirror half of the training images.", Tag.STAGE1)] = False
     complementary_weight: Annotated[
         float, setting("Weight of the complementary loss in basset's adaptation; 0 is K-1.", Tag.BASSET, ge=0)
     ] = 0.0

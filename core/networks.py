@@ -2,10 +2,12 @@
 
 from itertools import chain, repeat
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
+from core.config import RunConfig
 from core.errors import InputError
 
 Shape = tuple[int, int, int]
@@ -64,6 +66,16 @@ def scale_images(x: Tensor) -> Tensor:
     return (x - mean) * torch.rsqrt(variance + 0.01)
 
 
+IMAGENET_MEAN, IMAGENET_DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Of red, green and blue between 0 and 1."""
+
+
+def scale_as_imagenet(x: Tensor) -> Tensor:
+    """Return images in [-1, 1] (B, C, H, W) as networks that were trained on ImageNet expect them; grey as colour."""
+    mean, deviation = (x.new_tensor(values).view(1, 3, 1, 1) for values in (IMAGENET_MEAN, IMAGENET_DEVIATION))
+    return ((x + 1) / 2 - mean) / deviation
+
+
 class Classifier(nn.Module):
     """G, which computes `width` features of an image, and F, a linear layer on them."""
 
@@ -74,11 +86,17 @@ class Classifier(nn.Module):
         self.width = width
         self.scales_images = False
         """Whether each image is shifted and scaled to mean 0 and deviation 1 first."""
+        self.scales_as_imagenet = False
+        """Whether pixels are scaled by ImageNet's mean and deviation first."""
         self.has_batch_norm = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in self.modules())
 
     def features(self, x: Tensor) -> Tensor:
         """G(x), shape (B, width)."""
-        features: Tensor = self.extractor(scale_images(x) if self.scales_images else x)
+        if self.scales_images:
+            x = scale_images(x)
+        if self.scales_as_imagenet:
+            x = scale_as_imagenet(x)
+        features: Tensor = self.extractor(x)
         return features
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -121,12 +139,39 @@ def choose_network(shape: Shape) -> str:
 
 
 def build_classifier(
-    network: str, shape: Shape, classes: int, weights: str = "", *, scale_each_image: bool = False
+    network: str,
+    shape: Shape,
+    classes: int,
+    weights: str = "",
+    *,
+    scale_each_image: bool = False,
+    imagenet_scaling: bool = False,
+    bottleneck: int = 0,
 ) -> Classifier:
     """Return G and F for images of `shape`, initialised from the global generator; `weights` is a file for a resnet."""
     classifier = _build_classifier(network, shape, classes, weights)
-    classifier.scales_images = scale_each_image
+    if bottleneck:
+        narrow = nn.Sequential(classifier.extractor, nn.Linear(classifier.width, bottleneck))
+        classifier = Classifier(narrow, bottleneck, classes)
+    if imagenet_scaling and shape[2] not in (1, 3):
+        raise InputError(f"imagenet_scaling: expected images of 1 or 3 channels, these are {_format_shape(shape)}")
+    if imagenet_scaling and shape[2] == 1 and not isinstance(_first_part(classifier.extractor), _GreyToColour):
+        raise InputError("imagenet_scaling: grey images need resnet18 or resnet50, which take them as colour")
+    classifier.scales_images, classifier.scales_as_imagenet = scale_each_image, imagenet_scaling
     return classifier
+
+
+def network_options(config: RunConfig) -> dict[str, Any]:
+    """Return the settings of a network that its weights do not contain."""
+    names = ("scale_each_image", "imagenet_scaling", "bottleneck")
+    return {name: getattr(config, name) for name in names}
+
+
+def _first_part(module: nn.Module) -> nn.Module:
+    """Return the innermost first module of nested sequences."""
+    while isinstance(module, nn.Sequential):
+        module = module[0]
+    return module
 
 
 def _build_classifier(network: str, shape: Shape, classes: int, weights: str) -> Classifier:

@@ -23,6 +23,11 @@ class Images(Protocol):
 
     def __len__(self) -> int: ...
 
+    @property
+    def values(self) -> int:
+        """The number of values of one image."""
+        ...
+
     def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
         """Yield normalised images in the given order, batch by batch, a short last batch included."""
         ...
@@ -37,6 +42,10 @@ class ResidentImages:
 
     def __len__(self) -> int:
         return len(self._images)
+
+    @property
+    def values(self) -> int:
+        return self._images[:1].numel()
 
     def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
         for chosen in torch.split(order, batch_size):
@@ -54,6 +63,10 @@ class StreamedImages:
 
     def __len__(self) -> int:
         return len(self.images)
+
+    @property
+    def values(self) -> int:
+        return self.images[:1].size
 
     def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
         loader = torch.utils.data.DataLoader(

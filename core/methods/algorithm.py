@@ -14,9 +14,17 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from core.config import RunConfig
 from core.errors import InputError, describe_error
+from core.methods.crops import crop_and_flip
 from core.methods.jitter import jitter
 from core.methods.registry import StageSpec
-from core.networks import Classifier, Discriminator, build_classifier, disable_dropout, set_dropout_generator
+from core.networks import (
+    Classifier,
+    Discriminator,
+    build_classifier,
+    disable_dropout,
+    network_options,
+    set_dropout_generator,
+)
 from core.random_streams import stream_seed
 from core.training.plan import StagePlan
 
@@ -78,6 +86,8 @@ class Algorithm(ABC):
         self.dropout = self.add_generator("dropout")
         if self.config.jitter:
             self.add_generator("jitter")
+        if self.config.crop or self.config.flip:
+            self.add_generator("crop")
         self.modules: dict[str, nn.Module] = {}
         self.optimizers: dict[str, Optimizer] = {}
         self.rates: dict[str, float] = {}
@@ -108,7 +118,7 @@ class Algorithm(ABC):
                 problem.shape,
                 problem.classes,
                 self.config.weights,
-                scale_each_image=self.config.scale_each_image,
+                **network_options(self.config),
             )
         if not self.config.dropout:
             disable_dropout(classifier)
@@ -164,15 +174,22 @@ class Algorithm(ABC):
                 group["lr"] = self.rates[name] * factor
 
     def augment(self, batch: Batch, adaptation_step: int) -> Batch:
-        """Return the batch with jittered images, and the images as they were in `clean_source` and `clean_target`."""
-        if not self.config.jitter:
+        """Return the batch with changed images, and the images as they were in `clean_source` and `clean_target`."""
+        if not self.generators.keys() & {"jitter", "crop"}:
             return batch
-        strength, generator = self.config.jitter, self.generators["jitter"]
         target = batch.target
         if target is not None and (adaptation_step > 0 or self.classifier.has_batch_norm):
-            target = jitter(target, strength, generator)
-        source = jitter(batch.source, strength, generator)
+            target = self._change(target)
+        source = self._change(batch.source)
         return replace(batch, source=source, target=target, clean_source=batch.source, clean_target=batch.target)
+
+    def _change(self, images: Tensor) -> Tensor:
+        """Jitter, crop and mirror images at random, as configured."""
+        if self.config.jitter:
+            images = jitter(images, self.config.jitter, self.generators["jitter"])
+        if "crop" in self.generators:
+            images = crop_and_flip(images, self.config.crop, self.config.flip, self.generators["crop"])
+        return images
 
     def forward(self, source: Tensor, target: Tensor | None) -> tuple[Outputs, Outputs | None]:
         """Run G and F on both domains: together if they have batch-norm, else apart, which saves a backward pass."""

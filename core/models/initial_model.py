@@ -6,7 +6,7 @@ from core.methods import find_method
 from core.methods.algorithm import seeded
 from core.models.info import ModelInfo
 from core.models.model import Model
-from core.networks import build_classifier
+from core.networks import build_classifier, network_options
 from core.random_streams import stream_seed
 
 
@@ -21,7 +21,7 @@ def initial_model(info: ModelInfo, device: str = "cpu") -> Model:
             info.shape,
             len(info.classes),
             config.weights,
-            scale_each_image=config.scale_each_image,
+            **network_options(config),
         )
     first = msgspec.structs.replace(info, iteration=0, epoch=0, selection="initial weights", is_averaged=False)
     return Model(network.requires_grad_(False), first, device)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from core.errors import InputError
 from core.files import replace_synced
 from core.models.info import KEY, ModelInfo, decode_info, encode_info
-from core.networks import Classifier, build_classifier
+from core.networks import Classifier, build_classifier, network_options
 
 SUFFIX = ".safetensors"
 MODEL_FILE = f"model{SUFFIX}"
@@ -54,8 +54,7 @@ def read_weights(path: Path) -> tuple[Classifier, ModelInfo]:
 def build_network(info: ModelInfo, tensors: dict[str, Tensor], place: str) -> Classifier:
     """Return the network of a description with these weights, ready to predict."""
     with torch.device("meta"):  # without initial weights, which would draw from the global generator
-        scale_each_image = info.run_config.scale_each_image
-        network = build_classifier(info.network, info.shape, len(info.classes), scale_each_image=scale_each_image)
+        network = build_classifier(info.network, info.shape, len(info.classes), **network_options(info.run_config))
     expected = network.state_dict()
     if missing := sorted(expected.keys() ^ tensors.keys()):
         reason = "is missing" if missing[0] in expected else "is not part of it"

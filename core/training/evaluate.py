@@ -15,6 +15,8 @@ from core.losses.predictions import entropy, information
 from core.networks import Classifier
 
 BATCH_SIZE = 500
+MAX_VALUES = 2**24
+"""Values of the images of one batch: photographs of 224×224 are evaluated 111 at a time, where 500 need 5 GB."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,9 @@ def predict_logits(classifier: Classifier, images: Images, device: torch.device,
     """Return F∘G of every image in order, without dropout; the classifier is left in training mode."""
     classifier.eval()
     order = torch.arange(len(images), device=device)
+    batch_size = max(1, min(BATCH_SIZE, MAX_VALUES // max(images.values, 1)))
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bf16):
-        logits = torch.cat([classifier(batch)[1] for batch in images.batches(order, BATCH_SIZE)])
+        logits = torch.cat([classifier(batch)[1] for batch in images.batches(order, batch_size)])
     classifier.train()
     return logits.float() if bf16 else logits
 

@@ -33,7 +33,7 @@ def run(config: RunConfig, folder: Path, **options: Any) -> list[Event]:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
     folder = tmp_path_factory.mktemp("basset")
-    return folder, run(tiny_config("basset"), folder)
+    return folder, run(tiny_config("basset", epoch_iterations=0), folder)
 
 
 def finished(events: list[Event]) -> Finished:
@@ -63,7 +63,7 @@ def test_information_describes_input_classes_and_training(trained: tuple[Path, l
     info = load_model(trained[0]).info
     assert (info.network, info.shape, info.classes) == ("lenet", (28, 28, 1), tuple("abcd"))
     assert (info.iteration, info.epoch, info.selection) == (21, 3, "last epoch")
-    assert info.run_config == tiny_config("basset")
+    assert info.run_config == tiny_config("basset", epoch_iterations=0)
     assert info.label_hash
     assert (trained[0] / MODEL_FILE).stat().st_size < (trained[0] / "checkpoint.pt").stat().st_size / 3
 
@@ -151,7 +151,12 @@ def test_full_disk_at_the_end_fails_and_can_be_resumed(tmp_path: Path, monkeypat
 
 
 def test_weights_that_are_not_finite_are_not_saved(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"optimizer": "sgd", "classifier_rate": 1e30, "warmup_optimizer": "same", "warmup_rate": 1e30}
+    settings: dict[str, Any] = {
+        "optimizer": "sgd",
+        "classifier_rate": 1e30,
+        "warmup_optimizer": "same",
+        "warmup_rate": 1e30,
+    }
     events = run(tiny_config(on_nan="continue", **settings), tmp_path)
     assert not (tmp_path / MODEL_FILE).exists()
     assert isinstance(events[-2], Noticed)

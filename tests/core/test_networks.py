@@ -19,6 +19,7 @@ from core.networks import (
     Shape,
     build_classifier,
     choose_network,
+    scale_as_imagenet,
     scale_images,
     set_dropout_generator,
 )
@@ -346,3 +347,28 @@ def test_classifier_scales_images_only_on_request() -> None:
     scaling.load_state_dict(plain.state_dict())
     torch.testing.assert_close(scaling(images)[1], plain(scale_images(images))[1])
     assert not torch.allclose(scaling(images)[1], plain(images)[1])
+
+
+def test_imagenet_scaling_is_that_of_torchvision() -> None:
+    pixels = torch.randint(0, 256, (2, 3, 8, 8), dtype=torch.uint8)
+    transforms = torchvision().transforms
+    expected = transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))(pixels / 255)
+    torch.testing.assert_close(scale_as_imagenet(pixels / 127.5 - 1), expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_scaled_resnet_with_a_bottleneck(channels: int) -> None:
+    shape = (64, 64, channels)
+    network = build_classifier("resnet18", shape, 31, imagenet_scaling=True, bottleneck=256).eval()
+    plain = build_classifier("resnet18", shape, 31)
+    features, logits = network(torch.zeros(2, channels, 64, 64))
+    assert (features.shape, logits.shape, network.width) == ((2, 256), (2, 31), 256)
+    backbone = {name: value for name, value in network.state_dict().items() if name.startswith("extractor.0.")}
+    assert len(backbone) == sum(name.startswith("extractor.") for name in plain.state_dict())
+
+
+def test_imagenet_scaling_refuses_grey_images_of_other_networks() -> None:
+    with pytest.raises(InputError, match="grey images need resnet18"):
+        build_classifier("lenet", (28, 28, 1), 10, imagenet_scaling=True)
+    with pytest.raises(InputError, match="expected images of 1 or 3 channels"):
+        build_classifier("convnet", (16, 16, 4), 10, imagenet_scaling=True)

@@ -28,7 +28,9 @@ X = tiny_images(20, 9, shift=2).x
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     folder = tmp_path_factory.mktemp("trained")
-    run = tiny_run(folder / "runs", make_task(folder), "one", "basset", checkpoints="all", warmup_epochs=1)
+    run = tiny_run(
+        folder / "runs", make_task(folder), "one", "basset", checkpoints="all", warmup_epochs=1, epoch_iterations=0
+    )
     assert run_worker(run) == 0, run.log.read_text()
     return run
 
