@@ -96,15 +96,17 @@ def _print_table(rows: "list[RunRow]", query: str, runs_dir: Path) -> None:
         return
     console = make_console()
     hidden = {"preset"} if console.width < PRESET_WIDTH else set()
+    waits = _waiting_reasons(rows, runs_dir)
     hidden |= {name for name in ("name", "alarms", "tags") if not any(getattr(row, name) for row in rows)}
+    hidden |= set() if waits else {"waits for"}
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for name in _cells(rows[0]):
+    for name in _cells(rows[0], waits):
         if name not in hidden:
             width = max(len(row.id) for row in rows) if name == "id" else None  # ids are copied, so never cut
             justify: Any = "right" if name in NUMBERS else "left"
             table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", min_width=width)
     for row in rows:
-        table.add_row(*(Text(printable(cell)) for name, cell in _cells(row).items() if name not in hidden))
+        table.add_row(*(Text(printable(cell)) for name, cell in _cells(row, waits).items() if name not in hidden))
     console.print(table)
 
 
@@ -118,7 +120,20 @@ def _print_problems(rows: "list[RunRow]") -> None:
         warn(f"{len(damaged) - MAX_DAMAGED} more runs have files that cannot be read: see `clarinet doctor`")
 
 
-def _cells(row: "RunRow") -> dict[str, str]:
+def _waiting_reasons(rows: "list[RunRow]", runs_dir: Path) -> dict[str, str]:
+    """Return what queued runs wait for besides a device: a time, or other runs."""
+    from clarinet_tui.queue.queue_file import read_all_queues
+    from clarinet_tui.queue.start_conditions import waiting_reason
+    from clarinet_tui.runs.state import RunState
+
+    if not any(row.state is RunState.QUEUED for row in rows):
+        return {}
+    queue = read_all_queues(runs_dir)
+    reasons = {entry.id: waiting_reason(entry, queue, runs_dir) for entry in queue.waiting}
+    return {run_id: reason.removeprefix("waits ") for run_id, reason in reasons.items() if reason}
+
+
+def _cells(row: "RunRow", waits: dict[str, str]) -> dict[str, str]:
     return {
         "id": row.id,
         "state": row.state,
@@ -134,6 +149,7 @@ def _cells(row: "RunRow") -> dict[str, str]:
         "time": "" if row.seconds is None else format_duration(row.seconds),
         "alarms": " ".join(row.alarms),
         "tags": " ".join(row.tags),
+        "waits for": waits.get(row.id, ""),
     }
 
 

@@ -1,7 +1,10 @@
 """The `clarinet` program: its commands, and the exit code for invalid input."""
 
 import os
+import re
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,18 +13,22 @@ from typer import Option
 from typer.core import TyperGroup
 
 from clarinet_tui.cli import (
+    backup,
     compare,
     data,
     demo,
     devices,
+    diff,
     doctor,
     export,
+    label,
     logs,
     ls,
     metrics,
     plot,
     predict,
     queue,
+    reference,
     report,
     rm,
     run,
@@ -40,6 +47,8 @@ from core.errors import InputError
 
 MAX_MESSAGE = 2000
 """Characters of an error message, which may quote long input."""
+ADVISED = re.compile(r"`(clarinet (?!data\b)[a-z]+[^`]*)`")
+"""A command in an error message that takes a runs directory."""
 
 GROUPS: dict[str, dict[str, Any]] = {
     "Train": {"run": run.run, "sweep": sweep.sweep, "demo": demo.demo},
@@ -62,16 +71,26 @@ GROUPS: dict[str, dict[str, Any]] = {
         "export": export.export,
         "import": export.import_,
         "reindex": ls.reindex,
+        "check": backup.check,
+        "backup": backup.backup,
+        "restore": backup.restore,
     },
     "Models": {"predict": predict.predict, "save": save.save},
     "Evidence": {
         "compare": compare.compare,
+        "diff": diff.diff,
         "table": table.table,
         "plot": plot.plot,
         "report": report.report,
         "verify": verify.verify,
     },
-    "Machine and data": {"devices": devices.devices, "doctor": doctor.doctor, "data": data.app},
+    "Reference": {
+        "settings": reference.settings,
+        "methods": reference.methods,
+        "tasks": reference.tasks,
+        "presets": reference.presets,
+    },
+    "Machine and data": {"devices": devices.devices, "doctor": doctor.doctor, "data": data.app, "label": label.label},
 }
 """Every command, under its heading in `clarinet --help`."""
 
@@ -95,15 +114,30 @@ class GroupedCommands(TyperGroup):
 
 
 app = typer.Typer(
-    name="clarinet", cls=GroupedCommands, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
+    name="clarinet",
+    cls=GroupedCommands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def clarinet(
+    context: typer.Context,
     db: Annotated[Path | None, Option("--db", metavar="FILE", help="Database of the history (CLARINET_DB).")] = None,
+    version: Annotated[bool, Option("--version", help="Print the version; more with --verbose.")] = False,
+    verbose: Annotated[bool, Option("--verbose", hidden=True)] = False,
 ) -> None:
     """Train, record and compare CLARINET and its two-step baselines."""
+    if version:
+        from clarinet_tui.version import version_text
+
+        print(version_text(verbose))
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        raise InputError("expected a command: see clarinet --help")
     if db is not None:
         os.environ["CLARINET_DB"] = str(db.absolute())  # inherited by workers, supervisor and app
 
@@ -113,14 +147,34 @@ for commands in GROUPS.values():
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
-            passes_arguments = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "tui" else None
-            app.command(name, context_settings=passes_arguments)(command)
+            app.command(name)(command)
+
+
+def hoist_database(arguments: Sequence[str]) -> list[str]:
+    """Move --db to the front, where it is an option of every command."""
+    words = list(arguments)
+    end = words.index("--") if "--" in words else len(words)
+    for place, word in enumerate(words[:end]):
+        if word == "--db" and place + 1 < end:
+            return [*words[place : place + 2], *words[:place], *words[place + 2 :]]
+        if word.startswith("--db="):
+            return [word, *words[:place], *words[place + 1 :]]
+    return words
+
+
+def name_runs_dir(message: str, arguments: Sequence[str]) -> str:
+    """Add the --runs-dir of this command to the commands that an error message advises."""
+    words = [word for argument in arguments for word in argument.split("=", 1)]
+    if "--runs-dir" not in words[:-1]:
+        return message
+    option = shlex.join(("--runs-dir", words[words.index("--runs-dir") + 1]))
+    return ADVISED.sub(lambda match: f"`{match[1]} {option}`", message)
 
 
 def main() -> None:
     replace_unencodable()
     try:
-        app()
+        app(hoist_database(sys.argv[1:]))
     except InputError as error:
         message = str(error)
     except OSError as error:
@@ -129,5 +183,5 @@ def main() -> None:
         message = f"{os.fsdecode(error.filename)}: {error.strerror}"
     else:
         return
-    warn(message[:MAX_MESSAGE])
+    warn(name_runs_dir(message[:MAX_MESSAGE], sys.argv))
     sys.exit(2)

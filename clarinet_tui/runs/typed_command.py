@@ -20,10 +20,10 @@ class _Created(msgspec.Struct):
 
 
 def typed_command(arguments: Sequence[str] | None = None) -> str:
-    """Return the command line of this process without secrets; empty if it is not one of Clarinet's programs."""
+    """Return the command line of this process without secrets; empty if it is not `clarinet`."""
     program, *words = arguments or sys.argv or [""]
     name = Path(program).name
-    return shlex.join([name, *hide_secrets(words)]) if name in ("clarinet", "clarinet-tui") else ""
+    return shlex.join([name, *hide_secrets(words)]) if name == "clarinet" else ""
 
 
 def hide_secrets(words: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from typer import Abort
 
 from clarinet_tui.cli.cost import warn_of_cost
-from clarinet_tui.cli.main import app
+from clarinet_tui.cli.main import app, name_runs_dir
 from clarinet_tui.evidence.run_estimate import Estimator, RunEstimate
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.queue import requests
@@ -55,6 +55,14 @@ def test_printed_commands_can_be_pasted_and_have_the_runs_directory(runs: Path, 
         before = set(runs.parent.iterdir())
         assert subprocess.run(["bash", "-c", script], cwd=runs.parent, timeout=60).returncode == 0
         assert set(runs.parent.iterdir()) == before
+
+
+def test_commands_in_errors_have_the_runs_directory() -> None:
+    message = "run abc: has finished: `clarinet clone abc` starts a new run; get it with `clarinet data fetch usps`"
+    for given in (["--runs-dir", "my runs"], ["--runs-dir=my runs"]):
+        named = name_runs_dir(message, ["clarinet", "resume", "abc", *given])
+        assert named == message.replace("clone abc`", "clone abc --runs-dir 'my runs'`")
+    assert name_runs_dir(message, ["clarinet", "resume", "abc"]) == message
 
 
 def test_hint_for_an_empty_directory_takes_seconds(runs: Path) -> None:

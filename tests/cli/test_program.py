@@ -1,0 +1,74 @@
+"""The programs as a whole: versions, -h, options of every command, and directories that cannot be written."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from clarinet_tui.cli.main import app, hoist_database
+from clarinet_tui.ui import main as tui_main
+from tests.support.cli import invoke, run_clarinet
+from tests.support.disks import read_only
+from tests.support.histories import make_run, open_history
+
+
+@pytest.mark.parametrize("module", ["clarinet_tui.cli.main", "clarinet_tui.ui.main"])
+def test_versions(module: str) -> None:
+    def run(*arguments: str) -> str:
+        code = f"from {module} import main; main()"
+        command = [sys.executable, "-P", "-c", code, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    assert re.fullmatch(r"clarinet \d+\.\d+\.\d+\S*\n", run("--version"))
+    verbose = run("--version", "--verbose").splitlines()
+    assert re.match(r"Python 3\.", verbose[1])
+    assert re.match(r"torch \d.*, built for (CUDA|ROCm|the CPU only)", verbose[2])
+
+
+def test_short_help_option() -> None:
+    for arguments in (["-h"], ["ls", "-h"], ["queue", "-h"], ["queue", "ls", "-h"], ["data", "list", "-h"]):
+        result = CliRunner().invoke(app, arguments)
+        assert (result.exit_code, result.output[:7]) == (0, "Usage: "), arguments
+
+
+def test_tui_has_the_options_of_the_app() -> None:
+    options = set(re.findall(r"--[a-z-]+", tui_main._parser().format_help())) - {
+        "--help",
+        "--db",
+        "--version",
+        "--verbose",
+    }
+    assert options == set(re.findall(r"--[a-z-]+", CliRunner().invoke(app, ["tui", "--help"]).output)) - {"--help"}
+
+
+def test_database_is_an_option_of_every_command(tmp_path: Path) -> None:
+    assert hoist_database(["ls", "-q", "--db", "a.db"]) == ["--db", "a.db", "ls", "-q"]
+    assert hoist_database(["ls", "--db=a.db", "x"]) == ["--db=a.db", "ls", "x"]
+    assert hoist_database(["note", "abc", "--", "--db"]) == ["note", "abc", "--", "--db"]
+    assert hoist_database(["ls", "--db"]) == ["ls", "--db"]
+    run = make_run(tmp_path / "runs")
+    listed = run_clarinet(tmp_path, "ls", "-q", "--db", "local/h.db")
+    assert (listed.stdout.split(), listed.stderr) == ([run.id], "")
+    assert (tmp_path / "local" / "h.db").exists()
+    assert not (tmp_path / "runs" / "clarinet.db").exists()
+
+
+def test_ls_shows_names_if_any(tmp_path: Path) -> None:
+    open_history(tmp_path).close()
+    make_run(tmp_path, "abc")
+    assert " name " not in invoke(tmp_path, "ls").stdout
+    make_run(tmp_path, "bcd", name="lower rate")
+    assert re.search(r" name .*\n.* lower rate ", invoke(tmp_path, "ls").stdout)
+
+
+def test_directory_that_cannot_be_written_is_listed_from_a_temporary_history(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    run = make_run(runs)
+    with read_only(runs):
+        listed = invoke(runs, "ls", "-q")
+        assert (listed.exit_code, listed.stdout.split()) == (0, [run.id]), listed.exception
+    assert "cannot be written: its history is built in a temporary file" in listed.stderr
+    assert not (runs / "clarinet.db").exists()
