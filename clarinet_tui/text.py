@@ -172,6 +172,14 @@ def _share(value: float, low: float, high: float) -> float:
     return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
+def percent_bars(values: Sequence[float], size: int, width: int) -> str:
+    """Draw means of `size` percentages as bars from 0 to 100, the last at the right; a dot where none is finite."""
+    starts = range(len(values) - size, len(values) - size * (width + 1), -size)
+    means = [finite_mean(values[max(start, 0) : start + size]) for start in starts if start + size > 0]
+    bars = ("·" if math.isnan(mean) else SPARK_BARS[round(min(max(mean, 0.0), 100.0) / 100 * 7)] for mean in means)
+    return "".join(bars)[::-1].rjust(width)
+
+
 def finite_mean(values: Sequence[float]) -> float:
     """Return the mean of the finite values; NaN if there are none."""
     finite = [value for value in values if math.isfinite(value)]

@@ -127,9 +127,10 @@ def _recommend_slots(devices: "list[Device]", runs_dir: Path) -> str | None:
 def _cells(device: "Device") -> tuple[list[str], ...]:
     """Return the lines of each cell: every process has one."""
     cores = "" if device.cores is None else f", {format_count(device.cores, 'core')}"
+    mode = "" if device.compute_mode == "default" else f", {device.compute_mode}"
     return (
         [device.label],
-        [device.name.removeprefix("NVIDIA ") + cores],
+        [device.name.removeprefix("NVIDIA ") + cores + mode],
         ["?" if device.utilization is None else f"{device.utilization:.0f} %"],
         [format_memory(device.memory_used, device.memory_total)],
         ["" if device.temperature is None else str(device.temperature)],

@@ -1,0 +1,69 @@
+"""`clarinet diff`: what differs between two runs."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument
+
+from clarinet_tui.cli.completion import run_ids
+from clarinet_tui.cli.options import RUNS, Json, RunsDir
+from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
+from clarinet_tui.text import printable, shorten
+
+if TYPE_CHECKING:
+    from clarinet_tui.evidence.run_diff import RunDiff
+
+MAX_VALUE = 400
+
+
+def diff(
+    first: Annotated[str, Argument(metavar="A", help="Run id or unique prefix.", autocompletion=run_ids)],
+    second: Annotated[str, Argument(metavar="B", help="The run to compare it with.", autocompletion=run_ids)],
+    json: Json = False,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Show how settings, data, environment and code of two runs differ.
+
+    Lines with - are those of A, lines with + those of B. Only what differs is printed.
+
+    Example: clarinet diff 6e3 6f1
+    """
+    from clarinet_tui.evidence.run_diff import diff_runs
+    from clarinet_tui.runs.directory import find_run
+
+    runs = find_run(runs_dir, first), find_run(runs_dir, second)
+    result = diff_runs(*runs)
+    with quiet_pipe():
+        if json:
+            differences = [asdict(difference) for difference in result.differences]
+            print_json({"first": runs[0].id, "second": runs[1].id, "differences": differences, "patch": result.patch})
+        else:
+            _print(runs[0].id, runs[1].id, result)
+
+
+def _print(first: str, second: str, result: "RunDiff") -> None:
+    from rich.text import Text
+
+    from clarinet_tui.evidence.run_diff import GROUPS
+
+    styles = {"-": "red", "+": "green", "@": "cyan"}
+    lines = [f"--- {first}", f"+++ {second}"]
+    for group in GROUPS:
+        if differences := result.group(group):
+            lines.append(f"@@ {group} @@")
+            for difference in differences:
+                values = (("-", difference.first), ("+", difference.second))
+                lines += [f"{sign}{difference.name} = {_format(value)}" for sign, value in values if value is not None]
+    if result.patch:
+        lines += ["@@ uncommitted changes @@", *result.patch[2:]]
+    if len(lines) == 2:
+        lines = [f"{first} and {second} have the same settings, data, environment and code."]
+    console = make_console()
+    for line in lines:
+        console.print(Text(printable(line), style=styles.get(line[:1], "")), soft_wrap=True)
+
+
+def _format(value: Any) -> str:
+    import json
+
+    return shorten(json.dumps(value, ensure_ascii=False, default=str), MAX_VALUE)

@@ -1,0 +1,31 @@
+"""Labelled pictures as the .npz file that training reads."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clarinet_tui.runs.atomic_files import USER_FILE, as_input_error, atomic_writer
+from core.data.image_folders import FolderListing, folder_shape
+from core.data.images import decode_image
+from core.errors import InputError
+
+
+def write_arrays(
+    out: Path, folder: Path, labels: Sequence[tuple[str, int, int]], classes: Sequence[str], image_size: int
+) -> tuple[int, int, int]:
+    """Write x, y, ybar and classes atomically; return the shape of the images."""
+    if not labels:
+        raise InputError("no picture was labelled: nothing to write")
+    paths = tuple(folder / picture for picture, _, _ in labels)
+    shape, _ = folder_shape([FolderListing(folder, paths, (-1,) * len(paths), None)], image_size)
+    arrays: dict[str, Any] = {
+        "x": np.stack([decode_image(path, shape) for path in paths]),
+        "y": np.array([y for _, y, _ in labels], dtype=np.int64),
+        "ybar": np.array([ybar for _, _, ybar in labels], dtype=np.int64),
+        "classes": np.array(classes),
+    }
+    with as_input_error(out), atomic_writer(out, USER_FILE) as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+    return shape

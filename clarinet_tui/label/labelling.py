@@ -1,0 +1,119 @@
+"""Complementary labels from a person: one question for each picture, recorded so that labelling can be resumed.
+
+The class of a question is drawn uniformly, so that the answer "no" gives a complementary label that is uniform over the
+wrong classes, as the loss assumes. "Yes" gives the true label.
+"""
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from clarinet_tui.runs.atomic_files import append_line
+from clarinet_tui.runs.run_files import read_file
+from core.errors import InputError
+from core.random_streams import stream_seed
+
+Answer = Literal["yes", "no", "skip"]
+MAX_BYTES = 256 << 20
+
+
+class AnswerLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the file of answers; `undo` withdraws the last answer that counts."""
+
+    picture: str = ""
+    label: str = ""
+    answer: Literal["yes", "no", "skip", "undo"]
+    seconds: float = 0.0
+    time: float = 0.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whether a picture shows a class."""
+
+    picture: str
+    """Its path below the folder."""
+    label: str
+
+
+class Labelling:
+    """The questions about the pictures of a folder, in random order, and their answers so far."""
+
+    def __init__(self, pictures: Sequence[str], classes: Sequence[str], answers_file: Path, seed: int = 1) -> None:
+        if len(classes) < 2 or len(set(classes)) < len(classes):
+            raise InputError("--classes: expected two or more different names")
+        self.classes = tuple(classes)
+        self.answers_file = answers_file
+        order = sorted(pictures)
+        random.Random(stream_seed(seed, "order of questions")).shuffle(order)
+        self._questions = {picture: Question(picture, self._draw(picture, seed)) for picture in order}
+        self.answers: dict[str, AnswerLine] = {}
+        for line in self._read():
+            self._apply(line)
+
+    @property
+    def total(self) -> int:
+        return len(self._questions)
+
+    @property
+    def seconds(self) -> float:
+        """The time of all answers that count."""
+        return sum(line.seconds for line in self.answers.values())
+
+    def next_question(self) -> Question | None:
+        return next((question for name, question in self._questions.items() if name not in self.answers), None)
+
+    def record(self, question: Question, answer: Answer, seconds: float) -> None:
+        """Write an answer to the disk before it counts."""
+        line = AnswerLine(picture=question.picture, label=question.label, answer=answer, seconds=round(seconds, 3))
+        self._write(msgspec.structs.replace(line, time=time.time()))
+
+    def undo(self) -> bool:
+        """Withdraw the last answer; return False if there is none."""
+        if not self.answers:
+            return False
+        self._write(AnswerLine(answer="undo", time=time.time()))
+        return True
+
+    def labels(self) -> list[tuple[str, int, int]]:
+        """Return (picture, y, ybar) of each answer but skipped ones, -1 where unknown, sorted by picture."""
+        labelled = []
+        for picture, line in sorted(self.answers.items()):
+            index = self.classes.index(line.label)
+            if line.answer != "skip":
+                labelled.append((picture, index, -1) if line.answer == "yes" else (picture, -1, index))
+        return labelled
+
+    def _draw(self, picture: str, seed: int) -> str:
+        return random.Random(stream_seed(seed, "question", picture)).choice(self.classes)
+
+    def _write(self, line: AnswerLine) -> None:
+        append_line(self.answers_file, msgspec.to_builtins(line))
+        self._apply(line)
+
+    def _apply(self, line: AnswerLine) -> None:
+        if line.answer == "undo":
+            if self.answers:
+                self.answers.popitem()
+        elif line.picture in self._questions:
+            self.answers.pop(line.picture, None)
+            self.answers[line.picture] = line
+
+    def _read(self) -> list[AnswerLine]:
+        """Read the answers; a damaged line, such as the last one of a killed process, is asked again."""
+        content = read_file(self.answers_file, MAX_BYTES) or b""
+        lines = []
+        for number, text in enumerate(content.splitlines(), 1):
+            try:
+                line = msgspec.json.decode(text, type=AnswerLine)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue
+            if line.answer != "undo" and line.label not in self.classes:
+                raise InputError(f"{self.answers_file}: line {number}: {line.label!a} is not one of --classes")
+            lines.append(line)
+        return lines
