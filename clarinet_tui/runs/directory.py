@@ -8,16 +8,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import append_line, as_input_error, modified_time, replace_file
-from clarinet_tui.runs.lock import hold_lock, is_locked, read_lock_owner
+from clarinet_tui.runs.atomic_files import (
+    StorageError,
+    append_line,
+    as_input_error,
+    modified_time,
+    replace_file,
+    sync_directory,
+)
+from clarinet_tui.runs.lock import UNSUPPORTED, LocksUnsupportedError, hold_lock, is_locked, read_lock_owner
 from clarinet_tui.runs.ownership import find_owner, is_own, user_name
 from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, is_alive
-from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, parse_toml, read_file
+from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, file_version, parse_toml, read_file
 from clarinet_tui.runs.typed_command import typed_command
 from clarinet_tui.text import shorten
 from core.config import RunConfig, convert_settings
@@ -109,6 +117,8 @@ class RunDirectory:
             while True:
                 run = cls(runs_dir, id or new_id(now, random))
                 if publish_run(staged, run):
+                    with as_input_error(run.runs_dir):
+                        sync_directory(run.runs_dir)
                     return run
                 if id:
                     raise InputError(f"run {id}: {run.path} already exists")
@@ -120,10 +130,7 @@ class RunDirectory:
         return self.checkpoint.exists() or self.checkpoint_previous.exists()
 
     def read_config(self) -> RunConfig:
-        content = read_file(self.config, MAX_CONFIG_BYTES)
-        if content is None:
-            raise UnreadableFileError(self.config, "No such file or directory")
-        return convert_settings(_parse_config(content, self.config), str(self.config))
+        return _read_config(self.config, file_version(self.config))
 
     def check_own(self, action: str) -> None:
         """Raise InputError if the run or its settings belong to another user, whose files are never instructions."""
@@ -152,8 +159,10 @@ def stage_run(runs_dir: Path, config: RunConfig, now: datetime) -> Path:
             created = {"event": "created", "time": now.timestamp(), "command": typed_command()}
             append_line(staged / ANNOTATIONS, created)
             replace_file(staged / CONFIG, settings, 0o644)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(staged, ignore_errors=True)
+            if isinstance(error, StorageError) and error.errno in UNSUPPORTED:
+                raise LocksUnsupportedError(runs_dir) from error
             raise
     return staged
 
@@ -187,6 +196,9 @@ def create_runs(runs_dir: Path, configs: Sequence[RunConfig]) -> Iterator[list[R
             while not publish_run(path, run):
                 run = RunDirectory(runs_dir, new_id(now))
             runs.append(run)
+        if runs:
+            with as_input_error(Path(runs_dir)):
+                sync_directory(Path(runs_dir))
         yield runs
     except BaseException:
         for path in (*staged, *(run.path for run in runs)):
@@ -233,6 +245,15 @@ def read_toml(path: Path) -> dict[str, Any]:
     if len(content) > MAX_CONFIG_BYTES:
         raise InputError(f"{path}: expected at most 1 MB")
     return _parse_config(content, path)
+
+
+@lru_cache(maxsize=32)
+def _read_config(path: Path, version: object) -> RunConfig:
+    """Read a config.toml; while its `version` stays the same, it is not parsed again."""
+    content = read_file(path, MAX_CONFIG_BYTES)
+    if content is None:
+        raise UnreadableFileError(path, "No such file or directory")
+    return convert_settings(_parse_config(content, path), str(path))
 
 
 def _parse_config(content: bytes, path: Path) -> dict[str, Any]:

@@ -50,8 +50,8 @@ def host_name() -> str:
 
 
 def is_batch_job() -> bool:
-    """Return whether this process belongs to a job of Slurm."""
-    return "SLURM_JOB_ID" in os.environ
+    """Return whether this process belongs to a job of Slurm or to a pod of Kubernetes."""
+    return "SLURM_JOB_ID" in os.environ or "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 def boot_id() -> str:
@@ -75,7 +75,21 @@ def is_alive(owner: LockOwner, here: LockOwner | None = None) -> bool | None:
         return False
     if owner.namespace != here.namespace:
         return None
-    return process_start(owner.pid) == owner.start
+    start = process_start(owner.pid)
+    return None if start is None and _is_hidden(owner.pid) else start == owner.start
+
+
+def _is_hidden(pid: int) -> bool:
+    """Return whether there is such a process of another user, which /proc does not show (its mount option hidepid)."""
+    if Path(f"/proc/{pid}").exists():
+        return False
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def is_same_machine(one: LockOwner, other: LockOwner) -> bool:

@@ -30,7 +30,7 @@ make_fault_run(Path(sys.argv[1]), "job42")
 """
 
 
-@pytest.mark.parametrize("sync", [0, 1])
+@pytest.mark.parametrize("sync", [0, 1, 2])
 def test_a_run_that_is_killed_while_it_is_created_can_be_created_again(runs: Path, sync: int) -> None:
     command = [sys.executable, "-P", "-c", KILLED_AT_SYNC, str(runs), str(sync)]
     result = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60)

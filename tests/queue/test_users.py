@@ -11,16 +11,42 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from clarinet_tui.devices.device import Device
 from clarinet_tui.queue import requests
-from clarinet_tui.queue.queue_file import QUEUE_FILE, Queue, QueueEntry, read_queue, update_queue
+from clarinet_tui.queue.queue_file import (
+    QUEUE_FILE,
+    Queue,
+    QueueEntry,
+    only_schedulable,
+    read_all_queues,
+    read_queue,
+    update_queue,
+)
+from clarinet_tui.queue.scheduling import Scheduler
+from clarinet_tui.queue.supervisor_process import queue_origin
 from clarinet_tui.runs.ownership import SAFE_VARIABLE, own_path
 from core.errors import InputError
 from tests.support.fault_worker import STARTS_FILE
-from tests.support.histories import make_run
+from tests.support.histories import make_run, write_lock
 from tests.support.supervised import enqueue_directly, make_fault_run, wait_until
-from tests.support.users import ALICE, BOB, require_two_users, run_as, shared_directory, start_supervisor_as
+from tests.support.users import (
+    ALICE,
+    BOB,
+    require_two_users,
+    run_as,
+    running_code,
+    shared_directory,
+    start_supervisor_as,
+)
 
 LOOK = "requests.ensure_supervisor_if_needed(runs)\nprint(*sorted(path.name for path in runs.iterdir()))"
+ALIVE = "print(is_alive(read_lock_owner(RunDirectory(runs, 'one').lock)))"
+HOLD = """
+with RunDirectory(runs, "one").hold_lock():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+CPU = Device(key="cpu", label="cpu", name="a CPU")
 PLANTED_COMMAND = ("touch", "/tmp/clarinet-planted")
 
 
@@ -153,6 +179,18 @@ def test_another_user_cannot_open_and_so_cannot_lock_the_queue() -> None:
         assert run_as(BOB, "print(os.access(runs / 'queue.lock', os.R_OK))", runs) == "False"
 
 
+@pytest.mark.usefixtures("two_users")
+def test_a_worker_that_is_hidden_from_other_users_does_not_count_as_dead() -> None:
+    """With the mount option hidepid, /proc shows only the user's own processes."""
+    with shared_directory(0o2775) as runs:
+        run_as(ALICE, "make_fault_run(runs, 'one')", runs)
+        with running_code(ALICE, HOLD, runs) as holder:
+            assert run_as(BOB, ALIVE, runs) == "True"
+            assert run_as(BOB, ALIVE, runs, hide_processes=True) == "None"
+        assert holder.returncode is not None
+        assert run_as(BOB, ALIVE, runs, hide_processes=True) == "False"
+
+
 def test_a_command_in_a_queue_that_others_can_write_is_ignored(tmp_path: Path) -> None:
     write_queue(tmp_path, os.geteuid(), "one", mode=0o600)
     assert read_queue(tmp_path)["one"].on_alarm == PLANTED_COMMAND
@@ -183,9 +221,11 @@ def test_a_copied_queue_starts_nothing_until_it_is_continued(tmp_path: Path, mon
     (copy / QUEUE_FILE).write_bytes((tmp_path / "moved" / QUEUE_FILE).read_bytes())
     make_run(copy, "one")
     requests.ensure_supervisor_if_needed(copy)
-    assert starts == [tmp_path / "moved"]
+    requests.pause(copy, [], True)
+    requests.set_slots(copy, {"cpu": 2})
+    assert (starts, queue_origin(copy)) == ([tmp_path / "moved"], "another directory")
     requests.pause(copy, [], False)
-    assert starts == [tmp_path / "moved", copy]
+    assert (starts, queue_origin(copy)) == ([tmp_path / "moved", copy], "")
     assert read_queue(copy)["one"].on_alarm == ()
 
 
@@ -218,3 +258,28 @@ def test_a_queue_planted_under_the_name_of_ones_own_is_named(tmp_path: Path) -> 
     write_queue(tmp_path, ALICE, "one", name="queue.0.json")
     with pytest.raises(InputError, match=rf"queue\.0\.json: belongs to user {ALICE}, .*: remove it"):
         update_queue(tmp_path, lambda queue: queue.with_paused(True))
+
+
+def test_running_runs_of_other_users_use_slots_and_dead_ones_do_not(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to another user")
+    running, dead, own = (make_run(tmp_path, name) for name in ("running", "dead", "own"))
+    enqueue_directly(own)
+    write_queue(tmp_path, ALICE, "running", "dead", "own", "../etc", name=f"queue.{ALICE}.json")
+    started = (tmp_path / f"queue.{ALICE}.json").read_text().replace('"data_dir"', '"on": "cpu", "data_dir"')
+    (tmp_path / f"queue.{ALICE}.json").write_text(started)
+    for run in (running, dead):
+        os.chown(run.path, ALICE, -1)
+    write_lock(dead, start=1.0)
+    with running.hold_lock():
+        everyone = read_all_queues(tmp_path)
+        assert [(entry.id, entry.user, entry.on_alarm) for entry in everyone.entries] == [
+            ("own", "", ()),
+            ("running", f"user {ALICE}", ()),
+            ("dead", f"user {ALICE}", ()),
+        ]
+        assert [entry.id for entry in only_schedulable(everyone, tmp_path).entries] == ["own", "running"]
+        (decision,) = Scheduler(tmp_path).schedule(only_schedulable(everyone, tmp_path), [CPU])
+        assert (decision.device, decision.reason) == (None, "cpu has no free slot")
+    (decision,) = Scheduler(tmp_path).schedule(only_schedulable(everyone, tmp_path), [CPU])
+    assert decision.device == CPU

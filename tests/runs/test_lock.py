@@ -17,7 +17,7 @@ from clarinet_tui.runs.lock import LockHeldError, hold_lock, is_locked, keep_loc
 from clarinet_tui.runs.process import current_process, is_alive, process_start
 from core.errors import InputError
 from core.resolve import resolve
-from tests.support.histories import write_lock
+from tests.support.histories import make_run, write_lock
 
 HOLD = """
 import sys, time
@@ -168,6 +168,9 @@ def test_a_file_system_without_locks_is_named(run: RunDirectory, monkeypatch: py
         pass
     with pytest.raises(InputError, match=message):
         update_queue(run.runs_dir, lambda queue: queue.with_paused(True))
+    with pytest.raises(InputError, match=f"^{run.runs_dir}: the file system does not support locks"):
+        make_run(run.runs_dir)
+    assert [path.name for path in run.runs_dir.iterdir() if path.is_dir()] == [run.id]
     assert not is_locked(run.lock)
     assert find_worker(run) is None, "its journal is silent, and it holds no lock"
     assert not (run.runs_dir / "queue.json").exists()

@@ -1,6 +1,7 @@
 """Two ordinary users who share a runs directory. Only root can become them: tests are skipped for other users."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,8 @@ from clarinet_tui.queue.queue_file import *
 from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.queue.supervisor_process import *
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
+from clarinet_tui.runs.lock import read_lock_owner
+from clarinet_tui.runs.process import is_alive
 from core.errors import InputError
 from tests.support.supervised import enqueue_directly, make_fault_run
 runs = Path(sys.argv[1])
@@ -69,11 +72,53 @@ def shared_directory(mode: int, owner: int = ALICE) -> Iterator[Path]:
         shutil.rmtree(parent, ignore_errors=True)
 
 
-def run_as(uid: int, code: str, runs: Path, umask: int = 0o022, variables: Mapping[str, str] | None = None) -> str:
+def run_as(
+    uid: int,
+    code: str,
+    runs: Path,
+    umask: int = 0o022,
+    variables: Mapping[str, str] | None = None,
+    *,
+    hide_processes: bool = False,
+) -> str:
     """Run Python code as a user, with `runs` as the runs directory, and return what it prints."""
-    result = _run(uid, umask, [_find_python() or "", "-P", "-c", PRELUDE + code, str(runs)], variables or {})
+    command = [_find_python() or "", "-P", "-c", PRELUDE + code, str(runs)]
+    run = _run_with_hidden_processes if hide_processes else _run
+    result = run(uid, umask, command, variables or {})
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
+
+
+def _run_with_hidden_processes(
+    uid: int, umask: int, command: list[str], variables: Mapping[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command where /proc shows a user only their own processes."""
+    hide = "mount -t proc -o hidepid=2 proc /proc || exit 99; "
+    become = ["setpriv", f"--reuid={uid}", f"--regid={GROUP}", "--clear-groups", *command]
+    script = hide + shlex.join(["exec", *become])
+    environment = _identity(uid, umask, variables)["env"]
+    result = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd="/",
+        env=environment,
+    )
+    if result.returncode in (1, 99) and not result.stdout and "mount" in result.stderr:
+        pytest.skip(f"processes cannot be hidden here: {result.stderr.strip()[-200:]}")
+    return result
+
+
+@contextmanager
+def running_code(uid: int, code: str, runs: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Run Python code as a user while it waits for its input to end, from the line that it prints first."""
+    command = [_find_python() or "", "-P", "-c", PRELUDE + code, str(runs)]
+    options = _identity(uid, 0o022, {})
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        yield process
 
 
 def start_supervisor_as(uid: int, runs: Path, umask: int = 0o022) -> "subprocess.Popen[bytes]":
