@@ -140,7 +140,7 @@ def _describe(path: Path, error: sqlite3.DatabaseError) -> HistoryError:
     extended_code = getattr(error, "sqlite_errorcode", 0)
     code = extended_code & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return HistoryError(f"{path}: locked by another process for more than {BUSY_SECONDS:.0f} s: try again")
+        return locked_error(path)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _disk_is_full(path)):
         return HistoryError(
             f"{path}: the disk is full: runs continue, and the history is updated when there is room again"
@@ -152,6 +152,10 @@ def _describe(path: Path, error: sqlite3.DatabaseError) -> HistoryError:
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return HistoryError(f"{path}: cannot be opened for writing: give --db a writable path")
     return DamagedHistoryError(path, str(error))
+
+
+def locked_error(path: Path) -> HistoryError:
+    return HistoryError(f"{path}: locked by another process for more than {BUSY_SECONDS:.0f} s: try again")
 
 
 def _disk_is_full(path: Path) -> bool:

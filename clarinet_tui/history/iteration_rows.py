@@ -29,7 +29,8 @@ class RowLayout:
         self._column_indices = [index for index, name in enumerate(names) if index < 5 or name in ITERATION_COLUMNS]
         self._other_indices = [index for index in range(len(names)) if index not in set(self._column_indices)]
         types: Any = (Integer, Integer, Integer | None, str, *[float | None] * (len(names) - 4))
-        self._decode = msgspec.json.Decoder(tuple[types]).decode
+        decoder: Any = msgspec.json.Decoder(tuple[types])
+        self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
         columns = ", ".join(f'"{names[index]}"' for index in self._column_indices)
         places = ", ".join("?" * (len(self._column_indices) + 2))
         self.insert_sql = f"INSERT OR REPLACE INTO iterations (run, {columns}, other) VALUES ({places})"
@@ -44,6 +45,21 @@ class RowLayout:
             values: tuple[Any, ...] = self._decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._make_unusual_row(line)
+        return self._convert(values)
+
+    def make_rows(self, lines: list[bytes]) -> list[IterationRow] | None:
+        """Convert many lines at once, which is much faster; None if one of them is unusual or cannot be used."""
+        try:
+            converted: list[tuple[Any, ...]] = self._decode_lines(b"\n".join(lines))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        if len(converted) != len(lines):  # blanks count as no line
+            return None
+        if not self._other_indices:
+            return [(self._run, *values, None) for values in converted]
+        return [self._convert(values) for values in converted]
+
+    def _convert(self, values: tuple[Any, ...]) -> IterationRow:
         if not self._other_indices:
             return (self._run, *values, None)
         other = {self._names[index]: values[index] for index in self._other_indices if values[index] is not None}

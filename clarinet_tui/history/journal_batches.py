@@ -111,16 +111,20 @@ def read_batch(run: RunDirectory, start: Position, columns: Names | None) -> Bat
             raise ReplacedFileError
         return batch
     with file:
-        start, end = check_start(file, start), start.offset
+        start = check_start(file, start)
+        number, end = start.lines, start.offset
         layout = batch.layout(run.id)
+        lines: list[bytes] = []  # iterations of one layout that follow each other
         for number, (begin, end, line) in enumerate(read_lines(file, start.offset), start.lines + 1):
             if layout and line and line[0] == OPENING_BRACKET:
-                _add_iteration(batch, layout, number, begin, end, line)
+                lines.append(line)
             else:
+                _add_iterations(batch, layout, number, begin, lines)
                 _add_line(batch, run, number, begin, end, line)
-                layout = batch.layout(run.id)
-            if batch.rows >= MAX_ROWS or end - start.offset >= MAX_BYTES:
+                layout, lines = batch.layout(run.id), []
+            if batch.rows + len(lines) >= MAX_ROWS or end - start.offset >= MAX_BYTES:
                 break
+        _add_iterations(batch, layout, number + 1, end, lines)
         batch.end = advance(file, start, end)
     return batch
 
@@ -166,16 +170,27 @@ def _add_line(batch: Batch, run: RunDirectory, number: int, start: int, end: int
         _add_event(batch, run, EventRow(start, end, fields))
 
 
-def _add_iteration(batch: Batch, layout: RowLayout, number: int, start: int, end: int, line: bytes) -> None:
-    try:
-        row = layout.make_row(line)
-    except ContentError as error:
-        _add_damage(batch, number, start, end, str(error))
+def _add_iterations(batch: Batch, layout: RowLayout | None, number: int, end: int, lines: list[bytes]) -> None:
+    """Add the iterations before line `number`, which starts at byte `end`."""
+    if not lines or layout is None:
         return
     if not batch.iterations or batch.iterations[-1][0] is not layout:
         batch.iterations.append((layout, []))
-    batch.iterations[-1][1].append(row)
-    batch.rows += 1
+    rows = batch.iterations[-1][1]
+    converted = layout.make_rows(lines)
+    if converted is not None:
+        rows += converted
+        batch.rows += len(converted)
+        return
+    start = end - sum(map(len, lines)) - len(lines)
+    for place, line in enumerate(lines, number - len(lines)):
+        line_end = start + len(line) + 1
+        try:
+            rows.append(layout.make_row(line))
+            batch.rows += 1
+        except ContentError as error:
+            _add_damage(batch, place, start, line_end, str(error))
+        start = line_end
 
 
 def _add_damage(batch: Batch, number: int, start: int, end: int, reason: str) -> None:

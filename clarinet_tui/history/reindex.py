@@ -1,12 +1,14 @@
 """Rebuild the whole history from the run directories."""
 
 import os
+import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from clarinet_tui.history.database import DamagedHistoryError, Database, database_path, explain_errors
+from clarinet_tui.history import database
+from clarinet_tui.history.database import DamagedHistoryError, Database, database_path
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.runs.directory import list_runs
 
@@ -45,8 +47,14 @@ def _replace_content(runs_dir: Path, path: Path, rebuilt: Database) -> None:
         _check_pages(runs_dir, path)
     except DamagedHistoryError:
         _set_aside(path)
-    with Database.open(runs_dir, path) as db, explain_errors(path):
-        rebuilt.connection.backup(db.connection)
+    deadline = time.monotonic() + database.BUSY_SECONDS
+
+    def limit_wait(status: int, remaining: int, total: int) -> None:
+        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and time.monotonic() > deadline:
+            raise database.locked_error(path)
+
+    with Database.open(runs_dir, path) as db, database.explain_errors(path):
+        rebuilt.connection.backup(db.connection, progress=limit_wait)
 
 
 def _check_pages(runs_dir: Path, path: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from clarinet_tui.runs.journal_lines import Names, parse_event, parse_line
-from clarinet_tui.runs.journal_lines import parse_number as parse_number
 from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, open_file
 
 CHUNK = 1 << 20
