@@ -158,7 +158,9 @@ def test_showing_the_queue_of_another_machine_starts_no_supervisor(
         (runs_dir / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(owner))
         requests.ensure_supervisor_if_needed(runs_dir)
     assert (len(supervisor_starts), queue_origin(runs_dir)) == (2, ""), "the queue of this machine"
-    (runs_dir / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(msgspec.structs.replace(last, boot="another", **change)))
+    (runs_dir / SUPERVISOR_LOCK).write_bytes(
+        msgspec.json.encode(msgspec.structs.replace(last, boot="another", **change))
+    )
     requests.ensure_supervisor_if_needed(runs_dir)
     assert (len(supervisor_starts), queue_origin(runs_dir)) == (2, change.get("host", last.host))
     requests.pause(runs_dir, [], False)
