@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from clarinet_tui.text import (
     format_memory,
     format_percent,
     format_task,
+    percent_bars,
     printable,
     progress_bar,
     sparkline,
@@ -62,3 +64,16 @@ def test_own_directories_are_named_by_their_last_component() -> None:
     assert format_task("/data/photos/->/data/scans.npz") == "photos→scans.npz"
     assert format_task("M->U") == "M→U"
     assert format_task(None) == "?"
+
+
+@pytest.mark.parametrize(
+    ("values", "bars"),
+    [
+        ([], "    "),
+        ([0.0] * 5 + [100.0] * 5, "  ▁█"),
+        ([50.0] * 30, "▅▅▅▅"),
+        ([math.nan] * 5 + [120.0] * 5, "  ·█"),
+    ],
+)
+def test_percent_bars(values: list[float], bars: str) -> None:
+    assert percent_bars(values, 5, 4) == bars

@@ -57,6 +57,8 @@ class Device:
     processes: tuple[DeviceProcess, ...] | None = ()
     problem: str | None = None
     """What is wrong with it; for the CPU, why no GPU can be used."""
+    note: str | None = None
+    """For the CPU: which GPU of the machine the installed torch cannot use."""
 
     @property
     def kind(self) -> str:

@@ -4,12 +4,16 @@ import functools
 import os
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.gpu_lock import with_lock_holders
+from clarinet_tui.devices.other_gpus import describe_unused_gpus, read_other_gpus
 from clarinet_tui.devices.placement import VISIBLE_DEVICES
+from clarinet_tui.devices.torch_build import torch_backend
+from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.devices.nvml import Nvml
@@ -39,7 +43,8 @@ class DeviceReader:
 
     def read(self) -> list[Device]:
         gpus, problem = self._read_gpus()
-        return [*with_lock_holders(gpus), read_cpu(self._seconds, problem)]
+        note = None if gpus else describe_unused_gpus(torch_backend())
+        return [*with_lock_holders(gpus), replace(read_cpu(self._seconds, problem), note=note)]
 
     def read_gpus(self) -> list[Device]:
         """Return the GPUs without the holders of their locks."""
@@ -49,7 +54,11 @@ class DeviceReader:
         from clarinet_tui.devices.nvml import Nvml
 
         self._nvml = self._nvml or Nvml()
-        return self._nvml.read(self._environ.get(VISIBLE_DEVICES))
+        gpus, problem = self._nvml.read(self._environ.get(VISIBLE_DEVICES))
+        try:
+            return [*gpus, *read_other_gpus(torch_backend(), self._environ)], problem
+        except InputError as error:
+            return gpus, problem or str(error)
 
     def close(self) -> None:
         if self._nvml is not None:

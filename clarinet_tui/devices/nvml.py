@@ -219,11 +219,11 @@ class _Gpu:
         for computes, reported in ((True, computing or ()), (False, drawing or ())):
             for process in reported:
                 if process.pid not in processes:
-                    processes[process.pid] = _read_process(process.pid, process.usedGpuMemory, computes)
+                    processes[process.pid] = read_process(process.pid, process.usedGpuMemory, computes)
         return tuple(processes.values())
 
 
-def _read_process(pid: int, memory: int | None, computes: bool) -> DeviceProcess:
+def read_process(pid: int, memory: int | None, computes: bool) -> DeviceProcess:
     """Leave owner and command unknown if the process is in another container, whose pids differ from ours."""
     owner = command = None
     try:

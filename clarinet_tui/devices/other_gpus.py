@@ -1,8 +1,10 @@
 """GPUs of AMD, Intel and Apple, which are looked for only where the installed torch is built for them."""
 
 import functools
+import importlib
 import importlib.util
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -22,6 +24,8 @@ print(json.dumps([[properties.name, properties.total_memory] for properties in f
 """
 VENDORS = {"hip": ("AMD", "cuda"), "xpu": ("XPU", "xpu")}
 """The prefix of the keys of GPUs, and torch's type of device, by the backend of torch."""
+VISIBLE = {"hip": "HIP_VISIBLE_DEVICES", "xpu": "ZE_AFFINITY_MASK"}
+"""The variable that limits the GPUs of a process."""
 INTEL_VENDOR = "0x8086"
 PROCESSOR_BUS = "0000:00:"
 """The PCI bus of GPUs that are part of the processor."""
@@ -33,8 +37,8 @@ def read_other_gpus(backend: str, environ: Mapping[str, str]) -> list[Device]:
         return [Device(key="mps", label="mps", name=f"{_processor_name()} GPU", processes=None)]
     if backend == "hip":
         gpus = _read_amd_library()
-        return _visible(gpus if gpus is not None else _probe(backend), environ.get("HIP_VISIBLE_DEVICES"))
-    return _visible(_probe(backend), environ.get("ZE_AFFINITY_MASK")) if backend == "xpu" else []
+        return _visible(gpus if gpus is not None else _probe(backend), environ.get(VISIBLE[backend]))
+    return _visible(_probe(backend), environ.get(VISIBLE[backend])) if backend == "xpu" else []
 
 
 @functools.cache
@@ -48,8 +52,9 @@ def _probe(backend: str, python: str = sys.executable) -> list[Device]:
     """Ask torch in a process of its own, once: it is slow to load, and keeps what it has opened."""
     prefix, kind = VENDORS[backend]
     command = [python, "-P", "-c", _PROBE, kind]
+    environ = {name: value for name, value in os.environ.items() if name not in VISIBLE.values()}  # all GPUs
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_SECONDS, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_SECONDS, check=True, env=environ)
         found: list[tuple[str, int]] = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise InputError(f"torch cannot list the GPUs of this machine ({type(error).__name__})") from None
@@ -74,7 +79,7 @@ def _read_amd_library() -> list[Device] | None:
     if importlib.util.find_spec("amdsmi") is None:
         return None
     try:
-        import amdsmi
+        amdsmi: Any = importlib.import_module("amdsmi")
     except (ImportError, OSError, KeyError):  # its shared library is missing
         return None
     try:

@@ -1,9 +1,7 @@
 """Checks of `clarinet doctor` on this machine: Python, torch, devices, data, terminal. Nothing here imports torch."""
 
-import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clarinet_tui.devices.device import Device
+from clarinet_tui.devices.torch_build import parse_assignment
 from clarinet_tui.text import format_count
 from core.errors import InputError
 
@@ -46,35 +45,23 @@ def check_python(version: Sequence[int] = sys.version_info[:3]) -> CheckResult:
     return CheckResult("Python", "bad", f"{text} is too old", f"use Python {oldest} or newer")
 
 
-def find_torch() -> Path | None:
-    """Return the folder that torch is installed in, without importing it."""
-    spec = importlib.util.find_spec("torch")
-    return Path(spec.origin).parent if spec and spec.origin else None
-
-
 def check_torch(folder: Path | None, gpus: int) -> CheckResult:
     """Read torch's version.py; a build without CUDA cannot use the machine's GPUs."""
     try:
         text = "" if folder is None else (folder / "version.py").read_text(errors="replace")
     except OSError as error:
         return CheckResult("torch", "bad", f"{folder} cannot be read: {error.strerror}", "reinstall torch")
-    version = _parse_assignment(text, "__version__")
+    version = parse_assignment(text, "__version__")
     if version is None:
         advice = "reinstall Clarinet, which depends on torch"
         return CheckResult("torch", "bad", "is not installed: nothing can be trained", advice)
-    cuda, hip = _parse_assignment(text, "cuda"), _parse_assignment(text, "hip")
+    cuda, hip = parse_assignment(text, "cuda"), parse_assignment(text, "hip")
     if cuda or hip:
         return CheckResult("torch", "good", f"{version}, built for {f'CUDA {cuda}' if cuda else f'ROCm {hip}'}")
     if not gpus:
         return CheckResult("torch", "good", f"{version}, built for the CPU only")
     message = f"{version} is built for the CPU only: {format_count(gpus, 'GPU')} cannot be used"
     return CheckResult("torch", "warning", message, "install a build of torch with CUDA: see pytorch.org/get-started")
-
-
-def _parse_assignment(text: str, name: str) -> str | None:
-    """Return the string that a module's source assigns to a name."""
-    match = re.search(rf"^{name}\b[^=\n]*=\s*['\"]([^'\"\n]+)['\"]", text, re.MULTILINE)
-    return match[1] if match else None
 
 
 def check_torch_works(
@@ -95,12 +82,14 @@ def check_torch_works(
 
 def check_devices(devices: Sequence[Device]) -> CheckResult:
     gpus = [device for device in devices if device.is_gpu]
-    problems = [f"{device.label}: {device.problem}" for device in gpus if device.problem]
+    problems = [f"{gpu.label}: {problem}" for gpu in gpus if (problem := gpu.problem or gpu.warning)]
     driver = [device.problem for device in devices if not device.is_gpu and device.problem]
     if driver:
         return CheckResult("GPUs", "warning", driver[0], "repair the driver, or train on the CPU")
     if problems:
         return CheckResult("GPUs", "warning", "; ".join(problems), "check nvidia-smi")
+    if notes := [device.note for device in devices if device.note]:
+        return CheckResult("GPUs", "warning", notes[0], "or train on the CPU")
     if not gpus:
         return CheckResult("GPUs", "good", "none: runs compute on the CPU")
     names = ", ".join(f"{device.label} {device.name} ({(device.memory_total or 0) / 2**30:.0f} GiB)" for device in gpus)

@@ -11,22 +11,24 @@ import torch.utils.deterministic
 from core.errors import InputError
 
 DETERMINISTIC: Any = torch.utils.deterministic  # its attributes have no types
+GPU_TYPES = ("cuda", "xpu", "mps")
 FUNCTORCH: Any = torch._functorch.config
 
 
 def find_device(name: str) -> torch.device:
+    """Return the device; `auto` is a GPU of any kind that torch can use, or else the CPU."""
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     try:
         device: torch.device | None = torch.device(name)
     except RuntimeError:
         device = None
-    if device is None or device.type not in ("cpu", "cuda"):
+    if device is None or device.type not in ("cpu", *GPU_TYPES):
         raise InputError(f'device: expected auto, cpu or cuda:0, got "{name}"')
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise InputError(
-            f"device: {name} does not exist, this machine has {torch.cuda.device_count()} GPUs; use --device cpu"
-        )
+    if device.type in GPU_TYPES:
+        count = torch.get_device_module(device.type).device_count()
+        if (device.index or 0) >= count:
+            raise InputError(f"device: {name} does not exist, this machine has {count} GPUs; use --device cpu")
     return device
 
 

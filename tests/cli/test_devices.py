@@ -109,7 +109,8 @@ def test_table_lists_processes_without_control_characters(library: Path, tmp_pat
 
 
 def test_warnings_are_shown_below_the_table(library: Path) -> None:
-    output = devices(library, STANDIN_ECC=0, STANDIN_HOT=3, STANDIN_FOREIGN=0)
+    output = devices(library, STANDIN_ECC=0, STANDIN_HOT=3, STANDIN_EXCLUSIVE=3, STANDIN_FOREIGN=0)
+    assert "A100-SXM4-80GB, exclusive" in output
     assert output.splitlines()[6:] == [
         "cuda:0: 2 uncorrected memory errors (ECC) since its driver was loaded: reset it",
         "cuda:3: slowed down by heat",

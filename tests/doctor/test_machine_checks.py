@@ -1,11 +1,13 @@
 """Checks of the machine, with good and bad results."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from clarinet_tui.devices.device import Device
+from clarinet_tui.devices.torch_build import find_torch
 from clarinet_tui.doctor.machine_checks import (
     CheckResult,
     check_data,
@@ -14,7 +16,6 @@ from clarinet_tui.doctor.machine_checks import (
     check_terminal,
     check_torch,
     check_torch_works,
-    find_torch,
 )
 from tests.support.cli import imported_modules
 
@@ -31,7 +32,8 @@ def test_python() -> None:
 def test_torch_is_found_without_importing_it() -> None:
     result = check_torch(find_torch(), gpus=0)
     assert (result.verdict, result.message[:2]) == ("good", "2.")
-    checks = "from clarinet_tui.doctor.machine_checks import check_torch, find_torch"
+    checks = "from clarinet_tui.doctor.machine_checks import check_torch\n"
+    checks += "from clarinet_tui.devices.torch_build import find_torch"
     assert "torch" not in imported_modules(f"{checks}\ncheck_torch(find_torch(), 0)")
 
 
@@ -87,6 +89,12 @@ def test_hanging_torch_times_out() -> None:
         ([CPU], "good", "none: runs compute on the CPU"),
         ([GPU, CPU], "good", "1 GPU: cuda:0 A100 (40 GiB)"),
         ([Device(key="cpu", label="cpu", name="CPU", problem="no driver")], "warning", "no driver"),
+        (
+            [Device(key="cpu", label="cpu", name="CPU", note="an AMD GPU is not used")],
+            "warning",
+            "an AMD GPU is not used",
+        ),
+        ([replace(GPU, throttling="heat"), CPU], "warning", "cuda:0: slowed down by heat"),
         ([Device(key="G", label="cuda:0", name="?", problem="is lost"), CPU], "warning", "cuda:0: is lost"),
     ],
 )
