@@ -136,7 +136,7 @@ _CATALOGUE = (
     Metric(
         "relabel_loss",
         "loss",
-        "cross-entropy with the teacher's labels of the source, among those not ruled out",
+        "cross-entropy with the teacher's predictions of the source, less what is ruled out",
         label="relabel",
         shown=("loss chart", "comparison"),
     ),

@@ -2,7 +2,7 @@
 
 Warm-up: the complementary loss on jittered source images. Adaptation adds, times λ, what an averaged teacher T knows:
   1. student f on jittered images of both domains, teacher T on the images as they are;
-  2. source: (K-1)·ℓ̄(f(x_s), ȳ), plus cross-entropy with T's label of x_s among the classes that ȳ leaves;
+  2. source: (K-1)·ℓ̄(f(x_s), ȳ), plus cross-entropy with T's prediction for x_s among the classes that ȳ leaves;
   3. target: cross-entropy with T's confident labels after balancing them, minus the information of f's predictions;
   4. a step on the sum, then T moves towards f.
 The teacher, not ȳ alone, decides what a source image is: its labels improve as the target is learned, which labels that
@@ -97,8 +97,8 @@ class Basset(Algorithm):
         """Yield each part that is switched on, already weighted."""
         config, teacher = self.config, self.teacher
         if teacher and config.relabel_weight and batch.weights is not None:
-            labels = exclude(self._ask(teacher, batch.clean_source, batch.source), batch.weights).argmax(dim=1)
-            loss = functional.cross_entropy(source.logits, labels)
+            shares = exclude(self._ask(teacher, batch.clean_source, batch.source), batch.weights)
+            loss = functional.cross_entropy(source.logits, shares)
             yield weight * config.relabel_weight * loss, {"relabel_loss": loss}
         if teacher and config.teacher_weight:
             assert batch.target is not None

@@ -70,7 +70,7 @@ def literal_loss(algorithm: Basset, data: Batch, weight: float) -> Tensor:
         assert data.weights is not None
         wrong = [-(1 - p[w.argmax()]).log() for p, w in zip(source, data.weights, strict=True)]
         loss = (CLASSES - 1) * torch.stack(wrong).mean()
-        relabelled = [-p[q.argmax()].log() for p, q in zip(source, allowed, strict=True)]
+        relabelled = [-(q * p.log()).sum() for p, q in zip(source, allowed, strict=True)]
         loss = loss + weight * config.relabel_weight * torch.stack(relabelled).mean()
     entropy = -(target * target.log()).sum(dim=1).mean()
     balance = -(target.mean(dim=0) * target.mean(dim=0).log()).sum()
