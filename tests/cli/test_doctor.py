@@ -27,7 +27,7 @@ def test_text_and_json_have_the_same_checks(tmp_path: Path) -> None:
     make_run(tmp_path / "runs")
     checks = json.loads(doctor(tmp_path, "--json").stdout)
     lines = doctor(tmp_path).stdout.splitlines()
-    assert [check["name"] for check in checks] == [
+    assert [check["name"] for check in checks if check["name"] != "Slurm"] == [  # which few machines have
         "Python",
         "torch",
         "GPUs",
@@ -38,6 +38,8 @@ def test_text_and_json_have_the_same_checks(tmp_path: Path) -> None:
         "writing",
         "clock",
         "history",
+        "run files",
+        "journals",
         "supervisor",
         "terminal",
     ]
