@@ -15,6 +15,9 @@ from clarinet_tui.chart.shading import draw_bands, draw_reference_lines
 from clarinet_tui.chart.spec import ChartSpec
 from clarinet_tui.text import printable
 
+DASH_CELLS = 2
+"""Length of the dashes of lines that coincide."""
+
 
 @dataclass(frozen=True, eq=False)
 class RenderedChart:
@@ -48,7 +51,7 @@ def render_chart(spec: ChartSpec) -> RenderedChart:
     _draw_dimmed_lines(grid, axes, spec)
     if spec.smoothing > 0:
         _draw_lines(grid, axes, [(trace.raw, faint_style(trace.colour_index)) for trace in traces])
-    _draw_lines(grid, axes, [(trace.shown, line_style(trace.colour_index)) for trace in traces])
+    _draw_lines(grid, axes, [(trace.shown, line_style(trace.colour_index)) for trace in traces], dashed=True)
     _label_marks(grid, axes, spec)
     if spec.crosshair is not None:
         _draw_vertical(grid, axes, spec.crosshair, "│", CROSSHAIR)
@@ -72,16 +75,23 @@ def _trace(line: Line, index: int, spec: ChartSpec, axes: Axes) -> _Trace:
     return _Trace(line, colour_index, raw, shown)
 
 
-def _draw_lines(grid: CellGrid, axes: Axes, lines: list[tuple[Columns, int]]) -> None:
-    """A cell that several lines cross shows the dots of all, in the colour of the first."""
+def _draw_lines(grid: CellGrid, axes: Axes, lines: list[tuple[Columns, int]], *, dashed: bool = False) -> None:
+    """A cell that several lines cross shows the dots of all, in the colour of the first.
+
+    Dashed, lines that coincide take turns along x, so that each of them can be seen.
+    """
     patterns = np.zeros((axes.height, axes.width), dtype=np.intp)
     styles = np.zeros((axes.height, axes.width), dtype=np.int16)
+    crossed = np.zeros((axes.height, axes.width), dtype=np.intp)
+    turn = np.arange(axes.width) // DASH_CELLS
     for columns, style in reversed(lines):
         low, high = covered_spans(columns)
         dots = fill_rows(axes.dot_rows(high), axes.dot_rows(low), axes.height * axes.glyphs.down)
         pattern = axes.glyphs.patterns(dots)
         patterns |= pattern
-        styles[pattern > 0] = style
+        crossed += pattern > 0
+        on_top = (crossed == 1) | (turn % np.maximum(crossed, 1) == 0) if dashed else True
+        styles[(pattern > 0) & on_top] = style
     grid.overlay(axes.left, axes.glyphs.table[patterns], styles)
 
 

@@ -18,14 +18,17 @@ from core.presets import PRESETS
 from core.tasks import PAPER_TASKS
 
 PAPER_PRESETS = frozenset({"paper", "literal"})
-TableKind = Literal["main", "ablation", "no-adaptation", "reference", "other"]
+TableKind = Literal["main", "ablation", "own", "no-adaptation", "reference", "other"]
 TABLE_TITLES: dict[TableKind, str] = {
     "main": "One step against two",
     "ablation": "Ablations",
+    "own": "BASSET and its controls",
     "no-adaptation": "No adaptation",
     "reference": "References with true labels",
     "other": "Other methods",
 }
+OWN_METHODS = ("basset", "fwd+basset", "fwd+basset-kept")
+"""The project's own method and its two-step controls, which the paper does not have."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,11 @@ class Board:
     def methods(self) -> list[str]:
         """In the order of the tables."""
         return list(dict.fromkeys(method for method, _ in self.cells))
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the runs follow the protocol of the published numbers."""
+        return self.preset in PAPER_PRESETS
 
     @property
     def uses_oracle(self) -> bool:
@@ -166,12 +174,15 @@ def most_common_preset(records: Sequence[RunRecord]) -> str | None:
 
 
 def _tables(methods: Iterable[str]) -> tuple[MethodTable, ...]:
-    """The paper's two tables, then other methods by kind."""
+    """The paper's two tables, then the project's own methods if any has runs, then other methods by kind."""
+    present = set(methods)
     others: dict[TableKind, list[str]] = {"no-adaptation": [], "reference": [], "other": []}
-    for method in sorted(set(methods) - {*MAIN_METHODS, *ABLATIONS}):
+    for method in sorted(present - {*MAIN_METHODS, *ABLATIONS, *OWN_METHODS}):
         others[_kind(method)].append(method)
-    paper = (MethodTable("main", MAIN_METHODS), MethodTable("ablation", ABLATION_METHODS))
-    return (*paper, *(MethodTable(kind, tuple(names)) for kind, names in others.items() if names))
+    tables = [MethodTable("main", MAIN_METHODS), MethodTable("ablation", ABLATION_METHODS)]
+    if present & set(OWN_METHODS):
+        tables.append(MethodTable("own", OWN_METHODS))
+    return (*tables, *(MethodTable(kind, tuple(names)) for kind, names in others.items() if names))
 
 
 def _kind(method: str) -> TableKind:

@@ -128,6 +128,12 @@ class RunActions:
         configs = expand_grid(grid, slurm.cores if slurm else requests.cores_per_slot(self.runs_dir, device))
         return self._submit(configs, paused=paused, front=not paused, slurm=slurm)
 
+    def start_demo(self) -> ActionResult:
+        """Queue the runs of the demo."""
+        from clarinet_tui.queue.demo import demo_configs
+
+        return self._submit(demo_configs(), front=True)
+
     def queue_missing_seeds(self, cells: Sequence[MissingSeeds]) -> ActionResult:
         """Queue missing seeds of the board: the first seed of every cell comes before any second one."""
         configs = [config for cell in cells for config in self._make_configs(cell)]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
+MAX_DELAY = 0.5
+"""Seconds for which keys may delay a snapshot: a key that is held down must not stop all updates."""
 IDLE_SECONDS = 1.0
 """Delay of work that the first paint does not need."""
 
@@ -73,6 +76,11 @@ class ClarinetApp(OrderedInput, GuardedApp):
         """The history feed has a new snapshot."""
 
         snapshot: Snapshot
+        number: int  # one that waited for keys must not replace a newer one
+
+        def can_replace(self, message: Message) -> bool:
+            """A newer snapshot that is already waiting makes this one obsolete."""
+            return isinstance(message, ClarinetApp.HistoryRead) and message.number > self.number
 
     @dataclass
     class MachineRead(Message):
@@ -110,6 +118,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
         feeds = self.history_feed, self.machine_feed
         self.state = AppState(runs_dir, data_dir, database, *feeds, self.preferences, now, glyphs)
         self.state.live_run, self.state.overlaid_runs = next(iter(runs), None), runs if len(runs) > 1 else ()
+        self._shown_at, self._shown_number, self._numbers = float("-inf"), 0, count(1)
         self._families: set[str] = set()
         """Families of all runs listed so far."""
         for view in VIEWS:
@@ -214,11 +223,15 @@ class ClarinetApp(OrderedInput, GuardedApp):
 
     def _post_snapshot(self, snapshot: Snapshot) -> None:
         """Called by the feed's thread."""
-        self.post_message(self.HistoryRead(snapshot))
+        self.post_message(self.HistoryRead(snapshot, next(self._numbers)))
 
     def on_clarinet_app_history_read(self, event: HistoryRead) -> None:
-        if not self.is_running:  # screens are being removed
+        if not self.is_running or event.number < self._shown_number:  # screens are being removed, or it is obsolete
             return
+        if self.is_handling_input and time.monotonic() - self._shown_at < MAX_DELAY:
+            self.post_after_input(self.HistoryRead(event.snapshot, event.number))
+            return
+        self._shown_at, self._shown_number = time.monotonic(), event.number
         previous = self.state.snapshot
         self.state.snapshot = event.snapshot
         if event.snapshot.problem and (previous is None or previous.problem != event.snapshot.problem):

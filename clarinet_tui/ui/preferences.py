@@ -28,6 +28,8 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """Titles of the columns that History hides, separated by commas."""
     pane: str = "charts"
     axis: str = "iteration"
+    accuracy_scale: str = "data"
+    """Whether accuracies are drawn in the range of the data or from 0 to 100: data or full."""
     compare_axis: str = "epoch"
     compare_band: str = "std"
     compare_members: str = "shown"

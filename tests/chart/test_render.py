@@ -1,10 +1,12 @@
 """Rendered charts, checked through the characters that they contain."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 
+from clarinet_tui.chart.cells import line_style
 from clarinet_tui.chart.glyphs import HALVES, QUADRANTS
 from clarinet_tui.chart.render import render_chart
 from clarinet_tui.chart.series import Line, VerticalMark
@@ -166,3 +168,11 @@ def test_coinciding_lines_show_both_markers() -> None:
     text = "".join(render_rows(make_spec(*lines)))
     assert text.count("●") >= 3
     assert text.count("■") >= 3
+
+
+def test_lines_that_coincide_take_turns() -> None:
+    x = np.arange(200.0)
+    lines = tuple(Line.through(name, x, np.ones(200)) for name in ("first", "second"))
+    styles = render_chart(ChartSpec(60, 8, lines, x_range=(0.0, 199.0))).grid.styles
+    drawn = Counter(int(style) for style in styles.ravel() if style in (line_style(0), line_style(1)))
+    assert min(drawn[line_style(0)], drawn[line_style(1)]) > 15

@@ -1,5 +1,6 @@
 """The board as text: its cells at every width, and its command, query and file name."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,8 @@ def row_of(shown: BoardLayout, table: int, task: str) -> LayoutRow:
         (120, [" 83.68 ± 0.91 5/5", " 83.69 ± 0.93 -0.01"], [" 50.00 ± 63.64 2/5", " 71.72 ± 1.26 -21.72"]),
         (
             200,
-            [" 83.68 ± 0.91 5/5", " 83.69 ± 0.93 -0.01 -1.4…+1.3"],
-            [" 50.00 ± 63.64 2/5", " 71.72 ± 1.26 -21.72 -593.1…+549.7"],
+            [" 83.7±0.9 5/5 | paper 83.7 +0.0"],
+            [" 50.0±63.6 2/5 | paper 71.7 -21.7"],
         ),
     ],
 )
@@ -59,18 +60,33 @@ def test_nothing_is_cut_in_the_middle(board: Board, width: int) -> None:
 def test_states_have_glyphs_and_counts_where_there_is_room(board: Board) -> None:
     assert texts(row_of(layout_board(board, 80, 24), 0, "M->U"), 4)[0] == " 91.5±0.7 2/5▸✗"
     assert texts(row_of(layout_board(board, 120, 24), 0, "M->U"), 4)[0] == " 91.50 ± 0.71 2/5 ▸✗"
-    assert texts(row_of(layout_board(board, 160, 24), 0, "M->U"), 4)[0].rstrip() == " 91.50 ± 0.71 2/5 ▸1 ✗1"
+    assert texts(row_of(layout_board(board, 160, 24), 0, "M->U"), 4)[0] == " 91.5±0.7 2/5▸✗ | paper 94.5"
 
 
 def test_the_best_of_a_row_is_strong_and_an_unfinished_one_is_not(board: Board) -> None:
     shown = layout_board(board, 160, 48)
     roles = [line[0][1] for line in row_of(shown, 0, "U->M").lines[0][1:]]
     assert roles == ["faint", "faint", "faint", "", "strong"]
-    assert row_of(shown, 0, "S->M").lines[0][5][0] == (" 55.50…      ", "live")
+    assert row_of(shown, 0, "S->M").lines[0][5][0] == (" 55.5…   ", "live")
+
+
+def test_distances_are_faint_unless_the_preset_is_that_of_the_paper(board: Board) -> None:
+    distance = row_of(layout_board(board, 200, 48), 0, "U->M").lines[0][5][-1]
+    assert distance[1] == "faint"
+    paper = layout_board(replace(board, preset="paper"), 200, 48)
+    assert row_of(paper, 0, "U->M").lines[0][5][-1][1] == "good"
+    assert "not that of the paper's numbers" in "".join(text for text, _ in layout_board(board, 80, 24).tables[0].title)
+
+
+def test_the_own_method_and_its_controls_have_a_table(tmp_path: Path) -> None:
+    make_finished_run(tmp_path, "own1", 95.0, method="basset", seed=1)
+    tables = make_board(read_runs(tmp_path)).tables
+    assert [table.title for table in tables][2:] == ["BASSET and its controls"]
+    assert tables[2].methods == ("basset", "fwd+basset", "fwd+basset-kept")
 
 
 def test_tasks_have_gaps_where_everything_fits(board: Board) -> None:
-    assert [layout_board(board, 200, height).gap for height in (60, 40, 24, 14)] == [1, 0, 1, 0]
+    assert [layout_board(board, 200, height).gap for height in (60, 40, 24, 14)] == [1, 1, 0, 0]
 
 
 def test_other_methods_have_their_own_table(tmp_path: Path) -> None:

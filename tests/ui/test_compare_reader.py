@@ -57,6 +57,18 @@ def test_numbers_are_computed_again_only_after_an_evaluation(tmp_path: Path) -> 
         assert reader.read(db, accuracy) is last
 
 
+def test_the_default_opponent_is_the_best_two_step_baseline(tmp_path: Path) -> None:
+    five_seeds(tmp_path, ("clarinet", "gac+dann"))
+    with Database.open(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        assert "method:" not in (CompareReader(tmp_path).read(db, ComparisonRequest()).queries or ("", ""))[1]
+        write_family_run(tmp_path, "cdan1", "gac+cdan-e", 1)
+        ingest_all(db, tmp_path)
+        queries = CompareReader(tmp_path).read(db, ComparisonRequest()).queries
+        assert queries is not None
+        assert queries[1] == f"method:gac+cdan-e {queries[0]}"
+
+
 def append(journal: Path, event: Event) -> None:
     with JournalWriter(journal) as writer:
         writer.append(event)

@@ -1,15 +1,17 @@
 """The History view: table, detail, filter, selection, and the first steps."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.run_table import RunTable
 from core.config import RunConfig
 from tests.support.app import SIZES, make_app, screen_text, wait_until
+from tests.support.ui_queue import dismissed, hold_queue
 from tests.support.ui_runs import NOW, go_on, three_runs, write_run
 
 
@@ -21,6 +23,7 @@ async def test_an_empty_history_explains_how_to_start(app: ClarinetApp, runs_dir
         assert "clarinet demo" in text
         assert "clarinet run --headless --preset smoke" in text
         assert "Compare " not in text.splitlines()[-1]
+        assert "D Demo" in text.splitlines()[-1]
         assert not runs_dir.exists()
         runs_dir.mkdir()
         write_run(runs_dir, "aaa111")
@@ -158,3 +161,22 @@ async def test_the_first_keys_go_to_the_table(app: ClarinetApp, runs_dir: Path) 
         assert isinstance(app.focused, RunTable)
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         assert isinstance(app.focused, RunTable)
+
+
+@pytest.fixture
+def held(runs_dir: Path) -> Iterator[Path]:
+    """A queue that starts nothing; its supervisor is stopped afterwards."""
+    hold_queue(runs_dir)
+    yield from dismissed(runs_dir)
+
+
+async def test_the_demo_is_offered_only_while_there_is_no_run(app: ClarinetApp, held: Path) -> None:
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await wait_until(pilot, lambda: "to watch the demo" in screen_text(app))
+        await pilot.press("D")
+        await wait_until(pilot, lambda: app.current_mode == "live", "Live")
+        assert {run.read_config().method for run in list_runs(held)} >= {"clarinet", "gac+cdan-e"}
+        await wait_until(pilot, lambda: (app.state.live_run or "-") in screen_text(app), "its first run")
+        await pilot.press("1")
+        await wait_until(pilot, lambda: "gac+cdan-e" in screen_text(app), "History")
+        assert "D Demo" not in screen_text(app)

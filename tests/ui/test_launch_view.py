@@ -10,6 +10,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.screens.launch import LaunchScreen
 from clarinet_tui.ui.widgets.choices import Choices
+from core.methods import methods
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.ui_queue import dismissed, fill_queue, hold_queue, queue_of, waiting
 from tests.support.ui_runs import write_run
@@ -39,7 +40,7 @@ def focus(pilot: Pilot[None], name: str) -> None:
 async def test_selected_methods_tasks_and_seeds_make_a_command(app: ClarinetApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         screen = await opened(pilot)
-        await pilot.press("right", "right", "right", "space")
+        await pilot.press(*["right"] * list(methods()).index("gac"), "space")
         focus(pilot, "seeds")
         await pilot.press(*"1..3")
         await wait_until(pilot, lambda: "6 runs" in screen_text(app))

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
 from clarinet_tui.ui.feed.log_reader import LogReader
 from clarinet_tui.ui.snapshot.run_detail import MAX_LOG_LINES, LogExcerpt
-from clarinet_tui.ui.widgets.log_tail import LogTail
+from clarinet_tui.ui.widgets.log_tail import LogTail, wrap_line
 from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import go_on, write_run
 
@@ -116,3 +117,14 @@ async def test_a_search_with_capitals_is_case_sensitive() -> None:
         await pilot.pause()
         assert tail.lines.matching_lines() == [2]
         assert "[bold](loss" in screen_text(app)
+
+
+def test_long_lines_are_wrapped_between_words() -> None:
+    assert wrap_line("short", 20) == ["short"]
+    assert wrap_line("epoch 1: target 43.61 %, source 66.66 %", 24) == [
+        "epoch 1: target 43.61 %,",
+        "    source 66.66 %",
+    ]
+    assert wrap_line("x" * 30, 20) == ["x" * 20, "    " + "x" * 10]
+    assert all(cell_len(row) <= 9 for row in wrap_line("数字" * 9, 9))
+    assert wrap_line("hidden", 0) == ["hidden"]

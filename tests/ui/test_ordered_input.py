@@ -1,7 +1,9 @@
 """Keys and pasted text that arrive faster than the app acts on them."""
 
 import asyncio
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,3 +120,19 @@ async def test_keys_continue_after_the_focused_widget_is_removed() -> None:
         slow.remove()
         slow.may_end.set()
         await wait_until(pilot, lambda: app.handled == "yy", "the other keys")
+
+
+async def test_a_snapshot_waits_for_keys_and_is_shown_after_them(app: ClarinetApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_until(pilot, lambda: "ddd444" in screen_text(app))
+        app.history_feed.stop()
+        old = app.state.snapshot
+        assert old is not None
+        new = replace(old, problem="a newer snapshot")
+        app._shown_at = time.monotonic()
+        app.post_message(events.Key("j", "j"))
+        app.post_message(app.HistoryRead(new, 2_000_000))
+        await wait_until(pilot, lambda: app.state.snapshot is new, "the snapshot")
+        app.post_message(app.HistoryRead(old, 1_000_000))
+        await pilot.press("k")
+        assert app.state.snapshot is new, "an older snapshot does not replace a newer one"

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from clarinet_tui.evidence.side_curves import RunEvaluations, SideCurves
     from clarinet_tui.history.database import Database
 
+OPPONENT = "gac+cdan-e"
+"""The strongest two-step baseline of the paper: what one-step methods are compared with if it has runs."""
 COUNTED_STATES = "state:finished,running"
 MAX_SEARCHED = 500
 """Maximum number of runs searched for a task with runs of both families."""
@@ -201,12 +203,15 @@ def _select_by_queries(db: Database, queries: tuple[str, str], sentence: str) ->
 def _default_queries(db: Database) -> tuple[tuple[str, str], str] | None:
     """Return queries for the newest task and preset with runs of both families, and a description of them."""
     families: dict[tuple[str, str], set[str]] = {}
+    methods: dict[tuple[str, str], set[str]] = {}
     for row in list_runs(db, COUNTED_STATES, limit=MAX_SEARCHED):
         if row.task and row.preset:
             families.setdefault((row.task, row.preset), set()).add(row.family)
+            methods.setdefault((row.task, row.preset), set()).add(row.method or "")
     newest = next((key for key, present in families.items() if present >= set(COMPARED_FAMILIES)), None)
     if newest is None:
         return None
     task, preset = map(quote_value, newest)
     query = f"task:{task} preset:{preset} {COUNTED_STATES}"
-    return (query, query), "Newest task with both families"
+    opponent = f"method:{OPPONENT} " if OPPONENT in methods[newest] else ""
+    return (query, f"{opponent}{query}"), "Newest task with both families"

@@ -114,8 +114,12 @@ class MachineReader:
         return self._durations
 
 
+def _row_of(run: str, config: RunConfig) -> QueueRow:
+    return QueueRow(run, config.method, config.task, config.seed, config.preset)
+
+
 def _make_row(entry: QueueEntry, config: RunConfig | None) -> QueueRow:
-    row = QueueRow(entry.id) if config is None else QueueRow(entry.id, config.method, config.task, config.seed)
+    row = QueueRow(entry.id) if config is None else _row_of(entry.id, config)
     return replace(
         row,
         device=entry.device,

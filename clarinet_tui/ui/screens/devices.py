@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -16,6 +17,7 @@ from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text import devices as device_text
 from clarinet_tui.ui.text import queue as queue_text
+from clarinet_tui.ui.text.queue_time import format_queue_end
 from clarinet_tui.ui.text.styled import Span, styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.pick_list import PickList
@@ -23,9 +25,12 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.ui.app_state import AppState
 
 RUNNING = "state:starting,running"
 PARTITION = "slurm:"
+KEPT_READINGS = 600
+"""Readings of a device's use that are kept: about ten minutes."""
 EMPTY = "The queue is empty: n starts runs."
 
 
@@ -58,6 +63,12 @@ class DevicesScreen(MachineScreen):
         yield PickList(id="queue")
         yield StyledText(id="wait-reason")
         yield KeyFooter()
+
+    def __init__(self, state: AppState) -> None:
+        super().__init__(state)
+        self._use: dict[str, deque[float]] = {}
+        """The utilizations of each device since the view was opened."""
+        self._last_machine: MachineSnapshot | None = None
 
     def on_mount(self) -> None:
         self._queue.focus()
@@ -96,11 +107,24 @@ class DevicesScreen(MachineScreen):
         listing = self.state.snapshot.listing if self.state.snapshot else None
         return {run.id: run for run in listing.rows} if listing and listing.query == RUNNING else {}
 
+    def receive_machine(self, machine: MachineSnapshot) -> None:
+        """Remember how much each device is used, to show it over time."""
+        if machine is not self._last_machine:
+            self._last_machine = machine
+            for device in machine.devices:
+                if device.utilization is not None:
+                    self._use.setdefault(device.key, deque(maxlen=KEPT_READINGS)).append(device.utilization)
+        super().receive_machine(machine)
+
     def show_machine(self, machine: MachineSnapshot) -> None:
         running, width = self._running_runs(), self._columns
+        use = {key: tuple(values) for key, values in self._use.items()}
         self.query_one("#device-head", StyledText).set_content(device_text.format_device_header(width))
         self._devices.show(
-            [(device.key, device_text.format_device(device, machine, running, width)) for device in machine.devices]
+            [
+                (device.key, device_text.format_device(device, machine, running, width, use.get(device.key, ())))
+                for device in machine.devices
+            ]
             + [(f"{PARTITION}{row.name}", device_text.format_partition(row, width)) for row in machine.partitions]
         )
         self._queue.show(
@@ -112,7 +136,9 @@ class DevicesScreen(MachineScreen):
         self.query_one("#queue-head", StyledText).set_content(
             queue_text.format_queue_header(width) if machine.queue_rows else styled((f" {EMPTY}", "muted"))
         )
-        self.query_one("#queue-title", StyledText).set_content(styled(*_title(machine)))
+        self.query_one("#queue-title", StyledText).set_content(
+            styled(*_title(machine, format_queue_end(machine, running)))
+        )
         self._show_wait_reason()
 
     def on_resize(self) -> None:
@@ -178,9 +204,11 @@ class DevicesScreen(MachineScreen):
             self.start_action(partial(self.actions.change_slots, key, step))
 
 
-def _title(machine: MachineSnapshot) -> list[Span]:
+def _title(machine: MachineSnapshot, end: str) -> list[Span]:
     running, waiting = len(machine.queue_rows) - len(machine.waiting), len(machine.waiting)
     parts: list[Span] = [(" Queue", "strong"), (f"  {running} started, {waiting} waiting", "muted")]
+    if end and not machine.queue.paused:
+        parts.append((f"   {end}", ""))
     if machine.queue.paused:
         parts.append(("   paused: P resumes it", "warn"))
     if machine.problem:

@@ -181,7 +181,7 @@ class HistoryScreen(RunOrderScreen):
         """Disable actions that need runs while there are none."""
         if action == "overlay" and len(self.table.selected) < 2:
             return False
-        return not (action in NEED_RUNS and self._is_empty)
+        return False if action in NEED_RUNS and self._is_empty else super().check_action(action, parameters)
 
     def action_pane(self, step: int) -> None:
         self.state.preferences.save(pane=self._detail.next_pane(step))

@@ -77,6 +77,7 @@ class LaunchScreen(MachineScreen):
                 yield from self._field(
                     "Slurm", Input(placeholder="partition=main time=02:00:00", compact=True, id="slurm")
                 )
+                yield StyledText(id="setting-help")
             yield SettingList(id="settings")
         yield StyledText(id="hint")
         with Vertical(id="launch-summary"):
@@ -220,8 +221,12 @@ class LaunchScreen(MachineScreen):
             self._hint_setting(event.option.id)
 
     def _hint_setting(self, name: str | None) -> None:
-        descriptions = {setting.name: setting.description for setting in list_settings()}
-        self._hint(f"{name}: {descriptions[name]}" if name in descriptions else "")
+        """Show a setting's first words in the hint line, and all about it below the form's fields."""
+        setting = next((setting for setting in list_settings() if setting.name == name), None)
+        self._hint(f"{setting.name}: {setting.description}" if setting else "")
+        help_text = launch_text.format_setting_help(setting, self._checked) if setting else styled()
+        self.query_one("#setting-help", StyledText).set_content(help_text)
+        self.query_one("#setting-help").set_class(setting is not None, "-shown")
 
     def on_descendant_focus(self) -> None:
         focused = self.focused

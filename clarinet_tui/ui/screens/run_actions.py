@@ -20,6 +20,7 @@ class RunActionScreen(ActionScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "app.view('launch')", "New", id="act.new", tooltip="Start new runs"),
+        Binding("D", "demo", "Demo", id="act.demo", tooltip="Start the demo: short runs, without any download"),
         Binding("s", "stop", "Stop", id="act.stop", tooltip="Stop: saves a checkpoint and can be resumed"),
         Binding("S", "stop_now", "Stop now", id="act.stop_now", show=False, tooltip="Stop without a question"),
         Binding("r", "resume", "Resume", id="act.resume", tooltip="Resume a stopped, failed or lost run"),
@@ -61,6 +62,22 @@ class RunActionScreen(ActionScreen):
     def action_stop_now(self) -> None:
         if runs := self._require_runs():
             self.stop(runs)
+
+    def has_no_runs(self) -> bool:
+        """Whether the history is empty, so that the demo is offered."""
+        snapshot = self.state.snapshot
+        return snapshot is not None and snapshot.is_ingested and snapshot.listing.all_runs == 0
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self.has_no_runs() if action == "demo" else super().check_action(action, parameters)
+
+    def action_demo(self) -> None:
+        self.start_action(self.actions.start_demo, self._watch_first)
+
+    def _watch_first(self, result: ActionResult) -> None:
+        if result.runs:
+            self.state.live_run, self.state.overlaid_runs = result.runs[0], ()
+            self.app.switch_mode("live")
 
     def action_resume(self) -> None:
         if runs := self._require_runs():

@@ -27,9 +27,7 @@ class RunOrderScreen(RunActionScreen):
     """A screen with a table of runs, and a list of their groups that can replace it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "o", "sort", "Sort", id="history.sort", tooltip="Sort by the next column, or click on its title"
-        ),
+        Binding("o", "sort", "Sort", id="history.sort", tooltip="Sort by the next column, or click on its title"),
         Binding("O", "reverse", "Reverse", id="history.reverse", show=False, tooltip="Reverse the order of the runs"),
         Binding("C", "columns", "Columns", id="history.columns", show=False, tooltip="Choose the columns"),
         Binding("m", "group", "Group", id="history.group", tooltip="Group by method and task, with mean ± std"),

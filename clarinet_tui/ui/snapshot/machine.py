@@ -23,6 +23,7 @@ class QueueRow:
     method: str = "?"
     task: str = "?"
     seed: int | None = None
+    preset: str = ""
     device: str = "auto"
     """The requested device."""
     started_on: str = ""

@@ -22,6 +22,8 @@ VISIBLE_METHODS = 5
 MIN_COLUMN, MAX_COLUMN = 15, 40
 TWO_DECIMALS, STATE_COUNTS, INTERVALS = 21, 26, 30
 """Column widths from which a cell has two decimals, a count beside each state, and the interval of its distance."""
+ONE_LINE = 30
+"""Column width from which measured and published numbers share a line."""
 MIN_LABEL, MAX_LABEL = 5, 20
 LONG_LABELS = 116
 """Terminal width from which task names may be long."""
@@ -95,23 +97,56 @@ def _choose_gap(tables: tuple[LayoutTable, ...], height: int) -> int:
 def _layout_table(board: Board, table: MethodTable, label: int, column: int) -> LayoutTable:
     rule = (RULES[board.rule], "warn" if board.uses_oracle else "muted")
     title: Spans = ((table.title, "strong"), ("  target accuracy in %, ", "muted"), rule)
+    if not board.is_comparable:
+        title += ((f"; preset {board.preset or 'mixed'}, not that of the paper's numbers", "faint"),)
     names = tuple(((f" {printable(method_title(method))}"[:column], "strong"),) for method in table.methods)
     rows = []
     for name, group in groupby(board_rows(board, table), key=lambda row: row.label):
         task = None if name == AVERAGE else name
         cells = [board.cells[method, task] if task else None for method in table.methods]
-        rows.append(LayoutRow(task, tuple(_layout_line(row, cells, label, column) for row in group)))
+        lines = _layout_lines(list(group), cells, label, column, comparable=board.is_comparable)
+        rows.append(LayoutRow(task, lines))
     return LayoutTable(title, table.methods, ((("", ""),), *names), tuple(rows))
 
 
-def _layout_line(row: BoardRow, cells: list[Cell | None], label: int, column: int) -> tuple[Spans, ...]:
+def _layout_lines(
+    group: list[BoardRow], cells: list[Cell | None], label: int, column: int, *, comparable: bool
+) -> tuple[tuple[Spans, ...], ...]:
+    """Lay out a task in one line where the columns are wide enough, else with the published numbers below."""
+    if len(group) == 1 or column < ONE_LINE:
+        return tuple(_layout_line(row, cells, label, column, comparable) for row in group)
+    measured, published = group
+    first, *_ = _layout_line(measured, cells, label, column, comparable)
+    values = zip(measured.values, published.values, cells, strict=True)
+    merged = (_drop_overflow(_merged_spans(*found, comparable), column) for found in values)
+    return ((first, *merged),)
+
+
+def _merged_spans(value: RowValue, published: RowValue, cell: Cell | None, comparable: bool) -> Iterator[Span]:
+    """Mean ± std, seeds and states, then the published mean: 69.9 ± 4.5 5/5 | paper 94.5."""
+    *spans, last = _measured_spans(value, cell, ONE_LINE, decimals=1)
+    yield from spans
+    yield last[0].rstrip() or last[0], last[1]
+    if published.mean is not None:
+        yield " | paper ", "faint"
+        yield f"{published.mean:.1f}", "muted"
+        if cell and cell.distance:
+            yield f" {cell.distance.difference:+z.1f}", distance_role(cell.distance) if comparable else "faint"
+
+
+def _layout_line(
+    row: BoardRow, cells: list[Cell | None], label: int, column: int, comparable: bool
+) -> tuple[Spans, ...]:
     is_measured = row.kind == "measured"
     name = printable(format_task(row.label)) if row.label != AVERAGE or label > MIN_LABEL else "Avg."
     name = name if len(name) < label else f"{name[: label - 2]}…"
     first: Span = (name, "strong") if is_measured else ("paper", "faint")
-    render = _measured_spans if is_measured else _published_spans
     values = zip(row.values, cells, strict=True)
-    return ((first,), *(_drop_overflow(render(value, cell, column), column) for value, cell in values))
+    rendered = (
+        _measured_spans(value, cell, column) if is_measured else _published_spans(value, cell, column, comparable)
+        for value, cell in values
+    )
+    return ((first,), *(_drop_overflow(spans, column) for spans in rendered))
 
 
 def _drop_overflow(spans: Iterable[Span], column: int) -> Spans:
@@ -124,10 +159,12 @@ def _drop_overflow(spans: Iterable[Span], column: int) -> Spans:
     return tuple(kept)
 
 
-def _measured_spans(value: RowValue, cell: Cell | None, column: int) -> Iterator[Span]:
+def _measured_spans(value: RowValue, cell: Cell | None, column: int, decimals: int = 2) -> Iterator[Span]:
     """Mean ± std, number of seeds, and a glyph for each state of the seeds."""
     is_wide = column >= TWO_DECIMALS
     width, point = (13, 6) if is_wide else (9, 5)
+    if decimals == 1:
+        width, point, is_wide, column = 9, 5, False, TWO_DECIMALS
     interim = cell.interim_summary if cell else Summary(0)
     if value.mean is not None:
         mark = "†" if value.mixed else ""
@@ -148,8 +185,8 @@ def _measured_spans(value: RowValue, cell: Cell | None, column: int) -> Iterator
         yield (f"{style.glyph}{count} " if column >= STATE_COUNTS else style.glyph), style.role
 
 
-def _published_spans(value: RowValue, cell: Cell | None, column: int) -> Iterator[Span]:
-    """The published mean ± std, and the distance of the measured mean from it."""
+def _published_spans(value: RowValue, cell: Cell | None, column: int, comparable: bool) -> Iterator[Span]:
+    """The published mean ± std, and the distance of the measured mean, faint under another protocol."""
     is_wide = column >= TWO_DECIMALS
     if value.mean is None:
         return
@@ -157,7 +194,8 @@ def _published_spans(value: RowValue, cell: Cell | None, column: int) -> Iterato
     if cell is None:
         yield (f" {value.count}" if value.count else ""), "faint"
     elif cell.distance:
-        yield f" {cell.distance.difference:+z.{2 if is_wide else 1}f}", distance_role(cell.distance)
+        role = distance_role(cell.distance) if comparable else "faint"
+        yield f" {cell.distance.difference:+z.{2 if is_wide else 1}f}", role
         if cell.distance.interval and column >= INTERVALS:
             yield f" {format_short_interval(cell.distance.interval)}", "faint"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -16,6 +16,7 @@ from clarinet_tui.text import (
     format_memory,
     format_task,
     progress_bar,
+    sparkline,
 )
 from clarinet_tui.ui.text.styled import GAP, Span, styled
 
@@ -31,6 +32,8 @@ NAME = 22
 MARGIN = " " * 9
 """Indentation of the runs and processes of a device."""
 BAR = 10
+OVER_TIME = 130
+"""Screen width from which a device's use is drawn over time."""
 NO_PROCESSES = "process list unavailable"
 
 
@@ -40,12 +43,14 @@ def format_device_name(device: Device) -> str:
     return name if device.cores is None else f"{name}, {format_count(device.cores, 'core')}"
 
 
-def format_load(device: Device, bar_width: int) -> list[Span]:
-    """Format use, memory and temperature in columns."""
+def format_load(device: Device, bar_width: int, use_so_far: Sequence[float] = ()) -> list[Span]:
+    """Format use, memory and temperature in columns; the use so far is drawn over time, from 0 to 100 %."""
     use = "?" if device.utilization is None else f"{device.utilization:.0f}"
     memory = (device.memory_used or 0) / device.memory_total if device.memory_total else 0.0
     temperature = "" if device.temperature is None else f"{device.temperature}"
     use_bar, use_rest = progress_bar((device.utilization or 0) / 100, bar_width)
+    if use_so_far:
+        use_bar, use_rest = sparkline(use_so_far, bar_width, (0.0, 100.0)), ""
     memory_bar, memory_rest = progress_bar(memory, bar_width)
     return [
         *((use_bar, "live"), (use_rest, "faint"), (f"{use:>4} %", ""), GAP),
@@ -79,18 +84,25 @@ def _format_process(process: DeviceProcess) -> str:
     return f"{process.owner or '?'}: {process.command or '?'} {process.pid}"
 
 
-def format_device(device: Device, machine: MachineSnapshot, running: Mapping[str, RunRow], width: int) -> Content:
-    """Format a device, with a line for each run and process on it."""
+def format_device(
+    device: Device,
+    machine: MachineSnapshot,
+    running: Mapping[str, RunRow],
+    width: int,
+    use: Sequence[float] = (),
+) -> Content:
+    """Format a device with its use so far in percent, and a line for each run and process on it."""
     name_width, bar_width = _column_widths(width)
     name = fit_width(format_device_name(device), name_width)
     first = styled(
         (f" {device.label:<7} ", "strong"),
         (f"{name} ", "muted"),
-        *format_load(device, bar_width),
+        *format_load(device, bar_width, use if width >= OVER_TIME else ()),
         (f"{machine.queue.slots_for(device.key):>6}  ", "muted"),
         *_availability(device, machine, with_reason=width >= 100),
     )
-    lines = [first, *(_format_run(row, running.get(row.id), row.is_stopping) for row in _runs_on(device, machine))]
+    lines = [first]
+    lines += [_format_run(row, running.get(row.id), row.is_stopping) for row in _runs_on(device, machine)]
     if not device.is_gpu:
         queued = {row.id for row in machine.queue_rows}
         on_cpu = (run for run in running.values() if run.host == machine.host and run.device == "cpu")
@@ -101,6 +113,7 @@ def format_device(device: Device, machine: MachineSnapshot, running: Mapping[str
         lines.append(styled((MARGIN + device.problem, "bad")))
     elif device.processes is None:
         lines.append(styled((MARGIN + NO_PROCESSES, "muted")))
+    lines += [styled((MARGIN + text, "warn")) for text in (device.warning, device.note) if text]
     return Content("\n").join(lines)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from clarinet_tui.text import format_count, format_duration, format_task
 from clarinet_tui.ui.launch_form import SLURM
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.text.devices import NAME, format_device_name, format_load, format_occupants
+from clarinet_tui.ui.text.queue_time import makespan
 from clarinet_tui.ui.text.styled import GAP, Span, fit_cell, styled
 from core.config import SettingSpec, describe_type
 from core.errors import InputError
@@ -107,9 +107,9 @@ def format_time_estimate(checked: CheckedForm, machine: MachineSnapshot | None, 
         method, task, preset = unknown[0]
         reason = f": no {preset} run of {method} on {format_task(task)} has finished yet" if width >= DETAILED else ""
         return styled((f"time unknown{reason}", "muted"))
-    each = [machine.durations[key].seconds for key in keys]
+    each = [machine.durations[key].seconds * epochs_factor(checked) for key in keys]
     slots = len(grid) if checked.form.device == SLURM else _count_slots(checked.form.device, machine)
-    total = _makespan(each * (len(grid) // len(keys)), slots)
+    total = makespan(each * (len(grid) // len(keys)), slots)
     spans: list[Span] = [("about ", "muted"), (format_duration(total), "strong")]
     if len(grid) > 1:
         times = dict.fromkeys((format_duration(min(each)), format_duration(max(each))))
@@ -121,12 +121,16 @@ def format_time_estimate(checked: CheckedForm, machine: MachineSnapshot | None, 
     return styled(*spans)
 
 
-def _makespan(seconds: list[float], slots: int) -> float:
-    """The time until the last run ends, if each starts on the slot that is free first."""
-    busy = [0.0] * max(1, slots)
-    for duration in seconds:
-        heapq.heapreplace(busy, busy[0] + duration)
-    return max(busy)
+def epochs_factor(checked: CheckedForm) -> float:
+    """Return how many times as many epochs the form sets as its preset; 1 if they are not plain numbers."""
+    try:
+        preset, chosen = (
+            sum(int(values[name]) for name in ("epochs", "warmup_epochs"))
+            for values in (checked.defaults, {**checked.defaults, **checked.form.settings})
+        )
+    except (KeyError, ValueError):  # methods with different defaults, or several values
+        return 1.0
+    return chosen / preset if preset > 0 else 1.0
 
 
 def _count_slots(selected: str, machine: MachineSnapshot) -> int:
@@ -169,3 +173,13 @@ def format_expected(setting: SettingSpec, checked: CheckedForm) -> Content:
     """Format the values that a setting accepts, and its default."""
     default = checked.defaults.get(setting.name)
     return styled((describe_type(setting.type) + (f"; default {default}" if default else ""), "muted"))
+
+
+def format_setting_help(setting: SettingSpec, checked: CheckedForm) -> Content:
+    """Format everything about a setting: name, description, accepted values, default, and the chosen value."""
+    chosen = checked.form.settings.get(setting.name)
+    lines = [styled((setting.name, "strong")), styled((setting.description, "")), format_expected(setting, checked)]
+    if chosen:
+        lines.append(styled(("chosen: ", "muted"), (chosen, "warn")))
+    problem = checked.problems.get(setting.name)
+    return Content("\n").join([*lines, *([styled((problem, "bad"))] if problem else [])])

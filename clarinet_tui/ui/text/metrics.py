@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.content import Content
 
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.text import finite_mean, format_bytes, format_number, format_percent, progress_bar, sparkline
+from clarinet_tui.text import (
+    finite_mean,
+    fit_width,
+    format_bytes,
+    format_number,
+    format_percent,
+    progress_bar,
+    sparkline,
+)
 from clarinet_tui.ui.text.styled import STATE_STYLES, Span, styled
 from core.metrics import Metric, shown_in
 
@@ -34,8 +43,11 @@ def format_value(metric: Metric, values: Sequence[float]) -> str:
     return f"{format_number(value * metric.factor, 3)} {metric.unit}".rstrip()
 
 
-def format_metrics(curves: RunCurves, width: int, memory: int | None = None) -> Content:
-    """Format a line for each metric of the run, and for gradient ascent a second one with a bar."""
+def format_metrics(curves: RunCurves, width: int, memory: int | None = None, *, explained: bool = False) -> Content:
+    """Format a line for each metric of the run, and for gradient ascent a second one with a bar.
+
+    If they are explained, the meaning of each metric is below its line.
+    """
     lines = []
     plot_width = max(4, width - NAME - VALUE)
     for name, metric in READINGS.items():
@@ -46,7 +58,10 @@ def format_metrics(curves: RunCurves, width: int, memory: int | None = None) -> 
         if name == "ascended":
             lines.append(format_ascent(recent_mean(values), plot_width))
             text = " " * VALUE
-        lines.append(styled((f"{metric.label:<{NAME}}", "muted"), (sparkline(values, plot_width), "live"), (text, "")))
+        name_cell = fit_width(metric.label, NAME - 1)
+        lines.append(styled((f"{name_cell} ", "muted"), (sparkline(values, plot_width), "live"), (text, "")))
+        if explained:
+            lines += [styled((f"  {row}", "faint")) for row in textwrap.wrap(metric.description, max(width - 2, 10))]
     if memory:
         lines.append(styled((f"{'memory':<{NAME}}", "muted"), (f"{format_bytes(memory):>{plot_width + VALUE}}", "")))
     return Content("\n").join(lines)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MARGIN = 11
 """Width of a field's name."""
+VALUE = 12
+"""Width of a setting's value where a description follows."""
 DESCRIBED = 84
 """Width from which settings are shown with their descriptions."""
 
@@ -41,7 +43,8 @@ def format_about(run: RunRow, detail: RunDetails | None, now: float, width: int)
 def format_field(name: str, text: str, width: int, role: str = "") -> list[Content]:
     """Format a name and its text, wrapped and indented."""
     lines = textwrap.wrap(printable(text), max(width - MARGIN, 10))
-    return [styled((f"{'' if index else name:<{MARGIN}}", "muted"), (line, role)) for index, line in enumerate(lines)]
+    names = [f"{shorten(name, MARGIN - 1):<{MARGIN}}", *[" " * MARGIN] * len(lines)]
+    return [styled((names[index], "muted"), (line, role)) for index, line in enumerate(lines)]
 
 
 def format_failure(failure: Failure | None, message: str, width: int) -> list[Content]:
@@ -61,15 +64,17 @@ def format_settings(run: RunRow, detail: RunDetails | None, width: int) -> Conte
         return Content("\n").join(_format_problem(detail))
     changed = [setting for setting in detail.settings if setting.default is not None]
     heading = f"Differs from the preset {run.preset}" if changed else f"Nothing differs from the preset {run.preset}"
-    lines = [styled((heading, "strong")), *(_format_setting(setting, width) for setting in changed), styled()]
+    names = max(len(setting.name) for setting in detail.settings) + 2
+    lines = [styled((heading, "strong")), *(_format_setting(setting, names, width) for setting in changed), styled()]
     lines.append(styled(("As in the preset", "strong")))
-    lines += [_format_setting(setting, width) for setting in detail.settings if setting.default is None]
+    lines += [_format_setting(setting, names, width) for setting in detail.settings if setting.default is None]
     return Content("\n").join(lines)
 
 
-def _format_setting(setting: Setting, width: int) -> Content:
-    name = f"{setting.name:<22}" if width >= 40 else f"{setting.name} "
-    value = f"{setting.value:<12}" if width >= DESCRIBED else setting.value
+def _format_setting(setting: Setting, names: int, width: int) -> Content:
+    """Format a setting with its name in a column of `names` characters, if there is room."""
+    name = f"{setting.name:<{names}}" if width >= names + VALUE else f"{setting.name} "
+    value = f"{setting.value:<{VALUE}}" if width >= DESCRIBED else setting.value
     default = f"  instead of {setting.default}" if setting.default is not None else ""
     left = width - len(name) - len(value) - len(default) - 2
     description = f"  {shorten(setting.description, left)}" if width >= DESCRIBED and left > 10 else ""

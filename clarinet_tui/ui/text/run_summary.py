@@ -91,3 +91,9 @@ def format_annotations(run: RunRow) -> list[Content]:
     if run.error:
         lines.append(styled((run.error, "bad")))
     return lines
+
+
+def format_about(run: RunRow, now: float) -> Content:
+    """Format what stands above the metrics of a run: accuracies, origin, notes on its data, and annotations."""
+    notes = [styled((f"· {note}", "muted")) for note in run.notes]
+    return Content("\n").join([*format_accuracy_list(run), format_origin(run, now), *notes, *format_annotations(run)])

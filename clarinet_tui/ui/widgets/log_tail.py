@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import textwrap
+from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len, chop_cells
 from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
@@ -21,6 +25,8 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.run_detail import LogExcerpt
+
+INDENT = "    "
 
 
 class LogLines(LogLineStyles, Log):
@@ -84,6 +90,15 @@ class LogLines(LogLineStyles, Log):
         self.refresh()
 
 
+def wrap_line(text: str, width: int) -> list[str]:
+    """Wrap a line between words, with its later rows indented; characters of two columns are cut anywhere."""
+    if width <= len(INDENT) or cell_len(text) <= width:
+        return [text]
+    if text.isascii():
+        return textwrap.wrap(text, width, subsequent_indent=INDENT, break_on_hyphens=False) or [""]
+    return chop_cells(text, width)
+
+
 class LogTail(GuardedHandlers, Vertical):
     """Follows the newest line unless the user has scrolled away from it."""
 
@@ -106,6 +121,9 @@ class LogTail(GuardedHandlers, Vertical):
         super().__init__(id=id)
         self._run = ""
         self._end = 0
+        self._texts: deque[str] = deque(maxlen=MAX_LOG_LINES)
+        self._width = 0
+        """The lines before they were wrapped, and the width that they are wrapped to."""
 
     def compose(self) -> ComposeResult:
         yield LogLines(max_lines=MAX_LOG_LINES)
@@ -130,13 +148,26 @@ class LogTail(GuardedHandlers, Vertical):
         end = lines.first + len(lines.text)
         if run != self._run or end < self._end:
             self.lines.clear()
+            self._texts.clear()
             self.lines.match_line, self.lines.is_following = None, True
             self._run, self._end = run, lines.first
         new = lines.text[max(0, self._end - lines.first) :]
         self._end = end
         if new:
-            self.lines.write_lines(new, scroll_end=False)
-            self.call_after_refresh(self.lines.scroll_to_newest)
+            self._texts.extend(new)
+            self._write(new)
+
+    def on_resize(self) -> None:
+        """Wrap all lines again if the width has changed."""
+        width = self.lines.scrollable_content_region.width
+        if width and width != self._width:
+            self._width = width
+            self.lines.clear()
+            self._write(self._texts)
+
+    def _write(self, texts: Iterable[str]) -> None:
+        self.lines.write_lines([row for text in texts for row in wrap_line(text, self._width)], scroll_end=False)
+        self.call_after_refresh(self.lines.scroll_to_newest)
 
     def action_search(self) -> None:
         self.query_one(".search").add_class("-open")

@@ -46,7 +46,7 @@ class RunCharts(GuardedHandlers, Vertical):
         super().__init__(id=id)
         self.accuracy = Chart(ACCURACY, glyphs=glyphs, classes="accuracy")
         self.loss = Chart(LOSS, glyphs=glyphs, classes="loss")
-        self.accuracy.y_range = (0.0, 100.0)
+        self.use_full_scale(False)
         self.loss.smoothing = 0.03
         self.accuracy.empty_text = "no evaluation yet"
         self.loss.empty_text = "no iteration yet"
@@ -59,6 +59,10 @@ class RunCharts(GuardedHandlers, Vertical):
         self._reference_kind = "none"
         self._metric_index = 0
         """Which of the metrics is shown of several runs."""
+
+    def use_full_scale(self, full: bool) -> None:
+        """Show accuracies from 0 to 100, or only the range of the data."""
+        self.accuracy.y_range = (0.0, 100.0) if full else None
 
     @property
     def curves(self) -> RunCurves | None:

@@ -62,7 +62,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
 
     @dataclass
     class RunHighlighted(Message):
-        """The cursor moved to another run, or its run changed."""
+        """The cursor is on another run."""
 
         run: RunRow | None
 
@@ -129,7 +129,8 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
                 self.scroll_to(y=self.scroll_offset.y + shift, animate=False)
         self.virtual_size = Size(self.scrollable_content_region.width, listing.total + 1)
         self._refresh_rows(old_listing, old_cursor)
-        self.post_message(self.RunHighlighted(self.cursor_run))
+        if (self.cursor_run and self.cursor_run.id) != (cursor_run and cursor_run.id):
+            self.post_message(self.RunHighlighted(self.cursor_run))
         self._request_page()
 
     def _refresh_rows(self, before: Listing, old_cursor: int) -> None:

@@ -1,0 +1,54 @@
+"""When the queue will be done, and how much devices were used."""
+
+from dataclasses import replace
+
+import pytest
+
+from clarinet_tui.history.durations import Duration
+from clarinet_tui.ui.launch_check import CheckedForm
+from clarinet_tui.ui.launch_form import LaunchForm
+from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
+from clarinet_tui.ui.text.devices import format_device
+from clarinet_tui.ui.text.launch import epochs_factor
+from clarinet_tui.ui.text.queue_time import format_queue_end, makespan
+from tests.support.ui_queue import CPU
+from tests.support.ui_runs import run_row
+
+KIND = ("clarinet", "M->U", "quick")
+
+
+def machine(*rows: QueueRow, seconds: float = 600.0) -> MachineSnapshot:
+    return MachineSnapshot(devices=(CPU,), queue_rows=rows, durations={KIND: Duration(seconds, 1)})
+
+
+def test_runs_start_on_the_slot_that_is_free_first() -> None:
+    assert makespan([], 0) == 0
+    assert makespan([10, 20, 30], 1) == 60
+    assert makespan([10, 20, 30], 2) == 40
+    assert makespan([10], 1, busy=[5]) == 15
+    assert makespan([10], 2, busy=[50]) == 50
+
+
+def test_the_end_counts_running_and_waiting_runs() -> None:
+    started = QueueRow("aaa111", *KIND[:2], 1, KIND[2], started_on="cpu")
+    waiting = [QueueRow(f"run{seed}", *KIND[:2], seed, KIND[2]) for seed in (2, 3)]
+    running = {"aaa111": run_row(id="aaa111", seconds_left=120.0)}
+    assert format_queue_end(machine(started, *waiting), running) == "done in about 22m00"
+    unknown = QueueRow("run9", "gac", "M->U", 9, "quick")
+    assert format_queue_end(machine(started, unknown), running).endswith("without 1 run of unknown duration")
+    assert format_queue_end(machine(unknown), {}) == ""
+    assert format_queue_end(machine(), {}) == ""
+
+
+def test_the_use_of_a_device_is_drawn_from_0_to_100() -> None:
+    assert "▁▁▁▁▁▁▁▁▁▁▁▁████████████" in format_device(CPU, machine(), {}, 158, (0.0, 100.0)).plain
+    assert "█" not in format_device(CPU, machine(), {}, 80, (0.0, 100.0)).plain
+
+
+@pytest.mark.parametrize(
+    ("settings", "factor"),
+    [({}, 1.0), ({"epochs": "30"}, 2.0), ({"warmup_epochs": "0"}, 0.5), ({"epochs": "1,2"}, 1.0)],
+)
+def test_the_estimate_of_a_launch_follows_its_epochs(settings: dict[str, str], factor: float) -> None:
+    form = replace(LaunchForm(), settings=settings)
+    assert epochs_factor(CheckedForm(form, defaults={"epochs": "10", "warmup_epochs": "10"})) == factor
