@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.history.alarms import read_open_alarms
 from clarinet_tui.history.queries import read_evaluations, read_events
+from clarinet_tui.history.samples import read_samples
 from clarinet_tui.runs.atomic_files import modified_time
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_lines import parse_number
 from clarinet_tui.ui.feed.log_reader import LogReader
 from clarinet_tui.ui.feed.process_memory import ProcessMemory
 from clarinet_tui.ui.feed.run_settings import format_environment, list_run_settings
-from clarinet_tui.ui.snapshot.run_detail import Confusion, DetailRequest, Failure, LogExcerpt, RunDetails
+from clarinet_tui.ui.snapshot.run_detail import (
+    Confusion,
+    DetailRequest,
+    Failure,
+    HardwareSample,
+    LogExcerpt,
+    RunDetails,
+)
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
     from clarinet_tui.history.queries import RunRow
+
+
+MAX_SAMPLES = 180
 
 
 class DetailReader:
@@ -68,9 +79,17 @@ def _read_detail(db: Database, directory: RunDirectory, request: DetailRequest) 
             environment=format_environment(directory, started) if "about" in parts else (),
             failure=_make_failure(_last_event(events, "failed")) if "about" in parts else None,
             confusion=_read_confusion(db, directory.id, started) if "confusion" in parts else None,
+            samples=_read_samples(db, directory.id) if "memory" in parts else (),
         )
     except InputError as error:
         return RunDetails(request, problem=str(error))
+
+
+def _read_samples(db: Database, run_id: str) -> tuple[HardwareSample, ...]:
+    """Return the samples of the last half hour of training."""
+    names = [field.name for field in fields(HardwareSample)]
+    samples = read_samples(db, run_id, limit=MAX_SAMPLES)
+    return tuple(HardwareSample(**{name: sample[name] for name in names}) for sample in samples)
 
 
 def _last_event(events: list[dict[str, Any]], name: str) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def format_setting(value: Any) -> str:
 
 def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return name and text of the run's data, machine, versions and code."""
-    from clarinet_tui.runs.environment import read_environment
+    from clarinet_tui.runs.environment import format_hardware, read_environment
 
     environment = read_environment(run)
     lines = {
@@ -60,6 +60,7 @@ def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tupl
         "network": _counted(started.get("parameters"), "parameters"),
         "labels": str(started.get("label_hash") or ""),
         "device": str(environment.get("device") or ""),
+        "hardware": format_hardware(environment),
         "host": str(environment.get("host") or ""),
         "versions": _versions(environment),
         "code": _code(environment.get("git")),

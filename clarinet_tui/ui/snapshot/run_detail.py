@@ -58,6 +58,17 @@ class LogExcerpt:
 
 
 @dataclass(frozen=True)
+class HardwareSample:
+    """What the hardware did at one time; what is unknown is None. Memory is in bytes, use in percent."""
+
+    gpu_use: float | None = None
+    gpu_memory: float | None = None
+    power: float | None = None
+    temperature: float | None = None
+    cpu: float | None = None
+
+
+@dataclass(frozen=True)
 class RunDetails:
     """The requested parts; the others are empty."""
 
@@ -70,6 +81,8 @@ class RunDetails:
     log: LogExcerpt = field(default_factory=LogExcerpt)
     memory: int | None = None
     """Memory of the run's process in bytes, if it is on this machine."""
+    samples: tuple[HardwareSample, ...] = ()
+    """The last samples in order."""
     alarms: tuple[Alarm, ...] = ()
     problem: str = ""
     """An error message, if something could not be read."""
