@@ -19,7 +19,7 @@ from clarinet_tui.ui.feed.history_reader import HistoryReader
 from clarinet_tui.ui.snapshot.run_detail import DetailPart, DetailRequest
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, ViewRequest
 from core.errors import InputError
-from tests.support.cli import invoke
+from tests.support.cli import invoke, run_clarinet
 from tests.support.events import step
 from tests.support.finished_runs import make_finished_run
 from tests.support.histories import write_events, write_lock
@@ -213,3 +213,11 @@ def test_impossible_times_are_shown_as_invalid(template: Path, time: str) -> Non
     runs = damaged_copy(template, damage)
     assert "invalid time (invalid)" in output_of(runs, "show", "badrun")
     output_of(runs, "report", "--out", str(runs.parent / "report.html"))
+
+
+def test_a_runs_directory_whose_name_is_not_utf8(template: Path) -> None:
+    runs = Path(os.fsdecode(os.fsencode(template.parent) + b"/n\xffm"))
+    shutil.copytree(template, runs)
+    for command in (("ls",), ("show", "good1"), ("check",), ("backup", str(runs / "b.tar.gz"))):
+        result = run_clarinet(template.parent, *command, "--runs-dir", str(runs))
+        assert (result.returncode, "Traceback" in result.stderr) == (0, False), result.stderr
