@@ -86,7 +86,7 @@ def output(capsys: pytest.CaptureFixture[str], runs: Path, **options: Any) -> st
 
 
 def test_only_requested_metrics(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = output(capsys, runs, json=True, metric=["ascended", "complementary_loss"], start=2, stop=4)
+    text = output(capsys, runs, jsonl=True, metric=["ascended", "complementary_loss"], start=2, stop=4)
     place = {"run": "measured", "epoch": 0, "stage": "clarinet"}
     assert [json.loads(line) for line in text.splitlines()] == [
         {**place, "iteration": 2, "seconds": 2 / 64, "ascended": 0.0, "complementary_loss": "nan"},
