@@ -53,15 +53,15 @@ def refresh_states(
     here = here or current_process()
     changed = 0
     queue = _read_queue(runs_dir)
-    jobs = {job.run: job for job in try_refresh(runs_dir).jobs}
+    slurm = try_refresh(runs_dir)
+    jobs = {job.run: (job, slurm.answered_at) for job in slurm.jobs}
     queued = msgspec.json.encode([*(entry.id for entry in queue.entries), *jobs]).decode()
     for row in db.rows(_UNFINISHED, (queued,)):
         try:
             run = RunDirectory(runs_dir, row["id"])
         except InputError:
             continue
-        job = jobs.get(run.id)
-        changed += _refresh_run(db, run, row, queue, job, now(), here)
+        changed += _refresh_run(db, run, row, queue, jobs.get(run.id), now(), here)
     return changed
 
 
@@ -74,9 +74,15 @@ def _read_queue(runs_dir: Path) -> Queue:
 
 
 def _refresh_run(
-    db: Database, run: RunDirectory, row: sqlite3.Row, queue: Queue, job: Job | None, now: float, here: LockOwner
+    db: Database,
+    run: RunDirectory,
+    row: sqlite3.Row,
+    queue: Queue,
+    job: tuple[Job, float] | None,
+    now: float,
+    here: LockOwner,
 ) -> bool:
-    state = _job_state(run, job, row) if job else None
+    state = _job_state(run, *job, row) if job else None
     if state is None:
         owner = read_lock_owner(run.lock)
         alive = None if owner is None else is_alive(owner, here)
@@ -94,11 +100,14 @@ def _refresh_run(
     return updated.rowcount > 0
 
 
-def _job_state(run: RunDirectory, job: Job, row: sqlite3.Row) -> RunState:
-    """Return the state of a run whose Slurm job has not ended: whether its worker lives, Slurm knows better."""
-    if job.is_waiting:
-        return RunState.QUEUED
+def _job_state(run: RunDirectory, job: Job, answered_at: float, row: sqlite3.Row) -> RunState:
+    """Return the state of a run whose Slurm job has not ended: whether its worker lives, Slurm knows better.
+
+    Only a journal that was written after Slurm's last answer shows that the job does not wait any more.
+    """
     recorded = RunState(row["recorded_state"])
+    if job.is_waiting and not (recorded is RunState.RUNNING and (row["last_written"] or 0.0) > answered_at):
+        return RunState.QUEUED
     if recorded in (RunState.FINISHED, RunState.FAILED) or (recorded is RunState.STOPPED and job.kill_at is not None):
         return recorded
     owner = read_lock_owner(run.lock)

@@ -53,6 +53,8 @@ class Jobs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     version: int = VERSION
     checked_at: float = 0.0
     """When Slurm was last asked."""
+    answered_at: float = 0.0
+    """When it last answered."""
     problem: str = ""
     """Why it did not answer."""
     jobs: tuple[Job, ...] = ()

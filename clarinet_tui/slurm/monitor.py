@@ -66,7 +66,7 @@ def _ask(runs_dir: Path, jobs: Jobs, now: float) -> Jobs:
             left.append(following)
     _cancel_overdue(left, now)
     _clean_up(runs_dir, {job.name for job in jobs.jobs} - {job.name for job in left})
-    return Jobs(checked_at=now, jobs=tuple(left))
+    return Jobs(checked_at=now, answered_at=now, jobs=tuple(left))
 
 
 def _find_row(job: Job, queued: dict[str, QueuedJob]) -> QueuedJob | None:

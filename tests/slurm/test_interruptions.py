@@ -134,7 +134,7 @@ def test_a_forgotten_job_is_lost_and_can_be_resumed(cluster: Cluster, tmp_path: 
     assert_like_home(run, tmp_path / "home")
 
 
-def test_fruitless_attempts_end_the_run(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_python_that_does_not_start_is_named_in_the_run(cluster: Cluster, tmp_path: Path) -> None:
     (run,) = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 1), slurm={"setup": "export PYTHONHASHSEED=wrong"})
     wait_for_end(cluster, run, "failed")
     (failed,) = events_named(run, "failed")
