@@ -154,6 +154,9 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         float,
         setting("Strength of random affine transformations of the training images; 0 is none.", Tag.STAGE1, ge=0, le=3),
     ] = 0.0
+    backbone_rate: Annotated[
+        float, setting("Factor of the rates of G without its bottleneck, such as 0.1 with weights.", Tag.STAGE1, gt=0)
+    ] = 1.0
     crop: Annotated[
         float,
         setting("Largest share of height and width that random crops leave out; 0 is none.", Tag.STAGE1, ge=0, lt=1),
@@ -167,7 +170,9 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = 0.0
     relabel_weight: Annotated[
         float,
-        setting("Weight of the teacher's labels of the source among those not ruled out; 0 is none.", Tag.BASSET, ge=0),
+        setting(
+            "Weight of the teacher's predictions of the source, less what is ruled out; 0 is none.", Tag.BASSET, ge=0
+        ),
     ] = 0.0
     teacher_decay: Annotated[
         float, setting("Decay of the teacher's running mean of the weights.", Tag.BASSET, ge=0, lt=1)
@@ -210,7 +215,9 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     threads: Annotated[
         int, setting("CPU threads; 0 is the number of cores, at most 8.", Tag.ROUNDING, Tag.STAGE1, ge=0, le=1024)
     ] = 0
-    precision: Annotated[Literal["32", "bf16"], setting("Full precision, or bf16 autocast.", Tag.STAGE1)] = "32"
+    precision: Annotated[
+        Literal["32", "tf32", "bf16"], setting("IEEE float32, TF32 on GPUs that have it, or bf16 autocast.", Tag.STAGE1)
+    ] = "32"
     compile: Annotated[bool, setting("Compile the networks with torch.compile.", Tag.ROUNDING, Tag.STAGE1)] = False
     channels_last: Annotated[
         bool, setting("Keep images channels-last, which is usually faster.", Tag.ROUNDING, Tag.STAGE1)

@@ -79,9 +79,11 @@ def scale_as_imagenet(x: Tensor) -> Tensor:
 class Classifier(nn.Module):
     """G, which computes `width` features of an image, and F, a linear layer on them."""
 
-    def __init__(self, extractor: nn.Module, width: int, classes: int) -> None:
+    def __init__(self, extractor: nn.Module, width: int, classes: int, backbone: nn.Module | None = None) -> None:
         super().__init__()
         self.extractor = extractor
+        self.backbone_parameters = frozenset((backbone or extractor).parameters())
+        """The parameters of G without a bottleneck."""
         self.head = nn.Linear(width, classes)
         self.width = width
         self.scales_images = False
@@ -152,7 +154,7 @@ def build_classifier(
     classifier = _build_classifier(network, shape, classes, weights)
     if bottleneck:
         narrow = nn.Sequential(classifier.extractor, nn.Linear(classifier.width, bottleneck))
-        classifier = Classifier(narrow, bottleneck, classes)
+        classifier = Classifier(narrow, bottleneck, classes, backbone=classifier.extractor)
     if imagenet_scaling and shape[2] not in (1, 3):
         raise InputError(f"imagenet_scaling: expected images of 1 or 3 channels, these are {_format_shape(shape)}")
     if imagenet_scaling and shape[2] == 1 and not isinstance(_first_part(classifier.extractor), _GreyToColour):

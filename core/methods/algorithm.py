@@ -149,7 +149,7 @@ class Algorithm(ABC):
         """Return sgd, adam or adamw with the configured weight decay; checkpoints store it under `name`."""
         algorithm = self.config.optimizer if algorithm == "same" else algorithm
         settings = self.config.stage1 if self.problem.stage_plan.spec.stage1 else self.config
-        parameters = [parameter for module in modules for parameter in module.parameters()]
+        parameters = self._parameter_groups(list(modules), rate)
         common: dict[str, Any] = {"lr": rate, "weight_decay": settings.weight_decay, "fused": True}
         optimizer: Optimizer
         if algorithm == "sgd":
@@ -158,6 +158,16 @@ class Algorithm(ABC):
             optimizer = (Adam if algorithm == "adam" else AdamW)(parameters, **common)
         self.rates[name], self.optimizers[name] = rate, optimizer
         return optimizer
+
+    def _parameter_groups(self, modules: Sequence[nn.Module], rate: float) -> list[Any]:
+        """Return all parameters, or two groups if G has a rate of its own; that of the first group is recorded."""
+        parameters = [parameter for module in modules for parameter in module.parameters()]
+        factor, backbone = self.config.backbone_rate, self.classifier.backbone_parameters
+        slow = [parameter for parameter in parameters if parameter in backbone]
+        if factor == 1 or not slow:
+            return parameters
+        fast = {"params": [parameter for parameter in parameters if parameter not in backbone]}
+        return [fast, {"params": slow, "lr": rate * factor, "rate_factor": factor}]
 
     def set_rates(self, iteration: int) -> None:
         """Set decaying learning rates as a function of the iteration alone, so that resuming is exact."""
@@ -171,7 +181,7 @@ class Algorithm(ABC):
             factor = (1 + math.cos(math.pi * done / length)) / 2 if is_adapting else 1.0
         for name, optimizer in self.optimizers.items():
             for group in optimizer.param_groups:
-                group["lr"] = self.rates[name] * factor
+                group["lr"] = self.rates[name] * factor * group.get("rate_factor", 1.0)
 
     def augment(self, batch: Batch, adaptation_step: int) -> Batch:
         """Return the batch with changed images, and the images as they were in `clean_source` and `clean_target`."""
@@ -227,13 +237,17 @@ class Algorithm(ABC):
             **{name: generator.get_state() for name, generator in self.generators.items()},
         }
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any], reseed_at: int | None = None) -> None:
+        """Restore a state; `reseed_at` starts new random streams at that iteration instead of the stored ones."""
         for name, module in self.modules.items():
             module.load_state_dict(state["modules"][name])
         for name, optimizer in self.optimizers.items():
             optimizer.load_state_dict(state["optimizers"][name])
         for name, generator in self.generators.items():
-            generator.set_state(state[name].cpu())
+            if reseed_at is None:
+                generator.set_state(state[name].cpu())
+            else:
+                generator.manual_seed(self.stream_seed(f"{name} at {reseed_at}"))
 
 
 def load_algorithm(stage: StageSpec) -> type[Algorithm]:
