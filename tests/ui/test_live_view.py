@@ -6,6 +6,7 @@ import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.chart import Chart
+from clarinet_tui.ui.widgets.run_charts import RunCharts
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.ui_runs import go_on, three_runs, write_run
 
@@ -31,7 +32,8 @@ async def test_live_and_compare_without_runs(app: ClarinetApp, size: tuple[int, 
     async with app.run_test(size=size) as pilot:
         await wait_until(pilot, lambda: "No runs yet" in screen_text(app))
         await pilot.press("3")
-        await wait_until(pilot, lambda: "No runs yet" in screen_text(app))
+        await wait_until(pilot, lambda: "No run to watch yet" in screen_text(app))
+        assert "Accuracy" not in screen_text(app)
         await pilot.press("4")
         await wait_until(pilot, lambda: "Nothing to compare yet" in screen_text(app))
         await pilot.press("escape")
@@ -103,3 +105,42 @@ async def test_the_palette_offers_the_actions_of_the_view(runs_dir: Path) -> Non
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         commands = {command.title for command in app.get_system_commands(app.screen)}
         assert {"Filter", "Compare", "Open", "Select", "View: Live", "Theme"} <= commands
+
+
+async def test_accuracy_fits_the_data_and_a_key_shows_0_to_100(runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir, "aaa111")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await wait_until(pilot, lambda: "● target" in screen_text(app), "the chart")
+        accuracy = app.screen.query_one(RunCharts).accuracy
+        assert accuracy.axes is not None
+        assert accuracy.axes.low > 0
+        await pilot.press("z")
+        await wait_until(pilot, lambda: accuracy.axes and (accuracy.axes.low, accuracy.axes.high) == (0, 100))
+    app = make_app(runs_dir, "aaa111")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await wait_until(pilot, lambda: "● target" in screen_text(app), "the chart")
+        assert app.screen.query_one(RunCharts).accuracy.y_range == (0, 100)
+
+
+async def test_metrics_are_explained(runs_dir: Path) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir, "aaa111")
+    async with app.run_test(size=(160, 48)) as pilot:
+        await wait_until(pilot, lambda: "ascent so far" in screen_text(app), "the metrics")
+        await pilot.press("i")
+        await wait_until(pilot, lambda: "1 where the step was a gradient ascent" in screen_text(app), "the meaning")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_grid_shows_every_metric(runs_dir: Path, size: tuple[int, int]) -> None:
+    three_runs(runs_dir)
+    app = make_app(runs_dir, "aaa111")
+    async with app.run_test(size=size) as pilot:
+        await wait_until(pilot, lambda: "● target" in screen_text(app), "the chart")
+        await pilot.press("g")
+        await wait_until(pilot, lambda: "Source accuracy %" in screen_text(app), "the grid")
+        titles = {chart.title for chart in app.screen.query("MetricGrid Chart").results(Chart)}
+        assert {"Target accuracy %", "Complementary loss", "Adversarial loss", "Lambda"} <= titles | {"Lambda"}
+        await pilot.press("g")
+        await wait_until(pilot, lambda: "■ source" in screen_text(app), "the two charts")

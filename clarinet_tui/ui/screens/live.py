@@ -18,16 +18,17 @@ from clarinet_tui.ui.snapshot.run_detail import DetailRequest
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text import run_summary
 from clarinet_tui.ui.text.alarms import format_alarms
+from clarinet_tui.ui.text.first_steps import NO_RUN
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.queries import RunRow
     from clarinet_tui.ui.snapshot.run_detail import RunDetails
     from clarinet_tui.ui.snapshot.snapshot import RunCurves
     from clarinet_tui.ui.snapshot.x_axes import AxisName
+    from clarinet_tui.ui.widgets.metric_grid import MetricGrid
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
 
@@ -39,6 +40,11 @@ class LiveScreen(RunActionScreen):
         Binding("x", "axis", "X axis", id="live.axis", tooltip="Iteration, epoch, adaptation epoch or time"),
         Binding("M", "metric", "Metric", id="live.metric", tooltip="Overlaid runs: the next metric"),
         Binding("b", "references", "Reference", id="live.references", tooltip="Show published number and other seeds"),
+        Binding("g", "grid", "Grid", id="live.grid", tooltip="All metrics as small charts, or loss and accuracy"),
+        Binding(
+            "z", "full_scale", "0–100", id="live.full_scale", show=False, tooltip="Accuracy from 0 to 100, or closer"
+        ),
+        Binding("i", "explain", "Explain", id="live.explain", show=False, tooltip="Explain the metrics, or hide that"),
         Binding("p,right_square_bracket,P,left_square_bracket", "log", "Log", key_display="p", id="live.log"),
         Binding("c", "compare", "Compare", id="live.compare", tooltip="These runs side by side"),
         Binding("j", "other_run(1)", "Next run", id="live.next", show=False),
@@ -55,6 +61,7 @@ class LiveScreen(RunActionScreen):
             yield StyledText(id="live-progress")
             yield StyledText(id="live-line")
             yield StyledText(id="live-alarms")
+        yield StyledText(id="live-empty")
         with Horizontal(id="live"):
             yield RunCharts(self.state.chart_glyphs(), id="live-charts")
             with Vertical(id="side"):
@@ -66,6 +73,8 @@ class LiveScreen(RunActionScreen):
     def on_mount(self) -> None:
         self._charts.loss.scale = "symlog"
         self._charts.set_initial_axis(self.state.preferences.values.axis)
+        self._charts.use_full_scale(self.state.preferences.values.accuracy_scale == "full")
+        self._is_explained = False
         saved = self.state.preferences.values.references
         self._reference_kind = saved if saved in REFERENCE_KINDS else "both"
         self._references_changed = False
@@ -106,12 +115,14 @@ class LiveScreen(RunActionScreen):
 
     def make_request(self) -> ViewRequest:
         from clarinet_tui.ui.text.metrics import READINGS
+        from core.metrics import METRICS
 
         front = self.run_in_view()
         if front is None:
             return ViewRequest()
+        readings = tuple(METRICS) if self.has_class("-grid") else tuple(READINGS)
         curves = tuple(
-            self._charts.curves_request(run, *(READINGS if run == front else ())) for run in self._shown_runs()
+            self._charts.curves_request(run, *(readings if run == front else ())) for run in self._shown_runs()
         )
         detail = DetailRequest(front, frozenset({"log", "memory"}))
         kinds = REFERENCE_KINDS[self._reference_kind]
@@ -130,6 +141,8 @@ class LiveScreen(RunActionScreen):
         self._charts.show(*shown, front=curves.run.id)
         self._show_references(snapshot)
         self._show_run(curves, detail)
+        if self.has_class("-grid"):
+            self._grid.show(curves, self._charts.usable_axis)
         if detail:
             self.query_one(LogTail).show(curves.run.id, detail.log)
 
@@ -138,18 +151,27 @@ class LiveScreen(RunActionScreen):
         if run and run == shown:
             return
         self._charts.show()
-        text = snapshot.problem or ("Reading…" if run else "No runs yet: n starts one, and it appears here.")
-        self.query_one("#live-title", StyledText).set_content(styled((text, "muted")))
-        for name in ("#live-progress", "#live-line", "#live-about", "#live-metrics"):
+        self.query_one("#live").display = False
+        text = styled((snapshot.problem or "Reading…", "muted")) if snapshot.problem or run else NO_RUN
+        self.query_one("#live-empty").display = True
+        self.query_one("#live-empty", StyledText).set_content(text)
+        for name in ("#live-title", "#live-progress", "#live-line", "#live-about", "#live-metrics"):
             self.query_one(name, StyledText).set_content(styled())
         self.query_one("#live-alarms").display = False
 
     def _show_run(self, curves: RunCurves, detail: RunDetails | None) -> None:
         from clarinet_tui.ui.text import metrics as metrics_text
+        from clarinet_tui.ui.text.hardware import format_hardware
 
         run, width = curves.run, self.size.width
+        self.query_one("#live").display = not self.has_class("-grid")
+        self.query_one("#live-empty").display = False
+        if self.focused is None:  # the charts were hidden until now
+            self._charts.loss.focus()
         side = max(20, self.query_one("#side").size.width - 3)
-        about = self._format_runs(side) if len(self._charts.runs) > 1 else _format_about(run, self.state.now())
+        about = (
+            self._format_runs(side) if len(self._charts.runs) > 1 else run_summary.format_about(run, self.state.now())
+        )
         self.query_one("#live-title", StyledText).set_content(run_summary.format_title(run))
         self.query_one("#live-progress", StyledText).set_content(run_summary.format_run_progress(run, width - 2))
         self.query_one("#live-line", StyledText).set_content(metrics_text.format_metrics_line(curves))
@@ -158,9 +180,11 @@ class LiveScreen(RunActionScreen):
         self.query_one("#live-alarms", StyledText).set_content(
             Content("\n").join(format_alarms(curves.alarms, width - 2))
         )
-        self.query_one("#live-metrics", StyledText).set_content(
-            metrics_text.format_metrics(curves, side, detail.memory if detail else None)
+        metrics = metrics_text.format_metrics(
+            curves, side, detail.memory if detail else None, explained=self._is_explained
         )
+        hardware = format_hardware(detail.samples, side) if detail else []
+        self.query_one("#live-metrics", StyledText).set_content(Content("\n").join([metrics, *hardware]))
 
     def _format_runs(self, width: int) -> Content:
         """List the overlaid runs with the markers and colours of their lines."""
@@ -186,6 +210,36 @@ class LiveScreen(RunActionScreen):
             self.query_one(LogTail).lines.focus()
         else:
             self._charts.loss.focus()
+
+    @property
+    def _grid(self) -> MetricGrid:
+        from clarinet_tui.ui.widgets.metric_grid import MetricGrid
+
+        return self.query_one(MetricGrid)
+
+    async def action_grid(self) -> None:
+        """Show every metric in a small chart, or loss and accuracy again."""
+        from clarinet_tui.ui.widgets.metric_grid import MetricGrid
+
+        if not self.query(MetricGrid):
+            await self.mount(MetricGrid(self.state.chart_glyphs(), id="metric-grid"), after="#live")
+        self.toggle_class("-grid")
+        self._redraw()
+        self.set_focus(self._grid if self.has_class("-grid") else self._charts.loss)
+
+    def action_full_scale(self) -> None:
+        full = self._charts.accuracy.y_range is None
+        self._charts.use_full_scale(full)
+        self.state.preferences.save(accuracy_scale="full" if full else "data")
+
+    def action_explain(self) -> None:
+        self._is_explained = not self._is_explained
+        self._redraw()
+
+    def _redraw(self) -> None:
+        if self.state.snapshot:
+            self.show(self.state.snapshot)
+        self.send_request()
 
     def action_metric(self) -> None:
         self._charts.next_metric()
@@ -240,13 +294,4 @@ class LiveScreen(RunActionScreen):
         if ids:
             place = ids.index(self.state.live_run) + step if self.state.live_run in ids else 0
             self.state.live_run = ids[min(max(place, 0), len(ids) - 1)]
-            if self.state.snapshot:
-                self.show(self.state.snapshot)
-            self.send_request()
-
-
-def _format_about(run: RunRow, now: float) -> Content:
-    """Format the text above the metrics."""
-    notes = [styled((f"· {note}", "muted")) for note in run.notes]
-    accuracies, annotations = run_summary.format_accuracy_list(run), run_summary.format_annotations(run)
-    return Content("\n").join([*accuracies, run_summary.format_origin(run, now), *notes, *annotations])
+            self._redraw()
