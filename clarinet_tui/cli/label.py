@@ -69,7 +69,7 @@ def _ask_all(labelling: "Labelling", folder: Path, read_key: Callable[[], str], 
     """Ask until all pictures are answered, or the user quits or ends the input."""
     while question := labelling.next_question():
         if pictures and not _show_picture(folder / question.picture):
-            labelling.record(question, "skip", 0.0)
+            labelling.leave_out(question)
             continue
         _show_question(labelling, question)
         asked = time.monotonic()

@@ -68,6 +68,10 @@ class Labelling:
     def next_question(self) -> Question | None:
         return next((question for name, question in self._questions.items() if name not in self.answers), None)
 
+    def leave_out(self, question: Question) -> None:
+        """Ask no more about a picture that cannot be shown; undo then withdraws the last answer of the user."""
+        del self._questions[question.picture]
+
     def record(self, question: Question, answer: Answer, seconds: float) -> None:
         """Write an answer to the disk before it counts."""
         line = AnswerLine(picture=question.picture, label=question.label, answer=answer, seconds=round(seconds, 3))

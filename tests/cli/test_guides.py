@@ -15,7 +15,7 @@ from clarinet_tui.history.query_language import compile_query
 from core.config import setting_specs
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
-PAGES = ("first-week.md", "queries.md", "settings.md", "alarms.md")
+PAGES = ("first-week.md", "queries.md", "settings.md", "alarms.md", "use-a-model.md")
 COMMANDS: dict[str, object] = get_command(app).commands  # type: ignore[attr-defined]
 
 

@@ -1,0 +1,146 @@
+"""Questions, answers and the file that training reads."""
+
+import collections
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from clarinet_tui.label.arrays import write_arrays
+from clarinet_tui.label.labelling import Answer, Labelling
+from clarinet_tui.label.picture import picture_text
+from core.data.load import load_task
+from core.errors import InputError
+from core.resolve import resolve
+from tests.support.cli import imported_modules
+from tests.support.terminal import Terminal
+
+CLASSES = ("cat", "dog", "eel")
+NAMES = [f"{number:04d}.png" for number in range(300)]
+
+
+def make_pictures(folder: Path, count: int) -> list[str]:
+    """Write pictures whose brightness is their class."""
+    folder.mkdir(parents=True)
+    for number in range(count):
+        value = 90 * (number % 3) + 20
+        Image.new("RGB", (8, 6), (value, value, value)).save(folder / NAMES[number])
+    return NAMES[:count]
+
+
+def true_class(name: str) -> str:
+    return CLASSES[int(name[:4]) % 3]
+
+
+def answer_all(labelling: Labelling) -> None:
+    while question := labelling.next_question():
+        labelling.record(question, "yes" if question.label == true_class(question.picture) else "no", 1.5)
+
+
+def test_questions_are_uniform_over_classes_and_the_same_each_time(tmp_path: Path) -> None:
+    first, again = (Labelling(NAMES, CLASSES, tmp_path / name) for name in ("a", "b"))
+    answer_all(first)
+    answer_all(again)
+    assert {name: line.label for name, line in first.answers.items()} == {
+        name: line.label for name, line in again.answers.items()
+    }
+    asked = collections.Counter(line.label for line in first.answers.values())
+    assert all(70 < count < 130 for count in asked.values())
+    assert list(first.answers) != NAMES
+
+
+def test_answers_are_resumed_and_undone(tmp_path: Path) -> None:
+    labelling = Labelling(NAMES, CLASSES, tmp_path / "answers")
+    answers: tuple[Answer, ...] = ("yes", "no", "skip", "no")
+    questions = []
+    for answer in answers:
+        question = labelling.next_question()
+        assert question is not None
+        questions.append(question)
+        labelling.record(question, answer, 2.0)
+    assert labelling.undo()
+    resumed = Labelling(NAMES, CLASSES, tmp_path / "answers")
+    assert resumed.next_question() == questions[3]
+    assert list(resumed.answers) == [question.picture for question in questions[:3]]
+    assert resumed.seconds == 6.0
+    while resumed.undo():
+        pass
+    assert Labelling(NAMES, CLASSES, tmp_path / "answers").next_question() == questions[0]
+
+
+def test_torn_last_line_is_asked_again_and_other_classes_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "answers"
+    labelling = Labelling(NAMES, CLASSES, path)
+    answer_all(labelling)
+    path.write_bytes(path.read_bytes()[:-9])
+    resumed = Labelling(NAMES, CLASSES, path)
+    assert len(resumed.answers) == 299
+    answer_all(resumed)
+    assert len(Labelling(NAMES, CLASSES, path).answers) == 300
+    path.write_text('{"picture": "0000.png", "label": "cow", "answer": "no"}\n')
+    with pytest.raises(InputError, match="'cow' is not one of --classes"):
+        Labelling(NAMES, CLASSES, path)
+
+
+def test_file_is_read_by_training(tmp_path: Path) -> None:
+    names = make_pictures(tmp_path / "photos", 60)
+    labelling = Labelling(names, CLASSES, tmp_path / "answers")
+    answer_all(labelling)
+    assert write_arrays(tmp_path / "photos.npz", tmp_path / "photos", labelling.labels(), CLASSES, 0) == (6, 8, 3)
+    data = load_task(resolve(task=f"{tmp_path / 'photos.npz'}->{tmp_path / 'photos'}", cores=1), tmp_path)
+    mask = data.source_train.ybar
+    assert mask is not None
+    assert data.classes == CLASSES
+    yes = data.source_train.y >= 0
+    assert (mask.sum(axis=1) == np.where(yes, 2, 1)).all()
+    truth = np.array([CLASSES.index(true_class(name)) for name in names])
+    assert not mask[np.arange(60), truth].any()
+
+
+def test_picture_fits_and_keeps_its_proportions() -> None:
+    image = np.zeros((40, 80, 3), np.uint8)
+    image[:, 40:] = 255
+    lines = picture_text(image, 20, 20, colour=True).plain.splitlines()
+    assert [len(line) for line in lines] == [20] * 5
+    shades = picture_text(image, 200, 10, colour=False).plain.splitlines()
+    assert set(shades) == {" " * 20 + "@" * 20}
+    assert len(shades) == 10
+
+
+def test_label_imports_no_torch() -> None:
+    modules = imported_modules("import clarinet_tui.cli.label, clarinet_tui.label.arrays, clarinet_tui.label.labelling")
+    assert "torch" not in modules
+
+
+def test_session_in_a_terminal_is_stopped_and_continued(tmp_path: Path) -> None:
+    names = make_pictures(tmp_path / "photos", 4)
+    (tmp_path / "photos" / "broken.png").write_text("no picture")
+    expected = Labelling([*names, "broken.png"], CLASSES, tmp_path / "none")
+    terminal = Terminal(tmp_path)
+    command = "from clarinet_tui.cli.main import main; main()"
+    start = [sys.executable, "-P", "-c", f"'{command}'", "label", "photos", "--classes", "cat,dog,eel"]
+    try:
+        terminal.open(*start)
+        terminal.wait_for("Is it")
+        terminal.press("x", "n", "u", "q")
+        terminal.wait_for("no picture was labelled")
+        terminal.type("clear", "Enter")
+        terminal.type(" ".join(start), "Enter")
+        while question := expected.next_question():
+            if question.picture == "broken.png":
+                expected.leave_out(question)
+                continue
+            terminal.wait_for(f"{len(expected.answers) + 1} of {expected.total}  {question.picture}")
+            is_right = question.label == true_class(question.picture)
+            terminal.press("y" if is_right else "n")
+            expected.record(question, "yes" if is_right else "no", 0.0)
+        screen = terminal.wait_for("Written: labels.npz")
+    finally:
+        terminal.close()
+    assert "▀" in screen
+    assert "broken.png: cannot be read as an image" in screen
+    with np.load(tmp_path / "labels.npz") as arrays:
+        assert arrays["x"].shape == (4, 6, 8, 3)
+        assert list(zip(arrays["y"], arrays["ybar"], strict=True)) == [(y, ybar) for _, y, ybar in expected.labels()]
