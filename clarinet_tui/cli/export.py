@@ -12,6 +12,7 @@ from clarinet_tui.cli.lookup import open_history, select_runs
 from clarinet_tui.cli.metrics import choose_metrics, columns, read_rows
 from clarinet_tui.cli.options import RUNS, Ids, Json, Query, RunsDir
 from clarinet_tui.cli.output import print_json, warn, write_csv
+from clarinet_tui.cli.tensorboard import export_tensorboard
 from clarinet_tui.text import format_count
 from core.errors import InputError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from clarinet_tui.runs.directory import RunDirectory
 
 Level = Literal["run", "evaluation", "iteration"]
+ExportFormat = Literal["tensorboard"]
 GB = 1 << 30
 SEPARATORS = {"tags": " ", "alarms": " ", "notes": "; "}
 """Fields of a run that are lists, and the separator of their items in a CSV cell."""
@@ -27,7 +29,7 @@ SEPARATORS = {"tags": " ", "alarms": " ", "notes": "; "}
 
 def export(
     out: Annotated[
-        Path, Option("--out", "-o", metavar="FILE", help="File to write: .csv, or .tar.gz for another machine.")
+        Path, Option("--out", "-o", metavar="FILE", help="A .csv, a .tar.gz for another machine, or a directory.")
     ],
     ids: Ids = None,
     query: Query = None,
@@ -39,16 +41,26 @@ def export(
     without_patches: Annotated[
         bool, Option("--without-patches", help="Archive: leave out uncommitted changes of your code.")
     ] = False,
+    format_: Annotated[
+        ExportFormat | None, Option("--format", help="tensorboard: event files in the directory --out.")
+    ] = None,
+    follow: Annotated[bool, Option("--follow", "-f", help="tensorboard: write on until the runs have ended.")] = False,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Export runs as CSV, or as an archive for another machine.
+    """Export runs as CSV, for TensorBoard, or for another machine.
 
     Of a running run, everything recorded so far is exported. `clarinet import` reads archives.
 
     Example: clarinet export --query "tag:icml state:finished" --out icml.tar.gz
     """
     runs = _select(runs_dir, ids, query, all_)
-    if out.suffix == ".csv":
+    if follow and format_ is None:
+        raise InputError("--follow: only for --format tensorboard")
+    if format_ == "tensorboard":
+        if level or with_checkpoints or without_patches:
+            raise InputError("--format tensorboard: takes no --level and no options of archives")
+        export_tensorboard(runs, out, runs_dir, follow=follow)
+    elif out.suffix == ".csv":
         if with_checkpoints or without_patches:
             raise InputError("--with-checkpoints, --without-patches: only for archives; use --out FILE.tar.gz")
         count = _write_csv(runs, out, level or "run", runs_dir)
@@ -105,17 +117,17 @@ def _select(runs_dir: Path, ids: list[str] | None, query: str | None, all_: bool
 def _write_archive(runs: "list[RunDirectory]", out: Path, checkpoints: bool, without_patches: bool) -> None:
     from clarinet_tui.runs.archive import has_patch, write_archive
 
-    write_archive(runs, out, checkpoints=checkpoints, patches=not without_patches)
-    print(f"Written: {out} ({format_count(len(runs), 'run')}, {out.stat().st_size / 1e6:.1f} MB)")
+    manifest = write_archive(runs, out, checkpoints=checkpoints, patches=not without_patches, warn=warn)
+    print(f"Written: {out} ({format_count(len(manifest.runs), 'run')}, {out.stat().st_size / 1e6:.1f} MB)")
     if not without_patches and any(has_patch(run) for run in runs):
         warn("the archive has uncommitted changes of your code; --without-patches leaves them out")
 
 
 def _write_csv(runs: "list[RunDirectory]", out: Path, level: Level, runs_dir: Path) -> int:
     """Write row by row and return the number of rows."""
-    from clarinet_tui.runs.atomic_files import as_input_error, atomic_writer
+    from clarinet_tui.runs.atomic_files import USER_FILE, as_input_error, atomic_writer
 
-    with open_history(runs_dir) as database, as_input_error(out), atomic_writer(out) as file:
+    with open_history(runs_dir) as database, as_input_error(out), atomic_writer(out, USER_FILE) as file:
         names, rows = _table(database, [run.id for run in runs], level)
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         count = write_csv(text, names, rows)

@@ -1,0 +1,112 @@
+"""`clarinet export --format tensorboard`, read back with TensorBoard's own reader."""
+
+import math
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from clarinet_tui.cli.tensorboard import export_tensorboard
+from clarinet_tui.history.queries import ITERATION_KEYS, read_evaluations, read_iterations
+from clarinet_tui.runs.journal_writer import JournalWriter
+from core.events import Finished
+from tests.support.cli import imported_modules, invoke
+from tests.support.events import resumed, started, step
+from tests.support.finished_runs import read_runs
+from tests.support.histories import make_run, open_history
+from tests.support.trained_runs import make_trained_run
+
+TIMEOUT = 20.0
+
+
+def read_back(folder: Path) -> Any:
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0, "images": 0})
+    events.Reload()
+    return events
+
+
+def scalars(events: Any, tag: str) -> dict[int, float]:
+    return {event.step: event.value for event in events.Scalars(tag)}
+
+
+def test_every_scalar_is_read_back(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    make_trained_run(runs, "one", [50.0, 60.0, 70.0], method="gac+dann", seed=3)
+    db = read_runs(runs).db
+    done = invoke(runs, "export", "one", "--format", "tensorboard", "--out", str(tmp_path / "tb"))
+    assert done.exit_code == 0, done.exception
+    events = read_back(tmp_path / "tb" / "one")
+    count = 0
+    for prefix, rows in (("", read_iterations(db, "one")), ("evaluation/", read_evaluations(db, "one"))):
+        for row in rows:
+            for name, value in row.items():
+                if name not in ITERATION_KEYS and isinstance(value, int | float):
+                    assert math.isclose(scalars(events, prefix + name)[row["iteration"]], value, rel_tol=1e-6), name
+                    count += 1
+    assert count > 100
+    assert f"({count} scalars of 1 run)" in done.stdout
+    assert sum(len(events.Scalars(tag)) for tag in events.Tags()["scalars"]) == count
+
+
+def test_confusion_matrices_are_images_and_settings_hparams(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    make_trained_run(runs, "one", [50.0], seed=3)
+    read_runs(runs)
+    assert invoke(runs, "export", "one", "--format", "tensorboard", "--out", str(tmp_path / "tb")).exit_code == 0
+    events = read_back(tmp_path / "tb" / "one")
+    (image,) = events.Images("evaluation/confusion")
+    assert image.encoded_image_string.startswith(b"\x89PNG")
+    assert events.PluginTagToContent("hparams").keys() == {
+        "_hparams_/experiment",
+        "_hparams_/session_start_info",
+    }
+    assert b"classifier_rate" in events.PluginTagToContent("hparams")["_hparams_/session_start_info"]
+
+
+def test_follow_writes_what_a_run_adds_until_it_ends(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    open_history(runs).close()
+    run = make_run(runs, "one")
+    with run.hold_lock(), JournalWriter(run.journal) as journal:
+        journal.append(started())
+        for number in range(1, 11):
+            journal.append(step(number))
+        journal.sync_or_wait()
+        options = {"follow": True}
+        writer = threading.Thread(target=export_tensorboard, args=([run], tmp_path / "tb", runs), kwargs=options)
+        writer.start()
+        wait_for(tmp_path / "tb" / "one", 10)
+        journal.append(resumed(5))
+        for number in range(6, 15):
+            journal.append(step(number, {"complementary_loss": 7.0}))
+        journal.append(Finished(iteration=14, epoch=1, target_accuracy=None, source_accuracy=None))
+    writer.join(TIMEOUT)
+    assert not writer.is_alive()
+    values = scalars(read_back(tmp_path / "tb" / "one"), "complementary_loss")
+    assert sorted(values) == list(range(1, 15))
+    assert values[4] == 1.0
+
+
+def wait_for(folder: Path, count: int) -> None:
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        events = read_back(folder) if folder.is_dir() and list(folder.iterdir()) else None
+        has_scalars = events is not None and "complementary_loss" in events.Tags()["scalars"]
+        if has_scalars and len(scalars(events, "complementary_loss")) == count:
+            return
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_wrong_options_are_refused(tmp_path: Path) -> None:
+    make_run(tmp_path, "one")
+    done = invoke(tmp_path, "export", "one", "--out", "x.csv", "--follow")
+    assert "--follow: only for --format tensorboard" in str(done.exception)
+    done = invoke(tmp_path, "export", "one", "--format", "tensorboard", "--out", "x", "--level", "run")
+    assert "takes no --level" in str(done.exception)
+
+
+def test_tensorboard_is_imported_only_when_used() -> None:
+    assert not imported_modules("import clarinet_tui.cli.export, clarinet_tui.evidence.tensorboard") & {"tensorboard"}
