@@ -214,10 +214,11 @@ def test_the_queue_behaves_like_its_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not SOAK, reason="runs for ten minutes, in `make soak`")
-def test_the_queue_behaves_like_its_model_for_ten_minutes(tmp_path: Path) -> None:
+def test_the_queue_behaves_like_its_model_for_ten_minutes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     deadline, total, seeds = time.monotonic() + SOAK_SECONDS, dict[str, int](), list[int]()
     while time.monotonic() < deadline:
         seeds.append(random.SystemRandom().randrange(1 << 32))
         counts = run_seed(tmp_path / str(len(seeds)), seeds[-1], 200)
         total = {name: total.get(name, 0) + count for name, count in counts.items()}
-    print(f"{len(seeds)} seeds, {total}")
+    with capsys.disabled():
+        print(f"\n{len(seeds)} seeds: {total}; the last was {SEED}={seeds[-1]}")
