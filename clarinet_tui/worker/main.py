@@ -148,7 +148,6 @@ def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopS
 
 def configure_torch() -> None:
     """Set environment variables that torch reads when it is imported."""
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products on GPUs
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads slow each other down on a shared machine
 
 

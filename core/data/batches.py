@@ -99,7 +99,7 @@ def place_images(
 
 @dataclass(frozen=True)
 class ShuffledImages:
-    """A domain in random order; each pass is a pure function of seed, domain, epoch and pass."""
+    """A domain in random order; each pass is a pure function of seed, domain, epoch and pass, on any device."""
 
     images: Images
     name: str
@@ -118,6 +118,5 @@ class ShuffledImages:
             start += len(order) // self.batch_size
 
     def _order(self, seed: int, epoch: int, pass_index: int) -> Tensor:
-        generator = torch.Generator(self.device)
-        generator.manual_seed(stream_seed(seed, "order", self.name, str(epoch), str(pass_index)))
-        return torch.randperm(len(self.images), generator=generator, device=self.device)
+        generator = torch.Generator().manual_seed(stream_seed(seed, "order", self.name, str(epoch), str(pass_index)))
+        return torch.randperm(len(self.images), generator=generator).to(self.device)

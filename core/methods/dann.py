@@ -13,8 +13,9 @@ class DANN(Supervised):
     def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation:
         weight = self.lambda_at(adaptation_step)
         with self.autocast():
-            scores = [self.discriminator(reverse_gradient(outputs.features, weight)) for outputs in (source, target)]
-        source_scores, target_scores = (self.as_float32(score) for score in scores)
+            features = torch.cat((source.features, target.features))
+            scores = self.discriminator(reverse_gradient(features, weight))
+        source_scores, target_scores = self.as_float32(scores).split([len(source.features), len(target.features)])
         equal = torch.ones_like(source_scores), torch.ones_like(target_scores)
         loss = adversarial_loss(source_scores, target_scores, *equal, terms=self.config.domain_terms, detach_sums=True)
         metrics = {

@@ -1,5 +1,6 @@
 """The device of a run, and torch's settings while it trains."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,22 +34,33 @@ def find_device(name: str) -> torch.device:
 
 
 @contextmanager
-def torch_settings(threads: int) -> Iterator[None]:
-    """Set the number of threads and determinism, and restore both on exit."""
+def torch_settings(threads: int, precision: str = "32") -> Iterator[None]:
+    """Set the number of threads, determinism and the precision of float32 on GPUs, and restore all on exit.
+
+    torch's own default computes convolutions in TF32 on recent GPUs; here "32" means IEEE.
+    """
+    # Deterministic matrix products need this before CUDA starts; it is read once.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    float32 = "tf32" if precision == "tf32" else "ieee"
     threads_before = torch.get_num_threads()
     deterministic = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    fill_memory, donated_buffer = DETERMINISTIC.fill_uninitialized_memory, FUNCTORCH.donated_buffer
+    backends = [
+        (DETERMINISTIC, "fill_uninitialized_memory", False),  # costs a hundred calls an iteration, and none is read
+        # A shared forward pass has two backward passes: the compiled first one must keep the buffers of the second.
+        (FUNCTORCH, "donated_buffer", False),
+        (torch.backends.cudnn.conv, "fp32_precision", float32),
+        (torch.backends.cuda.matmul, "fp32_precision", float32),
+    ]
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in backends]
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True, warn_only=True)
-    # No memory is read before it is written, and filling it costs a hundred calls an iteration.
-    DETERMINISTIC.fill_uninitialized_memory = False
-    # A shared forward pass has two backward passes: the compiled first one must keep the buffers of the second.
-    FUNCTORCH.donated_buffer = False
+    for owner, name, value in backends:
+        setattr(owner, name, value)
     try:
         yield
     finally:
         torch.set_num_threads(threads_before)
         torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
-        DETERMINISTIC.fill_uninitialized_memory = fill_memory
-        FUNCTORCH.donated_buffer = donated_buffer
+        for owner, name, value in before:
+            setattr(owner, name, value)

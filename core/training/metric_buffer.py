@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -25,8 +26,9 @@ class _Row:
 class MetricBuffer:
     """Metrics of the latest iterations on the device, a row each, with the same names in every row."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, clock: Callable[[], float]) -> None:
         self._device = device
+        self._clock = clock
         self._names: tuple[str, ...] = ()
         self._values = torch.empty(0)
         self._rows: list[_Row] = []
@@ -38,7 +40,7 @@ class MetricBuffer:
         """Add one iteration; its tensors stay on the device until `fetch`."""
         names = tuple(metrics.on_device)
         if self._rows and (names != self._names or len(self._rows) == CAPACITY):
-            self.fetch(stage, seconds)
+            self.fetch(stage)
         if names != self._names:
             self._names = names
             self._values = torch.empty((CAPACITY, len(names)), device=self._device)
@@ -54,11 +56,12 @@ class MetricBuffer:
         """Measure speed from here: the time before was not spent on training."""
         self._block_start = seconds
 
-    def fetch(self, stage: StagePlan, seconds: float) -> None:
+    def fetch(self, stage: StagePlan) -> None:
         """Convert the rows to pending events: the one place where the host waits for the device."""
         if not self._rows:
             return
         values = self._values[: len(self._rows)].tolist()
+        seconds = self._clock()  # after the wait: before it, iterations may not have been computed yet
         has_target = stage.spec.adapts and stage.adaptation_step_of(self._rows[0].iteration) > 0
         images = stage.batch_size * (2 if has_target else 1) * len(self._rows)
         speed = images / max(seconds - self._block_start, 1e-9)

@@ -138,7 +138,7 @@ class Session(TrainingState):
         self.progress.iteration = iteration
 
     def _yield_metrics(self) -> Iterator[Event]:
-        self.metrics.fetch(self.stage, self.seconds)
+        self.metrics.fetch(self.stage)
         yield from self._yield_pending()
 
     def _yield_pending(self) -> Iterator[Event]:

@@ -72,7 +72,7 @@ class TrainingState:
             raise InputError(f"pseudo_labels: {self.method.name} takes none")
         self.progress = RunProgress()
         self.pseudo_labels = None if pseudo_labels is None else self.data.check_pseudo_labels(pseudo_labels)
-        self.metrics = MetricBuffer(device)
+        self.metrics = MetricBuffer(device, lambda: self.seconds)
         self.last_evaluation: Evaluated | None = None
         self.has_ended = False
         self.saved_at = hooks.clock()
@@ -137,7 +137,7 @@ class TrainingState:
         folder, algorithm = self.hooks.checkpoint_dir, self._algorithm
         if folder is None or not self.keeps_checkpoints or algorithm is None or self.has_ended:
             return None
-        self.metrics.fetch(self.stage, self.seconds)
+        self.metrics.fetch(self.stage)
         state = algorithm.state()
         if not all(map(is_finite, self.metrics.pending)) or not checkpoint.has_finite_weights(state["modules"]):
             return None
@@ -147,6 +147,7 @@ class TrainingState:
         content = {
             "position": msgspec.to_builtins(self.progress),
             "stage": self.stage.index,
+            "device": self.device.type,
             "algorithm": state,
             "pending": msgspec.json.encode(list(self.metrics.pending)).decode(),
             "label_hash": self.data.label_hash,
@@ -180,7 +181,7 @@ class TrainingState:
         return True
 
     def restore(self) -> str | None:
-        """Load the newest complete checkpoint; return a notice if a newer one is damaged."""
+        """Load the newest complete checkpoint; return a notice if a newer one is damaged or the run is not exact."""
         if self.hooks.checkpoint_dir is None:
             raise InputError("resume: no checkpoint directory was given")
         state: dict[str, Any]
@@ -194,8 +195,25 @@ class TrainingState:
         if state["last"] is not None:
             self.last_evaluation = msgspec.json.decode(state["last"], type=Evaluated)
         self.enter_stage(self.plan.stages[state["stage"] - 1])
-        self.algorithm.load_state(state["algorithm"])
+        notice = self._load_algorithm(state) or notice
         self.saved_at = self.hooks.clock()
         self._started_at = self.saved_at - self.progress.seconds
         self.metrics.restart_speed(self.seconds)
         return notice
+
+    def _load_algorithm(self, state: dict[str, Any]) -> str | None:
+        """Load networks, optimizers and random streams; the streams of another type of device start anew."""
+        recorded = state.get("device") or _device_type(state["algorithm"]["dropout"])
+        if recorded == self.device.type:
+            self.algorithm.load_state(state["algorithm"])
+            return None
+        self.algorithm.load_state(state["algorithm"], reseed_at=self.progress.iteration)
+        return (
+            f"the checkpoint was written on {recorded} and the run continues on {self.device.type}, "
+            "whose random streams differ: its numbers are not those of an uninterrupted run"
+        )
+
+
+def _device_type(dropout: torch.Tensor) -> str:
+    """Return where a random state comes from that was stored before checkpoints recorded it: the CPU's is larger."""
+    return "cpu" if dropout.numel() > 1000 else "cuda"

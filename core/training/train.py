@@ -48,7 +48,7 @@ def train(
     `data_dir`, the data is in CLARINET_DATA or ./data. Nothing is recorded: `clarinet_tui.record` does that.
     """
     device = find_device(config.device)  # first, so that no data is read or generated in vain
-    with torch_settings(config.threads):
+    with torch_settings(config.threads, config.precision):
         if data is None:
             data = load_task(config, Path(data_dir or os.environ.get("CLARINET_DATA") or "data"), progress)
         hooks = Hooks(checkpoint_dir, should_stop, before_checkpoint, clock)

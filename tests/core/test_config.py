@@ -274,7 +274,7 @@ def random_settings() -> st.SearchStrategy[dict[str, Any]]:
             "epochs": st.integers(1, 10**6),
             "classifier_rate": st.floats(0, 10, exclude_min=True, allow_subnormal=False),
             "compile": st.booleans(),
-            "precision": st.sampled_from(["32", "bf16"]),
+            "precision": st.sampled_from(["32", "tf32", "bf16"]),
             "stage1": st.fixed_dictionaries({}, optional={"seed": st.integers(-1, 9), "epochs": st.integers(1, 99)}),
         },
     )

@@ -228,3 +228,39 @@ def test_on_nan_continue_trains_to_the_end(tmp_path: Path) -> None:
     events = list(train(config, data=DATA, checkpoint_dir=tmp_path))
     assert isinstance(events[-1], Finished)
     assert not (tmp_path / NAME).exists()
+
+
+@pytest.mark.parametrize("recorded", ["cuda", None])
+def test_checkpoint_of_another_type_of_device_resumes_with_a_notice(tmp_path: Path, recorded: str | None) -> None:
+    """A CUDA generator's state has 16 bytes; checkpoints did not always record the device."""
+    config = tiny_config("basset", dropout=True, jitter=1.0)
+    list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(5)))
+    content = torch.load(tmp_path / NAME, weights_only=True)
+    assert content["state"]["device"] == "cpu"
+    for stream in ("dropout", "jitter"):
+        content["state"]["algorithm"][stream] = torch.zeros(16, dtype=torch.uint8)
+    del content["state"]["device"]
+    if recorded:
+        content["state"]["device"] = recorded
+    torch.save(content, tmp_path / NAME)
+    resumed, notice, *after = train(config, data=DATA, checkpoint_dir=tmp_path, resume=True)
+    assert isinstance(resumed, Resumed)
+    assert isinstance(notice, Noticed)
+    assert notice.message.startswith("the checkpoint was written on cuda and the run continues on cpu")
+    assert isinstance(after[-1], Finished)
+    torch.save(content, tmp_path / NAME)
+    again = list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))[2:]
+    assert list(map(repeatable, again)) == list(map(repeatable, after)), "the new streams depend on the seed alone"
+
+
+def test_checkpoint_without_a_device_resumes_exactly_on_the_same_type(tmp_path: Path) -> None:
+    config = tiny_config()
+    expected = run_fields(train_uninterrupted(config, tmp_path))
+    folder = tmp_path / "old"
+    folder.mkdir()
+    before = list(train(config, data=DATA, checkpoint_dir=folder, should_stop=stop_after(5)))
+    content = torch.load(folder / NAME, weights_only=True)
+    del content["state"]["device"]
+    torch.save(content, folder / NAME)
+    after = list(train(config, data=DATA, checkpoint_dir=folder, resume=True))
+    assert run_fields([*before, *after]) == expected

@@ -2,6 +2,7 @@
 
 import dataclasses
 import multiprocessing
+import os
 import shutil
 import threading
 from itertools import pairwise
@@ -25,9 +26,12 @@ from core.events import (
     Stepped,
     flatten_event,
 )
-from core.methods import METHODS
+from core.methods import METHODS, find_method
+from core.methods.algorithm import StepMetrics
 from core.metrics import METRICS
 from core.training.checkpoint import NAME, load
+from core.training.metric_buffer import MetricBuffer
+from core.training.plan import make_plan
 from core.training.train import train
 from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 
@@ -131,10 +135,39 @@ def test_global_generator_and_settings_of_torch_are_restored() -> None:
     expected = torch.rand(1)
     torch.manual_seed(7)
     threads = torch.get_num_threads()
+    float32 = torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision
     events_of(tiny_config())
     assert torch.rand(1) == expected
     assert torch.get_num_threads() == threads
     assert not torch.are_deterministic_algorithms_enabled()
+    assert (torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == float32
+
+
+@pytest.mark.parametrize(("precision", "expected"), [("32", "ieee"), ("tf32", "tf32"), ("bf16", "ieee")])
+def test_float32_is_ieee_on_gpus_unless_tf32_is_requested(precision: str, expected: str) -> None:
+    """torch's default computes convolutions in TF32, which has ten bits of mantissa."""
+    for event in train(tiny_config(precision=precision), data=DATA):
+        if isinstance(event, Stepped):
+            assert torch.backends.cudnn.conv.fp32_precision == expected
+            assert torch.backends.cuda.matmul.fp32_precision == expected
+            return
+    pytest.fail("no iteration")
+
+
+def test_deterministic_matrix_products_are_configured_before_cuda_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    events_of(tiny_config(epochs=1))
+    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+
+
+def test_speed_counts_the_wait_for_the_device() -> None:
+    """Two iterations were started within a second, and the device has computed them after ten."""
+    plan = make_plan(tiny_config(warmup_epochs=0), find_method("clarinet"), 40, 40)
+    buffer = MetricBuffer(torch.device("cpu"), clock=lambda: 10.0)
+    for iteration in (1, 2):
+        buffer.add(plan.stages[0], iteration, iteration / 2, StepMetrics({"x": torch.zeros(())}, {}))
+    buffer.fetch(plan.stages[0])
+    assert [event.measured["samples_per_second"] for event in buffer.pending] == [2 * 2 * 8 / 10] * 2
 
 
 def test_gac_is_stage_1_of_the_two_step_methods() -> None:
