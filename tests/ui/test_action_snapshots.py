@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.queue.queue_file import update_queue
+from clarinet_tui.ui.launch_form import list_settings
 from tests.support.app import SIZES, make_app
 from tests.support.nvml import FREE, build
 from tests.support.ui_queue import fill_queue, still_machine
@@ -22,6 +23,9 @@ def machine(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     still_machine(library, monkeypatch)
 
 
+SETTINGS = [setting.name for setting in list_settings()]
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_launch(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
     steps = ("2", " time unknown", " ○ cpu", " clarinet: The paper's method")
@@ -32,7 +36,7 @@ def test_launch(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare
 def test_launch_filled(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
     three_runs(runs_dir)
     steps = ["2", " ○ cpu", "#seeds", *"1..5", "#preset", "right", "right", "right", "space", " about 40s"]
-    steps += ["#setting-lines", *"jjjjjjjjjj", "enter", *"9", "enter", " --epochs 9"]
+    steps += ["#setting-lines", *"j" * SETTINGS.index("epochs"), "enter", *"9", "enter", " --epochs 9"]
     steps += ["#tasks", "space", " USPS is missing", "#device", "down", "space", " --device cuda:0"]
     assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=step_and_freeze(*steps))
 

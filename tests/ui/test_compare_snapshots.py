@@ -43,7 +43,7 @@ def test_seeds_in_one_chart(runs_dir: Path, size: tuple[int, int], snap_compare:
 def test_numbers(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
     five_seeds(runs_dir)
     keys = ("4", "P", "j")
-    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=press_and_freeze("minus ◆ GAC+DANN", *keys))
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=press_and_freeze("GAC+CDAN_E", *keys))
 
 
 def test_while_runs_go_on(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
