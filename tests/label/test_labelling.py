@@ -128,19 +128,20 @@ def test_session_in_a_terminal_is_stopped_and_continued(tmp_path: Path) -> None:
         terminal.wait_for("no picture was labelled")
         terminal.type("clear", "Enter")
         terminal.type(" ".join(start), "Enter")
+        shown = ""
         while question := expected.next_question():
             if question.picture == "broken.png":
                 expected.leave_out(question)
                 continue
-            terminal.wait_for(f"{len(expected.answers) + 1} of {expected.total}  {question.picture}")
+            shown += terminal.wait_for(f"{len(expected.answers) + 1} of {expected.total}  {question.picture}")
             is_right = question.label == true_class(question.picture)
             terminal.press("y" if is_right else "n")
             expected.record(question, "yes" if is_right else "no", 0.0)
-        screen = terminal.wait_for("Written: labels.npz")
+        shown += terminal.wait_for("Written: labels.npz")
     finally:
         terminal.close()
-    assert "▀" in screen
-    assert "broken.png: cannot be read as an image" in screen
+    assert "▀" in shown
+    assert "broken.png: cannot be read as an image" in shown
     with np.load(tmp_path / "labels.npz") as arrays:
         assert arrays["x"].shape == (4, 6, 8, 3)
         assert list(zip(arrays["y"], arrays["ybar"], strict=True)) == [(y, ybar) for _, y, ybar in expected.labels()]
