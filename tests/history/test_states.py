@@ -132,7 +132,7 @@ def test_runs_of_other_hosts_are_silent_and_never_lost(tmp_path: Path) -> None:
     write_events(run, [started()])
     db = open_history(tmp_path)
     ingest_run(db, run)
-    write_lock(run, host="gpu1")
+    write_lock(run, host="gpu1", boot="another")
     refresh_states(db, tmp_path)
     assert state(db, run) == "running"
     later = time.time() + 601

@@ -191,7 +191,7 @@ def test_is_over(tmp_path: Path) -> None:
     assert not is_over()
     write_events(run, [started()])
     assert not is_over()
-    write_lock(run, host="elsewhere")
+    write_lock(run, host="elsewhere", boot="another")
     assert not is_over()
     write_events(run, [FINISHED])
     assert is_over()
