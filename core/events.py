@@ -157,6 +157,10 @@ class FailureKind(StrEnum):
     NOT_STARTED = "not started"
 
 
+PERMANENT_FAILURES = frozenset({FailureKind.WRONG_INPUT, FailureKind.NOT_FINITE})
+"""Failures that a retry would repeat."""
+
+
 class Failed(Event, frozen=True, kw_only=True, tag="failed"):
     """The run has failed."""
 

@@ -9,10 +9,10 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import read_last_event
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.state import FINAL_EVENTS, PERMANENT_FAILURES, RunState
+from clarinet_tui.runs.state import FINAL_EVENTS, RunState
 from clarinet_tui.runs.worker_log import read_last_line
 from clarinet_tui.text import printable
-from core.events import Failed, FailureKind
+from core.events import PERMANENT_FAILURES, Failed, FailureKind
 
 STOP_EXIT_CODES = frozenset(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 GPU_IN_USE = os.EX_TEMPFAIL

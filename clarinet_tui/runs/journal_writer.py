@@ -127,7 +127,7 @@ class JournalWriter:
             raise self._disk_error
 
     def close(self, timeout: float = 60.0) -> None:
-        """Write what is pending; raise the OSError of a disk that is full for `timeout` seconds or that failed to sync."""
+        """Write what is pending; raise the OSError of a failed sync, or of a disk full for `timeout` seconds."""
         if self._closing:
             return
         self._closing = True

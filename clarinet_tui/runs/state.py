@@ -2,8 +2,6 @@
 
 from enum import StrEnum
 
-from core.events import FailureKind
-
 
 class RunState(StrEnum):
     """The value is what the history stores and what users read."""
@@ -43,5 +41,3 @@ class RunState(StrEnum):
 
 FINAL_EVENTS = frozenset({RunState.FINISHED, RunState.FAILED, RunState.STOPPED})
 """The journal's events that end an attempt; each gives the run its state."""
-PERMANENT_FAILURES = frozenset({FailureKind.WRONG_INPUT, FailureKind.NOT_FINITE})
-"""Failures that a retry would repeat."""

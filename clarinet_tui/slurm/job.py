@@ -19,7 +19,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import read_last_event
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import LockHeldError
-from clarinet_tui.runs.state import PERMANENT_FAILURES, RunState
+from clarinet_tui.runs.state import RunState
 from clarinet_tui.runs.worker_command import worker_arguments
 from clarinet_tui.runs.worker_log import TimestampedStream, read_last_line
 from clarinet_tui.slurm import commands
@@ -37,7 +37,7 @@ from clarinet_tui.slurm.options import WARNING_SECONDS
 from clarinet_tui.slurm.script import SUBMISSIONS
 from clarinet_tui.text import printable
 from core.errors import InputError
-from core.events import Failed, FailureKind
+from core.events import PERMANENT_FAILURES, Failed, FailureKind
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 LOCK_SECONDS = 600.0

@@ -15,7 +15,8 @@ class DANN(Supervised):
         with self.autocast():
             features = torch.cat((source.features, target.features))
             scores = self.discriminator(reverse_gradient(features, weight))
-        source_scores, target_scores = self.as_float32(scores).split([len(source.features), len(target.features)])
+        sizes = [len(source.features), len(target.features)]
+        source_scores, target_scores = torch.split(self.as_float32(scores), sizes)
         equal = torch.ones_like(source_scores), torch.ones_like(target_scores)
         loss = adversarial_loss(source_scores, target_scores, *equal, terms=self.config.domain_terms, detach_sums=True)
         metrics = {

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from core.config import RunConfig, convert_settings
 from core.errors import InputError
+from core.metrics import METRICS
 
 FORMAT = 1
 KEY = "clarinet"
@@ -53,7 +54,7 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
         return convert_settings(self.config, "config")
 
 
-SCORES = ("target_accuracy", "source_accuracy", "complementary_risk", "target_information")
+SCORES = tuple(name for name in ModelInfo.__struct_fields__ if name in METRICS)
 
 
 def model_scores(evaluation: Mapping[str, Any]) -> dict[str, Any]:

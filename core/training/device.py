@@ -14,6 +14,7 @@ from core.errors import InputError
 DETERMINISTIC: Any = torch.utils.deterministic  # its attributes have no types
 GPU_TYPES = ("cuda", "xpu", "mps")
 FUNCTORCH: Any = torch._functorch.config
+CUDNN: Any = torch.backends.cudnn
 
 
 def find_device(name: str) -> torch.device:
@@ -49,7 +50,7 @@ def torch_settings(threads: int, precision: str = "32") -> Iterator[None]:
         (DETERMINISTIC, "fill_uninitialized_memory", False),  # costs a hundred calls an iteration, and none is read
         # A shared forward pass has two backward passes: the compiled first one must keep the buffers of the second.
         (FUNCTORCH, "donated_buffer", False),
-        (torch.backends.cudnn.conv, "fp32_precision", float32),
+        (CUDNN.conv, "fp32_precision", float32),
         (torch.backends.cuda.matmul, "fp32_precision", float32),
     ]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in backends]

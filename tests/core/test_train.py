@@ -7,6 +7,7 @@ import shutil
 import threading
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -36,6 +37,7 @@ from core.training.train import train
 from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 
 DATA = tiny_data()
+CUDNN: Any = torch.backends.cudnn  # without types
 
 
 def events_of(config: RunConfig, data: TaskData = DATA, **more: object) -> list[Event]:
@@ -135,12 +137,12 @@ def test_global_generator_and_settings_of_torch_are_restored() -> None:
     expected = torch.rand(1)
     torch.manual_seed(7)
     threads = torch.get_num_threads()
-    float32 = torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision
+    float32 = CUDNN.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision
     events_of(tiny_config())
     assert torch.rand(1) == expected
     assert torch.get_num_threads() == threads
     assert not torch.are_deterministic_algorithms_enabled()
-    assert (torch.backends.cudnn.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == float32
+    assert (CUDNN.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == float32
 
 
 @pytest.mark.parametrize(("precision", "expected"), [("32", "ieee"), ("tf32", "tf32"), ("bf16", "ieee")])
@@ -148,7 +150,7 @@ def test_float32_is_ieee_on_gpus_unless_tf32_is_requested(precision: str, expect
     """torch's default computes convolutions in TF32, which has ten bits of mantissa."""
     for event in train(tiny_config(precision=precision), data=DATA):
         if isinstance(event, Stepped):
-            assert torch.backends.cudnn.conv.fp32_precision == expected
+            assert CUDNN.conv.fp32_precision == expected
             assert torch.backends.cuda.matmul.fp32_precision == expected
             return
     pytest.fail("no iteration")

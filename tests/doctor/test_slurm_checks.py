@@ -30,4 +30,7 @@ def test_a_cluster_without_an_idle_node_is_not_a_failure(tmp_path: Path) -> None
 
 def test_slurm_without_a_configuration_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert check_controller().message == "slurm: sinfo is not installed here: use a login node of the cluster, or --on local"
+    assert (
+        check_controller().message
+        == "slurm: sinfo is not installed here: use a login node of the cluster, or --on local"
+    )

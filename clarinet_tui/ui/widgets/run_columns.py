@@ -55,6 +55,8 @@ class Column:
     """Whether a run has a value in this column; the column is hidden if no run has one."""
     sort: str = ""
     """The field of a run that its cells show; empty if runs cannot be sorted by it."""
+    largest_first: bool = False
+    """Whether the largest value comes first, unless the order is reversed."""
 
     def header(self, sort: str, descending: bool, width: int) -> str:
         """Return the title with an arrow if runs are sorted by this column."""
@@ -121,15 +123,16 @@ COLUMNS = (
         drop_order=0,
         right=True,
         sort="target_accuracy",
+        largest_first=True,
     ),
     Column(
         "trend", _trend, 10, 7, growth=1, applies_to=lambda run: run.state.is_live and run.target_accuracy is not None
     ),
     Column("alarm", _alarm, 11, 2, growth=2, applies_to=lambda run: bool(run.alarms)),
-    Column("source", _source, 6, 4, right=True, sort="source_accuracy"),
-    Column("progress", _progress, 12, 3, growth=4, sort="iteration"),
-    Column("took", _took, 5, 5, right=True, sort="seconds"),
-    Column("created", _created, 7, 6, right=True, sort="created"),
+    Column("source", _source, 6, 4, right=True, sort="source_accuracy", largest_first=True),
+    Column("progress", _progress, 12, 3, growth=4, sort="iteration", largest_first=True),
+    Column("took", _took, 5, 5, right=True, sort="seconds", largest_first=True),
+    Column("created", _created, 7, 6, right=True, sort="created", largest_first=True),
     Column("preset", lambda run, *_: [(run.preset or "–", "muted")], 7, 10, sort="preset"),
     Column("device", lambda run, *_: [(run.device or "–", "muted")], 6, 11, sort="device"),
     Column(
@@ -139,6 +142,7 @@ COLUMNS = (
         drop_order=9,
         right=True,
         sort="pseudo_label_accuracy",
+        largest_first=True,
         applies_to=lambda run: run.pseudo_label_accuracy is not None,
     ),
     Column(
@@ -147,10 +151,7 @@ COLUMNS = (
 )
 SORT_TITLES = {column.sort: column.title or "state" for column in COLUMNS if column.sort}
 """The fields that runs can be sorted by, and the titles of their columns."""
-LARGEST_FIRST = frozenset(
-    {"target_accuracy", "source_accuracy", "pseudo_label_accuracy", "seconds", "created", "iteration"}
-)
-"""Fields whose largest value comes first, unless the order is reversed."""
+LARGEST_FIRST = frozenset(column.sort for column in COLUMNS if column.largest_first)
 FIXED_COLUMNS = ("", "run")
 """Columns that cannot be hidden."""
 
