@@ -85,8 +85,12 @@ def stage1_key(config: RunConfig, data: "TaskData", device: str) -> str | None:
 
 
 def _settings(config: RunConfig, *tags: Tag) -> dict[str, Any]:
-    settings = msgspec.to_builtins(config)
-    return {name: settings[name] for name in settings_tagged(*tags)}
+    """Return the tagged settings that are not the default, so that a new setting changes no existing hash."""
+    settings, defaults = msgspec.to_builtins(config), msgspec.to_builtins(RunConfig())
+    tagged = {name: settings[name] for name in settings_tagged(*tags) if settings[name] != defaults[name]}
+    if "stage1" in tagged:
+        tagged["stage1"] = {key: value for key, value in tagged["stage1"].items() if value != defaults["stage1"][key]}
+    return tagged
 
 
 def _hash(content: dict[str, Any]) -> str:

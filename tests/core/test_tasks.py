@@ -146,6 +146,7 @@ def test_names_and_letters_of_domains_differ() -> None:
 def test_commands_of_the_documentation_resolve(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("photos", "scans", "amazon/images", "webcam/images"):
         (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "photos.npz").touch()
     monkeypatch.chdir(tmp_path)
     program, _, *words = shlex.split(line, comments=True)
     assert program == "clarinet"
