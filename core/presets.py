@@ -45,6 +45,7 @@ BASSET = {
     "dropout": False,
     "jitter": 1.0,
     "teacher_weight": 1.0,
+    "teacher_threshold": 0.95,
     "relabel_weight": 1.0,
     "information_weight": 0.2,
     "warmup_optimizer": "adamw",

@@ -12,7 +12,14 @@ COMMON: dict[str, Any] = {
 }
 """Four complementary labels for each image instead of one, so that two minutes suffice for three methods."""
 METHODS: dict[str, dict[str, Any]] = {
-    "basset": {"jitter": 0.7, "epoch_iterations": 150, "warmup_epochs": 3, "epochs": 5, "lambda_horizon": 250},
+    "basset": {
+        "jitter": 0.7,
+        "teacher_threshold": 0.8,
+        "epoch_iterations": 150,
+        "warmup_epochs": 3,
+        "epochs": 5,
+        "lambda_horizon": 250,
+    },
     "clarinet": {"warmup_epochs": 5, "epochs": 2, "lambda_horizon": 300},
     "gac+cdan-e": {
         "epochs": 2,
