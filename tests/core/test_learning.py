@@ -32,3 +32,12 @@ def test_cross_entropy_on_complementary_labels_learns_wrong_classes(digits: Path
     wrong = last_evaluation(digits, "clarinet-ce", warmup_epochs=3, epochs=1, warmup_rate=1e-3, batch_size=64)
     assert wrong.target_accuracy is not None
     assert wrong.target_accuracy < 10
+
+
+def test_basset_classifies_the_target_after_five_hundred_iterations(digits: Path) -> None:
+    length = {"epoch_iterations": 100, "warmup_epochs": 3, "epochs": 2, "lambda_horizon": 80, "evaluate_every": 5}
+    adapted = last_evaluation(digits, "basset", ybars_per_sample=3, **length)
+    assert adapted.source_accuracy is not None
+    assert adapted.source_accuracy > 90
+    assert adapted.target_accuracy is not None
+    assert adapted.target_accuracy > 70
