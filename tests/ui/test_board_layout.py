@@ -57,6 +57,14 @@ def test_nothing_is_cut_in_the_middle(board: Board, width: int) -> None:
                     assert len("".join(text for text, _ in place).rstrip()) <= shown.column_width
 
 
+def test_decimal_points_align_with_those_of_tasks_that_the_paper_does_not_have(tmp_path: Path) -> None:
+    for task in ("U->M", "Y->D"):
+        make_finished_run(tmp_path, f"run{task[0].lower()}", 70.0, seed=1, task=task)
+    shown = layout_board(make_board(read_runs(tmp_path)), 160, 48)
+    assert texts(row_of(shown, 0, "U->M"), 4) == [" 70.0     1/5 | paper 83.7"]
+    assert texts(row_of(shown, 0, "Y->D"), 4) == [" 70.0     1/5"]
+
+
 def test_states_have_glyphs_and_counts_where_there_is_room(board: Board) -> None:
     assert texts(row_of(layout_board(board, 80, 24), 0, "M->U"), 4)[0] == " 91.5±0.7 2/5▸✗"
     assert texts(row_of(layout_board(board, 120, 24), 0, "M->U"), 4)[0] == " 91.50 ± 0.71 2/5 ▸✗"

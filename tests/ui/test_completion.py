@@ -27,7 +27,8 @@ def offered(text: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("text", "candidates"),
     [
-        ("me", ("method:",)),
+        ("me", ("method:", "memory>")),
+        ("met", ("method:",)),
         ("ac", ("acc>",)),
         ("method:", ("clarinet", "gac", "gac+dan")),
         ("method:GAC", ("gac", "gac+dan")),
@@ -98,7 +99,7 @@ async def test_tab_steps_through_the_candidates(app: ClarinetApp, runs_dir: Path
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         await pilot.press("slash")
         await wait_until(pilot, lambda: "method:  task:  state:" in screen_text(app), "the fields")
-        await pilot.press(*"me", "tab")
+        await pilot.press(*"met", "tab")
         await wait_until(pilot, lambda: "/ method:" in screen_text(app), "the field")
         await wait_until(pilot, lambda: "clarinet-no-t" in screen_text(app), "the methods")
         assert "^" not in screen_text(app).replace("^p", "")

@@ -87,6 +87,8 @@ async def test_settings_are_searched_edited_and_reset(app: ClarinetApp) -> None:
         await pilot.press("escape", "slash", *"bf16", "enter", "right")
         await wait_until(pilot, lambda: "--set precision=bf16" in screen_text(app))
         await pilot.press("right")
+        await wait_until(pilot, lambda: "--set precision=tf32" in screen_text(app))
+        await pilot.press("right")
         await wait_until(pilot, lambda: "precision=" not in screen_text(app))
 
 

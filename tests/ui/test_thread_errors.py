@@ -98,7 +98,7 @@ async def expect_usable(pilot: Pilot[None], app: ClarinetApp) -> None:
 
 def test_every_action_is_tested() -> None:
     public = {name for name, _ in inspect.getmembers(RunActions, inspect.isfunction) if not name.startswith("_")}
-    assert public - {"add_directories"} == {name for name, _, _ in ACTIONS}
+    assert public - {"add_directories"} == {"start_demo", *(name for name, _, _ in ACTIONS)}
 
 
 @pytest.mark.parametrize(("action", "view", "keys"), ACTIONS)
@@ -117,6 +117,21 @@ async def test_an_error_in_an_action_is_reported(
             app.screen.query_one("#devices").focus()
         await pilot.press(*keys)
         await expect_report(pilot, "Internal error (Mishap: boom)", tmp_path)
+        await expect_usable(pilot, app)
+    assert app.return_code == 0
+
+
+async def test_an_error_in_the_demo_of_an_empty_history_is_reported(
+    runs_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RunActions, "start_demo", broken)
+    app = ClarinetApp(runs_dir, now=lambda: NOW, catches_errors=True)
+    async with app.run_test(size=(160, 48), notifications=True) as pilot:
+        await wait_until(pilot, lambda: "to watch the demo" in screen_text(app), "the offer")
+        await pilot.press("D")
+        await expect_report(pilot, "Internal error (Mishap: boom)", tmp_path)
+        three_runs(runs_dir)
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app), "runs of a command line")
         await expect_usable(pilot, app)
     assert app.return_code == 0
 

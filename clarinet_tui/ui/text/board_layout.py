@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from clarinet_tui.evidence.board_rows import AVERAGE, STATES, BoardRow, RowValue, board_rows, format_short_interval
+from clarinet_tui.evidence.board_rows import AVERAGE, STATES, BoardRow, RowValue, board_rows
 from clarinet_tui.evidence.published import method_title
 from clarinet_tui.evidence.statistics import Distance, Summary
 from clarinet_tui.text import format_task, printable
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 VISIBLE_METHODS = 5
 """Methods of the paper's first table; the columns are so narrow that all of them are visible."""
 MIN_COLUMN, MAX_COLUMN = 15, 40
-TWO_DECIMALS, STATE_COUNTS, INTERVALS = 21, 26, 30
-"""Column widths from which a cell has two decimals, a count beside each state, and the interval of its distance."""
+TWO_DECIMALS, STATE_COUNTS = 21, 26
+"""Column widths from which a cell on two lines has two decimals, and a count beside each state."""
 ONE_LINE = 30
 """Column width from which measured and published numbers share a line."""
 MIN_LABEL, MAX_LABEL = 5, 20
@@ -113,23 +113,24 @@ def _layout_lines(
     group: list[BoardRow], cells: list[Cell | None], label: int, column: int, *, comparable: bool
 ) -> tuple[tuple[Spans, ...], ...]:
     """Lay out a task in one line where the columns are wide enough, else with the published numbers below."""
-    if len(group) == 1 or column < ONE_LINE:
+    if column < ONE_LINE:
         return tuple(_layout_line(row, cells, label, column, comparable) for row in group)
-    measured, published = group
+    measured, *published = group
     first, *_ = _layout_line(measured, cells, label, column, comparable)
-    values = zip(measured.values, published.values, cells, strict=True)
+    means = [value.mean for value in published[0].values] if published else [None] * len(cells)
+    values = zip(measured.values, means, cells, strict=True)
     merged = (_drop_overflow(_merged_spans(*found, comparable), column) for found in values)
     return ((first, *merged),)
 
 
-def _merged_spans(value: RowValue, published: RowValue, cell: Cell | None, comparable: bool) -> Iterator[Span]:
-    """Mean ± std, seeds and states, then the published mean: 69.9 ± 4.5 5/5 | paper 94.5."""
+def _merged_spans(value: RowValue, published: float | None, cell: Cell | None, comparable: bool) -> Iterator[Span]:
+    """Mean ± std, seeds and states, then the published mean and the distance: 69.9±4.5 5/5 | paper 94.5 -24.6."""
     *spans, last = _measured_spans(value, cell, ONE_LINE, decimals=1)
     yield from spans
     yield last[0].rstrip() or last[0], last[1]
-    if published.mean is not None:
+    if published is not None:
         yield " | paper ", "faint"
-        yield f"{published.mean:.1f}", "muted"
+        yield f"{published:.1f}", "muted"
         if cell and cell.distance:
             yield f" {cell.distance.difference:+z.1f}", distance_role(cell.distance) if comparable else "faint"
 
@@ -196,8 +197,6 @@ def _published_spans(value: RowValue, cell: Cell | None, column: int, comparable
     elif cell.distance:
         role = distance_role(cell.distance) if comparable else "faint"
         yield f" {cell.distance.difference:+z.{2 if is_wide else 1}f}", role
-        if cell.distance.interval and column >= INTERVALS:
-            yield f" {format_short_interval(cell.distance.interval)}", "faint"
 
 
 def distance_role(distance: Distance) -> str:
