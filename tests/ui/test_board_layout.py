@@ -65,6 +65,12 @@ def test_decimal_points_align_with_those_of_tasks_that_the_paper_does_not_have(t
     assert texts(row_of(shown, 0, "Y->D"), 4) == [" 70.0     1/5"]
 
 
+def test_empty_cells_and_averages_align(board: Board) -> None:
+    shown = layout_board(board, 160, 48)
+    assert texts(row_of(shown, 0, "U->M"), 0) == ["    – | paper 51.9"]
+    assert texts(shown.tables[0].rows[-1], 0) == ["    – | paper 60.6"]
+
+
 def test_states_have_glyphs_and_counts_where_there_is_room(board: Board) -> None:
     assert texts(row_of(layout_board(board, 80, 24), 0, "M->U"), 4)[0] == " 91.5±0.7 2/5▸✗"
     assert texts(row_of(layout_board(board, 120, 24), 0, "M->U"), 4)[0] == " 91.50 ± 0.71 2/5 ▸✗"

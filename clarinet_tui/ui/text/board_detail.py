@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.snapshot import BoardSnapshot
 
 MAX_IDS = 6
-NO_RUNS = "No runs yet. The published results are dim; yours appear above them."
+NO_RUNS = "No runs yet. The published results are dim; yours appear next to them."
 FIRST_STEP = "f queues the missing seeds of this cell, F those of the table; n opens the launch form."
 
 

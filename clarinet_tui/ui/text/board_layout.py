@@ -175,7 +175,8 @@ def _measured_spans(value: RowValue, cell: Cell | None, column: int, decimals: i
     else:
         yield f"{'–':>{point}}".ljust(width), "faint"
     if cell is None:
-        yield (f" {value.count}" if value.count else ""), "muted"
+        if value.count:
+            yield f" {value.count}", "muted"
         return
     if cell.states:
         yield f" {len(cell.results)}/{cell.wanted}", "good" if cell.is_complete else "muted"
