@@ -106,7 +106,8 @@ def _job_state(run: RunDirectory, job: Job, answered_at: float, row: sqlite3.Row
     Only a journal that was written after Slurm's last answer shows that the job does not wait any more.
     """
     recorded = RunState(row["recorded_state"])
-    if job.is_waiting and not (recorded is RunState.RUNNING and (row["last_written"] or 0.0) > answered_at):
+    has_started = recorded in (RunState.RUNNING, RunState.FINISHED, RunState.FAILED)
+    if job.is_waiting and not (has_started and (row["last_written"] or 0.0) > answered_at):
         return RunState.QUEUED
     if recorded in (RunState.FINISHED, RunState.FAILED) or (recorded is RunState.STOPPED and job.kill_at is not None):
         return recorded

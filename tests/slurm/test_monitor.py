@@ -13,6 +13,8 @@ from tests.support.events import started, step
 from tests.support.histories import make_run, write_events
 from tests.support.supervised import read_state
 
+FINISHED = Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)
+
 
 def set_job(run: RunDirectory, answered_at: float, **fields: object) -> None:
     """Store a job of the run, with an answer of Slurm that is not asked for again."""
@@ -39,10 +41,21 @@ def test_a_journal_newer_than_the_answer_shows_that_the_run_has_started(tmp_path
         assert read_state(run) == "queued"
 
 
+@pytest.mark.parametrize(("event", "state"), [(FINISHED, "finished"), (Failed(iteration=1, message="no"), "failed")])
+def test_a_run_that_ended_after_the_answer_does_not_wait(tmp_path: Path, event: Finished | Failed, state: str) -> None:
+    """As when the run ends while the controller does not answer."""
+    run = make_run(tmp_path)
+    set_job(run, time.time() - 60)
+    write_events(run, [started(), step(1), event])
+    assert read_state(run) == state
+    set_job(run, time.time() + 60)
+    assert read_state(run) == "queued"
+
+
 @pytest.mark.parametrize(
     ("event", "state"),
     [
-        (Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None), "finished"),
+        (FINISHED, "finished"),
         (Failed(iteration=1, message="no"), "failed"),
         (Stopped(iteration=1), "starting"),
     ],

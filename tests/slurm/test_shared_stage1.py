@@ -30,8 +30,8 @@ def test_a_waiting_run_makes_the_labels_of_a_dead_maker(cluster: Cluster, tmp_pa
     assert follow(other) == "queued"
     assert job_of(other).reason == "Dependency"
     cluster.call("scancel", job_of(maker).id)
-    wait_for_end(cluster, maker, "stopped")
+    wait_for_end(cluster, maker, state="stopped")
     wait_for_iterations(cluster, other, 5)
     assert events_named(other, "step")[0]["stage"] == events_named(maker, "step")[0]["stage"]
     assert requests.stop(other, 60) is requests.StopResult.REQUESTED
-    wait_for_end(cluster, other, "stopped")
+    wait_for_end(cluster, other, state="stopped")

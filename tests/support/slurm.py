@@ -35,8 +35,9 @@ SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 ReturnToService=0
 KillWait=10
-MaxArraySize=11
+MaxArraySize=2
 MinJobAge={min_job_age}
+MessageTimeout={message_timeout}
 SlurmdTimeout=10
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
@@ -69,7 +70,7 @@ class Cluster:
         (self.directory / "state").mkdir()
         for name in ("n1", "n2"):
             (self.directory / f"spool-{name}").mkdir()
-        self.configure(min_job_age=300)
+        self.configure()
         (self.directory / "cgroup.conf").write_text("CgroupAutomount=no\nCgroupPlugin=cgroup/v1\n")
         (self.directory / "node2.boot").write_text("22222222-2222-4222-8222-222222222222\n")
         (self.directory / "munge.key").write_bytes(os.urandom(1024))
@@ -82,19 +83,32 @@ class Cluster:
         self.start_node("n2")
         self.wait_for_nodes()
 
-    def configure(self, min_job_age: int) -> None:
+    def configure(self, min_job_age: int = 300, message_timeout: int = 10) -> None:
         self.configuration.write_text(
             CONFIGURATION.format(
                 host=socket.gethostname().split(".")[0],
                 directory=self.directory,
                 ports=self._ports,
                 min_job_age=min_job_age,
+                message_timeout=message_timeout,
             )
         )
 
     def start_controller(self) -> None:
         self._start("slurmctld", ["slurmctld", "-D", "-f", str(self.configuration)])
         self.wait_until(lambda: "UP" in self.call("scontrol", "ping", check=False))
+
+    @contextmanager
+    def no_controller(self, min_job_age: int = 300) -> Iterator[None]:
+        """Stop the controller, for which programs wait only shortly, and start it again with this MinJobAge."""
+        self.kill("slurmctld")
+        self.configure(message_timeout=2)
+        try:
+            yield
+        finally:
+            self.configure(min_job_age=min_job_age)
+            self.start_controller()
+            self.wait_for_nodes()
 
     def wait_for_nodes(self) -> None:
         """Wait until both nodes have registered."""
@@ -134,9 +148,12 @@ class Cluster:
         """Submit a job that is none of Clarinet's."""
         return self.call("sbatch", "--parsable", "--output=/dev/null", *options, f"--wrap={command}").strip()
 
-    def start_now(self, job: str) -> None:
-        """Let a requeued job start: Slurm delays it by two minutes."""
-        self.call("scontrol", "update", f"JobId={job}", "StartTime=now")
+    def start_soon(self, job: str) -> None:
+        """Let a requeued job start soon: Slurm delays it by two minutes.
+
+        Not in the second in which it was requeued, whose credentials the node has revoked.
+        """
+        self.call("scontrol", "update", f"JobId={job}", "StartTime=now+2")
 
     def job_state(self, job: str) -> str:
         return self.call("squeue", "-h", "--array", "-t", "all", "-j", job, "-o", "%T", check=False).strip()

@@ -1,5 +1,6 @@
 """Tiny runs on the tests' Slurm."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from tests.support.workers import events_named, make_task, read_events, repeatab
 
 LONG: dict[str, Any] = {"epochs": 400, "classifier_rate": 1e-5, "discriminator_rate": 1e-4}
 """Long enough to be interrupted, with rates that do not diverge."""
+SHORTER = LONG | {"epochs": 25}
+"""Long enough to be interrupted at once, and short enough to finish; all tests compare it with one run at home."""
 
 
 def tiny_configs(folder: Path, count: int, method: str = "clarinet", **settings: Any) -> list[RunConfig]:
@@ -50,12 +53,21 @@ def follow(run: RunDirectory) -> str:
     return read_state(run)
 
 
-def wait_for_iterations(cluster: Cluster, run: RunDirectory, count: int) -> None:
-    def has_trained() -> bool:
-        assert not events_named(run, "failed"), events_named(run, "failed")
-        return len(events_named(run, "step")) >= count
+def has_trained(run: RunDirectory, iterations: int) -> bool:
+    """Return whether the journal has so many iterations; a run that failed raises AssertionError."""
+    assert not events_named(run, "failed"), events_named(run, "failed")
+    return len(events_named(run, "step")) >= iterations
 
-    cluster.wait_until(has_trained)
+
+def wait_for_iterations(cluster: Cluster, run: RunDirectory, count: int) -> None:
+    cluster.wait_until(lambda: has_trained(run, count))
+
+
+def assert_no_runs(runs_dir: Path) -> None:
+    """Check that a refused submission left neither runs nor jobs in the directory."""
+    left = [path for path in runs_dir.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    assert [path for path in left if path.name not in ("slurm.json", "clarinet.db")] == []
+    assert not read_jobs(runs_dir).jobs
 
 
 def wait_for_state(cluster: Cluster, run: RunDirectory, state: str) -> None:
@@ -66,17 +78,24 @@ def wait_for_state(cluster: Cluster, run: RunDirectory, state: str) -> None:
         raise AssertionError(f"{run.id} is {follow(run)}, expected {state}\n{log}\n{error}") from None
 
 
-def wait_for_end(cluster: Cluster, run: RunDirectory, state: str = "finished") -> None:
-    """Wait until the run has no job, and check its state; a requeued job starts at once, where Slurm delays it."""
+def is_delayed(job: Job) -> bool:
+    """Return whether Slurm delays the requeued job, and `start_soon` has not been called for it."""
+    return job.start is not None and job.start > time.time() + 10
 
-    def has_ended() -> bool:
-        job = refresh_jobs(run.runs_dir, force=True).find(run.id)
-        if job is not None and job.reason == "BeginTime":
-            cluster.start_now(job.id)
-        return job is None
 
-    cluster.wait_until(has_ended)
-    assert read_state(run) == state, run.log.read_text() if run.log.exists() else "no log"
+def wait_for_end(cluster: Cluster, *runs: RunDirectory, state: str = "finished") -> None:
+    """Wait until the runs have no jobs, and check their state; requeued jobs start soon, where Slurm delays them."""
+
+    def have_ended() -> bool:
+        left = [job for run in runs if (job := refresh_jobs(run.runs_dir, force=True).find(run.id))]
+        for job in left:
+            if job.state == "PENDING" and job.reason == "BeginTime" and is_delayed(job):
+                cluster.start_soon(job.id)
+        return not left
+
+    cluster.wait_until(have_ended)
+    for run in runs:
+        assert read_state(run) == state, run.log.read_text() if run.log.exists() else "no log"
 
 
 _numbers_at_home: dict[str, list[dict[str, Any]]] = {}
