@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ def submit_long_run(folder: Path, node: str = "n2", settings: dict[str, Any] = S
     return run
 
 
-def interrupt_all(cluster: Cluster, interruptions: dict[RunDirectory, Callable[[], object]]) -> None:
+def interrupt_all(cluster: Cluster, interruptions: Mapping[RunDirectory, Callable[[], object]]) -> None:
     """Interrupt each run as soon as it trains; the runs start side by side."""
     left = dict(interruptions)
 
