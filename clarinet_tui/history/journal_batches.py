@@ -8,7 +8,7 @@ from types import UnionType
 from typing import Any, BinaryIO
 
 from clarinet_tui.history.iteration_rows import EvaluationRow, IterationRow, RowLayout, evaluation_row, is_finite
-from clarinet_tui.history.samples import SampleRow, sample_row
+from clarinet_tui.history.schema import SAMPLE_COLUMNS
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_lines import Names, parse_line
 from clarinet_tui.runs.journal_reader import ATTEMPT_STARTS, read_lines
@@ -20,6 +20,9 @@ END_BYTES = 1024
 """Bytes at both ends of the ingested part of a file that identify it."""
 NUMBER = float | int
 OPENING_BRACKET = ord("[")
+
+
+SampleRow = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -216,7 +219,7 @@ def _add_event(batch: Batch, run: RunDirectory, event: EventRow) -> None:
             batch.evaluations.append(row)
             return
     if event.name == "sample":
-        batch.samples.append(sample_row(run.id, event))
+        batch.samples.append(_sample_row(run.id, event))
         return
     if event.name in ATTEMPT_STARTS:
         batch.attempt_starts.append(event.position)
@@ -232,3 +235,15 @@ def _add_event(batch: Batch, run: RunDirectory, event: EventRow) -> None:
 def is_torn_line(fields: dict[str, Any]) -> bool:
     """Return whether a row is of one unreadable line, and not of several."""
     return fields["event"] == "damaged" and fields.get("line") == fields.get("last_line")
+
+
+def _sample_row(run: str, event: EventRow) -> SampleRow:
+    values = (event.get(name, float | int) for name in SAMPLE_COLUMNS)
+    return (
+        run,
+        event.position,
+        event.get("time", float | int),
+        event.iteration,
+        event.get("seconds", float | int),
+        *values,
+    )

@@ -1,30 +1,14 @@
 """Samples of a run's hardware: rows of the table `samples`, and what `runs` has of them."""
 
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.schema import SAMPLE_COLUMNS
 
-if TYPE_CHECKING:
-    from clarinet_tui.history.journal_batches import EventRow
-
-SampleRow = tuple[Any, ...]
 INSERT_SAMPLE = f"INSERT OR REPLACE INTO samples VALUES ({', '.join('?' * (5 + len(SAMPLE_COLUMNS)))})"
 _SUMMARY = """SELECT max(max(ifnull(gpu_memory, 0), ifnull(gpu_memory_peak, 0))) AS gpu_memory, avg(gpu_use) AS gpu_use,
     max(memory) AS memory, sum(energy) AS energy FROM samples WHERE run = ?"""
-
-
-def sample_row(run: str, event: "EventRow") -> SampleRow:
-    values = (event.get(name, float | int) for name in SAMPLE_COLUMNS)
-    return (
-        run,
-        event.position,
-        event.get("time", float | int),
-        event.iteration,
-        event.get("seconds", float | int),
-        *values,
-    )
 
 
 def summarize_samples(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
