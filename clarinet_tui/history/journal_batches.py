@@ -20,8 +20,6 @@ END_BYTES = 1024
 """Bytes at both ends of the ingested part of a file that identify it."""
 NUMBER = float | int
 OPENING_BRACKET = ord("[")
-
-
 SampleRow = tuple[Any, ...]
 
 
