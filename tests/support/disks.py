@@ -2,8 +2,10 @@
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,10 +46,20 @@ def fill(folder: Path) -> Path:
     return filler
 
 
+@cache
+def mount_error() -> str:
+    """Return why this process cannot mount a disk, or nothing if it can."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], capture_output=True, text=True)
+        if result.returncode == 0:
+            _unmount(Path(folder))
+        return result.stderr.strip()
+
+
 def _mount(folder: Path, *arguments: str) -> None:
-    result = subprocess.run(["mount", *arguments, str(folder)], capture_output=True, text=True)
-    if result.returncode:
-        pytest.skip(f"mount is not permitted: {result.stderr.strip()}")
+    if error := mount_error():
+        pytest.skip(f"mount is not permitted: {error}")
+    subprocess.run(["mount", *arguments, str(folder)], check=True)
 
 
 def _unmount(folder: Path) -> None:
