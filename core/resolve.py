@@ -8,20 +8,13 @@ from typing import Any
 
 import msgspec
 
-from core.config import (
-    RunConfig,
-    Tag,
-    convert_settings,
-    format_value,
-    merge_settings,
-    setting_specs,
-    settings_tagged,
-)
+from core.config import RunConfig, Tag, setting_specs, settings_tagged
 from core.errors import InputError
-from core.methods import find_method, methods
+from core.methods import find_method
 from core.methods.registry import MethodSpec
 from core.presets import PRESETS
 from core.tasks import DOMAINS, OFFLINE_TASK, Domain, Task, parse_task
+from core.validation import convert_settings, format_value, merge_settings
 
 
 def resolve(
@@ -37,7 +30,6 @@ def resolve(
     preset = requested.get("preset", "paper")
     if not isinstance(preset, str) or preset not in PRESETS:
         raise InputError(f"{place}: preset: expected one of {', '.join(PRESETS)}, got {format_value(preset)}")
-    methods()  # first, so that the error of a broken plug-in does not name this place
     try:
         spec = find_method(_text(requested, "method", "clarinet"))
         task = parse_task(_text(requested, "task", OFFLINE_TASK))

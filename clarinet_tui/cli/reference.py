@@ -128,8 +128,8 @@ def _find_settings(name: str | None) -> "list[SettingSpec]":
 
 
 def _describe_setting(spec: "SettingSpec") -> dict[str, Any]:
-    from core.config import describe_type
     from core.presets import PRESETS
+    from core.validation import describe_type
 
     defaults = {preset: attrgetter(spec.name)(_default_config(preset)) for preset in PRESETS}
     return {

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 def make_config(file: Path | None, flags: dict[str, Any], pairs: list[str], cores: int | None = None) -> "RunConfig":
     """Merge a settings file, flags and --set pairs, the last of which win."""
     from clarinet_tui.runs.directory import read_toml
-    from core.config import merge_settings
     from core.resolve import resolve
+    from core.validation import merge_settings
 
     settings = read_toml(file) if file else {}
     if file:
@@ -23,7 +23,7 @@ def make_config(file: Path | None, flags: dict[str, Any], pairs: list[str], core
 
 def merge_pairs(settings: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:
     """Return the settings with KEY=VALUE pairs merged in."""
-    from core.config import merge_settings
+    from core.validation import merge_settings
 
     for pair in pairs or []:
         settings = merge_settings(settings, parse_pair(pair))

@@ -28,8 +28,9 @@ from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, is_alive
 from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, file_version, parse_toml, read_file
 from clarinet_tui.runs.typed_command import typed_command
 from clarinet_tui.text import shorten
-from core.config import RunConfig, convert_settings
+from core.config import RunConfig
 from core.errors import InputError
+from core.validation import convert_settings
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from core.config import RunConfig, convert_settings
+from core.config import RunConfig
 from core.errors import InputError
 from core.metrics import METRICS
+from core.validation import convert_settings
 
 FORMAT = 1
 KEY = "clarinet"
