@@ -13,7 +13,7 @@ Table = Literal["one-step", "two-step", "basset"]
 
 @dataclass(frozen=True)
 class PresetSettings:
-    """Settings for every method, then those of one table, then those of some tasks."""
+    """Settings for every method, of one table, and of some tasks."""
 
     description: str
     common: Mapping[str, Any] = field(default_factory=dict)
@@ -24,11 +24,12 @@ class PresetSettings:
     """Further settings by a key of the task: the letter of the source, "colour" or "custom"."""
 
     def settings_for(self, table: Table, task: Task) -> dict[str, Any]:
-        tables = {"one-step": self.one_step, "two-step": self.two_step, "basset": self.basset}
-        settings = {**self.common, **tables[table]}
-        for key in task.preset_keys:
-            if key in self.by_task:
-                settings |= self.by_task[key].settings_for(table, task)
+        """Return the settings of a method: a table's count more than common ones, a task's more than the preset's."""
+        layers = [self, *(self.by_task[key] for key in task.preset_keys if key in self.by_task)]
+        tables = [{"one-step": p.one_step, "two-step": p.two_step, "basset": p.basset}[table] for p in layers]
+        settings: dict[str, Any] = {}
+        for values in (*(layer.common for layer in layers), *tables):
+            settings |= values
         return settings
 
 
@@ -98,7 +99,6 @@ PRESETS: dict[str, PresetSettings] = {
             "U": PresetSettings(
                 "USPS is an eighth of MNIST.",
                 {"stage1": {**QUICK_STAGE1, "epochs": 50}},
-                basset={"stage1": {**BASSET_STAGE1, "epochs": 2}},
             ),
             "colour": PresetSettings(
                 "The colour network is several times slower.",
@@ -111,10 +111,11 @@ PRESETS: dict[str, PresetSettings] = {
                     "stage1": {**QUICK_STAGE1, "epochs": 12, "rate": 4e-4},
                 },
                 {"warmup_epochs": 5},
-                basset={"epochs": 5, "lambda_horizon": 500, "stage1": {**BASSET_STAGE1, "epochs": 2}},
             ),
             "custom": PresetSettings(
-                "Custom data may have any size: λ rises over the whole adaptation.", {"lambda_horizon": 0}
+                "Custom data may have any size: λ rises over the whole adaptation.",
+                {"lambda_horizon": 0},
+                basset={"lambda_horizon": 0},
             ),
         },
     ),

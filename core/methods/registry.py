@@ -43,7 +43,7 @@ class MethodSpec:
     description: str
     stages: tuple[StageSpec, ...]
     preset_table: Table = "one-step"
-    """Which of a preset's two tables of settings the method starts from."""
+    """Which of a preset's tables of settings the method starts from."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Settings that define the method; another value is an error."""
