@@ -95,11 +95,15 @@ class Session(TrainingState):
             if is_last:
                 yield from self._finish()
             else:
-                weights = self.algorithm.classifier.state_dict()
-                self.enter_stage(self.plan.stages[stage.index])
-                if self.stage.spec.continues:
-                    self.algorithm.load_classifier(weights)
+                self._enter_next_stage()
                 yield from self._checkpoint()
+
+    def _enter_next_stage(self) -> None:
+        following = self.plan.stages[self.stage.index]
+        weights = self.algorithm.classifier.state_dict() if following.spec.continues else None
+        self.enter_stage(following)
+        if weights is not None:
+            self.algorithm.load_classifier(weights)
 
     def _train_stage(self, stage: StagePlan) -> Iterator[Event]:
         while True:

@@ -70,6 +70,8 @@ class TrainingState:
             self.data.true_labels(config.method)
         if pseudo_labels is not None and "pseudo" not in labels:
             raise InputError(f"pseudo_labels: {self.method.name} takes none")
+        if pseudo_labels is not None and any(stage.continues for stage in self.method.stages):
+            raise InputError(f"pseudo_labels: {self.method.name} also needs the weights of its stage 1")
         self.progress = RunProgress()
         self.pseudo_labels = None if pseudo_labels is None else self.data.check_pseudo_labels(pseudo_labels)
         self.metrics = MetricBuffer(device, lambda: self.seconds)
@@ -202,7 +204,7 @@ class TrainingState:
         return notice
 
     def _load_algorithm(self, state: dict[str, Any]) -> str | None:
-        """Load networks, optimizers and random streams; the streams of another type of device start anew."""
+        """Load networks, optimizers and random streams; the streams of another type of device are reseeded."""
         recorded = state.get("device") or _device_type(state["algorithm"]["dropout"])
         if recorded == self.device.type:
             self.algorithm.load_state(state["algorithm"])

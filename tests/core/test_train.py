@@ -34,7 +34,7 @@ from core.training.checkpoint import NAME, load
 from core.training.metric_buffer import MetricBuffer
 from core.training.plan import make_plan
 from core.training.train import train
-from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
+from tests.support.tiny import CLASSES, repeatable, steps, tiny_config, tiny_data
 
 DATA = tiny_data()
 CUDNN: Any = torch.backends.cudnn  # without types
@@ -206,6 +206,23 @@ def test_invalid_pseudo_labels_are_refused() -> None:
         events_of(tiny_config("gac+dan"), pseudo_labels=[9] * 40)
     with pytest.raises(InputError, match="clarinet takes none"):
         events_of(tiny_config("clarinet"), pseudo_labels=[0] * 40)
+    with pytest.raises(InputError, match="also needs the weights of its stage 1"):
+        events_of(tiny_config("fwd+basset-kept"), pseudo_labels=[0] * 40)
+
+
+@pytest.mark.parametrize("method", ["gac+dan", "fwd+basset"])
+def test_pseudo_labels_equal_known_true_labels(method: str) -> None:
+    """Where all other classes are ruled out, stage 1 cannot give another label."""
+    source = DATA.source_train
+    assert source.ybar is not None
+    ybar = source.ybar.copy()
+    ybar[::3] = np.arange(CLASSES) != source.y[::3, None]
+    data = dataclasses.replace(DATA, source_train=dataclasses.replace(source, ybar=ybar))
+    events = events_of(tiny_config(method), data=data)
+    labels = next(event.labels for event in events if isinstance(event, PseudoLabelled))
+
+    assert labels[::3] == source.y[::3].tolist()
+    assert labels != source.y.tolist(), "the other labels are estimates"
 
 
 def test_complementary_labels_without_true_labels_train() -> None:
