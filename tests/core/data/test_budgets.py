@@ -54,6 +54,27 @@ def test_smaller_budget_is_a_subset_with_the_same_labels(folder: Path) -> None:
             assert not mask[label]
 
 
+def test_true_labels_rule_out_all_other_classes_for_a_growing_share_of_images(folder: Path) -> None:
+    drawn = loaded(folder).source_train
+    smaller: set[int] = set()
+    for fraction in (0.1, 0.4, 1.0):
+        train = loaded(folder, true_fraction=fraction).source_train
+        assert train.ybar is not None
+        assert drawn.ybar is not None
+        has_true_label = train.ybar.sum(axis=1) == 4
+        chosen = set(np.flatnonzero(has_true_label).tolist())
+
+        assert abs(len(chosen) - fraction * COUNT) <= 3 * (COUNT * fraction * (1 - fraction)) ** 0.5
+        assert smaller <= chosen
+        assert not train.ybar[np.arange(COUNT), train.y].any()
+        np.testing.assert_array_equal(train.ybar[~has_true_label], drawn.ybar[~has_true_label])
+        smaller = chosen
+    test = loaded(folder, true_fraction=1.0).source_test
+    assert test is not None
+    assert test.ybar is not None
+    assert set(test.ybar.sum(axis=1)) == {1}, "evaluation keeps its complementary labels"
+
+
 def test_size_applies_before_the_fraction(folder: Path) -> None:
     capped = loaded(folder, source_size=100).source_train
     thinned = loaded(folder, source_size=100, source_fraction=0.1).source_train
