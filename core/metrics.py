@@ -144,7 +144,7 @@ _CATALOGUE = (
         "information_loss",
         "loss",
         "minus the information of the target's predictions",
-        label="information",
+        label="IM",
         shown=("readings", "comparison"),
     ),
     Metric("confusion_loss", "loss", "minimum class confusion of the target", label="class confusion"),

@@ -68,7 +68,7 @@ def forward_loss(logits: Tensor, weights: Tensor) -> Tensor:
 def scl_exp_loss(logits: Tensor, weights: Tensor) -> Tensor:
     """SCL-EXP (Chou et al. 2020): exp(p_ȳ), averaged by the label weights (B, K).
 
-    Bounded by e. SCL-NL of the same paper, -log(1 - p_ȳ), is `forward_loss` without its constant.
+    Bounded by e. SCL-NL of the same paper, -log(1 - p_ȳ), is `forward_loss`.
     """
     return (weights * functional.softmax(logits, dim=1).exp()).sum() / weights.sum()
 

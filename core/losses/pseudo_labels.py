@@ -30,6 +30,5 @@ def exclude(predictions: Tensor, weights: Tensor) -> Tensor:
 
     `weights` (B, K) is positive at complementary labels. A row without any remaining probability becomes uniform.
     """
-    allowed = (weights == 0).to(predictions.dtype)
-    remaining = torch.where(allowed > 0, predictions.clamp(min=torch.finfo(predictions.dtype).tiny), 0)
+    remaining = predictions.clamp(min=torch.finfo(predictions.dtype).tiny).masked_fill(weights > 0, 0)
     return remaining / remaining.sum(dim=1, keepdim=True)
