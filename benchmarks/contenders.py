@@ -1,10 +1,11 @@
-"""Two of the loops that `benchmarks.loop` compares: the whole training loop, and the bare limit."""
+"""Loops that `benchmarks.loop` compares: the whole training loop, and the bare limits of CLARINET and BASSET."""
 
 from pathlib import Path
 from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.optim import SGD
 
 from clarinet_tui.runs.journal_writer import JournalWriter
@@ -14,9 +15,13 @@ from core.data.complementary_labels import class_priors, label_weights
 from core.data.task_data import TaskData
 from core.events import Stepped
 from core.losses.adversarial import adversarial_loss, domain_input, reverse_gradient
-from core.losses.complementary import ascent_loss, class_losses
+from core.losses.complementary import ascent_loss, class_losses, forward_loss
 from core.losses.predictions import entropy, entropy_weights, log_scatter
-from core.networks import Discriminator, build_classifier, set_dropout_generator
+from core.losses.pseudo_labels import confident_cross_entropy, exclude
+from core.losses.target_predictions import information_loss
+from core.methods.jitter import jitter
+from core.methods.teacher import Teacher
+from core.networks import Discriminator, build_classifier, disable_dropout, network_options, set_dropout_generator
 from core.training.train import train
 
 STRENGTH = 0.5
@@ -102,6 +107,50 @@ class BareLimit:
         weights = entropy_weights(reverse_gradient(entropy(log_t, self.config.entropy_epsilon), STRENGTH)).chunk(2)
         terms, detach_sums = self.config.domain_terms, self.config.detach_weight_sums
         return adversarial_loss(*scores, *weights, terms=terms, detach_sums=detach_sums)
+
+
+class BareBasset:
+    """The passes and steps of BASSET's student and teacher on one fixed batch, jittered each time, and nothing else."""
+
+    def __init__(self, config: RunConfig, data: TaskData) -> None:
+        self.config = config
+        source, target, size = data.source_train, data.target_train, config.batch_size
+        assert source.ybar is not None
+        self.source, self.target = (normalise(torch.from_numpy(images.x[:size]), True) for images in (source, target))
+        self.labels = torch.from_numpy(label_weights(source.ybar[:size]))
+        self.classes = len(data.classes)
+        options = network_options(config)
+        self.student, network = (
+            prepare(build_classifier(config.network, data.shape, self.classes, **options)) for _ in range(2)
+        )
+        disable_dropout(self.student)
+        self.teacher = Teacher(network, self.classes)
+        self.weights = list(self.student.parameters())
+        self.optimizer = SGD(
+            self.weights, config.classifier_rate, config.momentum, weight_decay=config.weight_decay, fused=True
+        )
+        self.random = torch.Generator().manual_seed(1)
+
+    def run(self, iterations: int) -> int:
+        for _ in range(iterations):
+            self.iterate()
+        return iterations
+
+    def iterate(self) -> None:
+        config = self.config
+        source, target = (
+            self.student(jitter(images, config.jitter, self.random))[1] for images in (self.source, self.target)
+        )
+        shares = exclude(self.teacher.predict(self.source), self.labels)
+        predictions = self.teacher.balanced(self.teacher.predict(self.target))
+        loss = (self.classes - 1) * forward_loss(source, self.labels)
+        loss = loss + functional.cross_entropy(source, shares)
+        loss = loss + confident_cross_entropy(target, predictions, config.teacher_threshold)[0]
+        loss = loss + config.information_weight * information_loss(target)
+        for weight, gradient in zip(self.weights, torch.autograd.grad(loss, self.weights), strict=True):
+            weight.grad = gradient
+        self.optimizer.step()
+        self.teacher.update(self.student, config.teacher_decay)
 
 
 def prepare(network: Network) -> Network:
