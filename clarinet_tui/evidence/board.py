@@ -9,7 +9,14 @@ from typing import Literal, Unpack
 from clarinet_tui.evidence.board_cells import Cell, CountOptions, make_cell
 from clarinet_tui.evidence.choices import RULES, Rule
 from clarinet_tui.evidence.groups import UNREADABLE, ExcludedRuns
-from clarinet_tui.evidence.published import ABLATION_METHODS, ABLATIONS, MAIN_METHODS, PUBLISHED_CAUTION, SEEDS
+from clarinet_tui.evidence.published import (
+    ABLATION_METHODS,
+    ABLATIONS,
+    CONTROLS,
+    MAIN_METHODS,
+    PUBLISHED_CAUTION,
+    SEEDS,
+)
 from clarinet_tui.evidence.run_records import RunRecord, RunRecords
 from clarinet_tui.evidence.selection import ORACLE, describe_rule
 from core.errors import InputError
@@ -27,8 +34,7 @@ TABLE_TITLES: dict[TableKind, str] = {
     "reference": "References with true labels",
     "other": "Other methods",
 }
-OWN_METHODS = ("basset", "fwd+basset", "fwd+basset-kept")
-"""The project's own method and its two-step controls, which the paper does not have."""
+OWN_METHODS = tuple(name for method, controls in CONTROLS.items() for name in (method, *controls))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from clarinet_tui.evidence.choices import Rule
 from clarinet_tui.evidence.groups import describe_data, setting_differences
-from clarinet_tui.evidence.published import ABLATIONS, MAIN_METHODS
+from clarinet_tui.evidence.published import ABLATIONS, CONTROLS, MAIN_METHODS
 from clarinet_tui.evidence.run_records import RunRecord, RunRecords
 from clarinet_tui.evidence.selection import describe_rule
 from clarinet_tui.evidence.sides import Side, SideRun, make_sides
@@ -71,13 +71,24 @@ def compare_runs(reader: RunRecords, prefixes: Sequence[str], *, rule: Rule = "l
 
 
 def compare_queries(reader: RunRecords, one_step: str, two_step: str, *, rule: Rule = "last") -> Comparison:
-    """Compare every one-step method with every two-step method of the same task and preset."""
+    """Compare every one-step method with the two-step methods of the same task and preset.
+
+    Controls of a one-step method are compared with that method alone.
+    """
     records = [_find_family(reader, query, family) for query, family in ((one_step, ONE_STEP), (two_step, TWO_STEP))]
     lefts, rights = (sorted(make_sides(runs, rule=rule), key=_paper_order) for runs in records)
-    pairs = [
-        (left, right) for left in lefts for right in rights if (left.task, left.preset) == (right.task, right.preset)
-    ]
+    pairs = [(left, right) for left in lefts for right in _opponents(left, lefts, rights)]
     return _comparison([*records[0], *records[1]], [*lefts, *rights], pairs, rule)
+
+
+def _opponents(left: Side, lefts: Sequence[Side], rights: Sequence[Side]) -> list[Side]:
+    """Return the sides to compare with a side: its own controls first, and no controls of another side."""
+    place = (left.task, left.preset)
+    there = {side.method for side in lefts if (side.task, side.preset) == place}
+    own = CONTROLS.get(left.method, ())
+    others = {control for method in there - {left.method} for control in CONTROLS.get(method, ())}
+    rights = [side for side in rights if (side.task, side.preset) == place and side.method not in others]
+    return sorted(rights, key=lambda side: side.method not in own)
 
 
 def _paper_order(side: Side) -> tuple[int, str, int, str]:

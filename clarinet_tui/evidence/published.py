@@ -14,6 +14,8 @@ MAIN_METHODS = ("gac", "gac+dan", "gac+dann", "gac+cdan-e", "clarinet")
 ABLATIONS = ("clarinet-ce", "clarinet-no-t")
 ABLATION_METHODS = (*ABLATIONS, "clarinet")
 """The paper's second table, in its order."""
+CONTROLS = {"basset": ("fwd+basset", "fwd+basset-kept")}
+"""The two-step controls of the project's own method, which the paper does not have."""
 PUBLISHED_CAUTION = (
     "The paper gives GAC without ±: probably all two-step runs of a task share the pseudo-labels of one GAC model, "
     "so the published ± of two-step methods probably excludes the variance of stage 1."

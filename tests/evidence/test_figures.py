@@ -216,7 +216,7 @@ def test_glyphs_fit_terminal_and_encoding() -> None:
 
 
 def test_methods_have_fixed_and_distinct_looks() -> None:
-    assert colour_indices(["gac", "mine", "clarinet", "yours"]) == {"gac": 7, "mine": 8, "clarinet": 0, "yours": 9}
+    assert colour_indices(["gac", "mine", "clarinet", "yours"]) == {"gac": 7, "mine": 1, "clarinet": 0, "yours": 2}
     for theme in (PRINT, DARK):
         looks = {(theme.line(index), MARKERS[index % len(MARKERS)]) for index in range(70)}
         assert len(looks) == 70

@@ -69,6 +69,22 @@ def test_the_default_opponent_is_the_best_two_step_baseline(tmp_path: Path) -> N
         assert queries[1] == f"method:gac+cdan-e {queries[0]}"
 
 
+def test_basset_is_compared_with_its_controls_which_no_other_method_is(tmp_path: Path) -> None:
+    five_seeds(tmp_path, ("clarinet", "gac+dann", "gac+cdan-e"))
+    for number, method in enumerate(("basset", "fwd+basset", "fwd+basset-kept")):
+        write_family_run(tmp_path, f"bass{number}", method, 1)
+    with Database.open(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        found = CompareReader(tmp_path).read(db, ComparisonRequest())
+    assert found.comparison is not None
+    assert [(one.left.method, one.right.method) for one in found.comparison.differences] == [
+        ("clarinet", "gac+cdan-e"),
+        ("basset", "fwd+basset"),
+        ("basset", "fwd+basset-kept"),
+        ("basset", "gac+cdan-e"),
+    ]
+
+
 def append(journal: Path, event: Event) -> None:
     with JournalWriter(journal) as writer:
         writer.append(event)

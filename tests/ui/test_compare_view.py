@@ -78,7 +78,7 @@ async def test_the_default_selection_is_described(runs_dir: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await opened(app, pilot)
         text = screen_text(app)
-        assert "U→M smoke  5 one-step + 5 two-step runs  Newest task with both families" in text
+        assert "U→M smoke  5 one-step and 5 two-step runs · newest task with both families" in text
         assert compared(app).queries == ("task:U->M preset:smoke state:finished,running",) * 2
 
 
@@ -89,7 +89,7 @@ async def test_the_numbers_are_those_of_the_command_line(
     app = make_app(runs_dir)
     async with app.run_test(size=WIDE) as pilot:
         await opened(app, pilot)
-        await select_all(app, pilot, "5 one-step + 15 two-step runs  Selected by queries")
+        await select_all(app, pilot, "5 one-step and 15 two-step runs · selected by queries")
         text = screen_text(app)
     monkeypatch.setattr(sys, "argv", ["clarinet", "compare", "--one-step", "", "--two-step", "", "--json"])
     with pytest.raises(SystemExit) as ended:
@@ -234,13 +234,13 @@ async def test_queries_select_runs_and_errors_are_shown(runs_dir: Path) -> None:
         await wait_until(pilot, lambda: "one-step / task:U->M" in screen_text(app), "the queries in use")
         await pilot.press("enter", "ctrl+u", *"method:gac+dann", "enter")
         await wait_until(
-            pilot, lambda: "5 one-step + 5 two-step runs  Selected by queries" in screen_text(app), "one method"
+            pilot, lambda: "5 one-step and 5 two-step runs · selected by queries" in screen_text(app), "one method"
         )
         assert app.state.compared_queries == ("task:U->M preset:smoke state:finished,running", "method:gac+dann")
         await pilot.press("slash", "ctrl+u", *"seed:9", "enter", "enter")
         await wait_until(pilot, lambda: "No one-step run matches its query" in screen_text(app))
         await pilot.press("slash", "escape")
-        words = "5 one-step + 5 two-step runs  Newest task"
+        words = "5 one-step and 5 two-step runs · newest task"
         await wait_until(pilot, lambda: words in screen_text(app), "its own choice again")
         assert "CLARINET minus ■ GAC+CDAN_E" in screen_text(app)
         assert app.state.compared_queries is None

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -89,13 +90,11 @@ class Figure:
 
 
 def colour_indices(methods: Iterable[str]) -> dict[str, int]:
-    """Assign colours: fixed ones to known methods, then the following ones to others, in order."""
-    names = list(dict.fromkeys(methods))
-    others = [method for method in names if method not in METHOD_ORDER]
-    return {
-        method: METHOD_ORDER.index(method) if method in METHOD_ORDER else len(METHOD_ORDER) + others.index(method)
-        for method in names
-    }
+    """Assign colours: fixed ones to known methods, and to others, in order, those that no method here has."""
+    names = dict.fromkeys(methods)
+    known = {method: METHOD_ORDER.index(method) for method in names if method in METHOD_ORDER}
+    free = (index for index in count() if index not in known.values())
+    return {method: known[method] if method in known else next(free) for method in names}
 
 
 def figure_object(figure: Figure) -> dict[str, Any]:

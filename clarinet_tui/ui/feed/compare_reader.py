@@ -213,5 +213,13 @@ def _default_queries(db: Database) -> tuple[tuple[str, str], str] | None:
         return None
     task, preset = map(quote_value, newest)
     query = f"task:{task} preset:{preset} {COUNTED_STATES}"
-    opponent = f"method:{OPPONENT} " if OPPONENT in methods[newest] else ""
-    return (query, f"{opponent}{query}"), "Newest task with both families"
+    return (query, f"{_opponents(methods[newest])}{query}"), "Newest task with both families"
+
+
+def _opponents(methods: set[str]) -> str:
+    """Return the part of a query that selects the strongest baseline and the controls of these methods."""
+    from clarinet_tui.evidence.published import CONTROLS
+
+    controls = [control for method in CONTROLS if method in methods for control in CONTROLS[method]]
+    opponents = [method for method in (OPPONENT, *controls) if method in methods]
+    return f"method:{','.join(opponents)} " if OPPONENT in methods else ""

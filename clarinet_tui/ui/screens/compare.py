@@ -34,7 +34,7 @@ PANES = ("both", "charts", "numbers")
 HINT = "In History, select runs with space and press c, or press / here to select runs with two queries."
 MIN_ROWS_FOR_BOTH = 36
 """Screen height from which charts and numbers both have room."""
-NEED_NUMBERS = frozenset({"next", "scroll_pane", "watch", "copy"})
+NEED_NUMBERS = frozenset({"next", "scroll_pane", "settings", "watch", "copy"})
 
 
 class CompareScreen(ViewScreen):
@@ -56,6 +56,7 @@ class CompareScreen(ViewScreen):
         Binding("K", "scroll_pane(-3)", "Scroll the numbers up", id="compare.up", show=False),
         Binding("enter", "watch", "Watch", id="compare.watch", tooltip="Overlay these runs in Live", show=False),
         Binding("y", "copy", "Copy command", id="compare.copy", tooltip="Copy the command line", show=False),
+        Binding("d", "settings", "Settings", id="compare.settings", tooltip="List all differing settings", show=False),
         Binding("w", "swap", "Swap sides", id="compare.swap", show=False),
         Binding("escape", "app.view('history')", "Back", id="compare.back"),
     ]
@@ -152,13 +153,14 @@ class CompareScreen(ViewScreen):
         """Format what is compared, and how it was selected."""
         runs = compared.comparison.runs if compared.comparison else ()
         counts = Counter(run.family for run in runs)
-        counted = " + ".join(f"{counts[family]} {family}" for family in COMPARED_FAMILIES if counts[family])
+        counted = " and ".join(f"{counts[family]} {family}" for family in COMPARED_FAMILIES if counts[family])
+        how = compared.description[:1].lower() + compared.description[1:]
         task, preset = compared.part.task_preset if compared.part else ("?", None)
         queries = "  ·  ".join(filter(None, dict.fromkeys(self.state.compared_queries or ())))
         return styled(
-            (f"{format_task(task)} {preset or ''}".strip() + "  ", "strong"),
-            (f"{counted} runs  ", ""),
-            (f"{compared.description}  ", "muted"),
+            (f"{format_task(task)} {preset or ''}".strip(), "strong"),
+            (f"  {counted} runs", ""),
+            (f" · {how}  ", "muted"),
             (queries, "tag"),
         )
 
@@ -241,6 +243,9 @@ class CompareScreen(ViewScreen):
 
     def action_scroll_pane(self, lines: int) -> None:
         self._numbers.scroll(lines)
+
+    def action_settings(self) -> None:
+        self._numbers.toggle_settings()
 
     def action_swap(self) -> None:
         """Reverse the order of the runs."""

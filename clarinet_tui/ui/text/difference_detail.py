@@ -17,7 +17,7 @@ from clarinet_tui.evidence.comparison_rows import (
     setting_rows,
     side_row,
 )
-from clarinet_tui.text import fit_width, format_task, printable, shorten
+from clarinet_tui.text import fit_width, format_count, format_task, printable, shorten
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ Lines = list[Content]
 
 
 def format_difference_detail(
-    difference: PairedDifference, labels: tuple[SideLabel, SideLabel], width: int, rule: str
+    difference: PairedDifference, labels: tuple[SideLabel, SideLabel], width: int, rule: str, all_settings: bool
 ) -> Content:
     """Format everything about a difference, in two columns where there is room."""
     names = labels[0].name, labels[1].name
@@ -50,7 +50,7 @@ def format_difference_detail(
     result, *rest = format_difference(difference)
     statistics = [styled((f" {result}", "strong")), *(styled((f" {line}", "")) for line in rest), styled()]
     statistics += _format_pairs(difference, names)
-    sides = [*_format_sides(difference, names), styled(), *_format_settings(difference, names)]
+    sides = [*_format_sides(difference, names), styled(), *_format_settings(difference, names, all_settings)]
     remarks = [styled((f" ! {caution}", "warn")) for caution in difference.cautions]
     remarks += _format_remarks(difference, names)
     if width < TWO_COLUMNS:
@@ -130,12 +130,22 @@ def _format_row(name: str, left: str, right: str) -> Content:
     return styled((f" {name:<22}", "muted"), (f"{left:>16}{right:>16}", ""))
 
 
-def _format_settings(difference: PairedDifference, names: tuple[str, str]) -> Lines:
+def _format_settings(difference: PairedDifference, names: tuple[str, str], all_settings: bool) -> Lines:
+    """List settings that both sides have with other values; those that one side alone has are counted."""
     rows = setting_rows(difference)
     if not rows:
         return [styled((" no setting differs except the method", "muted"))]
-    lines = [f" {fit_width(name, 22)}{shorten(left, 15):>16}{shorten(right, 15):>16}" for name, left, right in rows]
-    return [_format_headings("setting that differs", names), *(styled((line, "")) for line in lines)]
+    listed = rows if all_settings else [row for row in rows if NOT_AVAILABLE not in row]
+    lines = [f" {fit_width(name, 22)}{shorten(left, 15):>16}{shorten(right, 15):>16}" for name, left, right in listed]
+    shown = [_format_headings("setting that differs", names), *(styled((line, "")) for line in lines)]
+    if len(listed) == len(rows):
+        return shown
+    counts = [sum(row[1 + side] == NOT_AVAILABLE for row in rows) for side in (1, 0)]
+    alone = ", ".join(
+        f"{format_count(count, 'setting')} only of {name}" for count, name in zip(counts, names, strict=True) if count
+    )
+    collapsed = styled((f" {alone}", ""), ("   d lists them", "muted"))
+    return [*(shown if lines else []), collapsed]
 
 
 def _join_columns(left_lines: Lines, right_lines: Lines, left_width: int) -> Lines:

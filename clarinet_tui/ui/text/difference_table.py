@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
@@ -11,7 +12,7 @@ from clarinet_tui.chart.palette import colour, marker
 from clarinet_tui.evidence.comparison_rows import side_labels, side_row
 from clarinet_tui.evidence.figures.figure import colour_indices
 from clarinet_tui.evidence.statistics import Summary
-from clarinet_tui.text import fit_width, format_percent, format_task
+from clarinet_tui.text import fit_width, format_task
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from clarinet_tui.evidence.sides import Side
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
-NAME = 16
-HEADINGS = ("n", "target", "pseudo", "each", "diff.", "95 % interval")
-WIDTHS = (4, 12, 7, 6, 7, 16, 9)
+NAME = 23
+HEADINGS = ("n", "target", "each", "diff.", "95 % interval")
+WIDTHS = (4, 12, 6, 7, 16, 9)
 """Widths of the columns right of the name, the last one for p; together they fill 80 columns."""
 MAX_GAP = 5
 """Largest extra gap between columns."""
@@ -36,15 +37,13 @@ class SideLabel(NamedTuple):
 
 
 def side_colours(sides: Sequence[Side]) -> list[int]:
-    """The colour index of each side: its method's in every figure, or the next free one."""
+    """The colour index of each side: its method's, and a free one for further sides of the same method."""
     indices = colour_indices(side.method for side in sides)
-    used: list[int] = []
-    for side in sides:
-        index = indices[side.method]
-        while index in used:
-            index += 1
-        used.append(index)
-    return used
+    free = (index for index in count() if index not in indices.values())
+    firsts = {side.method: position for position, side in reversed(list(enumerate(sides)))}
+    return [
+        indices[side.method] if firsts[side.method] == position else next(free) for position, side in enumerate(sides)
+    ]
 
 
 def label_sides(comparison: TaskComparison, palette: str) -> dict[int, SideLabel]:
@@ -87,7 +86,7 @@ def _format_headings(part: TaskComparison, gap: int) -> Content:
 
 def _side_spans(side: Side, gap: int, accuracy: Summary | None = None) -> list[Span]:
     row = side_row(side, " ±", accuracy)
-    values = (row.seeds, row.target, format_percent(side.pseudo_label_accuracy.mean), row.time_each)
+    values = (row.seeds, row.target, row.time_each)
     return [(f"{value:>{width + gap}}", "") for value, width in zip(values, WIDTHS, strict=False)]
 
 
@@ -101,7 +100,7 @@ def _format_difference(label: SideLabel, difference: PairedDifference, gap: int,
     spans.append((fit_width(label.name, NAME + gap - 6), "strong" if is_at_cursor else ""))
     spans += _side_spans(difference.right, gap, difference.paired.right if difference.paired.pairs else None)
     numbers = (_mean_span(difference), _interval_span(difference), _p_span(difference))
-    spans += [(f"{text:>{width + gap}}", role) for (text, role), width in zip(numbers, WIDTHS[4:], strict=True)]
+    spans += [(f"{text:>{width + gap}}", role) for (text, role), width in zip(numbers, WIDTHS[3:], strict=True)]
     row = styled(*spans)
     return row.stylize("$background 0% on $foreground 9%") if is_at_cursor else row
 

@@ -38,7 +38,7 @@ COMPONENT_OF = {
     CROSSHAIR: "chart--crosshair",
     POINTER: "chart--pointer",
 }
-FAINT, SHADED, TINTED = 0.62, 0.45, 0.14
+FAINT, SHADED, TINTED = 0.62, 0.6, 0.09
 """How far raw values and a band's dots are blended with the background, and a band's background with its colour."""
 
 

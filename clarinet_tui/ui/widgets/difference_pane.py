@@ -32,6 +32,7 @@ class DifferencePane(GuardedHandlers, Vertical):
         super().__init__(id=id)
         self._snapshot: ComparisonSnapshot | None = None
         self._cursor = 0
+        self._all_settings = False
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="differences", can_focus=False):
@@ -92,6 +93,11 @@ class DifferencePane(GuardedHandlers, Vertical):
         self._update()
         self.query_one("#difference", VerticalScroll).scroll_home(animate=False)
 
+    def toggle_settings(self) -> None:
+        """List all settings that differ, or only those that both sides have."""
+        self._all_settings = not self._all_settings
+        self._update()
+
     def scroll(self, lines: int) -> None:
         self.query_one("#difference", VerticalScroll).scroll_relative(y=lines, animate=False)
 
@@ -109,5 +115,5 @@ class DifferencePane(GuardedHandlers, Vertical):
         detail = styled((" Only one side: nothing to compare it with.", "muted"))
         if self._highlighted:
             labels, rule = self._labels(*self._highlighted), snapshot.comparison.rule_description
-            detail = format_difference_detail(self._highlighted[1], labels, width, rule)
+            detail = format_difference_detail(self._highlighted[1], labels, width, rule, self._all_settings)
         self.query_one("#difference-detail", StyledText).set_content(detail)
