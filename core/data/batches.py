@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from core.data.scratch import FilePart, find_in_file
 from core.random_streams import stream_seed
 
 
@@ -32,6 +33,10 @@ class Images(Protocol):
         """Yield normalised images in the given order, batch by batch, a short last batch included."""
         ...
 
+    def close(self) -> None:
+        """End the processes that read images."""
+        ...
+
 
 class ResidentImages:
     """A domain that fits on the device."""
@@ -51,41 +56,58 @@ class ResidentImages:
         for chosen in torch.split(order, batch_size):
             yield normalise(self._images[chosen], self._channels_last)
 
+    def close(self) -> None:
+        pass
 
-@dataclass(frozen=True)
+
 class StreamedImages:
-    """A domain that does not fit; worker processes read it batch by batch into pinned memory."""
+    """A domain that does not fit; worker processes, which live until `close`, read it into pinned memory."""
 
-    images: NDArray[np.uint8]
-    device: torch.device
-    channels_last: bool
-    workers: int
+    def __init__(self, images: NDArray[np.uint8], device: torch.device, channels_last: bool, workers: int) -> None:
+        self._images = images
+        self._device = device
+        self._channels_last = channels_last
+        self._order: list[NDArray[np.int64]] = []
+        """The indices of each batch of the current pass; the loader reads it when a pass starts."""
+        self._loader = torch.utils.data.DataLoader(
+            _BatchDataset(images),
+            sampler=self._order,
+            batch_size=None,
+            num_workers=workers,
+            persistent_workers=workers > 0,
+            pin_memory=device.type == "cuda",
+        )
 
     def __len__(self) -> int:
-        return len(self.images)
+        return len(self._images)
 
     @property
     def values(self) -> int:
-        return self.images[:1].size
+        return self._images[:1].size
 
     def batches(self, order: Tensor, batch_size: int) -> Iterator[Tensor]:
-        loader = torch.utils.data.DataLoader(
-            _BatchDataset(self.images),
-            sampler=[chosen.numpy() for chosen in torch.split(order.cpu(), batch_size)],
-            batch_size=None,
-            num_workers=self.workers,
-            pin_memory=self.device.type == "cuda",
-        )
-        for images in loader:
-            yield normalise(images.to(self.device, non_blocking=True), self.channels_last)
+        self._order[:] = [chosen.numpy() for chosen in torch.split(order.cpu(), batch_size)]
+        for images in self._loader:
+            yield normalise(images.to(self._device, non_blocking=True), self._channels_last)
+
+    def close(self) -> None:
+        self._loader._iterator = None  # its finalizer ends the processes
 
 
 class _BatchDataset(torch.utils.data.Dataset[Tensor]):
+    """Reads batches; a process that does not share memory gets the file's name, not the pixels."""
+
     def __init__(self, images: NDArray[np.uint8]) -> None:
         self._images = images
 
     def __getitem__(self, chosen: NDArray[np.int64]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(self._images[chosen]))
+
+    def __getstate__(self) -> FilePart:
+        return find_in_file(self._images)
+
+    def __setstate__(self, part: FilePart) -> None:
+        self._images = part.map()
 
 
 def place_images(

@@ -1,12 +1,13 @@
 """Temporary files for arrays too large for memory; they are removed when the process ends."""
 
 import atexit
+import mmap
 import os
 import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,31 @@ class Scratch:
         except OSError:
             return None
         return folder
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """Where the bytes of an array are in a file: all that another process needs to map it."""
+
+    path: str
+    offset: int
+    shape: tuple[int, ...]
+
+    def map(self) -> NDArray[np.uint8]:
+        return np.memmap(self.path, np.uint8, "r", self.offset, self.shape)
+
+
+def find_in_file(array: NDArray[np.uint8]) -> FilePart:
+    """Return the file that a contiguous array is mapped from; an array in memory is written to a temporary one."""
+    if not isinstance(array, np.memmap) or not array.flags.c_contiguous:
+        written = Scratch(Path(tempfile.gettempdir()), 0).empty(array.shape)
+        written[...] = array
+        return find_in_file(written)
+    mapped: Any = array  # numpy's types lack _mmap
+    start = np.frombuffer(mapped._mmap, dtype=np.uint8)
+    from_start = array.__array_interface__["data"][0] - start.__array_interface__["data"][0]
+    offset = mapped.offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+    return FilePart(str(Path(mapped.filename).absolute()), offset + from_start, array.shape)
 
 
 def _remove(path: Path, owner: int) -> None:

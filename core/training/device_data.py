@@ -53,6 +53,12 @@ class DeviceData:
             else:
                 yield Batch(images, target_images, labels=labels[chosen])
 
+    def close(self) -> None:
+        """End the processes that read streamed images."""
+        tests = [test.images for test in (self.source_test, self.target_test) if test]
+        for images in (self.source, self.target, *tests):
+            images.close()
+
     def true_labels(self, method: str) -> Tensor:
         y = self.task_data.source_train.y
         if (y < 0).any():
@@ -74,25 +80,28 @@ def load_device_data(config: RunConfig, data: TaskData, device: torch.device) ->
             images, device, channels_last=config.channels_last, limit_gb=config.memory_limit_gb, workers=config.workers
         )
 
-    def make_test_set(images: ImageSet, with_labels: bool) -> TestSet:
+    def make_test_set(images: ImageSet, trained: ImageSet, placed: Images, with_labels: bool) -> TestSet:
+        """A domain without test images is tested on those that it trains on, which are on the device already."""
         weights = None
         if with_labels and images.ybar is not None:
             weights = torch.from_numpy(label_weights(images.ybar)).to(device)
-        return TestSet(place(images.x), torch.from_numpy(images.y).to(device), weights)
+        x = placed if images.x is trained.x else place(images.x)
+        return TestSet(x, torch.from_numpy(images.y).to(device), weights)
 
     mask = data.source_train.ybar
     assert mask is not None, "load_task gives every source complementary labels"
     weights = torch.from_numpy(label_weights(mask)).to(device)
+    source, target = place(data.source_train.x), place(data.target_train.x)
     return DeviceData(
         task_data=data,
         device=device,
-        source=place(data.source_train.x),
-        target=place(data.target_train.x),
+        source=source,
+        target=target,
         weights=weights,
-        priors=torch.from_numpy(class_priors(mask)).to(device, weights.dtype),
+        priors=torch.from_numpy(class_priors(mask)).to(weights.dtype).to(device),
         label_hash=label_hash(mask),
-        source_test=make_test_set(data.source_test, True) if data.source_test else None,
-        target_test=make_test_set(data.target_test, False),
+        source_test=make_test_set(data.source_test, data.source_train, source, True) if data.source_test else None,
+        target_test=make_test_set(data.target_test, data.target_train, target, False),
     )
 
 

@@ -59,3 +59,5 @@ def train(
         except GeneratorExit:
             session.save()
             raise
+        finally:
+            session.data.close()
