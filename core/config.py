@@ -82,6 +82,11 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         setting("Height and width that custom images are resized to; 0 keeps their size.", Tag.SOURCE, ge=0, le=2048),
     ] = 0
 
+    fit: Annotated[
+        Literal["stretch", "cut"],
+        setting("Custom images of other proportions: stretched, or cut at the centre to keep them.", Tag.SOURCE),
+    ] = "stretch"
+
     network: Annotated[
         Literal["auto", "lenet", "dtn", "convnet", "resnet18", "resnet50"],
         setting("Feature extractor; auto chooses by the image shape.", Tag.STAGE1),
@@ -134,6 +139,10 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["classifier", "own"],
         setting("G and F's adversarial step: again by the classifier's optimizer, or at D's rate times λ."),
     ] = "classifier"
+    batch_norm: Annotated[
+        Literal["shared", "separate"],
+        setting("Batch-norm of networks that have it: over both domains in one pass, or in a pass for each."),
+    ] = "shared"
     warmup_target: Annotated[bool, setting("Forward the target batch in warm-up too (matters for batch-norm).")] = True
     lambda_horizon: Annotated[
         int, setting("Iterations in λ = 2/(1+exp(-10·i/horizon)) - 1; 0 is the whole adaptation.", ge=0)
@@ -155,6 +164,15 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     crop: Annotated[
         float,
         setting("Largest share of height and width that random crops leave out; 0 is none.", Tag.STAGE1, ge=0, lt=1),
+    ] = 0.0
+    centre_crop: Annotated[
+        float,
+        setting(
+            "Share of height and width around the centre that evaluation leaves out; 0 is none.",
+            Tag.STAGE1,
+            ge=0,
+            lt=1,
+        ),
     ] = 0.0
     flip: Annotated[bool, setting("Mirror half of the training images.", Tag.STAGE1)] = False
     complementary_weight: Annotated[

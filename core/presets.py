@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from core.tasks import Task
 
-Preset = Literal["paper", "literal", "quick", "smoke"]
+Preset = Literal["paper", "literal", "quick", "smoke", "photographs"]
 Table = Literal["one-step", "two-step", "basset"]
 """Which settings of a preset: for complementary labels, for adaptation with labels, or for basset and its control."""
 
@@ -56,6 +56,8 @@ BASSET = {
     "lambda_horizon": 0,
     "stage1": BASSET_STAGE1,
 }
+
+PHOTOGRAPHS_STAGE1 = {"epochs": 30, "optimizer": "adamw", "rate": 1e-3, "batch_size": 32, "weight_decay": 5e-4}
 
 QUICK_STAGE1 = {"epochs": 8, "optimizer": "adamw", "rate": 1e-3}
 
@@ -146,6 +148,42 @@ PRESETS: dict[str, PresetSettings] = {
             "warmup_epochs": 3,
             "lambda_horizon": 50,
             "stage1": {**BASSET_STAGE1, "epochs": 3, "batch_size": 32},
+        },
+    ),
+    "photographs": PresetSettings(
+        "Photographs of 224×224, for a resnet with ImageNet's weights.",
+        {
+            "image_size": 224,
+            "fit": "cut",
+            "imagenet_scaling": True,
+            "bottleneck": 256,
+            "backbone_rate": 0.1,
+            "crop": 0.3,
+            "flip": True,
+            "centre_crop": 0.125,
+            "batch_norm": "separate",
+            "batch_size": 32,
+            "epochs": 40,
+            "lambda_horizon": 0,
+            "rate_decay": "linear",
+            "stage1": PHOTOGRAPHS_STAGE1,
+        },
+        {
+            "warmup_epochs": 20,
+            "warmup_optimizer": "adamw",
+            "warmup_rate": 1e-3,
+            "classifier_rate": 1e-3,
+            "discriminator_rate": 0.01,
+        },
+        {**TWO_STEP, "classifier_rate": 0.01, "discriminator_rate": 0.01},
+        {
+            **BASSET,
+            "batch_size": 32,
+            "epoch_iterations": 0,
+            "warmup_epochs": 20,
+            "scale_each_image": False,
+            "jitter": 0.0,
+            "stage1": PHOTOGRAPHS_STAGE1,
         },
     ),
 }

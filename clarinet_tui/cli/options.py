@@ -47,7 +47,7 @@ On = Annotated[Place | None, Option("--on", envvar="CLARINET_ON", help="Where to
 SlurmPairs = Annotated[
     list[str] | None, Option("--slurm", metavar="KEY=VALUE", help="Any option of sbatch, or setup=LINE; repeatable.")
 ]
-Preset = Annotated[str | None, Option(help="paper, literal, quick or smoke.", autocompletion=preset_names)]
+Preset = Annotated[str | None, Option(help="paper, literal, quick, smoke or photographs.", autocompletion=preset_names)]
 OnAlarm = Annotated[
     str | None,
     Option("--on-alarm", metavar="COMMAND", help="Run COMMAND on each alarm, without a shell; see CLARINET_ALARM."),

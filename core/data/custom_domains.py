@@ -10,7 +10,7 @@ from core.errors import InputError
 from core.tasks import Domain
 
 
-def read_custom_domain(domain: Domain, image_size: int, scratch: Scratch) -> DomainSplits:
+def read_custom_domain(domain: Domain, image_size: int, scratch: Scratch, *, cut: bool = False) -> DomainSplits:
     """Read the training images and, if the folder separates them, the test images."""
     folder = domain.folder
     if folder is not None and folder.is_file():
@@ -24,10 +24,10 @@ def read_custom_domain(domain: Domain, image_size: int, scratch: Scratch) -> Dom
     listings = [part for part in parts if isinstance(part, FolderListing)]
     notes = []
     if listings:
-        shape, note = folder_shape(listings, image_size)
+        shape, note = folder_shape(listings, image_size, cut=cut)
         if note:
             notes.append(f"{domain.title}: {note}")
-    splits: list[Split] = [part.to_split(shape) if isinstance(part, FolderListing) else part for part in parts]
+    splits: list[Split] = [part.to_split(shape, cut=cut) if isinstance(part, FolderListing) else part for part in parts]
     return DomainSplits(
         domain.name,
         domain.title,

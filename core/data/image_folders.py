@@ -26,10 +26,9 @@ class FolderListing:
     y: tuple[int, ...]
     names: tuple[str, ...] | None
 
-    def to_split(self, shape: Shape) -> Split:
-        return Split(
-            str(self.folder), FileImages(self.paths, shape), np.array(self.y, dtype=np.int64), None, self.names
-        )
+    def to_split(self, shape: Shape, *, cut: bool = False) -> Split:
+        images = FileImages(self.paths, shape, cut)
+        return Split(str(self.folder), images, np.array(self.y, dtype=np.int64), None, self.names)
 
 
 def list_folder(folder: Path) -> FolderListing:
@@ -56,7 +55,7 @@ def sort_class_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=_sort_key))
 
 
-def folder_shape(listings: Sequence[FolderListing], image_size: int) -> tuple[Shape, str | None]:
+def folder_shape(listings: Sequence[FolderListing], image_size: int, *, cut: bool = False) -> tuple[Shape, str | None]:
     """Return the shape that all images are decoded to, and a note if that resizes them."""
     sizes: set[tuple[int, int]] = set()
     has_colour = False
@@ -69,7 +68,8 @@ def folder_shape(listings: Sequence[FolderListing], image_size: int) -> tuple[Sh
     if image_size or len(sizes) > 1:
         side = image_size or DEFAULT_SIZE
         reason = "image_size" if image_size else "the pictures differ in size"
-        note = None if sizes == {(side, side)} else f"resized to {side}×{side} ({reason})"
+        action = "cut and resized" if cut else "resized"
+        note = None if sizes == {(side, side)} else f"{action} to {side}×{side} ({reason})"
         return (side, side, channels), note
     ((width, height),) = sizes
     return (height, width, channels), None

@@ -62,12 +62,14 @@ class FileImages:
 
     paths: Sequence[Path]
     shape: Shape
+    cut: bool = False
+    """Whether proportions are kept by cutting images at the centre, instead of stretching them."""
 
     def __len__(self) -> int:
         return len(self.paths)
 
     def read(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-        return np.stack([decode_image(self.paths[row], self.shape) for row in rows])
+        return np.stack([decode_image(self.paths[row], self.shape, cut=self.cut) for row in rows])
 
 
 @contextmanager
@@ -90,8 +92,8 @@ def open_image(path: Path) -> Iterator["Image"]:
         raise InputError(f"{path}: cannot be read as an image; repair or remove it") from None
 
 
-def decode_image(path: Path, shape: Shape) -> NDArray[np.uint8]:
-    """Return one image file as (H, W, C), turned upright."""
+def decode_image(path: Path, shape: Shape, *, cut: bool = False) -> NDArray[np.uint8]:
+    """Return one image file as (H, W, C), turned upright; stretched, or cut at the centre to keep proportions."""
     from PIL import ImageOps
     from PIL.Image import Resampling
 
@@ -99,8 +101,19 @@ def decode_image(path: Path, shape: Shape) -> NDArray[np.uint8]:
     with open_image(path) as opened:
         image = _to_eight_bits(ImageOps.exif_transpose(opened)).convert("L" if channels == 1 else "RGB")
     if image.size != (width, height):
+        if cut:
+            top, left, bottom, right = _centre(image.height, image.width, shape)
+            image = image.crop((left, top, right, bottom))
         image = image.resize((width, height), Resampling.BILINEAR)
     return np.asarray(image, dtype=np.uint8).reshape(shape)
+
+
+def _centre(height: int, width: int, shape: Shape) -> tuple[int, int, int, int]:
+    """Return top, left, bottom and right of the largest window at the centre with the proportions of `shape`."""
+    scale = min(height / shape[0], width / shape[1])
+    inner_height, inner_width = max(1, round(shape[0] * scale)), max(1, round(shape[1] * scale))
+    top, left = (height - inner_height) // 2, (width - inner_width) // 2
+    return top, left, top + inner_height, left + inner_width
 
 
 def upright_size(image: "Image") -> tuple[int, int]:
@@ -121,7 +134,13 @@ def _to_eight_bits(image: "Image") -> "Image":
 
 
 def read_images(
-    images: ImageSource, rows: NDArray[np.int64], shape: Shape, scratch: Scratch, progress: Callable[[int, int], None]
+    images: ImageSource,
+    rows: NDArray[np.int64],
+    shape: Shape,
+    scratch: Scratch,
+    progress: Callable[[int, int], None],
+    *,
+    cut: bool = False,
 ) -> NDArray[np.uint8]:
     """Return the chosen images in `shape`, read batch by batch; the array itself if nothing has to change."""
     if isinstance(images, ArrayImages) and len(rows) == len(images) and images.shape == shape:
@@ -132,7 +151,7 @@ def read_images(
     batch = max(1, BATCH_BYTES // int(np.prod(np.maximum(images.shape, shape))))
     for start in range(0, len(rows), batch):
         stop = min(start + batch, len(rows))
-        out[start:stop] = convert_images(images.read(rows[start:stop]), shape)
+        out[start:stop] = convert_images(images.read(rows[start:stop]), shape, cut=cut)
         progress(stop, len(rows))
     return out
 
@@ -142,8 +161,11 @@ def can_convert(channels: int, new_channels: int) -> bool:
     return channels == new_channels or {channels, new_channels} == {1, 3}
 
 
-def convert_images(x: NDArray[np.uint8], shape: Shape) -> NDArray[np.uint8]:
+def convert_images(x: NDArray[np.uint8], shape: Shape, *, cut: bool = False) -> NDArray[np.uint8]:
     """Convert a batch (N, H, W, C) to `shape`; it is resized while it has the fewest channels."""
+    if cut:
+        top, left, bottom, right = _centre(x.shape[1], x.shape[2], shape)
+        x = x[:, top:bottom, left:right]
     if x.shape[3] == 3 and shape[2] == 1:
         x = to_grey(x)
     x = resize(x, shape[0], shape[1])

@@ -59,7 +59,7 @@ class _Loader:
 
     def read_domain(self, domain: Domain) -> DomainSplits:
         if domain.is_custom:
-            return read_custom_domain(domain, self.config.image_size, self.scratch)
+            return read_custom_domain(domain, self.config.image_size, self.scratch, cut=self.config.fit == "cut")
         splits = read_digit_domain(domain, self.data_dir, self.scratch, self.progress)
         return shuffle_split(splits) if domain.name == "usps" and self.config.usps_split == "80/20" else splits
 
@@ -109,7 +109,7 @@ class _Loader:
 
     def _read_images(self, domain: DomainSplits, split: Split, rows: Rows, shape: Shape) -> NDArray[np.uint8]:
         progress = partial(self.progress, f"Reading {domain.title}")
-        return read_images(split.images, rows, shape, self.scratch, progress)
+        return read_images(split.images, rows, shape, self.scratch, progress, cut=self.config.fit == "cut")
 
 
 def _check_labelled(split: Split) -> None:

@@ -43,6 +43,8 @@ class Model:
         self.info = info
         self.device = find_device(device)
         self.network = network.to(self.device).eval()
+        self.cuts_images = info.run_config.fit == "cut"
+        """Whether images of other proportions are cut instead of stretched, as in training."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -70,7 +72,7 @@ class Model:
 
     def read_picture(self, path: Path | str) -> NDArray[np.uint8]:
         """Return a .png or .jpg file as an image (H, W, C) of the model's shape."""
-        return decode_image(Path(path), self.info.shape)
+        return decode_image(Path(path), self.info.shape, cut=self.cuts_images)
 
     @torch.inference_mode()
     def _forward(self, images: NDArray[np.uint8]) -> tuple[Tensor, Tensor]:
@@ -85,7 +87,7 @@ class Model:
         x = self._check(images)
         count = max(1, BATCH_BYTES // (4 * int(np.prod(self.info.shape))))
         for start in range(0, len(x), count):
-            converted = convert_images(x[start : start + count], self.info.shape)
+            converted = convert_images(x[start : start + count], self.info.shape, cut=self.cuts_images)
             yield normalise(torch.from_numpy(np.array(converted)).to(self.device), channels_last=False)
 
     def _check(self, images: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -110,7 +110,7 @@ def values(items: completion.Items) -> list[str]:
 
 def test_methods_and_presets() -> None:
     assert values(completion.method_names("gac+d")) == ["gac+dan", "gac+dann"]
-    assert values(completion.preset_names("")) == ["paper", "literal", "quick", "smoke"]
+    assert values(completion.preset_names("")) == ["paper", "literal", "quick", "smoke", "photographs"]
 
 
 def test_tasks_without_redirections() -> None:

@@ -23,7 +23,7 @@ def test_board_as_text_and_json(tmp_path: Path) -> None:
 def test_invalid_input_is_one_sentence(tmp_path: Path) -> None:
     for arguments, message in (
         (["--standalone"], "needs --format latex"),
-        (["--preset", "quik"], "preset: expected one of paper, literal, quick, smoke"),
+        (["--preset", "quik"], "preset: expected one of paper, literal, quick, smoke, photographs"),
         (["--format", "csv", "--out", "nowhere/board.csv"], "nowhere: cannot be written"),
     ):
         result = run_clarinet(tmp_path, "table", *arguments)

@@ -9,7 +9,7 @@ from core.errors import InputError
 from core.resolve import changed_settings, resolve
 
 
-@pytest.mark.parametrize("preset", ["paper", "literal", "quick", "smoke"])
+@pytest.mark.parametrize("preset", ["paper", "literal", "quick", "smoke", "photographs"])
 @pytest.mark.parametrize("method", ["clarinet", "clarinet-no-t", "gac", "gac+dan", "source-only"])
 @pytest.mark.parametrize("task", ["U->M", "S->M", "Y->D"])
 def test_unchanged_preset_has_no_changes(method: str, task: str, preset: str) -> None:

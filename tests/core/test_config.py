@@ -182,7 +182,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"method": ["gac"]}, "run.toml: method: expected a text, got ['gac']"),
     ({"task": "M"}, 'run.toml: task: expected SOURCE->TARGET such as "M->U", got "M"'),
     ({"task": 3}, "run.toml: task: expected a text, got 3"),
-    ({"preset": ["quick"]}, "run.toml: preset: expected one of paper, literal, quick, smoke, got ['quick']"),
+    (
+        {"preset": ["quick"]},
+        "run.toml: preset: expected one of paper, literal, quick, smoke, photographs, got ['quick']",
+    ),
     ({"classifier_rate": float("inf")}, "run.toml: classifier_rate: expected a number > 0 that is finite, got inf"),
     (
         {"stage1": {"epochs": 10**20}},
@@ -192,7 +195,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"optimizer": "a\nb"}, 'run.toml: optimizer: expected one of adam, adamw, sgd, got "a\\nb"'),
     ({"optimizer": "unknown field"}, 'run.toml: optimizer: expected one of adam, adamw, sgd, got "unknown field"'),
     ({"a\nb": 3}, "run.toml: a\\nb: no such setting"),
-    ({"preset": "fast"}, 'run.toml: preset: expected one of paper, literal, quick, smoke, got "fast"'),
+    ({"preset": "fast"}, 'run.toml: preset: expected one of paper, literal, quick, smoke, photographs, got "fast"'),
     ({"name": "x" * 201}, f'run.toml: name: expected a text of at most 200 characters, got "{"x" * 76}…'),
 ]
 
@@ -294,7 +297,7 @@ def test_settings_are_selected_by_their_tags() -> None:
     assert settings_tagged(Tag.IDENTITY) == {"method", "task", "seed", "preset", "name"}
     assert settings_tagged(Tag.ROUNDING) == {"threads", "compile", "channels_last"}
     assert settings_tagged(Tag.SOURCE, Tag.EVALUATION) == {
-        *("source_size", "source_fraction", "ybars_per_sample", "true_fraction", "usps_split", "image_size"),
+        *("source_size", "source_fraction", "ybars_per_sample", "true_fraction", "usps_split", "image_size", "fit"),
         *("target_size", "test_size", "evaluate_every"),
     }
     assert {"stage1", "network", "on_nan"} < settings_tagged(Tag.STAGE1)
@@ -377,8 +380,8 @@ def test_every_difference_between_paper_and_literal_is_documented() -> None:
         assert differences(configured("paper", method, task), configured("literal", method, task)) <= named
 
 
-@pytest.mark.parametrize("preset", ["quick", "smoke"])
-def test_documented_tables_of_quick_and_smoke_are_correct_and_complete(preset: str) -> None:
+@pytest.mark.parametrize("preset", ["quick", "smoke", "photographs"])
+def test_documented_tables_of_other_presets_are_correct_and_complete(preset: str) -> None:
     listed = set()
     for name, where, paper, changed in rows(f"What `{preset}` changes"):
         method, task = where.split()

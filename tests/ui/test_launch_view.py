@@ -146,7 +146,7 @@ async def test_the_estimate_comes_from_finished_runs(runs_dir: Path) -> None:
     async with app.run_test(size=(160, 48)) as pilot:
         await opened(pilot)
         focus(pilot, "preset")
-        await pilot.press("right", "right", "right", "space")
+        await pilot.press("right", "space")
         await wait_until(pilot, lambda: "about 20s, on 1 slot, estimated from 1 finished run" in screen_text(app))
         focus(pilot, "seeds")
         await pilot.press(*"1..3")
