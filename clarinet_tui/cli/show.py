@@ -43,7 +43,7 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
     Example: clarinet show 6e3
     """
     from clarinet_tui.history.alarms import read_open_alarms
-    from clarinet_tui.history.queries import read_events
+    from clarinet_tui.history.queries import read_evaluations, read_events
     from clarinet_tui.runs.directory import RunDirectory
 
     database = open_history(runs_dir)
@@ -54,10 +54,13 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
         if json:
             print_json(asdict(row) | _object(run, events, alarms))
         else:
-            _print_groups(_groups(row, run, events, alarms))
+            evaluations = read_evaluations(database, row.id) if row.target_accuracy is None else []
+            _print_groups(_groups(row, run, events, alarms, evaluations))
 
 
-def _groups(row: "RunRow", run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]") -> Iterator[Group]:
+def _groups(
+    row: "RunRow", run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]", evaluations: Events
+) -> Iterator[Group]:
     """Yield the groups; what needs attention comes first."""
     seed = "?" if row.seed is None else row.seed
     yield f"{row.id}  {row.method or '?'}  {row.task or '?'}  seed {seed}", _description(row)
@@ -66,6 +69,7 @@ def _groups(row: "RunRow", run: "RunDirectory", events: Events, alarms: "Sequenc
     yield "Cannot be read", _problems(run, events)
     yield "Progress", _progress(row, run)
     yield "Results, in percent", _results(row)
+    yield "Epochs selected without labels", _selected_epochs(row, evaluations)
     yield "Data", [("label hash", row.label_hash), *(("note", note) for note in row.notes)]
     yield from _settings(run)
     yield "Environment", _environment(run)
@@ -134,6 +138,14 @@ def _results(row: "RunRow") -> Fields:
         "pseudo-label accuracy": row.pseudo_label_accuracy,
     }
     return [(name, f"{value:.2f}") for name, value in accuracies.items() if value is not None]
+
+
+def _selected_epochs(row: "RunRow", evaluations: Events) -> Fields:
+    """Return the epochs that rules without labels select."""
+    from clarinet_tui.evidence.selection import RULE_HEADINGS, label_free_epochs, last_stage
+
+    selected = label_free_epochs(evaluations, stage=last_stage(row.method))
+    return [(RULE_HEADINGS[rule], f"epoch {epoch} ({score:.3f})") for rule, (epoch, score) in selected.items()]
 
 
 def _settings(run: "RunDirectory") -> Iterator[Group]:

@@ -92,6 +92,14 @@ def select_epochs(evaluations: Sequence[Row], *, stage: str | None = None) -> di
     }
 
 
+def label_free_epochs(evaluations: Sequence[Row], *, stage: str | None = None) -> dict[Rule, tuple[int, float]]:
+    """Return the epoch and the score that each rule without target labels selects, for targets that have none."""
+    rows = [row for row in evaluations if row["stage"] == (stage or evaluations[-1]["stage"])]
+    rows = [row for row in rows if row["epoch"] is not None]
+    selected = {rule: _select_row(rows, rule) for rule in SCORES if rule != ORACLE}
+    return {rule: (row["epoch"], row[SCORES[rule][0]]) for rule, row in selected.items() if row is not None}
+
+
 def last_stage(method: str | None) -> str | None:
     """The stage whose classifier is the method's result; None for a plug-in that is not installed."""
     try:
@@ -105,7 +113,7 @@ def _select_row(rows: Sequence[Row], rule: Rule) -> Row | None:
     if rule == "last":
         return rows[-1] if rows else None
     score, sign = SCORES[rule]
-    scored = [row for row in rows if _is_finite(row[score])]
+    scored = [row for row in rows if _is_finite(row.get(score))]
     return max(scored, key=lambda row: sign * row[score], default=None)
 
 

@@ -41,7 +41,8 @@ def _describe(event: Event, iterations_total: int, run_id: str, runs_dir: Path |
             losses = ", ".join(f"{name.replace('_', ' ')} {event.measured[name]:.3f}" for name in names)
             return f"iteration {event.iteration} of {iterations_total or '?'}, epoch {event.epoch}: {losses}"
         case Evaluated():
-            return f"epoch {event.epoch}: {format_accuracies(event.target_accuracy, event.source_accuracy)}"
+            result = format_accuracies(event.target_accuracy, event.source_accuracy)
+            return f"epoch {event.epoch}: {result}{_label_free_scores(event)}"
         case PseudoLabelled():
             accuracy = "" if event.accuracy is None else f", accuracy {event.accuracy:.2f} %"
             source = f" of run {event.origin}" if event.origin else " given" if event.given else ""
@@ -61,6 +62,13 @@ def _describe(event: Event, iterations_total: int, run_id: str, runs_dir: Path |
             result = format_accuracies(event.target_accuracy, event.source_accuracy)
             return f"finished after {event.seconds:.0f} s: {result}"
     return None
+
+
+def _label_free_scores(event: Evaluated) -> str:
+    """Return what selects an epoch if the target has no labels."""
+    scores = {"information": event.target_information, "complementary risk": event.complementary_risk}
+    known = [f", {name} {value:.3f}" for name, value in scores.items() if value is not None]
+    return "".join(known) if event.target_accuracy is None else ""
 
 
 def format_accuracies(target: float | None, source: float | None) -> str:

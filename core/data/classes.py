@@ -10,9 +10,9 @@ from core.errors import InputError
 
 
 def common_classes(source: DomainSplits, target: DomainSplits) -> tuple[str, ...]:
-    """Return the class names that both domains share; files without names count from 0."""
+    """Return the classes of the source, all that the target may have; files without names count from 0."""
     source_names, target_names = _class_names(source), _class_names(target)
-    if source_names and target_names and set(source_names) != set(target_names):
+    if source_names and target_names and not set(target_names) <= set(source_names):
         only = (
             (source.place, set(source_names) - set(target_names)),
             (target.place, set(target_names) - set(source_names)),
@@ -28,6 +28,14 @@ def common_classes(source: DomainSplits, target: DomainSplits) -> tuple[str, ...
     if len(names) < 2:
         raise InputError(f"{source.train.place}: labels contain only {len(names)} class; a task needs two or more")
     return names
+
+
+def missing_classes(domain: DomainSplits, classes: tuple[str, ...]) -> str | None:
+    """Return a note if a domain with labels has no image of some class."""
+    labels = [encode_labels(split, classes).y for split in domain.splits]
+    present = {int(label) for y in labels for label in np.unique(y[y >= 0])}
+    absent = {name for number, name in enumerate(classes) if number not in present}
+    return f"{domain.title} has no image of {_format_names(absent)}" if present and absent else None
 
 
 def _class_names(domain: DomainSplits) -> tuple[str, ...] | None:

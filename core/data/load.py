@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.data.classes import check_source_classes, common_classes, encode_labels
+from core.data.classes import check_source_classes, common_classes, encode_labels, missing_classes
 from core.data.complementary_labels import complementary_mask
 from core.data.custom_domains import read_custom_domain
 from core.data.digit_domains import read_digit_domain, shuffle_split
@@ -45,6 +45,8 @@ def load_task(config: RunConfig, data_dir: Path, progress: ProgressCallback | No
     notes = [*source.notes, *(note for note in target.notes if note not in source.notes), *shape_notes]
     if dropped:
         notes.append(f"{source.title}: {dropped} source images have no label of any kind and were left out")
+    if target.is_custom and (missing := missing_classes(target, classes)):
+        notes.append(missing)
     if target.test is None:
         notes.append(f"{target.title} has no test images: the target is measured on what it was trained on")
     return TaskData(train, source_test, target_train, target_test, classes, tuple(notes))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from clarinet_tui.evidence.choices import RULES, Rule
-from clarinet_tui.evidence.selection import SelectedEpoch, last_stage, select_epochs
+from clarinet_tui.evidence.selection import SelectedEpoch, label_free_epochs, last_stage, select_epochs
 
 NAN = float("nan")
 
@@ -82,3 +82,11 @@ def test_negative_risk_is_lower() -> None:
     choice = select_epoch(rows((50.0, 0.1, 1.0), (60.0, -0.4, 1.0)), "risk")
     assert choice is not None
     assert choice.epoch == 2
+
+
+def test_epochs_are_selected_without_target_labels() -> None:
+    unlabelled = rows((None, 1.9, 0.1), (None, 1.4, 0.3), (None, 1.2, NAN))
+    assert select_epochs(unlabelled) == {}
+    assert label_free_epochs(unlabelled) == {"risk": (3, 1.2), "information": (2, 0.3)}
+    assert label_free_epochs(rows((None, None, 0.1))) == {"information": (1, 0.1)}
+    assert label_free_epochs([]) == {}

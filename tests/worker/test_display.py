@@ -5,6 +5,8 @@ import json
 import shlex
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from clarinet_tui.logs.event_text import describe_event
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.worker_log import TimestampedStream
@@ -56,6 +58,8 @@ def test_unknown_accuracies_are_omitted() -> None:
         iteration=1, epoch=2, adaptation_epoch=1, stage="gac", target_accuracy=81.234, source_accuracy=None
     )
     assert describe_event(evaluated, 1, "abc") == "epoch 2: target 81.23 %"
+    unlabelled = replace(evaluated, target_accuracy=None, target_information=0.25)
+    assert describe_event(unlabelled, 1, "abc") == "epoch 2: no labels to evaluate with, information 0.250"
     assert describe_event(Stopped(iteration=7), 9, "abc") == (
         "stopped at iteration 7; resume with: clarinet resume abc"
     )
