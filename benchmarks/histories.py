@@ -22,16 +22,21 @@ FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def make_many_runs(runs_dir: Path, runs: int, iterations: int = 20) -> None:
-    """Create finished runs of several methods, an hour apart, each with a copy of one journal, and ingest them."""
+    """Create finished runs, and ingest them."""
+    make_journals(runs_dir, runs, iterations, evaluations=2)
+    with Database.open(runs_dir) as db:
+        ingest_all(db, runs_dir)
+
+
+def make_journals(runs_dir: Path, runs: int, iterations: int, evaluations: int) -> None:
+    """Create finished runs of several methods, an hour apart, each with a copy of one journal."""
     journal = b""
     for number in range(runs):
         run = make_run(runs_dir, f"run{number:05}", METHODS[number % len(METHODS)], number)
         if not journal:
-            write_journal(run, iterations, evaluations=2)
+            write_journal(run, iterations, evaluations)
             journal = run.journal.read_bytes()
         run.journal.write_bytes(journal)
-    with Database.open(runs_dir) as db:
-        ingest_all(db, runs_dir)
 
 
 def make_long_run(runs_dir: Path, iterations: int, *, ingest: bool = True) -> RunDirectory:

@@ -80,7 +80,7 @@ def reindex(runs_dir: RunsDir = RUNS) -> None:
         raise InputError(f"{runs_dir}: is not a directory")
     with Progress() as bar:
         task = bar.add_task("Reading journals", total=None)
-        errors = rebuild(runs_dir, lambda done, total, _: bar.update(task, completed=done, total=total))
+        errors = rebuild(runs_dir, lambda done, total: bar.update(task, completed=done, total=total))
         open_history(runs_dir).close()  # states of runs without a final event follow from queue and processes
     for run_id, error in errors.items():
         warn(f"run {run_id} cannot be read: {error}")

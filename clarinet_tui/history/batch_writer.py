@@ -1,6 +1,7 @@
 """Write a batch of journal lines into the tables, inside a transaction."""
 
 import sqlite3
+from operator import lt
 from typing import Any
 
 import msgspec
@@ -35,13 +36,20 @@ def write_batch(connection: sqlite3.Connection, run: str, batch: Batch, run_colu
         "INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [_event_values(run, event) for event in batch.events],
     )
+    _write_rollups(connection, run, batch, metrics)
+    update_run_row(connection, run, batch, run_columns)
+
+
+def _write_rollups(connection: sqlite3.Connection, run: str, batch: Batch, superseded_metrics: set[str]) -> None:
     changed = [row[1] for _, rows in batch.iterations for row in rows]
+    if batch.start.offset == 0 and changed and all(map(lt, changed, changed[1:])):
+        rollups.build(connection, run, batch.iterations)
+        return
     if batch.superseded_after is not None:
         changed.append(batch.superseded_after + 1)
     if changed:
-        metrics |= {metric for layout in batch.layouts.values() for metric in layout.metrics}
+        metrics = superseded_metrics.union(*(layout.metrics for layout in batch.layouts.values()))
         rollups.rebuild(connection, run, min(changed), max(changed), metrics)
-    update_run_row(connection, run, batch, run_columns)
 
 
 def _supersede(connection: sqlite3.Connection, run: str, iteration: int) -> set[str]:

@@ -8,13 +8,14 @@ does not begin with what was ingested was replaced: its run is ingested again fr
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from clarinet_tui.history.batch_writer import write_batch
+from clarinet_tui.history.bulk_ingest import ingest_parts, is_worthwhile
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.journal_batches import Batch, Position, ReplacedFileError, read_batch
 from clarinet_tui.history.run_rows import ingest_annotations, insert_run, read_run_columns, update_problems
@@ -108,12 +109,19 @@ def ingest_all(db: Database, runs_dir: Path, progress: Progress = lambda done, t
     sql = "SELECT run, journal, annotations, heard FROM ingested JOIN runs ON runs.id = run"
     ingested = {row[0]: row[1:] for row in db.tuples(sql)}
     ids = list_run_ids(runs_dir)
-    changed = [run_id for run_id in ids if ingested.pop(run_id, None) != _read_sizes(f"{runs_dir}/{run_id}")]
-    count = 0
-    for done, run_id in enumerate(changed):
-        progress(done, len(changed))
+    sizes = {run_id: _read_sizes(f"{runs_dir}/{run_id}") for run_id in ids}
+    new = {run_id: size[0] for run_id, size in sizes.items() if run_id not in ingested}
+    changed = [run_id for run_id in ids if ingested.pop(run_id, None) != sizes[run_id]]
+    total, count = len(changed), 0
+    if is_worthwhile(new):
+        with closing(ingest_parts(db, runs_dir, new)) as parts:
+            for merged, rows in parts:
+                changed, count = [run_id for run_id in changed if run_id not in merged], count + rows
+                progress(total - len(changed), total)
+    for done, run_id in enumerate(changed, total - len(changed)):
+        progress(done, total)
         count += ingest_run(db, RunDirectory(runs_dir, run_id))
-    progress(len(changed), len(changed))
+    progress(total, total)
     # If there is no run at all, the disk is probably not mounted.
     for run_id in ingested if ids else ():
         delete_run(db, run_id)

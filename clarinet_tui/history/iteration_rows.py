@@ -39,6 +39,11 @@ class RowLayout:
     def metrics(self) -> tuple[str, ...]:
         return self._names[5:]
 
+    @property
+    def column_metrics(self) -> list[str]:
+        """The metrics with a column, in the order of a row."""
+        return [self._names[index] for index in self._column_indices[5:]]
+
     def make_row(self, line: bytes) -> IterationRow:
         """Raise ContentError with the reason if the line cannot be used."""
         try:

@@ -3,23 +3,17 @@
 import os
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from clarinet_tui.history import database
 from clarinet_tui.history.database import DamagedHistoryError, Database, database_path
-from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.runs.directory import list_runs
+from clarinet_tui.history.ingest import Progress, ingest_all
 
-Progress = Callable[[int, int, str], None]
-"""Called with the runs done, the runs in all, and the id of the current run."""
 SUFFIXES = ("", "-wal", "-shm")
 
 
-def reindex(
-    runs_dir: Path, progress: Progress = lambda done, total, run_id: None, path: Path | None = None
-) -> dict[str, str]:
+def reindex(runs_dir: Path, progress: Progress = lambda done, total: None, path: Path | None = None) -> dict[str, str]:
     """Ingest every run into a new database, and replace the content of the old one by it in one transaction.
 
     Until then, and if anything fails, the old history stays as it was. Return by id what cannot be read.
@@ -29,12 +23,8 @@ def reindex(
     beside = path.with_name(f".{path.name}.rebuilt-{os.getpid()}")
     try:
         with Database.open(runs_dir, beside) as rebuilt:
-            runs = list_runs(runs_dir)
-            for done, run in enumerate(runs):
-                progress(done, len(runs), run.id)
-                ingest_run(rebuilt, run)
+            ingest_all(rebuilt, runs_dir, progress)
             _replace_content(runs_dir, path, rebuilt)
-            progress(len(runs), len(runs), "")
             return dict(rebuilt.tuples("SELECT id, problems ->> '$[0]' FROM runs WHERE problems IS NOT NULL"))
     finally:
         for suffix in SUFFIXES:

@@ -5,13 +5,14 @@ batches in which a journal was read, and a rebuilt history equals an incremental
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 import msgspec
 
+from clarinet_tui.history.iteration_rows import IterationRow, RowLayout
 from clarinet_tui.history.schema import ITERATION_COLUMNS
 
 BASE, RATIO, LEVELS = 32, 16, 4
@@ -27,6 +28,9 @@ SELECT_UPPER_LEVEL = (
     WHERE run = ? AND level = ? AND bucket >= ? AND bucket < ? AND metric = ? GROUP BY upper_bucket"""
 )
 Rollup = tuple[float | None, float | None, float, int, int]
+Columns = Mapping[str, Sequence[Any]]
+Bucket = tuple[int, Sequence[str | None], Columns]
+"""A bucket of iterations on level 1: its number, their column `other`, and their metrics with a column."""
 
 
 def bucket_size(level: int) -> int:
@@ -37,10 +41,24 @@ def bucket_size(level: int) -> int:
 def rebuild(connection: sqlite3.Connection, run: str, first: int, last: int, metrics: Iterable[str]) -> None:
     """Recompute every bucket with an iteration from `first` to `last`."""
     names = set(metrics)
+    start, stop = first // BASE * BASE, (last // BASE + 1) * BASE
+    _write_levels(connection, run, first, last, names, _read_buckets(connection, run, start, stop, names))
+
+
+def build(connection: sqlite3.Connection, run: str, groups: Sequence[tuple[RowLayout, list[IterationRow]]]) -> None:
+    """Compute the buckets of a run that has no other iterations than these, in ascending order."""
+    names = {metric for layout, rows in groups if rows for metric in layout.metrics}
+    iterations = [row[1] for _, rows in groups for row in rows]
+    _write_levels(connection, run, iterations[0], iterations[-1], names, _split_buckets(groups))
+
+
+def _write_levels(
+    connection: sqlite3.Connection, run: str, first: int, last: int, names: set[str], buckets: Iterable[Bucket]
+) -> None:
     lowest, highest = first // BASE, last // BASE
     connection.executemany(
         INSERT + "VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)",
-        list(_lowest_level(connection, run, lowest * BASE, (highest + 1) * BASE, names)),
+        [(run, *values) for bucket in buckets for values in _lowest_level(*bucket)],
     )
     for level in range(2, LEVELS + 1):
         lowest, highest = lowest // RATIO, highest // RATIO
@@ -61,10 +79,8 @@ def delete_after(connection: sqlite3.Connection, run: str, iteration: int) -> se
     return metrics
 
 
-def _lowest_level(
-    connection: sqlite3.Connection, run: str, start: int, stop: int, names: set[str]
-) -> Iterator[tuple[Any, ...]]:
-    """Compute level 1 from the iterations, read once for all metrics."""
+def _read_buckets(connection: sqlite3.Connection, run: str, start: int, stop: int, names: set[str]) -> Iterator[Bucket]:
+    """Yield the buckets of the stored iterations, read once for all metrics."""
     known = [name for name in ITERATION_COLUMNS if name in names]
     selected = "".join(f', "{name}"' for name in known)
     cursor = connection.cursor()
@@ -76,11 +92,36 @@ def _lowest_level(
     )
     for bucket, rows in groupby(cursor, key=itemgetter(0)):
         _, others, *values = zip(*rows, strict=True)
-        other_values = _decode_others(others) if any(others) else {}
-        columns = dict(zip(known, values, strict=True))
-        for metric in columns | other_values:
-            if rollup := _rollup(columns.get(metric, ()), other_values.get(metric, ())):
-                yield (run, metric, bucket, *rollup)
+        yield bucket, others, dict(zip(known, values, strict=True))
+
+
+def _split_buckets(groups: Sequence[tuple[RowLayout, list[IterationRow]]]) -> Iterator[Bucket]:
+    """Yield the buckets of iterations in memory, which need not be read again."""
+    pieces = (
+        (number, layout, rows) for layout, all_rows in groups for number, rows in groupby(all_rows, key=_bucket_of)
+    )
+    for bucket, same in groupby(pieces, key=itemgetter(0)):
+        others: list[str | None] = []
+        columns: dict[str, list[Any]] = {}
+        for _, layout, rows in same:
+            values = list(zip(*rows, strict=True))
+            others += values[-1]
+            for name, column in zip(layout.column_metrics, values[6:-1], strict=True):
+                columns.setdefault(name, []).extend(column)
+        yield bucket, others, columns
+
+
+def _bucket_of(row: IterationRow) -> int:
+    iteration: int = row[1]
+    return iteration // BASE
+
+
+def _lowest_level(bucket: int, others: Sequence[str | None], columns: Columns) -> Iterator[tuple[Any, ...]]:
+    """Yield the metrics of a bucket on level 1."""
+    other_values = _decode_others(others) if any(others) else {}
+    for metric in {**columns, **other_values}:
+        if rollup := _rollup(columns.get(metric, ()), other_values.get(metric, ())):
+            yield (metric, bucket, *rollup)
 
 
 def _decode_others(others: Sequence[str | None]) -> dict[str, list[Any]]:

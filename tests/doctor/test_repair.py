@@ -66,6 +66,14 @@ def test_rows_that_differ_from_the_journal_are_found_and_ingested_again(run: Run
         assert content(db) == before
 
 
+@pytest.mark.parametrize(("factor", "expected"), [(1 + 2**-50, ""), (1.01, "its rollups differ from its journal")])
+def test_sums_may_differ_as_much_as_versions_of_python_do(run: RunDirectory, factor: float, expected: str) -> None:
+    with Database.open(run.runs_dir) as db:
+        with db.transaction() as connection:
+            connection.execute("UPDATE rollups SET total = total * ?", (factor,))
+        assert find_mismatch(db, run, rows=True) == expected
+
+
 def test_a_journal_changed_below_what_was_ingested_is_found_by_its_checksum(run: RunDirectory) -> None:
     """In the middle of a long journal, where ingestion does not look again."""
     changed = run.journal.read_bytes().replace(b"[50,0,null", b"[50,1,null")

@@ -122,7 +122,7 @@ def test_reindex_that_fails_leaves_the_history_as_it_was(tmp_path: Path) -> None
         ingest_all(db, tmp_path)
         before = content(db)
 
-        def fail(done: int, total: int, run: str) -> None:
+        def fail(done: int, total: int) -> None:
             assert content(db) == before, "others read the old history meanwhile"
             raise KeyboardInterrupt
 
@@ -166,10 +166,10 @@ def test_reindex_gives_the_same_content_and_keeps_connections(tmp_path: Path) ->
     with open_history(tmp_path) as db:
         ingest_all(db, tmp_path)
         before = content(db)
-        calls = list[tuple[int, int, str]]()
-        reindex(tmp_path, lambda done, total, run: calls.append((done, total, run)))
+        calls = list[tuple[int, int]]()
+        reindex(tmp_path, lambda done, total: calls.append((done, total)))
         assert content(db) == before
-        assert [(done, total) for done, total, _ in calls] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+        assert calls == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 def test_a_locked_database_is_reported_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
