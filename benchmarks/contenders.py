@@ -17,7 +17,7 @@ from core.events import Stepped
 from core.losses.adversarial import adversarial_loss, domain_input, reverse_gradient
 from core.losses.complementary import ascent_loss, class_losses, forward_loss
 from core.losses.predictions import entropy, entropy_weights, log_scatter
-from core.losses.pseudo_labels import confident_cross_entropy, exclude
+from core.losses.pseudo_labels import confident_cross_entropy, likeliest_allowed
 from core.losses.target_predictions import information_loss
 from core.methods.jitter import jitter
 from core.methods.teacher import Teacher
@@ -141,10 +141,9 @@ class BareBasset:
         source, target = (
             self.student(jitter(images, config.jitter, self.random))[1] for images in (self.source, self.target)
         )
-        shares = exclude(self.teacher.predict(self.source), self.labels)
+        labels = likeliest_allowed(self.teacher.predict(self.source), self.labels)
         predictions = self.teacher.balanced(self.teacher.predict(self.target))
-        loss = (self.classes - 1) * forward_loss(source, self.labels)
-        loss = loss + functional.cross_entropy(source, shares)
+        loss = forward_loss(source, self.labels) + functional.cross_entropy(source, labels)
         loss = loss + confident_cross_entropy(target, predictions, config.teacher_threshold)[0]
         loss = loss + config.information_weight * information_loss(target)
         for weight, gradient in zip(self.weights, torch.autograd.grad(loss, self.weights), strict=True):

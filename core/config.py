@@ -176,16 +176,14 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = 0.0
     flip: Annotated[bool, setting("Mirror half of the training images.", Tag.STAGE1)] = False
     complementary_weight: Annotated[
-        float, setting("Weight of the complementary loss in basset's adaptation; 0 is K-1.", Tag.BASSET, ge=0)
-    ] = 0.0
+        float, setting("Weight of the complementary loss in basset's adaptation.", Tag.BASSET, ge=0)
+    ] = 1.0
     teacher_weight: Annotated[
         float, setting("Weight of the averaged teacher's pseudo-labels of the target; 0 is none.", Tag.BASSET, ge=0)
     ] = 0.0
     relabel_weight: Annotated[
         float,
-        setting(
-            "Weight of the teacher's predictions of the source, less what is ruled out; 0 is none.", Tag.BASSET, ge=0
-        ),
+        setting("Weight of the teacher's labels of the source, none of them ruled out; 0 is none.", Tag.BASSET, ge=0),
     ] = 0.0
     teacher_decay: Annotated[
         float, setting("Decay of the teacher's running mean of the weights.", Tag.BASSET, ge=0, lt=1)

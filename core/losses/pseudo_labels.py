@@ -1,6 +1,5 @@
-"""Learning from a teacher's predictions: confident pseudo-labels, class balance, and labels that are not ruled out."""
+"""Learning from a teacher's predictions: confident pseudo-labels, class balance, and classes that are not ruled out."""
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -25,10 +24,9 @@ def balance(predictions: Tensor, mean_prediction: Tensor) -> Tensor:
     return scaled / scaled.sum(dim=1, keepdim=True)
 
 
-def exclude(predictions: Tensor, weights: Tensor) -> Tensor:
-    """Set classes with a complementary label to 0 and normalise: w_k = 1[k≠ȳ]·p_k / (1 - p_ȳ) (PRODEN, Lv et al. 2020).
+def likeliest_allowed(predictions: Tensor, weights: Tensor) -> Tensor:
+    """Return the likeliest class of each row of probabilities that no complementary label rules out.
 
-    `weights` (B, K) is positive at complementary labels. A row without any remaining probability becomes uniform.
+    `weights` (B, K) is positive at complementary labels.
     """
-    remaining = predictions.clamp(min=torch.finfo(predictions.dtype).tiny).masked_fill(weights > 0, 0)
-    return remaining / remaining.sum(dim=1, keepdim=True)
+    return predictions.masked_fill(weights > 0, -1).argmax(dim=1)

@@ -1,12 +1,13 @@
-"""BASSET: complementary labels and an unlabelled target in one step, without an adversary.
+"""BASSET: complementary labels and an unlabelled target in one step, without a discriminator.
 
-Warm-up: the complementary loss on jittered source images. Adaptation adds, times λ, what an averaged teacher T knows:
-  1. student f on jittered images of both domains, teacher T on the images as they are;
-  2. source: (K-1)·ℓ̄(f(x_s), ȳ), plus cross-entropy with T's prediction for x_s among the classes that ȳ leaves;
-  3. target: cross-entropy with T's confident labels after balancing them, minus the information of f's predictions;
-  4. a step on the sum, then T moves towards f.
-The teacher, not ȳ alone, decides what a source image is: its labels improve as the target is learned, which labels that
-were fixed after a first step cannot do. With pseudo-labels instead of ȳ this is the second step of its control.
+Warm-up: the complementary loss on jittered source images. Adaptation, with an averaged teacher:
+  1. the student predicts jittered images of both domains, the teacher the same images without jitter;
+  2. source: the complementary loss, and cross-entropy with the teacher's likeliest class that ȳ does not rule out;
+  3. target, times λ: cross-entropy with the teacher's confident labels after balancing them, minus the information of
+     the student's predictions;
+  4. a step on the sum, then the teacher's weights move towards the student's.
+The source's labels follow the teacher through the whole adaptation. With fixed pseudo-labels from a stage before, this
+is stage 2 of the two-step controls.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from core.losses.pseudo_labels import confident_cross_entropy, exclude
+from core.losses.pseudo_labels import confident_cross_entropy, likeliest_allowed
 from core.losses.target_predictions import class_confusion, information_loss
 from core.methods.algorithm import Algorithm, Batch, Outputs, StageProblem, StepMetrics, apply_gradients
 from core.methods.objectives import adversarial_objective, complementary_objective
@@ -66,7 +67,8 @@ class Basset(Algorithm):
             assert target is not None
             optimizer, parameters = self.optimizer, [*self.fg, *self.d]
             on_host["lambda"] = weight = self.lambda_at(adaptation_step)
-            loss = loss * self.source_weight(batch)
+            if batch.labels is None:
+                loss = loss * self.config.complementary_weight
             for term, term_metrics in self.adaptation_terms(batch, source, target, adaptation_step, weight):
                 loss = loss + term
                 metrics |= term_metrics
@@ -80,16 +82,12 @@ class Basset(Algorithm):
         return StepMetrics(metrics, on_host)
 
     def source_loss(self, source: Outputs, batch: Batch) -> Term:
-        """The loss with the source's own labels: complementary ones, or pseudo-labels in the second of two steps."""
+        """The loss with the source's own labels: complementary ones, or pseudo-labels in stage 2 of a control."""
         if batch.labels is not None:
             loss = functional.cross_entropy(source.logits, batch.labels)
             return loss, {"classification_loss": loss}
         assert batch.weights is not None
         return complementary_objective(self.config, source.logits, batch.weights, self.problem.priors)
-
-    def source_weight(self, batch: Batch) -> float:
-        """K-1 makes a complementary label count as much as a true one; pseudo-labels have weight 1."""
-        return 1.0 if batch.labels is not None else self.config.complementary_weight or self.problem.classes - 1
 
     def adaptation_terms(
         self, batch: Batch, source: Outputs, target: Outputs, adaptation_step: int, weight: float
@@ -97,12 +95,12 @@ class Basset(Algorithm):
         """Yield each part that is switched on, already weighted."""
         config, teacher = self.config, self.teacher
         if teacher and config.relabel_weight and batch.weights is not None:
-            shares = exclude(self._ask(teacher, batch.clean_source, batch.source), batch.weights)
-            loss = functional.cross_entropy(source.logits, shares)
-            yield weight * config.relabel_weight * loss, {"relabel_loss": loss}
+            labels = likeliest_allowed(self._predict(teacher, batch.clean_source, batch.source), batch.weights)
+            loss = functional.cross_entropy(source.logits, labels)
+            yield config.relabel_weight * loss, {"relabel_loss": loss}
         if teacher and config.teacher_weight:
             assert batch.target is not None
-            predictions = self._ask(teacher, batch.clean_target, batch.target)
+            predictions = self._predict(teacher, batch.clean_target, batch.target)
             if config.balance_classes:
                 predictions = teacher.balanced(predictions)
             loss, share = confident_cross_entropy(target.logits, predictions, config.teacher_threshold)
@@ -117,6 +115,6 @@ class Basset(Algorithm):
             loss, metrics, _ = adversarial_objective(self, self.discriminator, source, target, adaptation_step)
             yield loss, metrics
 
-    def _ask(self, teacher: Teacher, clean: Tensor | None, images: Tensor) -> Tensor:
+    def _predict(self, teacher: Teacher, clean: Tensor | None, images: Tensor) -> Tensor:
         with self.autocast():
             return teacher.predict(images if clean is None else clean)

@@ -56,7 +56,7 @@ def literal_loss(algorithm: Basset, data: Batch, weight: float) -> Tensor:
         if data.weights is None:
             allowed = []
         else:
-            allowed = [p * (w == 0) / (p * (w == 0)).sum() for p, w in zip(source, data.weights, strict=True)]
+            allowed = [(p * (w == 0)).argmax() for p, w in zip(source, data.weights, strict=True)]
 
     def confident(predictions: Tensor, labels: list[Tensor]) -> Tensor:
         terms = [
@@ -69,9 +69,9 @@ def literal_loss(algorithm: Basset, data: Batch, weight: float) -> Tensor:
     else:
         assert data.weights is not None
         wrong = [-(1 - p[w.argmax()]).log() for p, w in zip(source, data.weights, strict=True)]
-        loss = (CLASSES - 1) * torch.stack(wrong).mean()
-        relabelled = [-(q * p.log()).sum() for p, q in zip(source, allowed, strict=True)]
-        loss = loss + weight * config.relabel_weight * torch.stack(relabelled).mean()
+        loss = config.complementary_weight * torch.stack(wrong).mean()
+        relabelled = [-p[label].log() for p, label in zip(source, allowed, strict=True)]
+        loss = loss + config.relabel_weight * torch.stack(relabelled).mean()
     entropy = -(target * target.log()).sum(dim=1).mean()
     balance = -(target.mean(dim=0) * target.mean(dim=0).log()).sum()
     loss += weight * config.information_weight * (entropy - balance)
@@ -81,7 +81,13 @@ def literal_loss(algorithm: Basset, data: Batch, weight: float) -> Tensor:
 
 @pytest.mark.parametrize(("method", "labels"), [("basset", False), ("fwd+basset", True)])
 def test_adaptation_step_is_the_literal_one(method: str, labels: bool) -> None:
-    settings = {"classifier_rate": 0.05, "relabel_weight": 0.7, "teacher_threshold": 0.265, "lambda_horizon": 20}
+    settings = {
+        "classifier_rate": 0.05,
+        "complementary_weight": 1.3,
+        "relabel_weight": 0.7,
+        "teacher_threshold": 0.265,
+        "lambda_horizon": 20,
+    }
     algorithm, reference = (basset(method, **settings) for _ in range(2))
     data, config = batch(labels), algorithm.config
     weight = 2 / (1 + math.exp(-10 * 3 / 20)) - 1
@@ -146,7 +152,7 @@ def test_the_teacher_sees_the_images_without_jitter() -> None:
     assert not torch.equal(jittered.source, data.source)
     assert algorithm.teacher is not None
     expected = algorithm.teacher.predict(data.source)
-    assert torch.equal(algorithm._ask(algorithm.teacher, jittered.clean_source, jittered.source), expected)
+    assert torch.equal(algorithm._predict(algorithm.teacher, jittered.clean_source, jittered.source), expected)
 
 
 def test_the_state_has_the_teacher_its_balance_and_the_stream_of_the_jitter() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from core.losses.adversarial import adversarial_loss, discriminator_accuracy, domain_input, reverse_gradient
 from core.losses.complementary import (
@@ -18,7 +19,7 @@ from core.losses.complementary import (
 )
 from core.losses.mmd import mmd_linear, mmd_quadratic
 from core.losses.predictions import entropy, entropy_weights, information, log_scatter
-from core.losses.pseudo_labels import balance, confident_cross_entropy, exclude
+from core.losses.pseudo_labels import balance, confident_cross_entropy, likeliest_allowed
 from core.losses.target_predictions import class_confusion, information_loss
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -41,9 +42,8 @@ LOSSES: dict[str, Loss] = {
     "pairwise": pairwise_loss,
     "class confusion": lambda x, w: class_confusion(x),
     "information loss": lambda x, w: information_loss(x),
-    "teacher": lambda x, w: sum(
-        confident_cross_entropy(x, balance(exclude(w, w), w.mean(dim=0)), 0.8), x.new_zeros(())
-    ),
+    "teacher": lambda x, w: sum(confident_cross_entropy(x, balance(w, w.mean(dim=0)), 0.8), x.new_zeros(())),
+    "relabelling": lambda x, w: functional.cross_entropy(x, likeliest_allowed(w, w)),
     "adversarial": whole_adversarial,
     "information": lambda x, w: information(x.log_softmax(dim=1)),
     "mmd linear": lambda x, w: mmd_linear(x[:4], x[4:]),

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.losses.pseudo_labels import balance, confident_cross_entropy, exclude
+from core.losses.pseudo_labels import balance, confident_cross_entropy, likeliest_allowed
 
 
 def probabilities(rows: int, classes: int, seed: int = 1) -> Tensor:
@@ -51,16 +51,20 @@ def test_balance_keeps_predictions_that_are_balanced_and_corrects_a_preferred_cl
     assert balance(preferred, torch.tensor([0.8, 0.1, 0.1])).argmax().item() == 1
 
 
-def test_exclude_is_the_prediction_given_that_the_complementary_label_is_wrong() -> None:
-    predictions = probabilities(4, 5)
-    ybar = torch.tensor([0, 2, 4, 1])
+def test_likeliest_allowed_is_the_likeliest_class_given_that_the_complementary_labels_are_wrong() -> None:
+    predictions = probabilities(50, 5)
+    ybar = torch.randint(5, (50,), generator=torch.Generator().manual_seed(1))
     weights = torch.nn.functional.one_hot(ybar, 5).double()
-    for row, expected, wrong in zip(exclude(predictions, weights), predictions, ybar, strict=True):
-        literal = torch.stack([(k != wrong) * expected[k] / (1 - expected[wrong]) for k in range(5)])
-        torch.testing.assert_close(row, literal)
+    labels = likeliest_allowed(predictions, weights)
+    for label, row, wrong in zip(labels.tolist(), predictions.tolist(), ybar.tolist(), strict=True):
+        assert label == max((k for k in range(5) if k != wrong), key=row.__getitem__)
+    assert (labels != predictions.argmax(dim=1)).any(), "some predictions are ruled out"
 
 
-def test_exclude_with_several_labels_and_with_nothing_left() -> None:
-    weights = torch.tensor([[0.5, 0.5, 0, 0], [0, 0, 0, 1.0]])
-    rest = exclude(torch.tensor([[0.4, 0.4, 0.15, 0.05], [0, 0, 0, 1.0]]), weights)
-    torch.testing.assert_close(rest, torch.tensor([[0, 0, 0.75, 0.25], [1 / 3, 1 / 3, 1 / 3, 0]]))
+def test_likeliest_allowed_with_several_labels_and_with_no_probability_left() -> None:
+    weights = torch.tensor([[0.5, 0.5, 0, 0], [0, 0, 0, 1.0], [1 / 3, 1 / 3, 0, 1 / 3]])
+    predictions = torch.tensor([[0.4, 0.4, 0.05, 0.15], [0, 0, 0, 1.0], [0.3, 0.3, 0, 0.4]])
+    labels = likeliest_allowed(predictions, weights).tolist()
+    assert labels[0] == 3
+    assert labels[1] != 3
+    assert labels[2] == 2
