@@ -11,8 +11,9 @@ from core.config import RunConfig
 from core.data.classes import check_source_classes, common_classes, encode_labels, missing_classes
 from core.data.complementary_labels import complementary_mask
 from core.data.custom_domains import read_custom_domain
+from core.data.decoding import Decoder
 from core.data.digit_domains import read_digit_domain, shuffle_split
-from core.data.images import ProgressCallback, read_images
+from core.data.images import FileImages, ImageSource, ProgressCallback, read_images
 from core.data.scratch import Scratch
 from core.data.shapes import common_shape
 from core.data.splits import DomainSplits, Split
@@ -111,7 +112,10 @@ class _Loader:
 
     def _read_images(self, domain: DomainSplits, split: Split, rows: Rows, shape: Shape) -> NDArray[np.uint8]:
         progress = partial(self.progress, f"Reading {domain.title}")
-        return read_images(split.images, rows, shape, self.scratch, progress, cut=self.config.fit == "cut")
+        images: ImageSource = split.images
+        if isinstance(images, FileImages):
+            images, rows = Decoder(self.scratch, max(1, self.config.threads)).decode(images, rows, progress)
+        return read_images(images, rows, shape, self.scratch, progress, cut=self.config.fit == "cut")
 
 
 def _check_labelled(split: Split) -> None:

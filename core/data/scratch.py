@@ -40,12 +40,12 @@ class Scratch:
         return mapped
 
     def _file(self) -> Path:
-        handle, name = tempfile.mkstemp(prefix="images-", suffix=".npy", dir=self._folder())
+        handle, name = tempfile.mkstemp(prefix="images-", suffix=".npy", dir=self.cache_folder())
         os.close(handle)
         atexit.register(_remove, Path(name), os.getpid())
         return Path(name)
 
-    def _folder(self) -> Path | None:
+    def cache_folder(self) -> Path | None:
         """Return a cache in the data folder, or None for the system's temporary folder."""
         folder = self.data_dir / ".cache"
         if not is_writable(folder):
