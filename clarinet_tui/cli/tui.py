@@ -39,18 +39,24 @@ def serve(
     no_token: Annotated[
         bool, Option("--no-token", help="Require no token: every user of this machine can control your runs.")
     ] = False,
+    read_only: Annotated[
+        bool, Option("--read-only", help="Only show runs: the browser can start, stop and change nothing.")
+    ] = False,
+    sessions: Annotated[int, Option(min=1, max=100, help="Largest number of open tabs, each with an app.")] = 8,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
 ) -> None:
     """Serve the terminal app to a browser on this machine.
 
-    It listens on the loopback address only; from another machine, use the printed ssh -L command. Runs continue when
-    the server stops.
+    It listens on the loopback address only; from another machine, use the printed ssh -L command. The address contains
+    a token: without --read-only, its holder can start programs as you. Runs continue when the server stops.
 
-    Example: clarinet serve --port 8000
+    Example: clarinet serve --port 8000 --read-only
     """
     arguments = [f"--host={host}", f"--port={port}", f"--runs-dir={runs_dir}", f"--data-dir={data_dir}"]
-    replace_process(["-m", "clarinet_tui.ui.serve.server", *arguments, *(["--no-token"] if no_token else [])])
+    flags = {"--no-token": no_token, "--read-only": read_only}
+    arguments += [f"--sessions={sessions}", *(flag for flag, is_set in flags.items() if is_set)]
+    replace_process(["-m", "clarinet_tui.ui.serve.server", *arguments])
 
 
 def open_app(run: "RunDirectory", data_dir: Path) -> NoReturn:

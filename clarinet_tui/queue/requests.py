@@ -18,6 +18,7 @@ from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory, create_runs, find_local_worker, find_worker
 from clarinet_tui.runs.journal_reader import read_last_event
 from clarinet_tui.runs.lock import LockHeldError
+from clarinet_tui.runs.ownership import is_read_only
 from clarinet_tui.runs.process import is_alive, request_stop, send_signal
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm import control
@@ -256,7 +257,10 @@ def ensure_supervisor_if_needed(runs_dir: Path) -> None:
     """Start a supervisor if this user's queue has work and the last one was killed.
 
     Not for the queue of another machine or directory, on a network mount or in a copy: showing it starts nothing.
+    Nor for an app that only watches.
     """
+    if is_read_only():
+        return
     queue = read_queue(runs_dir)
     if (queue.started or (queue.waiting and not queue.paused)) and not queue_origin(runs_dir):
         ensure_supervisor(runs_dir)

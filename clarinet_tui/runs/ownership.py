@@ -11,6 +11,12 @@ from pathlib import Path
 
 SAFE_VARIABLE = "CLARINET_SAFE_DIRECTORY"
 """Runs directories, separated by colons, whose files all count as one's own: for file systems without owners."""
+READ_ONLY_VARIABLE = "CLARINET_READ_ONLY"
+"""Set for an app that only watches: `clarinet serve --read-only`."""
+
+
+def is_read_only() -> bool:
+    return bool(os.environ.get(READ_ONLY_VARIABLE))
 
 
 def find_owner(path: Path) -> int | None:

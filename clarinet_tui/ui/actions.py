@@ -6,14 +6,16 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note, validate_tag
 from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.ownership import is_read_only
 from clarinet_tui.slurm.job_file import read_jobs
 from core.errors import InputError
 
@@ -42,6 +44,23 @@ class ActionResult:
     """The launch form of a cloned run."""
 
 
+P = ParamSpec("P")
+
+
+def changing(
+    action: Callable[Concatenate[RunActions, P], ActionResult],
+) -> Callable[Concatenate[RunActions, P], ActionResult]:
+    """Refuse an action in an app that only watches."""
+
+    @wraps(action)
+    def checked(self: RunActions, /, *args: P.args, **kwargs: P.kwargs) -> ActionResult:
+        if is_read_only():
+            raise InputError("this app is read-only: it shows runs and changes nothing")
+        return action(self, *args, **kwargs)
+
+    return checked
+
+
 @dataclass(frozen=True)
 class RunActions:
     """Actions on the runs of one directory; new runs read their data from `data_dir`."""
@@ -50,6 +69,7 @@ class RunActions:
     data_dir: Path
     database: Path | None = None
 
+    @changing
     def stop(self, ids: Iterable[str]) -> ActionResult:
         """Stop runs, which save a checkpoint first; a waiting run leaves the queue."""
         results = {}
@@ -64,10 +84,12 @@ class RunActions:
             return _with_message(done, f"{done.runs[0]} {text}; r resumes it")
         return _with_message(done, f"{len(done.runs)} runs were asked to stop; r resumes them")
 
+    @changing
     def resume(self, ids: Iterable[str]) -> ActionResult:
         done = self._for_each(ids, lambda run: requests.resume([run], self._options()))
         return _with_message(done, f"{_runs_are(done.runs)} queued again")
 
+    @changing
     def delete(self, ids: Iterable[str]) -> ActionResult:
         """Move runs to the trash, from which `restore` returns them."""
         from clarinet_tui.history import trash
@@ -76,12 +98,14 @@ class RunActions:
         them = "it" if len(done.runs) == 1 else "them"
         return _with_message(done, f"{_runs_are(done.runs)} deleted; u restores {them}")
 
+    @changing
     def restore(self, ids: Iterable[str]) -> ActionResult:
         from clarinet_tui.history import trash
 
         done = self._for_each(ids, lambda run: trash.restore_run(self.runs_dir, run.id, self.database))
         return _with_message(done, f"{_runs_are(done.runs)} restored")
 
+    @changing
     def tag(self, ids: Iterable[str], text: str) -> ActionResult:
         """Add and remove tags: `icml -old` adds one and removes another."""
         changes = [(word.removeprefix("-"), not word.startswith("-")) for word in text.split()]
@@ -95,6 +119,7 @@ class RunActions:
         done = self._for_each(ids, tag)
         return _with_message(done, f"{_runs_are(done.runs)} tagged {text.strip()}")
 
+    @changing
     def note(self, ids: Iterable[str], text: str) -> ActionResult:
         done = self._for_each(ids, lambda run: set_note(run, text))
         subject = f"Note of {done.runs[0]}" if len(done.runs) == 1 else f"Notes of {len(done.runs)} runs"
@@ -120,6 +145,7 @@ class RunActions:
 
         return ActionResult(form=make_form(RunDirectory(self.runs_dir, run).read_config()))
 
+    @changing
     def submit(self, grid: Grid, *, paused: bool, slurm: SlurmOptions | None = None) -> ActionResult:
         """Queue every run of the grid, on Slurm or here: paused at the end of the queue, or at its front."""
         from clarinet_tui.queue.sweep import expand_grid
@@ -128,12 +154,14 @@ class RunActions:
         configs = expand_grid(grid, slurm.cores if slurm else requests.cores_per_slot(self.runs_dir, device))
         return self._submit(configs, paused=paused, front=not paused, slurm=slurm)
 
+    @changing
     def start_demo(self) -> ActionResult:
         """Queue the runs of the demo."""
         from clarinet_tui.queue.demo import demo_configs
 
         return self._submit(demo_configs(), front=True)
 
+    @changing
     def queue_missing_seeds(self, cells: Sequence[MissingSeeds]) -> ActionResult:
         """Queue missing seeds of the board: the first seed of every cell comes before any second one."""
         configs = [config for cell in cells for config in self._make_configs(cell)]
@@ -162,6 +190,7 @@ class RunActions:
         grid = Grid([cell.method], [cell.task], cell.seeds, settings, place="board")
         return expand_grid(grid, requests.cores_per_slot(self.runs_dir, "auto"))
 
+    @changing
     def write_file(self, path: Path, make: Callable[[], str], *, replace: bool = False) -> ActionResult:
         """Write a file; an existing file is kept unless `replace` is set, and then `text` is empty."""
         if path.exists() and not replace:
@@ -170,6 +199,7 @@ class RunActions:
             replace_file(path, make().encode())
         return ActionResult(f"Written: {path}", text=str(path))
 
+    @changing
     def move(self, run: str, step: int) -> ActionResult:
         """Move a waiting run by `step` places from its current position."""
         waiting = [entry.id for entry in read_queue(self.runs_dir).waiting]
@@ -179,6 +209,7 @@ class RunActions:
             requests.move(self.runs_dir, [run], max(0, step))
         return ActionResult(runs=(run,))
 
+    @changing
     def toggle_pause(self, run: str) -> ActionResult:
         """Pause a waiting run, or let it start again."""
         queue, job = read_queue(self.runs_dir), read_jobs(self.runs_dir).find(run)
@@ -186,15 +217,18 @@ class RunActions:
         requests.pause(self.runs_dir, [run], paused)
         return ActionResult(f"{run} {'is paused; p releases it' if paused else 'may start'}", runs=(run,))
 
+    @changing
     def toggle_queue_pause(self) -> ActionResult:
         paused = not read_queue(self.runs_dir).paused
         requests.pause(self.runs_dir, [], paused)
         return ActionResult(f"The queue is {'paused; running runs continue, P resumes it' if paused else 'resumed'}")
 
+    @changing
     def cancel(self, run: str) -> ActionResult:
         requests.cancel(self.runs_dir, [run])
         return ActionResult(f"{run} was removed from the queue; r in History queues it again", runs=(run,))
 
+    @changing
     def change_slots(self, device: str, step: int) -> ActionResult:
         """Change the number of runs that a device may run at once."""
         count = read_queue(self.runs_dir).slots_for(device) + step

@@ -4,13 +4,8 @@ import json
 import os
 import re
 import signal
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -20,10 +15,9 @@ from clarinet_tui.ui.serve.access import AccessControl
 from clarinet_tui.ui.serve.page import render_page, security_headers
 from clarinet_tui.ui.serve.server import main
 from tests.support.browser import DESKTOP, Page, find_chromium, open_page
+from tests.support.serving import AWKWARD, TIMEOUT, Served, read_until, serving, wait_until
 from tests.support.ui_runs import three_runs
 
-TIMEOUT = 60.0
-AWKWARD = 'it\'s; echo "$HOME" `id` & 💾'
 ACCESS = AccessControl(8000, "secret")
 CATCH_TERMINAL = """
 Object.defineProperty(Object.prototype, "_core", {configurable: true, set(core) {
@@ -38,80 +32,12 @@ SCREEN = """
 """
 
 
-@dataclass
-class Served:
-    process: "subprocess.Popen[str]"
-    port: int
-    base: str
-    output: str
-
-    def request(self, path: str, method: str = "GET", **headers: str) -> tuple[int, socket.socket]:
-        """Send a request; return the status and the connection."""
-        sent = {"Host": f"127.0.0.1:{self.port}", "Connection": "close"} | headers
-        lines = [f"{method} {path} HTTP/1.1", *(f"{name.replace('_', '-')}: {text}" for name, text in sent.items())]
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT)
-        connection.sendall("\r\n".join([*lines, "", ""]).encode())
-        return int(connection.recv(12).split()[1]), connection
-
-    def open_tab(self, path: str, **headers: str) -> tuple[int, socket.socket]:
-        """Send the request with which a browser opens a websocket."""
-        key = {"Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==", "Sec-WebSocket-Version": "13"}
-        return self.request(path, Connection="Upgrade", Upgrade="websocket", **key, **headers)
-
-    @property
-    def origin(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-
-@contextmanager
-def serving(folder: Path, *options: str) -> Iterator[Served]:
-    environment = os.environ | {"XDG_CONFIG_HOME": str(folder / "c"), "XDG_STATE_HOME": str(folder / "s")}
-    command = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
-    command += ["serve", "--port", "0", "--runs-dir", AWKWARD, *options]
-    with (folder / "err").open("w") as errors:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-        )
-    assert process.stdout is not None
-    try:
-        output = "".join(process.stdout.readline() for _ in range(3))
-        address = re.search(r"http://127\.0\.0\.1:(\d+)(/\S*)", output)
-        assert address, (folder / "err").read_text()
-        yield Served(process, int(address[1]), address[2], output)
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=TIMEOUT)
-        process.stdout.close()
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("served")
     three_runs(folder / AWKWARD)
     with serving(folder) as server:
         yield server
-
-
-def wait_until(condition: Callable[[], object], message: Callable[[], str]) -> None:
-    limit = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < limit, message()
-        time.sleep(0.1)
-
-
-def read_until(connection: socket.socket, expected: bytes) -> bytes:
-    read = b""
-    while expected not in read:
-        chunk = connection.recv(65536)
-        assert chunk, f"the connection ended before {expected!r}"
-        read += chunk
-    return read
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "LocalHost:8000", "[::1]:8000"])

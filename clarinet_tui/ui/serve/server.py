@@ -30,14 +30,17 @@ LOOPBACK = {"127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "[::1]"}
 """Allowed values of --host, and how they are written in an address."""
 SHUTDOWN_TIMEOUT = 5.0
 """Seconds until apps are killed after the server stops."""
+APP_SECONDS = 5.0
+"""Seconds until an app is killed after its tab was closed."""
+FULL = "As many tabs are open as `clarinet serve --sessions` allows. Close one, then load this page again.\n"
 
 
 class PageServer(Server):
     """textual-serve with access control and its own page; each tab has its own app."""
 
-    def __init__(self, command: Sequence[str], access: AccessControl) -> None:
+    def __init__(self, command: Sequence[str], access: AccessControl, sessions: int) -> None:
         super().__init__(f"exec {shlex.join(command)}", port=access.port)
-        self._access = access
+        self._access, self._free_sessions = access, sessions
         self._tabs: set[web.WebSocketResponse] = set()
         self._processes: list[Process] = []
 
@@ -66,8 +69,20 @@ class PageServer(Server):
         response.headers.update(security_headers(self.port))
 
     async def _index(self, request: web.Request) -> web.Response:
+        if not self._free_sessions:
+            return web.Response(status=503, text=FULL)
         html = render_page(self._access.base_path, request.host, request.query.get("fontsize", ""))
         return web.Response(text=html, content_type="text/html", headers={"Cache-Control": "no-store"})
+
+    async def handle_websocket(self, request: web.Request) -> web.StreamResponse:  # type: ignore[override]
+        """Run an app for a tab, unless there are as many as the server may start."""
+        if not self._free_sessions:
+            return web.Response(status=503, text=FULL)
+        self._free_sessions -= 1
+        try:
+            return await super().handle_websocket(request)
+        finally:
+            self._free_sessions += 1
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
         self._processes = [process for process in self._processes if process.returncode is None]
@@ -78,6 +93,8 @@ class PageServer(Server):
             await super()._process_messages(websocket, app_service)
         finally:
             self._tabs.discard(websocket)
+            if app_service._process is not None:
+                asyncio.get_running_loop().call_later(APP_SECONDS, _kill, app_service._process)
 
     async def on_shutdown(self, app: web.Application) -> None:
         """Close the tabs, which would delay the shutdown by a minute."""
@@ -91,12 +108,20 @@ class PageServer(Server):
                 process.kill()
 
 
+def _kill(process: Process) -> None:
+    """Kill an app that does not end with its tab, such as a frozen one."""
+    if process.returncode is None:
+        process.kill()
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve until Ctrl+C; exit with 2 and an error message if that is not possible."""
     parser = argparse.ArgumentParser(prog="clarinet serve")
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--no-token", action="store_true")
+    parser.add_argument("--read-only", action="store_true")
+    parser.add_argument("--sessions", type=int, default=8)
     parser.add_argument("--runs-dir", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
     options = parser.parse_args(arguments)
@@ -105,8 +130,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             token = "" if options.no_token else secrets.token_urlsafe(24)
             access = AccessControl(listener.getsockname()[1], token)
             print(format_addresses(options.host, access), flush=True)
-            app = PageServer(app_command(options.runs_dir, options.data_dir), access)._make_app()
-            web.run_app(app, sock=listener, access_log=None, print=None, shutdown_timeout=SHUTDOWN_TIMEOUT)
+            command = app_command(options.runs_dir, options.data_dir, read_only=options.read_only)
+            server = PageServer(command, access, options.sessions)
+            web.run_app(
+                server._make_app(), sock=listener, access_log=None, print=None, shutdown_timeout=SHUTDOWN_TIMEOUT
+            )
     except InputError as error:
         print(f"clarinet: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)

@@ -9,14 +9,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from clarinet_tui.runs.ownership import READ_ONLY_VARIABLE
 from clarinet_tui.ui.feed.history_feed import FPS
 from clarinet_tui.ui.main import PAINTS_PER_UPDATE
 
 
-def app_command(runs_dir: Path, data_dir: Path) -> list[str]:
+def app_command(runs_dir: Path, data_dir: Path, *, read_only: bool) -> list[str]:
     """The command that starts the app; -P ignores a package named `core` in the working directory."""
-    directories = [f"--runs-dir={runs_dir}", f"--data-dir={data_dir}"]
-    return [sys.executable, "-P", "-m", "clarinet_tui.ui.serve.session", *directories]
+    options = [f"--runs-dir={runs_dir}", f"--data-dir={data_dir}", *(["--read-only"] if read_only else [])]
+    return [sys.executable, "-P", "-m", "clarinet_tui.ui.serve.session", *options]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -26,7 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="clarinet serve")
     parser.add_argument("--runs-dir", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--read-only", action="store_true")
     options = parser.parse_args(arguments)
+    if options.read_only:
+        os.environ[READ_ONLY_VARIABLE] = "1"
     # The values of the page, not of the server's terminal. Textual reads the frame rate on import.
     os.environ.update({"TERM": "xterm-256color", "TEXTUAL_FPS": str(round(PAINTS_PER_UPDATE * FPS))})
     from clarinet_tui.ui.app import ClarinetApp

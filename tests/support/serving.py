@@ -1,0 +1,95 @@
+"""`clarinet serve` as a process, with requests and tabs of a browser."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+TIMEOUT = 60.0
+AWKWARD = 'it\'s; echo "$HOME" `id` & 💾'
+"""The name of the runs directory."""
+MASK = bytes(4)
+"""Browsers mask what they send; this mask changes nothing."""
+
+
+@dataclass
+class Served:
+    process: "subprocess.Popen[str]"
+    port: int
+    base: str
+    output: str
+
+    def request(self, path: str, method: str = "GET", **headers: str) -> tuple[int, socket.socket]:
+        """Send a request; return the status and the connection."""
+        sent = {"Host": f"127.0.0.1:{self.port}", "Connection": "close"} | headers
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name.replace('_', '-')}: {text}" for name, text in sent.items())]
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT)
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        return int(connection.recv(12).split()[1]), connection
+
+    def open_tab(self, path: str, **headers: str) -> tuple[int, socket.socket]:
+        """Send the request with which a browser opens a websocket."""
+        key = {"Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==", "Sec-WebSocket-Version": "13"}
+        return self.request(path, Connection="Upgrade", Upgrade="websocket", **key, **headers)
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[Served]:
+    environment = os.environ | {"XDG_CONFIG_HOME": str(folder / "c"), "XDG_STATE_HOME": str(folder / "s")}
+    command = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
+    command += ["serve", "--port", "0", "--runs-dir", AWKWARD, *options]
+    with (folder / "err").open("w") as errors:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+    assert process.stdout is not None
+    try:
+        output = "".join(process.stdout.readline() for _ in range(3))
+        address = re.search(r"http://127\.0\.0\.1:(\d+)(/\S*)", output)
+        assert address, (folder / "err").read_text()
+        yield Served(process, int(address[1]), address[2], output)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=TIMEOUT)
+        process.stdout.close()
+
+
+def wait_until(condition: Callable[[], object], message: Callable[[], str]) -> None:
+    limit = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < limit, message()
+        time.sleep(0.1)
+
+
+def read_until(connection: socket.socket, expected: bytes) -> bytes:
+    read = b""
+    while expected not in read:
+        chunk = connection.recv(65536)
+        assert chunk, f"the connection ended before {expected!r}"
+        read += chunk
+    return read
+
+
+def press(connection: socket.socket, keys: str) -> None:
+    """Send keys to the app of a tab."""
+    content = json.dumps(["stdin", keys]).encode()
+    assert len(content) < 126
+    connection.sendall(bytes([0x81, 0x80 | len(content)]) + MASK + content)
