@@ -158,6 +158,9 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         float,
         setting("Strength of random affine transformations of the training images; 0 is none.", Tag.STAGE1, ge=0, le=3),
     ] = 0.0
+    recolour: Annotated[
+        bool, setting("In adaptation, invert colour channels at random and change their contrast and brightness.")
+    ] = False
     backbone_rate: Annotated[
         float, setting("Factor of the rates of G without its bottleneck, such as 0.1 with weights.", Tag.STAGE1, gt=0)
     ] = 1.0

@@ -13,7 +13,7 @@ from core.errors import InputError
 Shape = tuple[int, int, int]
 """Height, width and channels of an image."""
 PAPER_SHAPES: dict[str, Shape] = {"lenet": (28, 28, 1), "dtn": (32, 32, 3)}
-"""The paper's networks, and the shape that each of them takes."""
+"""The paper's networks, and the shape of the images that it uses each of them for."""
 
 
 class Dropout(nn.Module):
@@ -180,11 +180,11 @@ def _build_classifier(network: str, shape: Shape, classes: int, weights: str) ->
     network = choose_network(shape) if network == "auto" else network
     if weights and not network.startswith("resnet"):
         raise InputError(f"weights: only resnet18 and resnet50 take a weights file, the network is {network}")
-    if network in PAPER_SHAPES and shape != PAPER_SHAPES[network]:
+    if network == "dtn" and shape != PAPER_SHAPES[network]:
         sizes = f"takes images of {_format_shape(PAPER_SHAPES[network])}, these are {_format_shape(shape)}"
         raise InputError(f"network: {network} {sizes}; use auto")
     if network == "lenet":
-        return Classifier(_lenet(), 500, classes)
+        return Classifier(_lenet(shape), 500, classes)
     if network in ("dtn", "convnet"):
         return Classifier(_convnet(shape), 512, classes)
     if network in ("resnet18", "resnet50"):
@@ -196,11 +196,16 @@ def _format_shape(shape: Shape) -> str:
     return "×".join(map(str, shape))
 
 
-def _lenet() -> nn.Module:
+def _lenet(shape: Shape) -> nn.Module:
+    """The paper's LeNet, which this is for 28×28×1, generalised to other shapes."""
+    height, width, channels = shape
+    if min(height, width) < 16:
+        raise InputError(f"network: lenet takes images of 16×16 and more, these are {_format_shape(shape)}")
+    rows, columns = (((side - 4) // 2 - 4) // 2 for side in (height, width))
     # Published with the channel dropout before the second pooling. Pooling and relu commute with a factor ≥ 0 for a
     # whole channel, so after them it gives the same values and gradients for a quarter of the work.
     return nn.Sequential(
-        nn.Conv2d(1, 20, 5),
+        nn.Conv2d(channels, 20, 5),
         nn.MaxPool2d(2),
         nn.ReLU(inplace=True),
         nn.Conv2d(20, 50, 5),
@@ -208,7 +213,7 @@ def _lenet() -> nn.Module:
         nn.ReLU(inplace=True),
         ChannelDropout(0.5),
         nn.Flatten(),
-        nn.Linear(800, 500),
+        nn.Linear(50 * rows * columns, 500),
         nn.ReLU(inplace=True),
         Dropout(0.5),
     )

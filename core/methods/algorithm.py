@@ -16,6 +16,7 @@ from core.config import RunConfig
 from core.errors import InputError, describe_error
 from core.methods.crops import crop_and_flip
 from core.methods.jitter import jitter
+from core.methods.recolour import recolour
 from core.methods.registry import StageSpec
 from core.networks import (
     Classifier,
@@ -88,6 +89,8 @@ class Algorithm(ABC):
             self.add_generator("jitter")
         if self.config.crop or self.config.flip:
             self.add_generator("crop")
+        if self.config.recolour:
+            self.add_generator("recolour")
         self.modules: dict[str, nn.Module] = {}
         self.optimizers: dict[str, Optimizer] = {}
         self.rates: dict[str, float] = {}
@@ -185,20 +188,22 @@ class Algorithm(ABC):
 
     def augment(self, batch: Batch, adaptation_step: int) -> Batch:
         """Return the batch with changed images, and the images as they were in `clean_source` and `clean_target`."""
-        if not self.generators.keys() & {"jitter", "crop"}:
+        if not self.generators.keys() & {"jitter", "crop", "recolour"}:
             return batch
-        target = batch.target
-        if target is not None and (adaptation_step > 0 or self.classifier.has_batch_norm):
-            target = self._change(target)
-        source = self._change(batch.source)
+        target, is_adapting = batch.target, adaptation_step > 0
+        if target is not None and (is_adapting or self.classifier.has_batch_norm):
+            target = self._change(target, is_adapting)
+        source = self._change(batch.source, is_adapting)
         return replace(batch, source=source, target=target, clean_source=batch.source, clean_target=batch.target)
 
-    def _change(self, images: Tensor) -> Tensor:
-        """Jitter, crop and mirror images at random, as configured."""
+    def _change(self, images: Tensor, is_adapting: bool) -> Tensor:
+        """Jitter, crop and mirror images at random, as configured; adaptation also changes their colours."""
         if self.config.jitter:
             images = jitter(images, self.config.jitter, self.generators["jitter"])
         if "crop" in self.generators:
             images = crop_and_flip(images, self.config.crop, self.config.flip, self.generators["crop"])
+        if is_adapting and "recolour" in self.generators:
+            images = recolour(images, self.generators["recolour"])
         return images
 
     def forward(self, source: Tensor, target: Tensor | None) -> tuple[Outputs, Outputs | None]:

@@ -81,6 +81,15 @@ def test_dropout_of_the_papers_networks(network: str, shape: Shape, drops: list[
     assert [isinstance(part, ChannelDropout) for part in dropouts] == [True] * (len(drops) - 1) + [False]
 
 
+@pytest.mark.parametrize(("shape", "inputs"), [((32, 32, 3), 1250), ((16, 21, 2), 100)])
+def test_lenet_takes_images_of_other_shapes(shape: Shape, inputs: int) -> None:
+    classifier = build_classifier("lenet", shape, 10)
+    parameters = sum(parameter.numel() for parameter in classifier.parameters())
+    assert parameters == (20 * 25 * shape[2] + 20) + (20 * 50 * 25 + 50) + (inputs * 500 + 500) + (500 * 10 + 10)
+    features, logits = classifier(torch.zeros(2, shape[2], *shape[:2]))
+    assert (features.shape, logits.shape) == ((2, 500), (2, 10))
+
+
 def test_lenet_equals_the_published_order_of_its_layers() -> None:
     classifier = build_classifier("lenet", (28, 28, 1), 10)
     set_dropout_generator(classifier, seeded())
@@ -167,7 +176,7 @@ def test_auto_uses_the_chosen_network() -> None:
 @pytest.mark.parametrize(
     ("network", "shape", "weights", "message"),
     [
-        ("lenet", (32, 32, 3), "", "lenet takes images of 28×28×1, these are 32×32×3"),
+        ("lenet", (15, 32, 3), "", "lenet takes images of 16×16 and more, these are 15×32×3"),
         ("dtn", (28, 28, 1), "", "dtn takes images of 32×32×3, these are 28×28×1"),
         ("convnet", (3, 9, 1), "", "convnet takes images of 4×4 and more, these are 3×9×1"),
         ("resnet18", (224, 224, 4), "", "resnet18 takes images of 1 or 3 channels, these are 224×224×4"),
