@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 VISIBLE_METHODS = 5
 """Methods of the paper's first table; the columns are so narrow that all of them are visible."""
 MIN_COLUMN, MAX_COLUMN = 15, 40
-TWO_DECIMALS, STATE_COUNTS = 21, 26
-"""Column widths from which a cell on two lines has two decimals, and a count beside each state."""
-ONE_LINE = 30
-"""Column width from which measured and published numbers share a line."""
+WITH_COUNT, NAMED_PAPER = 20, 30
+"""Column widths from which a cell has the number of seeds beside the std, and the word paper."""
+MEASURED = 9
+"""Width of the mean with its std, or with the number of seeds."""
 MIN_LABEL, MAX_LABEL = 5, 20
 LONG_LABELS = 116
 """Terminal width from which task names may be long."""
@@ -41,8 +41,8 @@ class LayoutRow:
     """A task, or the average, which the cursor skips."""
 
     task: str | None
-    lines: tuple[tuple[Spans, ...], ...]
-    """Each line has a label and one cell for each method."""
+    cells: tuple[Spans, ...]
+    """A label, and one cell for each method."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class CellPosition:
 
 
 def layout_board(board: Board, width: int, height: int) -> BoardLayout:
-    """Stack all tables, with a gap between tasks where everything, or at least the first table, still fits."""
+    """Stack all tables, with a gap between tasks where everything still fits."""
     label = MIN_LABEL
     if width >= LONG_LABELS:
         longest = max((len(format_task(task)) for task in board.tasks), default=0)
@@ -85,69 +85,58 @@ def layout_board(board: Board, width: int, height: int) -> BoardLayout:
 
 def _choose_gap(tables: tuple[LayoutTable, ...], height: int) -> int:
     """All tables without gaps are better than one with them."""
-    for shown in (tables, tables[:2], tables[:1]):
-        rows = sum(len(table.rows) for table in shown)
-        lines = sum(2 + sum(len(row.lines) for row in table.rows) for table in shown) + len(shown) - 1
-        for gap in (1, 0):
-            if lines + gap * rows <= height:
-                return gap
-    return 0
+    rows = sum(len(table.rows) for table in tables)
+    lines = 2 * len(tables) + rows + len(tables) - 1
+    return int(lines + rows <= height)
 
 
 def _layout_table(board: Board, table: MethodTable, label: int, column: int) -> LayoutTable:
     rule = (RULES[board.rule], "warn" if board.uses_oracle else "muted")
-    title: Spans = ((table.title, "strong"), ("  target accuracy in %, ", "muted"), rule)
-    if not board.is_comparable:
+    title: Spans = ((table.title, "strong"), ("  target accuracy in % | paper, ", "muted"), rule)
+    if not board.is_comparable and column >= NAMED_PAPER:
         title += ((f"; preset {board.preset or 'mixed'}, not that of the paper's numbers", "faint"),)
     names = tuple(((f" {printable(method_title(method))}"[:column], "strong"),) for method in table.methods)
     rows = []
     for name, group in groupby(board_rows(board, table), key=lambda row: row.label):
         task = None if name == AVERAGE else name
         cells = [board.cells[method, task] if task else None for method in table.methods]
-        lines = _layout_lines(list(group), cells, label, column, comparable=board.is_comparable)
-        rows.append(LayoutRow(task, lines))
+        rows.append(LayoutRow(task, _layout_row(list(group), cells, label, column, comparable=board.is_comparable)))
     return LayoutTable(title, table.methods, ((("", ""),), *names), tuple(rows))
 
 
-def _layout_lines(
+def _layout_row(
     group: list[BoardRow], cells: list[Cell | None], label: int, column: int, *, comparable: bool
-) -> tuple[tuple[Spans, ...], ...]:
-    """Lay out a task in one line where the columns are wide enough, else with the published numbers below."""
-    if column < ONE_LINE:
-        return tuple(_layout_line(row, cells, label, column, comparable) for row in group)
+) -> tuple[Spans, ...]:
+    """Lay out a task: its name, and measured and published numbers of each method."""
     measured, *published = group
-    first, *_ = _layout_line(measured, cells, label, column, comparable)
+    name = printable(format_task(measured.label)) if measured.label != AVERAGE or label > MIN_LABEL else "Avg."
+    name = name if len(name) < label else f"{name[: label - 2]}…"
     means = [value.mean for value in published[0].values] if published else [None] * len(cells)
     values = zip(measured.values, means, cells, strict=True)
-    merged = (_drop_overflow(_merged_spans(*found, comparable), column) for found in values)
-    return ((first, *merged),)
+    spans = (_drop_overflow(_cell_spans(*found, column, comparable), column) for found in values)
+    return (((name, "strong"),), *spans)
 
 
-def _merged_spans(value: RowValue, published: float | None, cell: Cell | None, comparable: bool) -> Iterator[Span]:
-    """Mean ± std, seeds and states, then the published mean and the distance: 69.9±4.5 5/5 | paper 94.5 -24.6."""
-    *spans, last = _measured_spans(value, cell, ONE_LINE, decimals=1)
+def _cell_spans(
+    value: RowValue, published: float | None, cell: Cell | None, column: int, comparable: bool
+) -> Iterator[Span]:
+    """Mean ± std, seeds and states, then the published mean and the distance: 69.9±4.5 5/5 | paper 94.5 -24.6.
+
+    A narrow cell has the number of seeds in place of the std until it is complete: 69.9 3/5|94.5.
+    """
+    is_narrow = column < WITH_COUNT
+    states = tuple(_state_spans(cell)) if cell else ()
+    spans = [*_measured_spans(value, cell, is_narrow), *(() if is_narrow else states)]
+    if not is_narrow:
+        spans[-1] = (spans[-1][0].rstrip(), spans[-1][1])
     yield from spans
-    yield last[0].rstrip() or last[0], last[1]
     if published is not None:
-        yield " | paper ", "faint"
+        yield (" | paper " if column >= NAMED_PAPER else "|"), "faint"
         yield f"{published:.1f}", "muted"
-        if cell and cell.distance:
-            yield f" {cell.distance.difference:+z.1f}", distance_role(cell.distance) if comparable else "faint"
-
-
-def _layout_line(
-    row: BoardRow, cells: list[Cell | None], label: int, column: int, comparable: bool
-) -> tuple[Spans, ...]:
-    is_measured = row.kind == "measured"
-    name = printable(format_task(row.label)) if row.label != AVERAGE or label > MIN_LABEL else "Avg."
-    name = name if len(name) < label else f"{name[: label - 2]}…"
-    first: Span = (name, "strong") if is_measured else ("paper", "faint")
-    values = zip(row.values, cells, strict=True)
-    rendered = (
-        _measured_spans(value, cell, column) if is_measured else _published_spans(value, cell, column, comparable)
-        for value, cell in values
-    )
-    return ((first,), *(_drop_overflow(spans, column) for spans in rendered))
+    if is_narrow:
+        yield from states
+    elif cell and cell.distance:
+        yield f" {cell.distance.difference:+z.1f}", distance_role(cell.distance) if comparable else "faint"
 
 
 def _drop_overflow(spans: Iterable[Span], column: int) -> Spans:
@@ -160,44 +149,28 @@ def _drop_overflow(spans: Iterable[Span], column: int) -> Spans:
     return tuple(kept)
 
 
-def _measured_spans(value: RowValue, cell: Cell | None, column: int, decimals: int = 2) -> Iterator[Span]:
-    """Mean ± std, number of seeds, and a glyph for each state of the seeds."""
-    is_wide = column >= TWO_DECIMALS
-    width, point = (13, 6) if is_wide else (9, 5)
-    if decimals == 1:
-        width, point, is_wide, column = 9, 5, False, TWO_DECIMALS
+def _measured_spans(value: RowValue, cell: Cell | None, is_narrow: bool) -> Iterator[Span]:
+    """Mean ± std and the number of seeds."""
+    count, is_complete = value.count, False
+    if cell is not None:
+        count, is_complete = f"{len(cell.results)}/{cell.wanted}" if cell.states else "", cell.is_complete
+    has_std = not (is_narrow and count and not is_complete)
     interim = cell.interim_summary if cell else Summary(0)
     if value.mean is not None:
-        mark = "†" if value.mixed else ""
-        yield f"{format_mean(value.mean, value.std, is_wide) + mark:<{width}}", "strong" if value.best else ""
+        text, role = format_mean(value.mean, value.std if has_std else None, is_wide=False), ""
+        text, role = text + ("†" if value.mixed else ""), "strong" if value.best else ""
     elif interim.mean is not None:
-        yield f"{format_mean(interim.mean, interim.std if is_wide else None, is_wide) + '…':<{width}}", "live"
+        text, role = format_mean(interim.mean, None, is_wide=False) + "…", "live"
     else:
-        yield f"{'–':>{point}}".ljust(width), "faint"
-    if cell is None:
-        if value.count:
-            yield f" {value.count}", "muted"
-        return
-    if cell.states:
-        yield f" {len(cell.results)}/{cell.wanted}", "good" if cell.is_complete else "muted"
-    counts = [(STATE_STYLES[state], count) for state in STATES if (count := cell.states.get(state, 0))]
-    if counts and is_wide:
-        yield " ", ""
-    for style, count in counts:
-        yield (f"{style.glyph}{count} " if column >= STATE_COUNTS else style.glyph), style.role
+        text, role = f"{'–':>5}", "faint"
+    yield (f"{text:<{MEASURED}}" if has_std else text), role
+    if count and not (is_narrow and has_std):
+        yield f"{count:>{4 if has_std else MEASURED - len(text)}}", "good" if is_complete else "muted"
 
 
-def _published_spans(value: RowValue, cell: Cell | None, column: int, comparable: bool) -> Iterator[Span]:
-    """The published mean ± std, and the distance of the measured mean, faint under another protocol."""
-    is_wide = column >= TWO_DECIMALS
-    if value.mean is None:
-        return
-    yield f"{format_mean(value.mean, value.std, is_wide):<{13 if is_wide else 9}}", "muted"
-    if cell is None:
-        yield (f" {value.count}" if value.count else ""), "faint"
-    elif cell.distance:
-        role = distance_role(cell.distance) if comparable else "faint"
-        yield f" {cell.distance.difference:+z.{2 if is_wide else 1}f}", role
+def _state_spans(cell: Cell) -> Iterator[Span]:
+    for style in (STATE_STYLES[state] for state in STATES if cell.states.get(state, 0)):
+        yield style.glyph, style.role
 
 
 def distance_role(distance: Distance) -> str:

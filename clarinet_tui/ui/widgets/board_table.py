@@ -232,6 +232,6 @@ def _screen_lines(layout: BoardLayout) -> list[ScreenLine]:
             lines.append(ScreenLine(index - 1, None))
         lines += [ScreenLine(index, None, title=table.title), ScreenLine(index, None, table.header)]
         for number, row in enumerate(table.rows):
-            lines += [ScreenLine(index, number, cells) for cells in row.lines]
+            lines.append(ScreenLine(index, number, row.cells))
             lines += [ScreenLine(index, None)] * layout.gap
     return lines
