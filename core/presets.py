@@ -113,6 +113,12 @@ PRESETS: dict[str, PresetSettings] = {
                     "stage1": {**QUICK_STAGE1, "epochs": 12, "rate": 4e-4},
                 },
                 {"warmup_epochs": 5},
+                basset={
+                    "network": "lenet",
+                    "recolour": True,
+                    "warmup_epochs": 5,
+                    "stage1": {**BASSET_STAGE1, "epochs": 5},
+                },
             ),
             "custom": PresetSettings(
                 "Custom data may have any size: λ rises over the whole adaptation.",
