@@ -8,7 +8,7 @@ DATA ?= data
 export PYTHONSAFEPATH := 1
 export CLARINET_TEST_DATA ?= $(wildcard ../shared/data)
 
-.PHONY: setup demo test coverage lint build build-check bench screenshots soak clean
+.PHONY: setup demo test coverage lint build build-check release-check lock bench screenshots soak clean
 
 setup: $(READY)
 
@@ -36,16 +36,22 @@ lint: setup
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+# The source distribution, and the wheel that is built from it.
 build: setup
 	@rm -rf build dist
-	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@$(BIN)/python -m build --outdir dist . > .venv/build.log 2>&1 || (cat .venv/build.log && false)
 
-# Installs the wheel into an empty environment and starts both commands from there.
+# Installs the wheel into an empty environment and trains from there.
 build-check: build
-	@$(PYTHON) -m venv --clear build/venv
-	@build/venv/bin/pip install --quiet --disable-pip-version-check dist/*.whl
-	@cd build && venv/bin/clarinet --help > /dev/null && venv/bin/clarinet-tui --help > /dev/null
-	@echo "The wheel installs, and its commands start."
+	@PYTHONS=$(PYTHON) .ci/install-check pip
+
+# The same with every supported Python that is installed, with pipx and with uv.
+release-check: build
+	@PYTHON=$(PYTHON) .ci/install-check pip pipx uv
+
+# The versions of all packages that development was last tested with.
+lock: setup
+	@$(BIN)/pip freeze --disable-pip-version-check --exclude-editable > requirements-dev.lock
 
 bench: setup
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.loop

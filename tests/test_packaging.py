@@ -1,5 +1,9 @@
 """The wheel holds every file of the packages, and its commands exist."""
 
+import os
+import re
+import subprocess
+import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -59,3 +63,47 @@ def test_each_script_names_an_existing_function(script: str) -> None:
     module, _, function = script.partition(":")
     text = (ROOT / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8")
     assert f"def {function}(" in text
+
+
+def run_script(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    """Run a user's script in a folder that has a module named core."""
+    (folder / "core.py").write_text("")
+    (folder / "script.py").write_text("from clarinet_tui import History\nprint(History.__name__)")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    environment["PYTHONPATH"] = str(ROOT)
+    command = [sys.executable, *options, "script.py"]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def test_a_foreign_core_beside_a_script_is_named(tmp_path: Path) -> None:
+    result = run_script(tmp_path)
+    assert result.returncode == 1
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: Clarinet has a package named core, and Python finds another one: ")
+    assert str(tmp_path / "core.py") in last
+
+
+def test_a_foreign_core_is_not_found_with_a_safe_path(tmp_path: Path) -> None:
+    result = run_script(tmp_path, "-P")
+    assert (result.returncode, result.stdout) == (0, "History\n"), result.stderr
+
+
+@pytest.mark.parametrize("name", ["CITATION.cff", "CHANGELOG.md"])
+def test_the_version_is_the_same_everywhere(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    version = re.search(r"^(?:version: |## )(\d+\.\d+\.\d+)", text, re.MULTILINE)
+    assert version is not None
+    assert version[1] == PROJECT["project"]["version"]
+
+
+def test_a_missing_extra_is_named(tmp_path: Path) -> None:
+    """Without the packages of an extra, the command names what to install."""
+    code = "import sys, importlib.util as util; find = util.find_spec\n"
+    code += "util.find_spec = lambda name, *rest: None if name in ('textual_serve', 'aiohttp') else find(name, *rest)\n"
+    code += "sys.argv = ['clarinet', 'serve']; from clarinet_tui.cli.main import main; main()"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(
+        [sys.executable, "-P", "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 2, result.stderr
+    assert "pip install 'clarinet-tui[serve]'" in result.stderr

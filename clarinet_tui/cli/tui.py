@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -10,6 +11,7 @@ from typer import Argument, Option
 
 from clarinet_tui.cli.completion import run_ids
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunsDir
+from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.runs.directory import RunDirectory
@@ -53,6 +55,8 @@ def serve(
 
     Example: clarinet serve --port 8000 --read-only
     """
+    if find_spec("textual_serve") is None or find_spec("aiohttp") is None:
+        raise InputError("textual-serve is not installed: pip install 'clarinet-tui[serve]'")
     arguments = [f"--host={host}", f"--port={port}", f"--runs-dir={runs_dir}", f"--data-dir={data_dir}"]
     flags = {"--no-token": no_token, "--read-only": read_only}
     arguments += [f"--sessions={sessions}", *(flag for flag, is_set in flags.items() if is_set)]
