@@ -59,10 +59,18 @@ BASSET = {
 
 PHOTOGRAPHS_STAGE1 = {"epochs": 30, "optimizer": "adamw", "rate": 1e-3, "batch_size": 32, "weight_decay": 5e-4}
 
+BASSET_COLOUR = {"network": "lenet", "recolour": True}
+DIGITS_IN_COLOUR = {"colour": PresetSettings("A digit's shape is the same in any colours.", basset=BASSET_COLOUR)}
+
 QUICK_STAGE1 = {"epochs": 8, "optimizer": "adamw", "rate": 1e-3}
 
 PRESETS: dict[str, PresetSettings] = {
-    "paper": PresetSettings("Most probably what produced the published numbers.", two_step=TWO_STEP, basset=BASSET),
+    "paper": PresetSettings(
+        "Most probably what produced the published numbers.",
+        two_step=TWO_STEP,
+        basset=BASSET,
+        by_task=DIGITS_IN_COLOUR,
+    ),
     "literal": PresetSettings(
         "Algorithm 1 and its numbers as printed, with two slips corrected.",
         {"weight_decay": 5e-5, "ascent_by_counts": False},
@@ -77,6 +85,7 @@ PRESETS: dict[str, PresetSettings] = {
         },
         TWO_STEP,
         BASSET,
+        by_task=DIGITS_IN_COLOUR,
     ),
     "quick": PresetSettings(
         "The same algorithm, sized for minutes on a CPU.",
@@ -113,12 +122,7 @@ PRESETS: dict[str, PresetSettings] = {
                     "stage1": {**QUICK_STAGE1, "epochs": 12, "rate": 4e-4},
                 },
                 {"warmup_epochs": 5},
-                basset={
-                    "network": "lenet",
-                    "recolour": True,
-                    "warmup_epochs": 5,
-                    "stage1": {**BASSET_STAGE1, "epochs": 5},
-                },
+                basset={**BASSET_COLOUR, "warmup_epochs": 5, "stage1": {**BASSET_STAGE1, "epochs": 5}},
             ),
             "custom": PresetSettings(
                 "Custom data may have any size: λ rises over the whole adaptation.",
@@ -155,6 +159,7 @@ PRESETS: dict[str, PresetSettings] = {
             "lambda_horizon": 50,
             "stage1": {**BASSET_STAGE1, "epochs": 3, "batch_size": 32},
         },
+        by_task=DIGITS_IN_COLOUR,
     ),
     "photographs": PresetSettings(
         "Photographs of 224×224, for a resnet with ImageNet's weights.",
@@ -191,5 +196,6 @@ PRESETS: dict[str, PresetSettings] = {
             "jitter": 0.0,
             "stage1": PHOTOGRAPHS_STAGE1,
         },
+        DIGITS_IN_COLOUR,
     ),
 }
