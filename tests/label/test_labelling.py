@@ -1,6 +1,7 @@
 """Questions, answers and the file that training reads."""
 
 import collections
+import json
 import sys
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from clarinet_tui.label.picture import picture_text
 from core.data.load import load_task
 from core.errors import InputError
 from core.resolve import resolve
-from tests.support.cli import imported_modules
+from tests.support.child_processes import run_worker
+from tests.support.cli import imported_modules, invoke
 from tests.support.terminal import Terminal
+from tests.support.workers import tiny_run
 
 CLASSES = ("cat", "dog", "eel")
 NAMES = [f"{number:04d}.png" for number in range(300)]
@@ -114,8 +117,8 @@ def test_label_imports_no_torch() -> None:
     assert "torch" not in modules
 
 
-def test_session_in_a_terminal_is_stopped_and_continued(tmp_path: Path) -> None:
-    names = make_pictures(tmp_path / "photos", 4)
+def test_session_in_a_terminal_is_stopped_and_continued_and_its_labels_are_trained(tmp_path: Path) -> None:
+    names = make_pictures(tmp_path / "photos", 6)
     (tmp_path / "photos" / "broken.png").write_text("no picture")
     expected = Labelling([*names, "broken.png"], CLASSES, tmp_path / "none")
     terminal = Terminal(tmp_path)
@@ -127,6 +130,7 @@ def test_session_in_a_terminal_is_stopped_and_continued(tmp_path: Path) -> None:
         terminal.press("x", "n", "u", "q")
         terminal.wait_for("no picture was labelled")
         terminal.type("clear", "Enter")
+        terminal.wait_until(lambda screen: "Is it" not in screen, "an empty screen")
         terminal.type(" ".join(start), "Enter")
         shown = ""
         while question := expected.next_question():
@@ -143,5 +147,14 @@ def test_session_in_a_terminal_is_stopped_and_continued(tmp_path: Path) -> None:
     assert "▀" in shown
     assert "broken.png: cannot be read as an image" in shown
     with np.load(tmp_path / "labels.npz") as arrays:
-        assert arrays["x"].shape == (4, 6, 8, 3)
+        assert arrays["x"].shape == (6, 6, 8, 3)
         assert list(zip(arrays["y"], arrays["ybar"], strict=True)) == [(y, ybar) for _, y, ybar in expected.labels()]
+    (tmp_path / "photos" / "broken.png").unlink()
+    task = f"{tmp_path / 'labels.npz'}->{tmp_path / 'photos'}"
+    run = tiny_run(tmp_path / "runs", task, "one", "clarinet", batch_size=2, epochs=1)
+    assert run_worker(run) == 0, run.log.read_text()
+    predicted = invoke(run.runs_dir, "predict", "one", str(tmp_path / "photos"), "--json")
+    assert predicted.exit_code == 0, predicted.exception
+    rows = json.loads(predicted.stdout)
+    assert [Path(row["file"]).name for row in rows] == names
+    assert {row["label"] for row in rows} <= set(CLASSES)
