@@ -1,6 +1,6 @@
 """Write the results on real digits to docs/results: board, figures, comparison, report and a table of all runs.
 
-clarinet sweep --methods clarinet,gac+dan,gac+dann,gac+cdan-e --tasks "M->U" --seeds 3 --preset quick --runs-dir RUNS
+clarinet sweep --methods basset,fwd+basset,gac+cdan-e --tasks "M->U" --seeds 6..10 --preset quick --runs-dir RUNS
 python -m benchmarks.results RUNS
 """
 
@@ -64,7 +64,7 @@ def result_commands(folder: Path, seeds: int, query: str) -> list[tuple[list[str
         (["report", *queries, "--seeds", str(seeds), "--without-hosts"], "report.html"),
     ]
     commands = [([*arguments, "--out", str(folder / name)], folder / name) for arguments, name in outputs]
-    one, two = (f"{query} {side}".strip() for side in ("method:clarinet", "method:gac+*"))
+    one, two = (f"{query} family:{family}".strip() for family in ("one-step", "two-step"))
     return [*commands, (["compare", "--one-step", one, "--two-step", two], folder / COMPARISON)]
 
 

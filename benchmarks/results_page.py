@@ -4,18 +4,24 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clarinet_tui.evidence.comparison import compare_queries, compare_runs
+from clarinet_tui.evidence.comparison import PairedDifference, compare_queries
 from clarinet_tui.evidence.comparison_rows import INTERIM, format_difference, side_labels
-from clarinet_tui.evidence.published import ABLATIONS, MAIN_METHODS
+from clarinet_tui.evidence.published import ABLATIONS, CONTROLS, MAIN_METHODS
 from clarinet_tui.evidence.run_records import RunRecord, RunRecords
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.text import format_task
-from core.errors import InputError
 from core.resolve import changed_settings
 from core.tasks import PAPER_TASKS
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+METHODS = ("basset", *CONTROLS["basset"], *MAIN_METHODS, *ABLATIONS)
+COMPARISONS = (
+    ("method:basset", "method:fwd+*"),
+    ("method:basset", "method:gac+*"),
+    ("method:clarinet", "method:gac+*"),
+)
+"""One-step and two-step methods whose paired differences the page lists."""
 COLUMNS = ("run", "task", "method", "seed", "target %", "source %", "pseudo-labels %", "minutes", "threads", "commit")
 
 
@@ -33,7 +39,7 @@ def fill_page(page: Path, runs_dir: Path, query: str, commands: list[str]) -> No
 
 
 def _sort_key(record: RunRecord) -> tuple[int, int, int]:
-    tasks, methods = (*PAPER_TASKS, record.row.task), (*MAIN_METHODS, *ABLATIONS, record.row.method)
+    tasks, methods = (*PAPER_TASKS, record.row.task), (*METHODS, record.row.method)
     return tasks.index(record.row.task), methods.index(record.row.method), record.row.seed or 0
 
 
@@ -89,15 +95,12 @@ def _row(record: RunRecord) -> str:
 
 
 def _pairs(archive: RunRecords, query: str) -> list[str]:
-    """List the paired differences of CLARINET: from GAC, which does not adapt, then from the two-step methods."""
-    one, two = (f"{query} {side}".strip() for side in ("method:clarinet", "method:gac+*"))
-    unadapted = archive.search(f"{query} method:gac".strip())
-    both = [*sorted(archive.search(one), key=_sort_key), *sorted(unadapted, key=_sort_key)]
-    try:
-        with_gac = compare_runs(archive, [record.row.id for record in both])
-        differences = [*with_gac.differences, *compare_queries(archive, one, two).differences]
-    except InputError as error:
-        return ["## Paired differences", "", str(error)]
+    """List the paired differences of each comparison that has runs on both sides."""
+    differences: list[PairedDifference] = []
+    for sides in COMPARISONS:
+        one, two = (f"{query} {side}".strip() for side in sides)
+        if archive.search(one) and archive.search(two):
+            differences += compare_queries(archive, one, two).differences
     lines = []
     for difference in differences:
         if not difference.left.accuracy.n or not difference.right.accuracy.n:
