@@ -32,9 +32,7 @@ def warn_of_cost(config: "RunConfig", runs_dir: Path, data_dir: Path) -> None:
 
 
 def confirm_sweep(configs: Sequence["RunConfig"], runs_dir: Path, data_dir: Path) -> None:
-    """Ask on a terminal before more than an hour of training, or training of unknown length, is queued."""
-    if not sys.stdin.isatty():
-        return
+    """Ask before more than an hour of training, or training of unknown length, is queued; without a terminal, warn."""
     estimator = _make_estimator(runs_dir, data_dir, _uses_gpu({config.device for config in configs}))
     estimates = [estimator.estimate(config) for config in configs]
     known = [estimate for estimate in estimates if estimate is not None]
@@ -44,7 +42,11 @@ def confirm_sweep(configs: Sequence["RunConfig"], runs_dir: Path, data_dir: Path
     length = f"{_format_seconds(seconds)} of training" if len(known) == len(configs) else "of unknown length"
     iterations = sum(estimate.iterations for estimate in known)
     counted = f", {format_count(iterations, 'iteration')}" if iterations else ""
-    typer.confirm(f"{format_count(len(configs), 'run')}{counted}, {length}. Queue?", abort=True)
+    total = f"{format_count(len(configs), 'run')}{counted}, {length}"
+    if sys.stdin.isatty():
+        typer.confirm(f"{total}. Queue?", abort=True)
+    else:
+        warn(total)
 
 
 def chooses_preset(settings: Mapping[str, Any], pairs: Sequence[str], file: Path | None) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
     methods: dict[str, MethodSpec] = {}
     for config in demo_configs():
         run = RunDirectory.create(runs_dir, config)
-        code = subprocess.call([sys.executable, "-P", *worker_arguments(run, data_dir, fresh=True)])
+        code = wait_for_worker([sys.executable, "-P", *worker_arguments(run, data_dir, fresh=True)])
         if code:
             raise typer.Exit(code)
         methods[run.id] = find_method(config.method)
@@ -40,6 +41,23 @@ def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
     plot("accuracy", " or ".join(f"id:{run}" for run in methods), x="time", runs_dir=runs_dir)
     print(_summary(runs_dir, methods))
     print(_next_steps(runs_dir, list(methods)))
+
+
+def wait_for_worker(arguments: list[str]) -> int:
+    """Run a worker and return its exit code. It receives Ctrl+C from the terminal too, and saves a checkpoint."""
+    workers: list[subprocess.Popen[bytes]] = []
+
+    def pass_on(number: int, _: object) -> None:
+        for worker in workers if number == signal.SIGTERM else ():
+            worker.send_signal(number)
+
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)}
+    try:
+        workers.append(subprocess.Popen(arguments))
+        return workers[0].wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _summary(runs_dir: Path, methods: dict[str, "MethodSpec"]) -> str:
@@ -58,7 +76,7 @@ def _summary(runs_dir: Path, methods: dict[str, "MethodSpec"]) -> str:
     accuracy, _, run = rows[0]
     best = f"{methods[run].title} ({methods[run].family})"
     lines += ["", f"{best} recognises {accuracy:.1f} % of the handwritten digits, whose labels it never saw."]
-    lines += ["This is one seed of short runs; `clarinet sweep --seeds 1..5` gives means and intervals."]
+    lines += ["This is one seed of short runs; `clarinet sweep --seeds 1..5 --preset quick` gives means and intervals."]
     return "\n".join(lines)
 
 

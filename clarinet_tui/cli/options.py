@@ -18,7 +18,7 @@ RUNS, DATA = Path("runs"), Path("data")
 
 RunsDir = Annotated[Path, Option("--runs-dir", envvar="CLARINET_RUNS", help="Directory of the runs.")]
 DataDir = Annotated[Path, Option("--data-dir", envvar="CLARINET_DATA", help="Directory of the data sets.")]
-Json = Annotated[bool, Option("--json", help="Print JSON.")]
+Json = Annotated[bool, Option("--json", help="Print JSON; a listing is one array.")]
 Jsonl = Annotated[bool, Option("--jsonl", help="Print JSON lines: one object a line.")]
 RunId = Annotated[str, Argument(metavar="ID", help="Run id or unique prefix.", autocompletion=run_ids)]
 RunIds = Annotated[list[str], Argument(metavar="ID", help="Run ids or unique prefixes.", autocompletion=run_ids)]
@@ -48,6 +48,7 @@ SlurmPairs = Annotated[
     list[str] | None, Option("--slurm", metavar="KEY=VALUE", help="Any option of sbatch, or setup=LINE; repeatable.")
 ]
 Preset = Annotated[str | None, Option(help="paper, literal, quick, smoke or photographs.", autocompletion=preset_names)]
+Epochs = Annotated[int | None, Option(help="Adaptation epochs.")]
 OnAlarm = Annotated[
     str | None,
     Option("--on-alarm", metavar="COMMAND", help="Run COMMAND on each alarm, without a shell; see CLARINET_ALARM."),

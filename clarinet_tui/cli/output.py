@@ -64,8 +64,8 @@ def write_csv(file: TextIO, names: list[str], rows: Iterable[dict[str, Any]]) ->
 
 
 def _csv_cell(value: Any) -> Any:
-    """Return a text without control characters: names and messages come from journals."""
-    return printable(value) if isinstance(value, str) else value
+    """Return a text without control characters, but with its lines: names and messages come from journals."""
+    return "\n".join(map(printable, value.splitlines())) if isinstance(value, str) else value
 
 
 @contextmanager

@@ -10,8 +10,8 @@ import typer
 from typer import Argument, Option
 
 from clarinet_tui.cli.completion import run_ids
-from clarinet_tui.cli.options import RUNS, Json, RunsDir
-from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, warn, write_csv, write_file
+from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunsDir
+from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe, warn, write_csv, write_file
 from clarinet_tui.text import format_count, printable
 from core.errors import InputError
 
@@ -30,6 +30,7 @@ def predict(
     device: Annotated[str, Option(help="cpu, cuda:0 or auto.")] = "cpu",
     csv: Annotated[bool, Option("--csv", help="Print CSV.")] = False,
     json: Json = False,
+    jsonl: Jsonl = False,
     out: Annotated[Path | None, Option("--out", "-o", metavar="FILE", help="Write a .csv or .json file.")] = None,
     runs_dir: RunsDir = RUNS,
 ) -> None:
@@ -43,8 +44,8 @@ def predict(
     from clarinet_tui.models.predict import find_inputs, predict_all
     from clarinet_tui.models.run_models import find_model
 
-    if csv + json + (out is not None) > 1:
-        raise InputError("--csv, --json and --out exclude each other")
+    if csv + json + jsonl + (out is not None) > 1:
+        raise InputError("--csv, --json, --jsonl and --out exclude each other")
     if out is not None and out.suffix not in (".csv", ".json"):
         raise InputError(f"--out: expected FILE.csv or FILE.json, got {out.name!a}")
     inputs = find_inputs(paths)
@@ -53,7 +54,7 @@ def predict(
         items = list(predict_all(loaded, inputs, advance))
     rows = [_row(item) for item in items if item.prediction]
     with quiet_pipe():
-        _output(rows, "csv" if csv else "json" if json else "", out)
+        _output(rows, "csv" if csv else "json" if json else "jsonl" if jsonl else "", out)
     unreadable = [item for item in items if item.prediction is None]
     for item in unreadable:
         warn(item.error)
@@ -72,8 +73,8 @@ def _row(item: "Item") -> dict[str, Any]:
 def _output(rows: list[dict[str, Any]], form: str, out: Path | None) -> None:
     if out is not None:
         write_file(out, _encode(rows, out.suffix))
-    elif form == "json":
-        print_json(rows)
+    elif form.startswith("json"):
+        print_json_rows(rows, lines=form == "jsonl")
     elif form == "csv":
         write_csv(sys.stdout, COLUMNS, rows)
     else:

@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from clarinet_tui.cli.lookup import find_runs
 from clarinet_tui.cli.options import RUNS, Ids, Json, Jsonl, RunIds, RunsDir
-from clarinet_tui.cli.output import print_json, print_json_rows
+from clarinet_tui.cli.output import print_json_rows
 from clarinet_tui.text import format_duration, printable, shell_command
 from core.errors import InputError
 
@@ -53,11 +53,8 @@ def list_(json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) ->
     supervisor = find_supervisor(runs_dir)
     has_supervisor = supervisor is not None and not is_unresponsive(supervisor)
     has_own = any(not entry.user for entry in content.entries)
-    if jsonl:
-        print_json_rows(rows, lines=True)
-        return
-    if json:
-        print_json({"paused": content.paused, "supervisor": has_supervisor, "slots": content.slots, "entries": rows})
+    if json or jsonl:
+        print_json_rows(rows, lines=jsonl)
         return
     _print_table(rows, runs_dir)
     if jobs.problem:

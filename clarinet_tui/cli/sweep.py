@@ -1,6 +1,5 @@
 """`clarinet sweep`: queue a grid of runs."""
 
-from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,9 @@ from clarinet_tui.cli.options import (
     RUNS,
     After,
     DataDir,
+    Epochs,
     Json,
+    Jsonl,
     NotBefore,
     On,
     OnAlarm,
@@ -28,6 +29,7 @@ from clarinet_tui.cli.options import (
     slurm_options,
     start_options,
 )
+from clarinet_tui.cli.output import print_json_rows
 from clarinet_tui.cli.settings import merge_pairs
 from clarinet_tui.text import shell_command
 from core.errors import InputError
@@ -45,7 +47,7 @@ def sweep(
     seeds: Annotated[str | None, Option(help="1..5 or 1,2,7")] = None,
     grid: Annotated[list[str] | None, Option(metavar="KEY=A,B", help="Values of another setting; repeatable.")] = None,
     preset: Preset = None,
-    epochs: Annotated[int | None, Option(help="Adaptation epochs.")] = None,
+    epochs: Epochs = None,
     device: Annotated[str | None, Option(help="auto, cpu, cuda:0,2 or UUIDs of GPUs.")] = None,
     set_: Settings = None,
     priority: Annotated[int, Option(help="Runs with a higher priority start first.")] = 0,
@@ -62,6 +64,7 @@ def sweep(
     dry_run: Annotated[bool, Option("--dry-run", help="Print the commands or batch scripts; start nothing.")] = False,
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask before more than an hour of training.")] = False,
     json: Json = False,
+    jsonl: Jsonl = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
 ) -> None:
@@ -90,21 +93,27 @@ def sweep(
     options = LaunchOptions(data_dir, Path.cwd(), priority, retries, share, paused, hook, slurm=jobs, **start)
     if dry_run and jobs:
         scripts = preview(slurm_settings(runs_dir, options), configs)
-        print(dumps(scripts) if json else "\n".join(scripts), end="")
+        _output(scripts, "\n".join(scripts), json, jsonl)
         return
     if dry_run:
         commands = [run_command(point, on_alarm, runs_dir) for point in sweep_grid.points()]
-        print(dumps(commands) if json else "\n".join(commands))
+        _output(commands, "\n".join(commands) + "\n", json, jsonl)
         return
+    if not (file or methods or tasks or seeds or grid or set_ or preset or epochs or yes):
+        raise InputError("sweep: expected a FILE, or what to train, such as --methods, --tasks, --seeds or --preset")
     if not yes and not paused and not jobs:
         confirm_sweep(configs, runs_dir, data_dir)
     ids = [run.id for run in submit(runs_dir, configs, options)]
-    if json:
-        print(dumps(ids))
+    queued = f"1 run queued: {ids[0]}" if len(ids) == 1 else f"{len(ids)} runs queued: {ids[0]} to {ids[-1]}"
+    watch = (shell_command(*words, runs_dir=runs_dir) for words in (("clarinet-tui",), ("clarinet", "queue")))
+    _output(ids, f"{queued}. Watch {'it' if len(ids) == 1 else 'them'} with: {' or '.join(watch)}\n", json, jsonl)
+
+
+def _output(values: list[str], text: str, json: bool, jsonl: bool) -> None:
+    if json or jsonl:
+        print_json_rows(values, lines=jsonl)
     else:
-        queued = f"1 run queued: {ids[0]}" if len(ids) == 1 else f"{len(ids)} runs queued: {ids[0]} to {ids[-1]}"
-        watch = (shell_command(*words, runs_dir=runs_dir) for words in (("clarinet-tui",), ("clarinet", "queue")))
-        print(f"{queued}. Watch {'it' if len(ids) == 1 else 'them'} with: {' or '.join(watch)}")
+        print(text, end="")
 
 
 def _read_grid(

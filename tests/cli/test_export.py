@@ -63,7 +63,7 @@ def test_one_row_per_run(runs: Path) -> None:
         ("bbb", "finished", "2", "42.0", "icml"),
         ("aaa", "finished", "1", "41.0", "icml"),
     ]
-    assert rows[0]["note"] == 'a "note", of two lines'
+    assert rows[0]["note"] == 'a "note",\nof two lines'
     assert rows[0]["error"] == ""
 
 

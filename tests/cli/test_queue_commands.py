@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
 from clarinet_tui.devices.device import Device
-from clarinet_tui.queue import requests
+from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
 from clarinet_tui.runs.process import current_process
@@ -22,7 +22,8 @@ from tests.support.histories import make_run, open_history, write_events
 @pytest.fixture(autouse=True)
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A runs directory without a supervisor."""
-    monkeypatch.setattr(requests, "ensure_supervisor", lambda runs_dir: None)
+    for module in (requests, stopping):
+        monkeypatch.setattr(module, "ensure_supervisor", lambda runs_dir: None)
     monkeypatch.setenv("CLARINET_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("CLARINET_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
@@ -86,10 +87,23 @@ def test_sweep_is_queued_and_listed_in_order(runs: Path) -> None:
     assert [entry.id for entry in read_queue(runs).waiting] == ids
     assert {run["state"] for run in list_runs()} == {"queued"}
     queue = json.loads(succeed("queue", "ls", "--json"))
-    assert [entry["id"] for entry in queue["entries"]] == ids
-    assert queue["entries"][0]["method"] == "clarinet"
-    assert queue["entries"][0]["place"] == 1
+    assert [entry["id"] for entry in queue] == ids
+    assert queue[0]["method"] == "clarinet"
+    assert queue[0]["place"] == 1
     assert ids[0] in succeed("queue")
+
+
+def test_a_bare_sweep_queues_nothing(runs: Path) -> None:
+    assert fail("sweep").startswith("sweep: expected a FILE, or what to train")
+    assert not read_queue(runs).waiting
+
+
+def test_lists_are_one_array_or_one_value_a_line(runs: Path) -> None:
+    ids = [json.loads(line) for line in succeed("sweep", "--seeds", "1,2", "--preset", "smoke", "--jsonl").splitlines()]
+    assert ids == [entry["id"] for entry in json.loads(succeed("queue", "--json"))]
+    assert ids == [json.loads(line)["id"] for line in succeed("queue", "ls", "--jsonl").splitlines()]
+    planned = succeed("sweep", "--preset", "smoke", "--dry-run", "--jsonl").splitlines()
+    assert all(json.loads(line).startswith("clarinet run") for line in planned)
 
 
 def test_start_options_are_queued_and_shown(runs: Path) -> None:
@@ -98,7 +112,7 @@ def test_start_options_are_queued_and_shown(runs: Path) -> None:
     queue = read_queue(runs)
     assert (queue[first].time_limit, queue[first].on_end) == (9000, ("true", "secret"))
     assert queue[second].after == (first,)
-    entries = json.loads(succeed("queue", "--json"))["entries"]
+    entries = json.loads(succeed("queue", "--json"))
     assert [entry["waits_for"] for entry in entries] == ["waits until 2999-01-01 08:00", f"waits for run {first}"]
     assert (entries[0]["time_limit"], entries[1]["after"]) == (9000, [first])
     assert "secret" not in json.dumps(entries)
@@ -217,7 +231,7 @@ def test_database_path_option(tmp_path: Path, runs: Path, monkeypatch: pytest.Mo
 
 def test_queue_without_a_command_prints_json(runs: Path) -> None:
     (run_id,) = sweep()
-    assert [entry["id"] for entry in json.loads(succeed("queue", "--json"))["entries"]] == [run_id]
+    assert [entry["id"] for entry in json.loads(succeed("queue", "--json"))] == [run_id]
 
 
 def test_slots_of_an_absent_device_change_nothing(runs: Path) -> None:

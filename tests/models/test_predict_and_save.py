@@ -59,6 +59,7 @@ def test_pictures_of_a_folder_are_predicted_in_order(run: RunDirectory, pictures
     assert [Path(row["file"]).name for row in rows] == [f"{index}.png" for index in range(5)]
     assert [row["label"] for row in rows] == expected(run, 5)
     assert all(0.5 <= row["probability"] + row["second_probability"] <= 1.0001 for row in rows)
+    assert [json.loads(line) for line in predict(run, "one", str(pictures), "--jsonl").stdout.splitlines()] == rows
     text = predict(run, "on", str(pictures / "0.png")).stdout
     assert text.split()[-5:-3] == [str(pictures / "0.png"), rows[0]["label"]]
 

@@ -9,8 +9,9 @@ import pytest
 
 from clarinet_tui.doctor.slurm_checks import check_controller, check_node, probe_lock_on_node
 from clarinet_tui.history.trash import remove_run
-from clarinet_tui.queue import requests
-from clarinet_tui.queue.requests import LaunchOptions, StopResult
+from clarinet_tui.queue import requests, stopping
+from clarinet_tui.queue.requests import LaunchOptions
+from clarinet_tui.queue.stopping import StopResult
 from clarinet_tui.slurm.attempts import last_submission
 from clarinet_tui.slurm.job_file import read_jobs
 from clarinet_tui.slurm.monitor import describe_wait, refresh_jobs
@@ -50,7 +51,7 @@ def test_a_waiting_job_shows_its_reason_and_is_held_released_and_cancelled(clust
     assert job_of(first).is_held
     requests.pause(first.runs_dir, [first.id], False)
     cluster.wait_until(lambda: follow(first) == "queued" and not job_of(first).is_held)
-    listed = json.loads(invoke(tmp_path / "runs", "queue", "--json").stdout)["entries"]
+    listed = json.loads(invoke(tmp_path / "runs", "queue", "--json").stdout)
     assert {(row["id"], row["state"], row["device"]) for row in listed} == {
         (run.id, "waiting", "slurm") for run in (first, second)
     }
@@ -60,7 +61,7 @@ def test_a_waiting_job_shows_its_reason_and_is_held_released_and_cancelled(clust
     with pytest.raises(InputError, match=f"already queued as Slurm job {job_of(first).id}"):
         requests.resume([first], LaunchOptions(tmp_path, tmp_path))
     first_job = job_of(first).id
-    assert requests.stop(first) is StopResult.DEQUEUED
+    assert stopping.stop(first) is StopResult.DEQUEUED
     remove_run(second)
     assert not read_jobs(tmp_path / "runs").jobs
     assert last_submission(first).startswith("clarinet-")
@@ -72,12 +73,12 @@ def test_stopped_runs_save_themselves_and_resume_on_slurm(cluster: Cluster, tmp_
     (run,) = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 1, **SHORTER))
     (frozen,) = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 1, **LONG))
     wait_for_iterations(cluster, run, 5)
-    assert requests.stop(run, 60) is StopResult.REQUESTED
+    assert stopping.stop(run, 60) is StopResult.REQUESTED
     wait_for_iterations(cluster, frozen, 5)
     for pid in cluster.call("pgrep", "--full", f"(worker.main|slurm.job) {frozen.id}").split():
         os.kill(int(pid), signal.SIGSTOP)
-    requests.stop(frozen, 0)
-    assert requests.wait_until_stopped(run, 60)
+    stopping.stop(frozen, 0)
+    assert stopping.wait_until_stopped(run, 60)
     assert attempts_of(run) == ["stopped"]
     assert follow(run) == "stopped"
     wait_for_end(cluster, frozen, state="stopped")
