@@ -35,19 +35,20 @@ def stop(
 
     Example: clarinet stop 6e3
     """
-    from clarinet_tui.queue import requests
+    from clarinet_tui.queue.stopping import StopResult, check_active, wait_until_stopped
+    from clarinet_tui.queue.stopping import stop as request_stop
 
     runs = select_runs(runs_dir, ids, query)
-    requests.check_active(runs)
+    check_active(runs)
     stopping = []
     for run in runs:
-        if requests.stop(run, grace) is requests.StopResult.REQUESTED:
+        if request_stop(run, grace) is StopResult.REQUESTED:
             print(f"{run.id} was asked to stop")
             stopping.append(run)
         else:
             print(f"{run.id} removed from the queue")
     for run in stopping if wait else ():
-        saved = requests.wait_until_stopped(run, grace)
+        saved = wait_until_stopped(run, grace)
         resume = shell_command("clarinet", "resume", run.id, runs_dir=runs_dir)
         print(f"{run.id} {'stopped' if saved else f'killed; continue from its last checkpoint with: {resume}'}")
 

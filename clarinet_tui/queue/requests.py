@@ -1,25 +1,18 @@
-"""Users' requests: submit, resume, pause, move, cancel, stop. They edit queue.json; the supervisor acts on it."""
+"""Users' requests: submit, resume, pause, move, cancel. They edit queue.json; the supervisor acts on it."""
 
 import os
-import signal
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from pathlib import Path
 
 from clarinet_tui.devices.local import list_devices
 from clarinet_tui.devices.placement import match_devices
-from clarinet_tui.queue.queue_file import LOCK_SECONDS, Queue, QueueEntry, read_queue, update_queue
-from clarinet_tui.queue.supervisor_process import KILL_SECONDS, ensure_supervisor, find_supervisor, queue_origin
-from clarinet_tui.queue.worker_exit import never_started
-from clarinet_tui.runs.atomic_files import file_size
-from clarinet_tui.runs.directory import RunDirectory, create_runs, find_local_worker, find_worker
+from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
+from clarinet_tui.queue.supervisor_process import ensure_supervisor, find_supervisor, queue_origin
+from clarinet_tui.runs.directory import RunDirectory, create_runs, find_worker
 from clarinet_tui.runs.journal_reader import read_last_event
-from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.runs.ownership import is_read_only
-from clarinet_tui.runs.process import is_alive, request_stop, send_signal
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm import control
 from clarinet_tui.slurm.job_file import Job
@@ -30,10 +23,6 @@ from clarinet_tui.slurm.submission import make_settings, submit_existing, submit
 from core.config import RunConfig
 from core.errors import InputError
 
-STOP_TIMEOUT = 60.0
-"""Seconds that a run has to save itself before it is killed."""
-SUPERVISOR_SECONDS = 2.0
-"""Seconds after which a supervisor that works has acted on a request."""
 MAX_SLOTS = 64
 
 
@@ -56,13 +45,6 @@ class LaunchOptions:
     """Whether they start before all other waiting runs."""
     slurm: SlurmOptions | None = None
     """The options of Slurm jobs; None for this machine."""
-
-
-class StopResult(Enum):
-    REQUESTED = auto()
-    """The worker was asked to save and end."""
-    DEQUEUED = auto()
-    """The run was waiting and has left the queue."""
 
 
 def submit(runs_dir: Path, configs: Sequence[RunConfig], options: LaunchOptions) -> list[RunDirectory]:
@@ -266,106 +248,9 @@ def ensure_supervisor_if_needed(runs_dir: Path) -> None:
         ensure_supervisor(runs_dir)
 
 
-def check_active(runs: Sequence[RunDirectory]) -> None:
-    """Raise InputError if one of the runs is neither running nor queued, so that all are stopped or none."""
-    for run in runs:
-        run.check_own("stop")
-        if find_worker(run) is None and run.id not in read_queue(run.runs_dir) and control.find_job(run) is None:
-            raise InputError(f"run {run.id}: is not running")
-
-
-def stop(run: RunDirectory, timeout: float = STOP_TIMEOUT) -> StopResult:
-    """Ask a run to save and end; remove it from the queue if it is waiting."""
-    run.check_own("stop")
-    requested = control.stop(run, timeout)
-    if requested is not None:
-        return StopResult.REQUESTED if requested else StopResult.DEQUEUED
-    result: StopResult | None = None
-
-    def edit(queue: Queue) -> Queue:
-        nonlocal result
-        if run.id not in queue:
-            return queue
-        if queue[run.id].is_waiting:
-            result = StopResult.DEQUEUED
-            return queue.without([run.id])
-        result = StopResult.REQUESTED
-        return queue.with_changes([run.id], stop_timeout=timeout)
-
-    try:
-        update_queue(run.runs_dir, edit, wait=SUPERVISOR_SECONDS if find_local_worker(run) else LOCK_SECONDS)
-    except LockHeldError:
-        if find_local_worker(run) is None:
-            raise
-    if result is StopResult.REQUESTED:
-        ensure_supervisor(run.runs_dir)
-    return result or _stop_worker(run)
-
-
-def _stop_worker(run: RunDirectory) -> StopResult:
-    """Stop a run without the queue: one of a batch job, or while a frozen process holds the queue's lock."""
-    worker = find_worker(run)
-    if worker is None:
-        raise InputError(f"run {run.id}: is not running")
-    if is_alive(worker) is None:
-        raise InputError(f"run {run.id}: is running on {worker.host} as process {worker.pid}: stop it there")
-    request_stop(worker)
-    return StopResult.REQUESTED
-
-
-def wait_until_stopped(
-    run: RunDirectory,
-    timeout: float,
-    *,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> bool:
-    """Wait until the run has no worker; return whether it saved itself.
-
-    The supervisor signals the workers that it started. If it does not, because it is frozen or has died, this process
-    does: after half of a short timeout it asks the worker to stop, and after the timeout it kills it.
-    """
-    control.wait_until_ended(run, timeout + KILL_SECONDS, clock=clock, sleep=sleep)
-    begun = clock()
-    while (worker := find_worker(run)) or _is_started(run):
-        elapsed = clock() - begun
-        if worker and elapsed > timeout + KILL_SECONDS:
-            raise InputError(f"run {run.id}: process {worker.pid} on {worker.host} has not ended within {timeout:g} s")
-        if not worker and elapsed > max(timeout, SUPERVISOR_SECONDS):
-            _drop_ended(run)
-            break
-        if worker and elapsed > timeout:
-            send_signal(worker, signal.SIGKILL)
-        elif worker and (elapsed > min(SUPERVISOR_SECONDS, timeout / 2) or not _is_started(run)):
-            request_stop(worker)  # again: a worker that has just started does not handle the signal yet
-        sleep(0.1)
-    event = read_last_event(run.journal)
-    if event is None:
-        return file_size(run.journal) == 0
-    return event["event"] in (RunState.STOPPED, RunState.FINISHED)
-
-
-def _drop_ended(run: RunDirectory) -> None:
-    """Remove a run that has ended from the queue, in place of a supervisor that does not.
-
-    A run whose worker was not seen yet keeps its entry, and with it the request to stop.
-    """
-
-    def drop(queue: Queue) -> Queue:
-        return queue if run.id in queue and never_started(run, queue[run.id]) else queue.without([run.id])
-
-    with suppress(LockHeldError):
-        update_queue(run.runs_dir, drop, wait=SUPERVISOR_SECONDS)
-
-
 def _without_jobs(ids: Collection[str], jobs: Sequence[Job]) -> list[str]:
     on_slurm = {job.run for job in jobs}
     return [run_id for run_id in ids if run_id not in on_slurm]
-
-
-def _is_started(run: RunDirectory) -> bool:
-    queue = read_queue(run.runs_dir)
-    return run.id in queue and not queue[run.id].is_waiting
 
 
 def _check_waiting(queue: Queue, runs_dir: Path, ids: Collection[str]) -> Queue:

@@ -10,7 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from clarinet_tui.queue import requests
+from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note, validate_tag
 from clarinet_tui.runs.atomic_files import as_input_error, replace_file
@@ -75,11 +75,11 @@ class RunActions:
         results = {}
 
         def stop(run: RunDirectory) -> None:
-            results[run.id] = requests.stop(run)
+            results[run.id] = stopping.stop(run)
 
         done = self._for_each(ids, stop)
         if len(done.runs) == 1:
-            dequeued = results[done.runs[0]] is requests.StopResult.DEQUEUED
+            dequeued = results[done.runs[0]] is stopping.StopResult.DEQUEUED
             text = "was removed from the queue" if dequeued else "was asked to stop"
             return _with_message(done, f"{done.runs[0]} {text}; r resumes it")
         return _with_message(done, f"{len(done.runs)} runs were asked to stop; r resumes them")

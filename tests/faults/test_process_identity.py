@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clarinet_tui.queue import requests
+from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
 from clarinet_tui.runs.directory import RunDirectory
@@ -75,7 +75,7 @@ def test_a_process_with_the_workers_old_pid_is_not_signalled(runs: Path) -> None
         assert not request_stop(owner)
         assert read_state(run) == "lost"
         with pytest.raises(InputError, match="run one: is not running"):
-            requests.stop(run)
+            stopping.stop(run)
         enqueue_directly(run, device_key="cpu", stop_timeout=0.0)
         with running_supervisor(runs):
             wait_until(lambda: not read_queue(runs).entries, runs)
@@ -104,7 +104,7 @@ def test_a_lock_of_another_host_counts_as_running_while_the_journal_is_fresh(run
     with pytest.raises(InputError, match=r"is already running as process [0-9]+ on elsewhere"):
         requests.resume([run], options)
     with pytest.raises(InputError, match=r"is running on elsewhere as process [0-9]+: stop it there"):
-        requests.stop(run)
+        stopping.stop(run)
     os.utime(run.journal, (1.0, 1.0))
     with running_supervisor(runs):
         requests.resume([run], options)
@@ -116,8 +116,8 @@ def test_several_stop_requests_send_one_signal(runs: Path) -> None:
     run = make_fault_run(runs, "one", "steps=100000 saves=0.5")
     with unqueued_worker(run) as worker:
         for _ in range(3):
-            assert requests.stop(run) is requests.StopResult.REQUESTED
-        assert requests.wait_until_stopped(run, 30.0)
+            assert stopping.stop(run) is stopping.StopResult.REQUESTED
+        assert stopping.wait_until_stopped(run, 30.0)
         assert worker.wait(timeout=60) == 128 + signal.SIGTERM
     assert last_event(run) == "stopped"
 
@@ -130,6 +130,6 @@ def test_a_changed_host_name_does_not_make_the_machine_foreign(runs: Path, monke
         one.wait()
         assert read_state(lost) == "lost"
         requests.resume([lost], requests.LaunchOptions(runs, runs, paused=True))
-        assert requests.stop(stopped) is requests.StopResult.REQUESTED
-        assert requests.wait_until_stopped(stopped, 30.0)
+        assert stopping.stop(stopped) is stopping.StopResult.REQUESTED
+        assert stopping.wait_until_stopped(stopped, 30.0)
         assert two.wait(timeout=60) == 128 + signal.SIGTERM

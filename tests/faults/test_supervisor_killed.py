@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.queue import requests
+from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
 from clarinet_tui.runs.process import handles_signal
@@ -111,7 +111,7 @@ def test_the_next_supervisor_does_not_signal_a_run_that_is_saving(runs: Path) ->
     enqueue_directly(run)
     with running_supervisor(runs):
         wait_until(lambda: count_steps(run), runs)
-        requests.stop(run)
+        stopping.stop(run)
         pid = int(read_worker_starts(run)[0][0])
         wait_until(lambda: not handles_signal(pid, signal.SIGTERM), runs)
     with running_supervisor(runs):
@@ -126,8 +126,8 @@ def test_a_run_that_does_not_stop_in_time_is_killed(runs: Path) -> None:
     enqueue_directly(run)
     with running_supervisor(runs):
         wait_until(lambda: count_steps(run), runs)
-        requests.stop(run, timeout=0.5)
-        assert not requests.wait_until_stopped(run, timeout=0.5)
+        stopping.stop(run, timeout=0.5)
+        assert not stopping.wait_until_stopped(run, timeout=0.5)
     assert is_empty(runs)
     assert read_state(run) == "lost"
 
@@ -149,8 +149,8 @@ def test_a_run_stopped_before_its_worker_starts_has_not_failed(runs: Path) -> No
     enqueue_directly(run)
     with running_supervisor(runs):
         wait_until(lambda: read_queue(runs).started, runs)
-        requests.stop(run, timeout=0.2)
-        assert requests.wait_until_stopped(run, timeout=0.2)
+        stopping.stop(run, timeout=0.2)
+        assert stopping.wait_until_stopped(run, timeout=0.2)
     assert not run.journal.exists()
     assert is_empty(runs)
 

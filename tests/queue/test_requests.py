@@ -14,7 +14,7 @@ from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.history.states import refresh_states
 from clarinet_tui.history.trash import empty_trash, list_removed, remove_run, restore_run
-from clarinet_tui.queue import requests
+from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK, queue_origin
@@ -44,7 +44,8 @@ with RunDirectory(Path(sys.argv[1]), sys.argv[2]).hold_lock():
 def supervisor_starts(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Start no supervisor; return the runs directories for which one was to start."""
     runs_dirs: list[Path] = []
-    monkeypatch.setattr(requests, "ensure_supervisor", runs_dirs.append)
+    for module in (requests, stopping):
+        monkeypatch.setattr(module, "ensure_supervisor", runs_dirs.append)
     return runs_dirs
 
 
@@ -173,14 +174,14 @@ def test_a_started_run_can_be_stopped_but_not_moved(tmp_path: Path) -> None:
     update_queue(runs_dir, lambda queue: queue.with_changes([run.id], device_key="cpu"))
     with pytest.raises(InputError, match="has already started"):
         requests.move(runs_dir, [run.id], 0)
-    assert requests.stop(run, 7.0) is requests.StopResult.REQUESTED
+    assert stopping.stop(run, 7.0) is stopping.StopResult.REQUESTED
     assert read_queue(runs_dir)[run.id].stop_timeout == 7.0
 
 
 def test_stopping_a_waiting_run_dequeues_it_and_resuming_queues_it_again(tmp_path: Path) -> None:
     runs_dir = tmp_path / "runs"
     run, *_ = submit_three(tmp_path)
-    assert requests.stop(run) is requests.StopResult.DEQUEUED
+    assert stopping.stop(run) is stopping.StopResult.DEQUEUED
     assert run.id not in read_queue(runs_dir)
     os.utime(run.annotations)
     requests.resume([run], launch_options(tmp_path))
@@ -215,19 +216,19 @@ def test_a_stopped_run_is_queued_again_and_a_finished_one_is_not(
 def test_a_run_that_was_not_queued_gets_the_signal_directly(tmp_path: Path) -> None:
     run = make_run(tmp_path / "runs")
     with pytest.raises(InputError, match="is not running"):
-        requests.stop(run)
+        stopping.stop(run)
     process = hold_in_process(run, "listens")
     with pytest.raises(InputError, match=f"process {process.pid}"):
         requests.resume([run], launch_options(tmp_path))
-    assert requests.stop(run) is requests.StopResult.REQUESTED
-    requests.wait_until_stopped(run, 10.0)
+    assert stopping.stop(run) is stopping.StopResult.REQUESTED
+    stopping.wait_until_stopped(run, 10.0)
     assert process.wait(10) == 143
 
 
 def test_a_run_that_ignores_the_signal_is_killed_after_the_timeout(tmp_path: Path) -> None:
     run = make_run(tmp_path / "runs")
     process = hold_in_process(run)
-    requests.wait_until_stopped(run, 0.2)
+    stopping.wait_until_stopped(run, 0.2)
     assert process.wait(10) == -signal.SIGKILL
 
 

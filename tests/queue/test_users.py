@@ -128,7 +128,7 @@ from clarinet_tui.history.trash import remove_run
 run = RunDirectory(runs, "one")
 print([(entry.id, entry.user != "") for entry in read_all_queues(runs).entries], read_queue(runs).entries)
 for attempt in (
-    lambda: requests.stop(run),
+    lambda: stopping.stop(run),
     lambda: requests.resume([run], LaunchOptions(runs, runs)),
     lambda: requests.cancel(runs, ["one"]),
     lambda: requests.move(runs, ["one"], 0),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.queue import requests
+from clarinet_tui.queue import stopping
 from clarinet_tui.slurm.submission import plan_arrays
 from tests.support.slurm import Cluster
 from tests.support.slurm_runs import follow, job_of, submit_runs, tiny_configs, wait_for_end, wait_for_iterations
@@ -33,5 +33,5 @@ def test_a_waiting_run_makes_the_labels_of_a_dead_maker(cluster: Cluster, tmp_pa
     wait_for_end(cluster, maker, state="stopped")
     wait_for_iterations(cluster, other, 5)
     assert events_named(other, "step")[0]["stage"] == events_named(maker, "step")[0]["stage"]
-    assert requests.stop(other, 60) is requests.StopResult.REQUESTED
+    assert stopping.stop(other, 60) is stopping.StopResult.REQUESTED
     wait_for_end(cluster, other, state="stopped")

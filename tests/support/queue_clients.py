@@ -18,7 +18,7 @@ from clarinet_tui.devices.device import Device
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.states import update_history
 from clarinet_tui.history.trash import remove_run, restore_run
-from clarinet_tui.queue import requests, supervisor
+from clarinet_tui.queue import requests, stopping, supervisor
 from clarinet_tui.queue.executor import LocalExecutor
 from clarinet_tui.queue.queue_file import QueueEntry
 from clarinet_tui.queue.requests import LaunchOptions
@@ -33,7 +33,9 @@ Operation = dict[str, Any]
 
 def main() -> None:
     runs_dir = Path(sys.argv[1])
-    vars(requests)["ensure_supervisor"] = lambda runs_dir: None  # the test starts and kills supervisors
+    vars(requests)["ensure_supervisor"] = vars(stopping)["ensure_supervisor"] = lambda runs_dir: (
+        None
+    )  # the test starts and kills supervisors
     for line in sys.stdin:
         children = [start(runs_dir, operation) for operation in json.loads(line)]
         print(json.dumps([collect(*child) for child in children]), flush=True)
@@ -148,7 +150,7 @@ def sweep(runs_dir: Path, operation: Operation) -> list[str]:
 
 
 def stop(runs_dir: Path, operation: Operation) -> str:
-    return requests.stop(RunDirectory(runs_dir, operation["run"]), operation["timeout"]).name
+    return stopping.stop(RunDirectory(runs_dir, operation["run"]), operation["timeout"]).name
 
 
 def resume(runs_dir: Path, operation: Operation) -> None:

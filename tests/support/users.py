@@ -22,7 +22,7 @@ PYTHONS = (sys.executable, "/usr/bin/python3")
 PRELUDE = """
 import os, sys
 from pathlib import Path
-from clarinet_tui.queue import requests
+from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import *
 from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.queue.supervisor_process import *
