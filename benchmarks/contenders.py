@@ -13,6 +13,7 @@ from core.config import RunConfig
 from core.data.batches import normalise
 from core.data.complementary_labels import class_priors, label_weights
 from core.data.task_data import TaskData
+from core.dropout import disable_dropout, set_dropout_generator
 from core.events import Stepped
 from core.losses.adversarial import adversarial_loss, domain_input, reverse_gradient
 from core.losses.complementary import ascent_loss, class_losses, forward_loss
@@ -21,7 +22,7 @@ from core.losses.pseudo_labels import confident_cross_entropy, likeliest_allowed
 from core.losses.target_predictions import information_loss
 from core.methods.jitter import jitter
 from core.methods.teacher import Teacher
-from core.networks import Discriminator, build_classifier, disable_dropout, network_options, set_dropout_generator
+from core.networks import Discriminator, build_classifier, network_options
 from core.training.train import train
 
 STRENGTH = 0.5

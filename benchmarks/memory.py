@@ -21,8 +21,9 @@ from clarinet_tui.runs.journal_writer import JournalWriter
 from core.config import RunConfig
 from core.data.complementary_labels import draw_complementary
 from core.data.task_data import ImageSet, TaskData
+from core.dropout import Dropout
 from core.events import Stepped
-from core.networks import Classifier, Discriminator, Dropout
+from core.networks import Classifier, Discriminator
 from core.resolve import resolve
 from core.training.train import train
 

@@ -230,9 +230,14 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         int, setting("CPU threads; 0 is the number of cores, at most 8.", Tag.ROUNDING, Tag.STAGE1, ge=0, le=1024)
     ] = 0
     precision: Annotated[
-        Literal["32", "tf32", "bf16"], setting("IEEE float32, TF32 on GPUs that have it, or bf16 autocast.", Tag.STAGE1)
+        Literal["32", "tf32", "bf16", "fp16"],
+        setting("IEEE float32, TF32 on GPUs that have it, or autocast: bf16, or fp16 on older GPUs.", Tag.STAGE1),
     ] = "32"
     compile: Annotated[bool, setting("Compile the networks with torch.compile.", Tag.ROUNDING, Tag.STAGE1)] = False
+    cuda_graph: Annotated[
+        Literal["auto", "on", "off"],
+        setting("Run iterations as CUDA graphs: if that gives the same numbers, in any case, or never.", Tag.NO_EFFECT),
+    ] = "auto"
     channels_last: Annotated[
         bool, setting("Keep images channels-last, which is usually faster.", Tag.ROUNDING, Tag.STAGE1)
     ] = True

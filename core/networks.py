@@ -1,63 +1,20 @@
-"""The networks: G and F as a Classifier, D as a Discriminator, and dropout with its own random stream."""
+"""The networks: G and F as a Classifier, and D as a Discriminator."""
 
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from core.config import RunConfig
+from core.dropout import ChannelDropout, Dropout
 from core.errors import InputError
 
 Shape = tuple[int, int, int]
 """Height, width and channels of an image."""
 PAPER_SHAPES: dict[str, Shape] = {"lenet": (28, 28, 1), "dtn": (32, 32, 3)}
 """The paper's networks, and the shape of the images that it uses each of them for."""
-
-
-class Dropout(nn.Module):
-    """nn.Dropout that draws from the generator of `set_dropout_generator` instead of the global one."""
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = p
-        self.generator: Generator | None = None
-
-    def forward(self, x: Tensor) -> Tensor:
-        if not self.training or self.p == 0:
-            return x
-        keep = 1 - self.p
-        # Comparing integers below 2^31 is three times as fast on the CPU as bernoulli_.
-        drawn = torch.empty_like(self.mask_template(x), dtype=torch.int32).random_(generator=self.generator)
-        return x * (drawn < round(keep * 2**31)).to(x.dtype).div_(keep)
-
-    def mask_template(self, x: Tensor) -> Tensor:
-        """Return a tensor with one element for each decision to keep or drop."""
-        return x
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
-
-
-class ChannelDropout(Dropout):
-    """nn.Dropout2d likewise, which keeps or drops whole channels."""
-
-    def mask_template(self, x: Tensor) -> Tensor:
-        return x[:, :, :1, :1]
-
-
-def set_dropout_generator(module: nn.Module, generator: Generator | None) -> None:
-    """Make every dropout of `module` draw from `generator`, which is on the module's device."""
-    for submodule in module.modules():
-        if isinstance(submodule, Dropout):
-            submodule.generator = generator
-
-
-def disable_dropout(module: nn.Module) -> None:
-    for submodule in module.modules():
-        if isinstance(submodule, Dropout):
-            submodule.p = 0.0
 
 
 def scale_images(x: Tensor) -> Tensor:
@@ -76,6 +33,14 @@ def scale_as_imagenet(x: Tensor) -> Tensor:
     return ((x + 1) / 2 - mean) / deviation
 
 
+def cut_centre(x: Tensor, share: float) -> Tensor:
+    """Return images (B, C, H, W) without `share` of their height and width around the centre, at their old size."""
+    height, width = x.shape[2:]
+    top, left = (min(round(side * share / 2), (side - 1) // 2) for side in (height, width))
+    centre = x[:, :, top : height - top, left : width - left]
+    return nn.functional.interpolate(centre, size=(height, width), mode="bilinear", align_corners=False)
+
+
 class Classifier(nn.Module):
     """G, which computes `width` features of an image, and F, a linear layer on them."""
 
@@ -90,10 +55,14 @@ class Classifier(nn.Module):
         """Whether each image is shifted and scaled to mean 0 and deviation 1 first."""
         self.scales_as_imagenet = False
         """Whether pixels are scaled by ImageNet's mean and deviation first."""
+        self.centre_crop = 0.0
+        """The share of height and width that is left out in evaluation."""
         self.has_batch_norm = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in self.modules())
 
     def features(self, x: Tensor) -> Tensor:
         """G(x), shape (B, width)."""
+        if self.centre_crop and not self.training:
+            x = cut_centre(x, self.centre_crop)
         if self.scales_images:
             x = scale_images(x)
         if self.scales_as_imagenet:
@@ -115,10 +84,10 @@ class Discriminator(nn.Module):
         self.layers = nn.Sequential(
             nn.Linear(inputs, hidden),
             nn.ReLU(inplace=True),
-            Dropout(0.5),
+            Dropout(0.5, hidden),
             nn.Linear(hidden, hidden),
             nn.ReLU(inplace=True),
-            Dropout(0.5),
+            Dropout(0.5, hidden),
             nn.Linear(hidden, 1),
         )
         for part in self.layers:
@@ -149,6 +118,7 @@ def build_classifier(
     scale_each_image: bool = False,
     imagenet_scaling: bool = False,
     bottleneck: int = 0,
+    centre_crop: float = 0.0,
 ) -> Classifier:
     """Return G and F for images of `shape`, initialised from the global generator; `weights` is a file for a resnet."""
     classifier = _build_classifier(network, shape, classes, weights)
@@ -160,12 +130,13 @@ def build_classifier(
     if imagenet_scaling and shape[2] == 1 and not isinstance(_first_part(classifier.extractor), _GreyToColour):
         raise InputError("imagenet_scaling: grey images need resnet18 or resnet50, which take them as colour")
     classifier.scales_images, classifier.scales_as_imagenet = scale_each_image, imagenet_scaling
+    classifier.centre_crop = centre_crop
     return classifier
 
 
 def network_options(config: RunConfig) -> dict[str, Any]:
     """Return the settings of a network that its weights do not contain."""
-    names = ("scale_each_image", "imagenet_scaling", "bottleneck")
+    names = ("scale_each_image", "imagenet_scaling", "bottleneck", "centre_crop")
     return {name: getattr(config, name) for name in names}
 
 
@@ -211,11 +182,11 @@ def _lenet(shape: Shape) -> nn.Module:
         nn.Conv2d(20, 50, 5),
         nn.MaxPool2d(2),
         nn.ReLU(inplace=True),
-        ChannelDropout(0.5),
+        ChannelDropout(0.5, 50),
         nn.Flatten(),
         nn.Linear(50 * rows * columns, 500),
         nn.ReLU(inplace=True),
-        Dropout(0.5),
+        Dropout(0.5, 500),
     )
 
 
@@ -237,14 +208,19 @@ def _convnet(shape: Shape) -> nn.Module:
             nn.Conv2d(channels, out_channels, 5, stride=strides, padding=2),
             nn.BatchNorm2d(out_channels),
             nn.ReLU(inplace=True),
-            ChannelDropout(drop),
+            ChannelDropout(drop, out_channels),
         ]
         height, width, channels = -(-height // strides[0]), -(-width // strides[1]), out_channels
     if (height, width) != (4, 4):
         # Windows with stride 1 reduce the remaining 4 to 7 to 4×4; adaptive pooling is not deterministic on CUDA.
         layers.append(nn.AvgPool2d((height - 3, width - 3), stride=1))
     return nn.Sequential(
-        *layers, nn.Flatten(), nn.Linear(channels * 16, 512), nn.BatchNorm1d(512), nn.ReLU(inplace=True), Dropout(0.5)
+        *layers,
+        nn.Flatten(),
+        nn.Linear(channels * 16, 512),
+        nn.BatchNorm1d(512),
+        nn.ReLU(inplace=True),
+        Dropout(0.5, 512),
     )
 
 

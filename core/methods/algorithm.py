@@ -3,75 +3,35 @@
 import importlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, AdamW, Optimizer
+from torch.optim import Optimizer
 
-from core.config import RunConfig
+from core.dropout import DropoutFactors, disable_dropout, set_dropout_generator
 from core.errors import InputError, describe_error
+from core.methods.batch import Batch as Batch
+from core.methods.batch import Outputs as Outputs
+from core.methods.batch import StageProblem as StageProblem
+from core.methods.batch import StepMetrics as StepMetrics
+from core.methods.batch import join as join
 from core.methods.crops import crop_and_flip
+from core.methods.device_numbers import DeviceNumbers
 from core.methods.jitter import jitter
+from core.methods.loss_scale import LossScale
+from core.methods.optimizers import apply_gradients as apply_gradients
+from core.methods.optimizers import build_optimizer, parameter_groups
 from core.methods.recolour import recolour
 from core.methods.registry import StageSpec
-from core.networks import (
-    Classifier,
-    Discriminator,
-    build_classifier,
-    disable_dropout,
-    network_options,
-    set_dropout_generator,
-)
+from core.networks import Classifier, Discriminator, build_classifier, network_options
 from core.random_streams import stream_seed
-from core.training.plan import StagePlan
 
 Network = TypeVar("Network", bound=nn.Module)
-
-
-@dataclass(frozen=True)
-class StageProblem:
-    """The inputs of an algorithm: settings, sizes and device."""
-
-    config: RunConfig
-    stage_plan: StagePlan
-    shape: tuple[int, int, int]
-    classes: int
-    priors: Tensor
-    """π̄ of the whole source set."""
-    device: torch.device
-
-
-@dataclass(frozen=True)
-class Batch:
-    """One iteration's images and labels: complementary ones as weights (B,K), others as classes (B,)."""
-
-    source: Tensor
-    target: Tensor | None = None
-    weights: Tensor | None = None
-    labels: Tensor | None = None
-    clean_source: Tensor | None = None
-    """`source` as it was before it was jittered, if it was."""
-    clean_target: Tensor | None = None
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """The features of G and the logits of F for a batch of one domain."""
-
-    features: Tensor
-    logits: Tensor
-
-
-@dataclass
-class StepMetrics:
-    """The metrics of one step: tensors that stay on the device, and numbers that are known without it."""
-
-    on_device: dict[str, Tensor]
-    on_host: dict[str, float]
+HALF_PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Algorithm(ABC):
@@ -83,14 +43,19 @@ class Algorithm(ABC):
     def __init__(self, problem: StageProblem) -> None:
         self.problem = problem
         self.config = problem.config
+        self.saves_launches = problem.device.type != "cpu"
+        """Whether few large operations are better than little work: a GPU waits for small ones to be launched."""
         self.generators: dict[str, torch.Generator] = {}
-        self.dropout = self.add_generator("dropout")
+        self.dropout = DropoutFactors(self.add_generator("dropout"))
         if self.config.jitter:
             self.add_generator("jitter")
         if self.config.crop or self.config.flip:
             self.add_generator("crop")
         if self.config.recolour:
             self.add_generator("recolour")
+        self.device_numbers: DeviceNumbers | None = None
+        """λ and rates as tensors, while a step is captured."""
+        self.loss_scale = LossScale(problem.device) if self.config.precision == "fp16" else None
         self.modules: dict[str, nn.Module] = {}
         self.optimizers: dict[str, Optimizer] = {}
         self.rates: dict[str, float] = {}
@@ -108,6 +73,23 @@ class Algorithm(ABC):
     @abstractmethod
     def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
         """Train one iteration; `adaptation_step` counts from 1 once adaptation has started and is 0 before."""
+
+    def iterate(self, batch: Batch, iteration: int) -> StepMetrics:
+        """Train one iteration, which counts from 1 over the whole run, at its rates."""
+        self.set_rates(iteration)
+        return self.train_batch(batch, iteration)
+
+    def train_batch(self, batch: Batch, iteration: int) -> StepMetrics:
+        """Do what an iteration asks of the device: draw, change images and take a step."""
+        adaptation_step = self.problem.stage_plan.adaptation_step_of(iteration)
+        self.dropout.start(self.phase_of(iteration))
+        metrics = self.step(self.augment(batch, adaptation_step), adaptation_step)
+        if self.loss_scale:
+            self.loss_scale.update()
+        return metrics
+
+    def phase_of(self, iteration: int) -> str:
+        return "adaptation" if self.problem.stage_plan.adaptation_step_of(iteration) > 0 else "warm-up"
 
     def stream_seed(self, name: str) -> int:
         return stream_seed(self.problem.stage_plan.seed, self.problem.stage_plan.spec.name, name)
@@ -142,35 +124,24 @@ class Algorithm(ABC):
         if self.config.channels_last:
             module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         module.to(self.problem.device).train()
-        set_dropout_generator(module, self.dropout)
+        set_dropout_generator(module, self.dropout.generator)
         self.modules[name] = module
+        if self.loss_scale:
+            self.loss_scale.add_network(module)
         if self.config.compile:
             module.compile()
         return module
 
     def make_optimizer(self, name: str, modules: Iterable[nn.Module], algorithm: str, rate: float) -> Optimizer:
         """Return sgd, adam or adamw with the configured weight decay; checkpoints store it under `name`."""
-        algorithm = self.config.optimizer if algorithm == "same" else algorithm
-        settings = self.config.stage1 if self.problem.stage_plan.spec.stage1 else self.config
-        parameters = self._parameter_groups(list(modules), rate)
-        common: dict[str, Any] = {"lr": rate, "weight_decay": settings.weight_decay, "fused": True}
-        optimizer: Optimizer
-        if algorithm == "sgd":
-            optimizer = SGD(parameters, momentum=settings.momentum, **common)
-        else:  # AdamW keeps weight decay out of the moments
-            optimizer = (Adam if algorithm == "adam" else AdamW)(parameters, **common)
-        self.rates[name], self.optimizers[name] = rate, optimizer
-        return optimizer
-
-    def _parameter_groups(self, modules: Sequence[nn.Module], rate: float) -> list[Any]:
-        """Return all parameters, or two groups if G has a rate of its own; that of the first group is recorded."""
         parameters = [parameter for module in modules for parameter in module.parameters()]
-        factor, backbone = self.config.backbone_rate, self.classifier.backbone_parameters
-        slow = [parameter for parameter in parameters if parameter in backbone]
-        if factor == 1 or not slow:
-            return parameters
-        fast = {"params": [parameter for parameter in parameters if parameter not in backbone]}
-        return [fast, {"params": slow, "lr": rate * factor, "rate_factor": factor}]
+        groups = parameter_groups(parameters, self.classifier.backbone_parameters, rate, self.config.backbone_rate)
+        settings = self.config.stage1 if self.problem.stage_plan.spec.stage1 else self.config
+        optimizer = build_optimizer(self.config.optimizer if algorithm == "same" else algorithm, groups, rate, settings)
+        self.rates[name], self.optimizers[name] = rate, optimizer
+        if self.loss_scale:
+            self.loss_scale.add_optimizer(optimizer)
+        return optimizer
 
     def set_rates(self, iteration: int) -> None:
         """Set decaying learning rates as a function of the iteration alone, so that resuming is exact."""
@@ -206,29 +177,44 @@ class Algorithm(ABC):
             images = recolour(images, self.generators["recolour"])
         return images
 
+    @property
+    def joins_domains(self) -> bool:
+        """Whether one pass has both domains; with two, a loss of the source alone has half of the backward pass."""
+        if self.classifier.has_batch_norm:
+            return self.config.batch_norm == "shared"
+        return self.saves_launches
+
     def forward(self, source: Tensor, target: Tensor | None) -> tuple[Outputs, Outputs | None]:
-        """Run G and F on both domains: together if they have batch-norm, else apart, which saves a backward pass."""
-        if target is None or not self.classifier.has_batch_norm:
+        """Run G and F on both domains, together or apart."""
+        if target is None or not self.joins_domains:
             return self._forward_one(source), None if target is None else self._forward_one(target)
-        both = self._forward_one(torch.cat((source, target)))
-        n = len(source)
-        return Outputs(both.features[:n], both.logits[:n]), Outputs(both.features[n:], both.logits[n:])
+        both, n = self._forward_one(torch.cat((source, target))), len(source)
+        joint = both if self.saves_launches else None  # on the CPU, gradients are added in the order of two passes
+        return Outputs(both.features[:n], both.logits[:n], joint), Outputs(both.features[n:], both.logits[n:], joint)
 
     def _forward_one(self, images: Tensor) -> Outputs:
-        with self.autocast():
-            features, logits = self.classifier(images)
+        features, logits = self.run_network(self.classifier, images)
         return Outputs(self.as_float32(features), self.as_float32(logits))
+
+    def run_network(self, network: nn.Module, x: Tensor) -> Any:
+        """Run a network in the configured precision, with dropout from the one draw of the iteration."""
+        self.dropout.assign(network, len(x))
+        with self.autocast():
+            return network(x)
 
     def as_float32(self, output: Tensor) -> Tensor:
         """Return an output of autocast in the precision that losses need."""
-        return output.float() if self.config.precision == "bf16" else output
+        return output.float() if self.config.precision in HALF_PRECISIONS else output
 
     def autocast(self) -> torch.autocast:
-        bf16 = self.config.precision == "bf16"
-        return torch.autocast(self.problem.device.type, dtype=torch.bfloat16, enabled=bf16)
+        dtype = HALF_PRECISIONS.get(self.config.precision)
+        return torch.autocast(self.problem.device.type, dtype=dtype or torch.bfloat16, enabled=dtype is not None)
 
     def lambda_at(self, adaptation_step: int, delay_epochs: int = 0) -> float:
-        """Return λ = 2/(1+exp(-10·i/horizon)) - 1, which rises from 0 to 1."""
+        """Return λ = 2/(1+exp(-10·i/horizon)) - 1, which rises from 0 to 1; a tensor while a step is captured."""
+        if self.device_numbers:
+            captured: Any = self.device_numbers.lambda_of(delay_epochs)
+            return captured  # type: ignore[no-any-return]
         stage = self.problem.stage_plan
         i = max(0, adaptation_step - delay_epochs * stage.iterations_per_epoch)
         horizon = self.config.lambda_horizon or stage.adaptation_iterations
@@ -239,6 +225,8 @@ class Algorithm(ABC):
         return {
             "modules": {name: module.state_dict() for name, module in self.modules.items()},
             "optimizers": {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()},
+            "dropout_layouts": self.dropout.state(),
+            **({"loss_scale": self.loss_scale.state()} if self.loss_scale else {}),
             **{name: generator.get_state() for name, generator in self.generators.items()},
         }
 
@@ -253,6 +241,9 @@ class Algorithm(ABC):
                 generator.set_state(state[name].cpu())
             else:
                 generator.manual_seed(self.stream_seed(f"{name} at {reseed_at}"))
+        self.dropout.load_state(state.get("dropout_layouts", {}))
+        if self.loss_scale:
+            self.loss_scale.load_state(state["loss_scale"])
 
 
 def load_algorithm(stage: StageSpec) -> type[Algorithm]:
@@ -265,14 +256,6 @@ def load_algorithm(stage: StageSpec) -> type[Algorithm]:
             f"stage {stage.name}: {stage.algorithm} cannot be imported ({describe_error(error)})"
         ) from error
     return loaded
-
-
-def apply_gradients(optimizer: Optimizer, parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
-    """Take one step of `optimizer` along computed gradients."""
-    for parameter, gradient in zip(parameters, gradients, strict=True):
-        parameter.grad = gradient
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import torch
 
 from core.losses.adversarial import adversarial_loss, discriminator_accuracy, reverse_gradient
-from core.methods.algorithm import Outputs
+from core.methods.algorithm import Outputs, join
 from core.methods.supervised import Adaptation, Supervised
 
 
@@ -12,9 +12,7 @@ class DANN(Supervised):
 
     def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation:
         weight = self.lambda_at(adaptation_step)
-        with self.autocast():
-            features = torch.cat((source.features, target.features))
-            scores = self.discriminator(reverse_gradient(features, weight))
+        scores = self.run_network(self.discriminator, reverse_gradient(join(source, target).features, weight))
         sizes = [len(source.features), len(target.features)]
         source_scores, target_scores = torch.split(self.as_float32(scores), sizes)
         equal = torch.ones_like(source_scores), torch.ones_like(target_scores)

@@ -16,7 +16,7 @@ from core.losses.complementary import (
     scl_exp_loss,
 )
 from core.losses.predictions import entropy, entropy_weights, log_scatter
-from core.methods.algorithm import Algorithm, Outputs
+from core.methods.algorithm import Algorithm, Outputs, join
 from core.networks import Discriminator
 
 
@@ -56,17 +56,16 @@ def adversarial_objective(
     config = algorithm.config
     adaptation_lambda = algorithm.lambda_at(adaptation_step)
     entropy_lambda = algorithm.lambda_at(adaptation_step, config.entropy_lambda_delay)
-    log_t = log_scatter(torch.cat((source.logits, target.logits)), config.scatter)
+    both = join(source, target)
+    log_t = log_scatter(both.logits, config.scatter)
     h = entropy(log_t, config.entropy_epsilon)
-    features = torch.cat((source.features, target.features))
     # Reversing both factors is reversing their product, and cheaper: the product is K times as wide.
     pairs = domain_input(
-        reverse_gradient(features, adaptation_lambda),
+        reverse_gradient(both.features, adaptation_lambda),
         reverse_gradient(log_t, adaptation_lambda),
         detach=config.detach_predictions,
     )
-    with algorithm.autocast():
-        scores = discriminator(pairs)
+    scores = algorithm.run_network(discriminator, pairs)
     source_scores, target_scores = torch.split(algorithm.as_float32(scores), [len(source.logits), len(target.logits)])
     weights = entropy_weights(reverse_gradient(h, entropy_lambda))
     loss = adversarial_loss(

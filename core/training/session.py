@@ -127,6 +127,8 @@ class Session(TrainingState):
                 if self.has_ended:
                     return
             self._step(stage, batch)
+            if notice := self.runner.take_notice():
+                yield Noticed(iteration=self.progress.iteration, message=notice, seconds=self.seconds)
             if self.metrics.is_due(self.seconds):
                 yield from self._yield_metrics()
                 if self.has_ended:
@@ -135,10 +137,7 @@ class Session(TrainingState):
 
     def _step(self, stage: StagePlan, batch: Batch) -> None:
         iteration = self.progress.iteration + 1
-        self.algorithm.set_rates(iteration)
-        adaptation_step = stage.adaptation_step_of(iteration)
-        step_metrics = self.algorithm.step(self.algorithm.augment(batch, adaptation_step), adaptation_step)
-        self.metrics.add(stage, iteration, self.seconds, step_metrics)
+        self.metrics.add(stage, iteration, self.seconds, self.runner.run(batch, iteration))
         self.progress.iteration = iteration
 
     def _yield_metrics(self) -> Iterator[Event]:
@@ -172,7 +171,14 @@ class Session(TrainingState):
         is_last = epoch == stage.epochs_before + stage.epochs
         if epoch > self.progress.evaluated and (is_last or epoch % self.config.evaluate_every == 0):
             data, classifier = self.data, self.algorithm.predictor
-            values = evaluate_classifier(classifier, data.source_test, data.target_test, data.priors, self.uses_bf16)
+            values = evaluate_classifier(
+                classifier,
+                data.source_test,
+                data.target_test,
+                data.priors,
+                self.uses_bf16,
+                trained=stage.batch_size,
+            )
             self.metrics.restart_speed(self.seconds)
             self.last_evaluation = Evaluated(
                 iteration=self.progress.iteration,
@@ -191,7 +197,8 @@ class Session(TrainingState):
     def _label_source(self) -> Iterator[Event]:
         """Label the source with stage 1's classifier, for the next stage or, after GAC alone, for other runs."""
         if not self.progress.labelled:
-            logits = predict_logits(self.algorithm.predictor, self.data.source, self.device, self.uses_bf16)
+            classifier, trained = self.algorithm.predictor, self.stage.batch_size
+            logits = predict_logits(classifier, self.data.source, self.device, self.uses_bf16, trained=trained)
             wrong = self.data.weights > 0
             if not self.stage.spec.labels_exclude_ybar:  # where one class is left, it is the true label
                 wrong &= wrong.sum(dim=1, keepdim=True) == self.data.classes - 1

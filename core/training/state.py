@@ -19,6 +19,7 @@ from core.models.weights_file import write_weights
 from core.networks import choose_network
 from core.training import checkpoint
 from core.training.device_data import load_device_data
+from core.training.graph import make_runner
 from core.training.metric_buffer import MetricBuffer, is_finite
 from core.training.plan import StagePlan, make_plan
 
@@ -111,6 +112,7 @@ class TrainingState:
             device=self.device,
         )
         self._algorithm = load_algorithm(stage.spec)(problem)
+        self.runner = make_runner(self._algorithm)
         self.metrics.restart_speed(self.seconds)
 
     def stage_labels(self) -> torch.Tensor | None:

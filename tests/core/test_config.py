@@ -268,7 +268,7 @@ def random_settings() -> st.SearchStrategy[dict[str, Any]]:
             "epochs": st.integers(1, 10**6),
             "classifier_rate": st.floats(0, 10, exclude_min=True, allow_subnormal=False),
             "compile": st.booleans(),
-            "precision": st.sampled_from(["32", "tf32", "bf16"]),
+            "precision": st.sampled_from(["32", "tf32", "bf16", "fp16"]),
             "stage1": st.fixed_dictionaries({}, optional={"seed": st.integers(-1, 9), "epochs": st.integers(1, 99)}),
         },
     )
@@ -288,7 +288,7 @@ def test_settings_without_effect_are_not_in_checkpoint_settings() -> None:
     plain = checkpoint_settings(resolve(cores=1))
     assert not without_effect & plain.keys()
     same: dict[str, Any] = {"name": "x", "device": "cpu", "workers": 0, "checkpoint_minutes": 1.0, "on_nan": "continue"}
-    same["checkpoints"] = "none"
+    same |= {"checkpoints": "none", "cuda_graph": "off"}
     assert checkpoint_settings(resolve(same, cores=1, memory_limit_gb=1.0)) == plain
     assert set(same) | {"memory_limit_gb"} == without_effect
 

@@ -10,18 +10,16 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from core.data.torchvision_import import torchvision
+from core.dropout import ChannelDropout, Dropout, set_dropout_generator
 from core.errors import InputError
 from core.networks import (
-    ChannelDropout,
     Classifier,
     Discriminator,
-    Dropout,
     Shape,
     build_classifier,
     choose_network,
     scale_as_imagenet,
     scale_images,
-    set_dropout_generator,
 )
 
 

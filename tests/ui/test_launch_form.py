@@ -100,5 +100,5 @@ def test_values_are_parsed_by_type() -> None:
     assert parse_values(FIELDS["usps_split"], "80/20") == ["80/20"]
     assert parse_values(FIELDS["weights"], "a,b.pt") == ["a,b.pt"]
     assert allowed_values(FIELDS["compile"]) == ("true", "false")
-    assert allowed_values(FIELDS["precision"]) == ("32", "bf16", "tf32")
+    assert allowed_values(FIELDS["precision"]) == ("32", "bf16", "fp16", "tf32")
     assert allowed_values(FIELDS["epochs"]) == ()

@@ -1,0 +1,209 @@
+"""Iterations as CUDA graphs: one launch for a whole step, where small networks wait for hundreds.
+
+Between the iterations of a phase only the images, λ and the rates differ. After a few eager iterations of a phase its
+step is captured, with images, λ and rates in tensors of fixed places, and replayed once beside the eager step on the
+same state. Only if both give the same numbers is the graph used.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from core.errors import InputError
+from core.methods.algorithm import Algorithm, Batch, StepMetrics
+from core.methods.device_numbers import DeviceNumbers
+from core.training.plan import StagePlan
+
+EAGER_ITERATIONS = 3
+"""Iterations of a phase before capture: they create the state of optimizers, and libraries choose their kernels."""
+MIN_ITERATIONS = 50
+"""A phase with fewer left is not worth a capture."""
+MAX_VALUES = 2**21
+"""With more values in the images of a batch, a GPU has enough to do with each operation."""
+TOLERANCE, ROUNDING = 1e-3, 2.0**-20
+"""How much a replay may differ: relative to the change of a tensor, and to its largest value."""
+
+
+class Graph(Protocol):
+    """Operations that were recorded once and are executed again on the same memory."""
+
+    def capture(self, function: Callable[[], StepMetrics]) -> StepMetrics:
+        """Record a function; what it returns is valid after the next replay."""
+        ...
+
+    def replay(self) -> None: ...
+
+
+class CudaGraph:
+    def __init__(self, generators: Iterable[torch.Generator]) -> None:
+        self._graph = torch.cuda.CUDAGraph()
+        for generator in generators:
+            self._graph.register_generator_state(generator)
+
+    def capture(self, function: Callable[[], StepMetrics]) -> StepMetrics:
+        # Other threads may use CUDA meanwhile: the one that pins memory, and the sampler of the hardware.
+        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+            return function()
+
+    def replay(self) -> None:
+        self._graph.replay()
+
+
+class CaptureError(Exception):
+    """A step that cannot be a graph, and why."""
+
+
+class CapturedStep:
+    """The step of one phase as a graph."""
+
+    def __init__(self, algorithm: Algorithm, graph: Graph, batch: Batch, iteration: int) -> None:
+        self._algorithm, self._graph = algorithm, graph
+        self._batch = _map_tensors(batch, torch.clone)
+        self._numbers = DeviceNumbers(algorithm)
+        with self._numbers:
+            self._metrics = graph.capture(lambda: algorithm.train_batch(self._batch, iteration))
+        for name, value in self._metrics.on_host.items():
+            if self._numbers.find(value) is None:
+                raise CaptureError(f"{name} is computed on the host")
+
+    def run(self, batch: Batch, iteration: int) -> StepMetrics:
+        for field in fields(batch):
+            fixed, new = getattr(self._batch, field.name), getattr(batch, field.name)
+            if isinstance(new, Tensor):
+                fixed.copy_(new)
+        self._algorithm.set_rates(iteration)
+        values = self._numbers.fill(iteration)
+        self._graph.replay()
+        on_host = {name: values[self._numbers.find(value) or ""] for name, value in self._metrics.on_host.items()}
+        return StepMetrics(self._metrics.on_device, on_host)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of an algorithm, restored into the same memory."""
+
+    tensors: list[Tensor]
+    values: list[Tensor]
+    generators: dict[torch.Generator, Tensor]
+
+    @classmethod
+    def take(cls, algorithm: Algorithm) -> "Snapshot":
+        modules, optimizers = algorithm.modules.values(), algorithm.optimizers.values()
+        tensors = [tensor for module in modules for tensor in (*module.parameters(), *module.buffers())]
+        states = [state for optimizer in optimizers for state in optimizer.state.values()]
+        tensors += [value for state in states for value in state.values() if isinstance(value, Tensor)]
+        tensors += algorithm.loss_scale.state().values() if algorithm.loss_scale else ()
+        generators = {generator: generator.get_state() for generator in algorithm.generators.values()}
+        return cls(tensors, [tensor.detach().clone() for tensor in tensors], generators)
+
+    @torch.no_grad()
+    def restore(self) -> None:
+        for tensor, value in zip(self.tensors, self.values, strict=True):
+            tensor.copy_(value)
+        for generator, state in self.generators.items():
+            generator.set_state(state)
+
+
+class IterationRunner:
+    """Runs the iterations of a stage, as graphs where they are possible."""
+
+    def __init__(self, algorithm: Algorithm, make_graph: Callable[[], Graph] | None, *, required: bool = False) -> None:
+        self._algorithm = algorithm
+        self._make_graph = make_graph
+        self._required = required
+        self._eager_iterations = {"warm-up": 0, "adaptation": 0}
+        self._captured: dict[str, CapturedStep] = {}
+        self._notice: str | None = None
+
+    def run(self, batch: Batch, iteration: int) -> StepMetrics:
+        phase = self._algorithm.phase_of(iteration)
+        if phase in self._captured:
+            return self._captured[phase].run(batch, iteration)
+        if self._make_graph and self._is_ready(phase, iteration):
+            self._capture(phase, batch, iteration)
+            return self.run(batch, iteration)
+        self._eager_iterations[phase] += 1
+        return self._algorithm.iterate(batch, iteration)
+
+    def take_notice(self) -> str | None:
+        """Return once why the rest of the stage is not run as a graph."""
+        notice, self._notice = self._notice, None
+        return notice
+
+    def _is_ready(self, phase: str, iteration: int) -> bool:
+        done, length = self._algorithm.problem.stage_plan.phase_of(iteration)
+        return self._eager_iterations[phase] >= EAGER_ITERATIONS and length - done >= MIN_ITERATIONS
+
+    def _capture(self, phase: str, batch: Batch, iteration: int) -> None:
+        """Add a graph that computes what the eager step does, or give up graphs and note the reason."""
+        assert self._make_graph
+        before = Snapshot.take(self._algorithm)
+        try:
+            captured = CapturedStep(self._algorithm, self._make_graph(), batch, iteration)
+            before.restore()
+            self._check(captured, before, batch, middle_of_phase(self._algorithm.problem.stage_plan, iteration))
+            self._captured[phase] = captured
+        except (CaptureError, RuntimeError) as error:  # what torch raises when an operation cannot be captured
+            reason = str(error).splitlines()[0]
+            if self._required:
+                raise InputError(f"cuda_graph: the step of {phase} cannot be a graph: {reason}; use auto") from error
+            self._make_graph, self._captured = None, {}
+            self._notice = f"the iterations run without a CUDA graph, more slowly: {reason}"
+        finally:
+            before.restore()
+
+    def _check(self, captured: CapturedStep, before: Snapshot, batch: Batch, iteration: int) -> None:
+        """Compare a replay with the eager step at another λ and other rates: no number may be fixed in the graph."""
+        results = []
+        for run in (self._algorithm.iterate, captured.run):
+            metrics = run(batch, iteration)
+            copied = {name: value.detach().clone() for name, value in metrics.on_device.items()}
+            results.append((Snapshot.take(self._algorithm), copied, metrics.on_host))
+            before.restore()
+        (eager, eager_metrics, eager_numbers), (replayed, replayed_metrics, replayed_numbers) = results
+        for old, expected, ours in zip(before.values, eager.values, replayed.values, strict=True):
+            if not _is_same_change(old, expected, ours):
+                raise CaptureError("a replay changes the weights otherwise than the step itself")
+        if any(not torch.equal(state, replayed.generators[key]) for key, state in eager.generators.items()):
+            raise CaptureError("a replay draws other random numbers than the step itself")
+        is_close = (
+            torch.allclose(value, replayed_metrics[name], rtol=TOLERANCE, atol=1e-5, equal_nan=True)
+            for name, value in eager_metrics.items()
+        )
+        if eager_numbers != replayed_numbers or not all(is_close):
+            raise CaptureError("a replay gives other metrics than the step itself")
+
+
+def middle_of_phase(stage: StagePlan, iteration: int) -> int:
+    """Return an iteration far from the first ones of the phase, where λ and rates differ from theirs."""
+    done, length = stage.phase_of(iteration)
+    return iteration - done + length // 2
+
+
+def make_runner(algorithm: Algorithm) -> IterationRunner:
+    """Return a runner with CUDA graphs as configured, and in `auto` for small images on CUDA devices."""
+    problem, choice = algorithm.problem, algorithm.config.cuda_graph
+    has_cuda = problem.device.type == "cuda"
+    if choice == "on" and not has_cuda:
+        raise InputError(f"cuda_graph: on needs a CUDA device, this is {problem.device}; use auto")
+    height, width, channels = problem.shape
+    is_small = 2 * problem.stage_plan.batch_size * height * width * channels <= MAX_VALUES
+    has_own_state = type(algorithm).state is not Algorithm.state  # of a plug-in, which a snapshot would miss
+    if not has_cuda or choice == "off" or (choice == "auto" and not is_small) or has_own_state:
+        return IterationRunner(algorithm, None)
+    return IterationRunner(algorithm, lambda: CudaGraph(algorithm.generators.values()), required=choice == "on")
+
+
+def _is_same_change(before: Tensor, expected: Tensor, ours: Tensor) -> bool:
+    if not expected.is_floating_point():
+        return torch.equal(expected, ours)
+    allowed = TOLERANCE * (expected - before).abs().max() + ROUNDING * expected.abs().max()
+    return bool((expected - ours).abs().max() <= allowed)
+
+
+def _map_tensors(batch: Batch, function: Callable[[Tensor], Tensor]) -> Batch:
+    values: dict[str, Any] = {field.name: getattr(batch, field.name) for field in fields(batch)}
+    return replace(batch, **{name: function(value) for name, value in values.items() if isinstance(value, Tensor)})

@@ -1,0 +1,196 @@
+"""Iterations as graphs, with a stand-in that replays recorded operations on the CPU; wrong replays are refused."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from core.config import RunConfig
+from core.errors import InputError
+from core.events import Event, Finished, Noticed
+from core.methods.algorithm import Algorithm, StepMetrics
+from core.training import graph
+from core.training.graph import IterationRunner, Snapshot, make_runner
+from core.training.train import train
+from tests.support.operations import make_algorithm, make_batch
+from tests.support.tape import Tape
+from tests.support.tiny import steps, tiny_config, tiny_data
+
+DATA = tiny_data()
+
+
+@pytest.fixture(autouse=True)
+def short_phases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "MIN_ITERATIONS", 1)
+
+
+@pytest.fixture
+def tapes(monkeypatch: pytest.MonkeyPatch) -> list[Tape]:
+    """Make runs use tapes as graphs; every tape is in the list."""
+    made: list[Tape] = []
+
+    def make_tape() -> Tape:
+        made.append(Tape())
+        return made[-1]
+
+    monkeypatch.setattr("core.training.state.make_runner", lambda algorithm: IterationRunner(algorithm, make_tape))
+    return made
+
+
+def losses(events: list[Event]) -> list[dict[str, float]]:
+    return [
+        {name: value for name, value in step.measured.items() if name != "samples_per_second"} for step in steps(events)
+    ]
+
+
+@pytest.mark.parametrize("method", ["clarinet", "basset", "gac+dann", "gac+dan", "cdan-e"])
+def test_a_run_of_graphs_gives_the_numbers_of_eager_steps(method: str, tapes: list[Tape]) -> None:
+    """λ and rates change in every iteration; the tensors have them in float32."""
+    config = tiny_config(method, rate_decay="linear", warmup_epochs=1, epochs=1, epoch_iterations=9)
+    replayed = list(train(config, data=DATA))
+    eager = losses(eager_events(config))
+    assert not [event for event in replayed if isinstance(event, Noticed)]
+    assert len(tapes) >= (2 if method in ("clarinet", "basset") else 1)
+    assert all(tape.replays >= 1 + 9 - graph.EAGER_ITERATIONS for tape in tapes)
+    for ours, expected in zip(losses(replayed), eager, strict=True):
+        assert ours.keys() == expected.keys()
+        assert ours == pytest.approx(expected, rel=2e-3, abs=1e-4)
+        for name in ("lambda", "classifier_rate"):
+            assert ours.get(name) == expected.get(name), "the numbers themselves, not their float32"
+
+
+def eager_events(config: RunConfig) -> list[Event]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("core.training.state.make_runner", lambda algorithm: IterationRunner(algorithm, None))
+        return list(train(config, data=DATA))
+
+
+class WithoutDraws(Tape):
+    """A replay that draws the same random numbers again and again."""
+
+    def execute(self, function: Any, *rest: Any) -> None:
+        if "random_" not in str(function):
+            super().execute(function, *rest)
+
+
+class Twice(Tape):
+    def replay(self) -> None:
+        super().replay()
+        super().replay()
+
+
+class Nothing(Tape):
+    def replay(self) -> None:
+        pass
+
+
+class FixedImages(Tape):
+    """A replay on the images of the capture."""
+
+    def capture(self, function: Callable[[], StepMetrics]) -> StepMetrics:
+        metrics = super().capture(function)
+        self.constants = [
+            (args[0], args[0].clone()) for name, args, _, _ in self.operations if "convolution.default" in str(name)
+        ][:1]
+        return metrics
+
+    def replay(self) -> None:
+        for place, value in self.constants:
+            place.copy_(value * 1.01)
+        super().replay()
+
+
+class FixedLambda(Tape):
+    """A replay with the numbers of the capture instead of tensors."""
+
+    def execute(self, function: Any, args: Any, kwargs: Any, recorded: Any) -> None:
+        fixed = tuple(
+            0.25 if isinstance(value, Tensor) and value.dim() == 0 and "mul" in str(function) else value
+            for value in args
+        )
+        super().execute(function, fixed, kwargs, recorded)
+
+
+class CannotCapture(Tape):
+    def capture(self, function: Callable[[], StepMetrics]) -> StepMetrics:
+        super().capture(function)
+        raise RuntimeError("CUDA error: operation not permitted when stream is capturing\nCUDA kernel errors")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        (WithoutDraws, "a replay draws other random numbers than the step itself|changes the weights"),
+        (Twice, "a replay changes the weights"),
+        (Nothing, "a replay changes the weights"),
+        (FixedImages, "a replay changes the weights"),
+        (FixedLambda, "a replay changes the weights"),
+        (CannotCapture, "operation not permitted when stream is capturing$"),
+    ],
+)
+def test_a_wrong_replay_is_refused_once_and_the_run_is_as_without(
+    wrong: type[Tape], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config(epochs=1, warmup_epochs=1, epoch_iterations=6)
+    monkeypatch.setattr("core.training.state.make_runner", lambda algorithm: IterationRunner(algorithm, wrong))
+    events = list(train(config, data=DATA))
+    notices = [event.message for event in events if isinstance(event, Noticed)]
+    assert len(notices) == 1
+    assert re.search(reason, notices[0])
+    assert notices[0].startswith("the iterations run without a CUDA graph, more slowly: ")
+    assert isinstance(events[-1], Finished)
+    assert losses(events) == losses(eager_events(config)), "trying the graph has changed nothing"
+
+
+def test_a_required_graph_that_fails_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "core.training.state.make_runner", lambda algorithm: IterationRunner(algorithm, Twice, required=True)
+    )
+    with pytest.raises(InputError, match="cuda_graph: the step of warm-up cannot be a graph: a replay changes"):
+        list(train(tiny_config(epoch_iterations=6), data=DATA))
+
+
+def test_numbers_that_a_method_computes_on_the_host_are_refused() -> None:
+    algorithm = make_algorithm(tiny_config(warmup_epochs=0), "grey")
+    step = algorithm.step
+
+    def with_own_number(*arguments: Any) -> StepMetrics:
+        metrics = step(*arguments)
+        metrics.on_host["temperature"] = 0.5
+        return metrics
+
+    algorithm.step = with_own_number  # type: ignore[method-assign, assignment]
+    runner = IterationRunner(algorithm, Tape)
+    for iteration in range(1, 6):
+        runner.run(make_batch(algorithm.problem.stage_plan, "grey"), iteration)
+    assert "temperature is computed on the host" in (runner.take_notice() or "")
+    assert runner.take_notice() is None
+
+
+def test_a_snapshot_restores_everything_into_the_same_memory() -> None:
+    algorithm = make_algorithm(tiny_config("basset", dropout=True, jitter=1.0, precision="fp16"), "grey")
+    batch = make_batch(algorithm.problem.stage_plan, "grey")
+    first = algorithm.problem.stage_plan.last_iteration - 3
+    algorithm.iterate(batch, first)
+    before, places = flat_state(algorithm), [tensor.data_ptr() for tensor in algorithm.classifier.parameters()]
+    snapshot = Snapshot.take(algorithm)
+    algorithm.iterate(batch, first + 1)
+    assert any(not torch.equal(*pair) for pair in zip(before, flat_state(algorithm), strict=True))
+    snapshot.restore()
+    assert all(torch.equal(*pair) for pair in zip(before, flat_state(algorithm), strict=True))
+    assert [tensor.data_ptr() for tensor in algorithm.classifier.parameters()] == places
+
+
+def flat_state(algorithm: Algorithm) -> list[Tensor]:
+    leaves = torch.utils._pytree.tree_leaves(algorithm.state())
+    return [leaf.clone() for leaf in leaves if isinstance(leaf, Tensor)]
+
+
+def test_graphs_are_for_cuda_alone() -> None:
+    with pytest.raises(InputError, match="cuda_graph: on needs a CUDA device, this is cpu; use auto"):
+        list(train(tiny_config(cuda_graph="on"), data=DATA))
+    for choice in ("auto", "off"):
+        assert make_runner(make_algorithm(tiny_config(cuda_graph=choice), "grey"))._make_graph is None
