@@ -236,7 +236,9 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     compile: Annotated[bool, setting("Compile the networks with torch.compile.", Tag.ROUNDING, Tag.STAGE1)] = False
     cuda_graph: Annotated[
         Literal["auto", "on", "off"],
-        setting("Run iterations as CUDA graphs: if that gives the same numbers, in any case, or never.", Tag.NO_EFFECT),
+        setting(
+            "CUDA graphs of iterations: where they give the same numbers, always (or fail), or never.", Tag.NO_EFFECT
+        ),
     ] = "auto"
     channels_last: Annotated[
         bool, setting("Keep images channels-last, which is usually faster.", Tag.ROUNDING, Tag.STAGE1)

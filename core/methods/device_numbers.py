@@ -1,19 +1,23 @@
 """The numbers that change between iterations, as tensors in fixed places: for a step that is captured once."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+
+from core.methods.batch import StepMetrics
 
 if TYPE_CHECKING:
     from core.methods.algorithm import Algorithm
 
 
 class DeviceNumbers:
-    """λ and the learning rates of an algorithm; within `with`, its step uses the tensors instead of numbers."""
+    """λ and the learning rates of an algorithm."""
 
     def __init__(self, algorithm: "Algorithm") -> None:
-        self._algorithm = algorithm
+        self.algorithm = algorithm
         self._groups = {
             f"rate {name} {index}": group
             for name, optimizer in algorithm.optimizers.items()
@@ -22,36 +26,41 @@ class DeviceNumbers:
         self._delays = {f"lambda {delay}": delay for delay in (0, algorithm.config.entropy_lambda_delay)}
         names = [*self._groups, *self._delays]
         self._tensors = {name: torch.zeros((), device=algorithm.problem.device) for name in names}
-        self._filled: dict[str, float] = {}
-        self._before: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._values = dict.fromkeys(names, 0.0)
 
-    def __enter__(self) -> None:
-        self._algorithm.device_numbers = self
+    @contextmanager
+    def set_to(self, iteration: int) -> Iterator[None]:
+        """Give the tensors the numbers of an iteration, and the algorithm the tensors in place of numbers."""
+        self.algorithm.set_rates(iteration)
+        step = self.algorithm.problem.stage_plan.adaptation_step_of(iteration)
+        values = {name: float(group["lr"]) for name, group in self._groups.items()}
+        values |= {name: self.algorithm.lambda_at(step, delay) for name, delay in self._delays.items()}
+        for name, value in values.items():
+            if self._values[name] != value:
+                self._tensors[name].fill_(value)
+        self._values = values
+        self.algorithm.device_numbers = self
         for name, group in self._groups.items():
-            changed = {"lr": self._tensors[name]} | ({"capturable": True} if "capturable" in group else {})
-            self._before.append((group, {key: group[key] for key in changed}))
-            group.update(changed)
-
-    def __exit__(self, *error: object) -> None:
-        self._algorithm.device_numbers = None
-        for group, values in self._before:
-            group.update(values)
-        self._before.clear()
+            group["lr"] = self._tensors[name]
+            if "capturable" in group:  # Adam asks for it; SGD needs none
+                group["capturable"] = True
+        try:
+            yield
+        finally:
+            self.algorithm.device_numbers = None
+            for name, group in self._groups.items():
+                group["lr"] = values[name]
+                if "capturable" in group:
+                    group["capturable"] = False
 
     def lambda_of(self, delay_epochs: int) -> Tensor:
         return self._tensors[f"lambda {delay_epochs}"]
 
-    def find(self, value: object) -> str | None:
-        """Return the name of a number by its tensor."""
-        return next((name for name, tensor in self._tensors.items() if tensor is value), None)
+    def contains(self, value: object) -> bool:
+        return any(tensor is value for tensor in self._tensors.values())
 
-    def fill(self, iteration: int) -> dict[str, float]:
-        """Set every tensor to its number at an iteration, for which the rates were set; return the numbers."""
-        step = self._algorithm.problem.stage_plan.adaptation_step_of(iteration)
-        values = {name: float(group["lr"]) for name, group in self._groups.items()}
-        values |= {name: self._algorithm.lambda_at(step, delay) for name, delay in self._delays.items()}
-        for name, value in values.items():
-            if self._filled.get(name) != value:
-                self._tensors[name].fill_(value)
-                self._filled[name] = value
-        return values
+    def with_numbers(self, metrics: StepMetrics) -> StepMetrics:
+        """Return metrics with the current numbers in place of their tensors."""
+        numbers = {id(tensor): self._values[name] for name, tensor in self._tensors.items()}
+        on_host = {name: numbers.get(id(value), value) for name, value in metrics.on_host.items()}
+        return StepMetrics(metrics.on_device, on_host)

@@ -44,9 +44,13 @@ class CudaGraph:
             self._graph.register_generator_state(generator)
 
     def capture(self, function: Callable[[], StepMetrics]) -> StepMetrics:
-        # Other threads may use CUDA meanwhile: the one that pins memory, and the sampler of the hardware.
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
-            return function()
+        stream = torch.cuda.current_stream()
+        try:
+            # Another thread may use CUDA meanwhile: the one that pins the memory of streamed images.
+            with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+                return function()
+        finally:
+            torch.cuda.set_stream(stream)  # a failed capture leaves its own
 
     def replay(self) -> None:
         self._graph.replay()
@@ -59,14 +63,13 @@ class CaptureError(Exception):
 class CapturedStep:
     """The step of one phase as a graph."""
 
-    def __init__(self, algorithm: Algorithm, graph: Graph, batch: Batch, iteration: int) -> None:
-        self._algorithm, self._graph = algorithm, graph
+    def __init__(self, numbers: DeviceNumbers, graph: Graph, batch: Batch, iteration: int) -> None:
+        self._numbers, self._graph = numbers, graph
         self._batch = _map_tensors(batch, torch.clone)
-        self._numbers = DeviceNumbers(algorithm)
-        with self._numbers:
-            self._metrics = graph.capture(lambda: algorithm.train_batch(self._batch, iteration))
+        with numbers.set_to(iteration):
+            self._metrics = graph.capture(lambda: numbers.algorithm.train_batch(self._batch, iteration))
         for name, value in self._metrics.on_host.items():
-            if self._numbers.find(value) is None:
+            if not numbers.contains(value):
                 raise CaptureError(f"{name} is computed on the host")
 
     def run(self, batch: Batch, iteration: int) -> StepMetrics:
@@ -74,11 +77,9 @@ class CapturedStep:
             fixed, new = getattr(self._batch, field.name), getattr(batch, field.name)
             if isinstance(new, Tensor):
                 fixed.copy_(new)
-        self._algorithm.set_rates(iteration)
-        values = self._numbers.fill(iteration)
-        self._graph.replay()
-        on_host = {name: values[self._numbers.find(value) or ""] for name, value in self._metrics.on_host.items()}
-        return StepMetrics(self._metrics.on_device, on_host)
+        with self._numbers.set_to(iteration):
+            self._graph.replay()
+            return self._numbers.with_numbers(self._metrics)
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,10 @@ class IterationRunner:
     def __init__(self, algorithm: Algorithm, make_graph: Callable[[], Graph] | None, *, required: bool = False) -> None:
         self._algorithm = algorithm
         self._make_graph = make_graph
+        self._uses_tensors = make_graph is not None
         self._required = required
         self._eager_iterations = {"warm-up": 0, "adaptation": 0}
+        self._numbers = DeviceNumbers(algorithm)
         self._captured: dict[str, CapturedStep] = {}
         self._notice: str | None = None
 
@@ -126,7 +129,10 @@ class IterationRunner:
             self._capture(phase, batch, iteration)
             return self.run(batch, iteration)
         self._eager_iterations[phase] += 1
-        return self._algorithm.iterate(batch, iteration)
+        if not self._uses_tensors:
+            return self._algorithm.iterate(batch, iteration)
+        with self._numbers.set_to(iteration):  # as in the graph, to the last bit: a resumed run has the same numbers
+            return self._numbers.with_numbers(self._algorithm.train_batch(batch, iteration))
 
     def take_notice(self) -> str | None:
         """Return once why the rest of the stage is not run as a graph."""
@@ -142,7 +148,7 @@ class IterationRunner:
         assert self._make_graph
         before = Snapshot.take(self._algorithm)
         try:
-            captured = CapturedStep(self._algorithm, self._make_graph(), batch, iteration)
+            captured = CapturedStep(self._numbers, self._make_graph(), batch, iteration)
             before.restore()
             self._check(captured, before, batch, middle_of_phase(self._algorithm.problem.stage_plan, iteration))
             self._captured[phase] = captured

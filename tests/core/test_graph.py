@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,25 +47,33 @@ def losses(events: list[Event]) -> list[dict[str, float]]:
     ]
 
 
-@pytest.mark.parametrize("method", ["clarinet", "basset", "gac+dann", "gac+dan", "cdan-e"])
+@pytest.mark.parametrize("method", ["clarinet", "basset", "gac+dann"])
 def test_a_run_of_graphs_gives_the_numbers_of_eager_steps(method: str, tapes: list[Tape]) -> None:
-    """λ and rates change in every iteration; the tensors have them in float32."""
-    config = tiny_config(method, rate_decay="linear", warmup_epochs=1, epochs=1, epoch_iterations=9)
+    """λ and rates change in every iteration."""
+    config = tiny_config(method, rate_decay="linear", warmup_epochs=1, epochs=1, epoch_iterations=8)
     replayed = list(train(config, data=DATA))
-    eager = losses(eager_events(config))
+    used = len(tapes)
     assert not [event for event in replayed if isinstance(event, Noticed)]
-    assert len(tapes) >= (2 if method in ("clarinet", "basset") else 1)
-    assert all(tape.replays >= 1 + 9 - graph.EAGER_ITERATIONS for tape in tapes)
-    for ours, expected in zip(losses(replayed), eager, strict=True):
-        assert ours.keys() == expected.keys()
-        assert ours == pytest.approx(expected, rel=2e-3, abs=1e-4)
-        for name in ("lambda", "classifier_rate"):
-            assert ours.get(name) == expected.get(name), "the numbers themselves, not their float32"
+    assert used >= 2, "warm-up and adaptation, or two stages"
+    assert all(tape.replays >= 1 + 8 - graph.EAGER_ITERATIONS for tape in tapes)
+    assert losses(replayed) == losses(eager_events(config))
+    assert len(tapes) == used
+
+
+def test_a_run_of_graphs_resumes_exactly(tapes: list[Tape], tmp_path: Path) -> None:
+    """It begins with eager steps again, whose λ and rates are tensors too."""
+    config = tiny_config(warmup_epochs=0, epochs=1, epoch_iterations=9)
+    calls = iter([False] * 5 + [True])
+    before = list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=lambda: next(calls)))
+    after = list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))
+    assert len(tapes) == 2
+    assert losses(before) + losses(after) == losses(list(train(config, data=DATA)))
 
 
 def eager_events(config: RunConfig) -> list[Event]:
+    """Train without a graph, with λ and rates as tensors."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("core.training.state.make_runner", lambda algorithm: IterationRunner(algorithm, None))
+        patch.setattr(graph, "EAGER_ITERATIONS", 10**9)
         return list(train(config, data=DATA))
 
 
