@@ -141,7 +141,7 @@ def _draw_markers(grid: CellGrid, axes: Axes, trace: _Trace, index: int, lines: 
 def _marker_columns(mean: Floats, width: int, across: int, index: int, lines: int) -> Indices:
     known = np.flatnonzero(~np.isnan(mean))
     if known.size <= max(1, width // 4):
-        # Lines take turns, so that coinciding lines can be told apart.
+        # Lines take turns, so that coinciding lines can be distinguished.
         return known if known.size <= lines else np.unique(np.r_[known[index % lines :: lines], known[-1]])
     gap = max(12, width // 6) * across
     targets = np.arange((index + 1) * gap // (lines + 1), known[-1], gap)

@@ -64,7 +64,7 @@ def call(program: str, *arguments: str, timeout: float = TIMEOUT) -> "subprocess
 
 
 def describe_refusal(program: str, stderr: str) -> str:
-    """Return the first sentence that tells why a program of Slurm failed."""
+    """Return the first sentence of why a program of Slurm failed."""
     if _NO_CONFIGURATION in stderr:
         return f"{program} finds no slurm.conf: use a login node of the cluster, or set SLURM_CONF"
     if _NO_CONTROLLER.search(stderr):

@@ -11,6 +11,7 @@ from clarinet_tui.queue.queue_file import update_queue
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.pick_list import PickList
 from tests.support.app import SIZES, make_app, screen_text, wait_until
+from tests.support.finished_runs import make_finished_run
 from tests.support.nvml import BUSY, FREE, build
 from tests.support.ui_queue import dismissed, fill_queue, hold_queue, queue_of, still_machine, waiting
 from tests.support.ui_runs import three_runs
@@ -50,6 +51,18 @@ async def test_devices_with_load_and_foreign_processes(
         assert "?: ? 4194305 compute, 9.0 GiB" in lines[4]
         assert "full" in lines[5]
         assert "The queue is empty" in screen_text(app)
+
+
+async def test_the_runs_that_ended_last_are_listed(runs_dir: Path) -> None:
+    for number in range(1, 8):
+        make_finished_run(runs_dir, f"run{number}", 70.0 + number, seed=number)
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await opened(pilot)
+        await wait_until(pilot, lambda: "Last ended" in screen_text(app), "the ended runs")
+        listed = screen_text(app).split("Last ended")[1]
+        assert [f"run{number}" in listed for number in range(1, 8)] == [False, False, *[True] * 5]
+        assert "77.0" in listed
 
 
 async def test_a_driver_error_is_shown(app: ClarinetApp, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:

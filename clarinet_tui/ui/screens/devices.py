@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +18,7 @@ from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text import devices as device_text
 from clarinet_tui.ui.text import queue as queue_text
+from clarinet_tui.ui.text.ended_runs import format_ended_runs
 from clarinet_tui.ui.text.queue_time import format_queue_end
 from clarinet_tui.ui.text.styled import Span, styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
     from clarinet_tui.ui.app_state import AppState
 
-RUNNING = "state:starting,running"
+SHOWN = "state:starting,running,finished,failed,stopped,lost"
+MAX_LISTED = 1000
+"""Newest runs among which running and ended ones are looked for."""
 PARTITION = "slurm:"
 KEPT_READINGS = 600
 """Readings of a device's use that are kept: about ten minutes."""
@@ -62,6 +66,7 @@ class DevicesScreen(MachineScreen):
         yield StyledText(id="queue-head")
         yield PickList(id="queue")
         yield StyledText(id="wait-reason")
+        yield StyledText(id="ended")
         yield KeyFooter()
 
     def __init__(self, state: AppState) -> None:
@@ -96,16 +101,16 @@ class DevicesScreen(MachineScreen):
         return max(40, self.size.width - 2)
 
     def make_request(self) -> ViewRequest:
-        return ViewRequest(RUNNING)
+        return ViewRequest(SHOWN, limit=MAX_LISTED)
 
     def show(self, snapshot: Snapshot) -> None:
         if self.state.machine:
             self.show_machine(self.state.machine)
 
-    def _running_runs(self) -> dict[str, RunRow]:
-        """Return the running runs, once the history was read for this view."""
+    def _listed_runs(self) -> tuple[RunRow, ...]:
+        """Return running and ended runs, once the history was read for this view."""
         listing = self.state.snapshot.listing if self.state.snapshot else None
-        return {run.id: run for run in listing.rows} if listing and listing.query == RUNNING else {}
+        return listing.rows if listing and listing.query == SHOWN else ()
 
     def receive_machine(self, machine: MachineSnapshot) -> None:
         """Remember how much each device is used, to show it over time."""
@@ -117,7 +122,11 @@ class DevicesScreen(MachineScreen):
         super().receive_machine(machine)
 
     def show_machine(self, machine: MachineSnapshot) -> None:
-        running, width = self._running_runs(), self._columns
+        listed, width = self._listed_runs(), self._columns
+        running = {run.id: run for run in listed if run.state.is_live}
+        ended = format_ended_runs(listed, time.time(), width)
+        self.query_one("#ended", StyledText).set_content(ended)
+        self.query_one("#ended").display = bool(ended.plain)
         use = {key: tuple(values) for key, values in self._use.items()}
         self.query_one("#device-head", StyledText).set_content(device_text.format_device_header(width))
         self._devices.show(

@@ -11,7 +11,9 @@ from rich.cells import cell_len, set_cell_size
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import (
     format_age_of,
+    format_bytes,
     format_duration,
+    format_energy,
     format_percent,
     format_task,
     printable,
@@ -110,6 +112,19 @@ def _alarm(run: RunRow, width: int, context: RenderContext) -> list[Span]:
     return [(name_alarms(run.alarms), "warn")]
 
 
+def _hardware_column(title: str, name: str, width: int, form: Callable[[float], str]) -> Column:
+    """A column of what a run used; dropped before all others."""
+
+    def render(run: RunRow, width: int, context: RenderContext) -> list[Span]:
+        value = getattr(run, name)
+        return [("–" if value is None else form(value), "muted")]
+
+    def has_value(run: RunRow) -> bool:
+        return getattr(run, name) is not None
+
+    return Column(title, render, width, 12, right=True, sort=name, largest_first=True, applies_to=has_value)
+
+
 COLUMNS = (
     Column("", lambda run, *_: [STATE_STYLES[run.state]], 1, 0, sort="state"),
     Column("run", lambda run, *_: [(run.id, "muted")], 9, 1, sort="id"),
@@ -145,6 +160,10 @@ COLUMNS = (
         largest_first=True,
         applies_to=lambda run: run.pseudo_label_accuracy is not None,
     ),
+    _hardware_column("GPU %", "gpu_use", 5, lambda value: f"{value:.0f}"),
+    _hardware_column("GPU mem.", "gpu_memory", 8, format_bytes),
+    _hardware_column("memory", "memory", 8, format_bytes),
+    _hardware_column("energy", "energy", 8, format_energy),
     Column(
         "name and tags", _name_and_tags, 13, 3, growth=6, sort="name", applies_to=lambda run: bool(run.name or run.tags)
     ),

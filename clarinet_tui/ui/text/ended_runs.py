@@ -1,0 +1,58 @@
+"""The runs that ended last, as lines: how they ended, their result, and what they used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from clarinet_tui.text import (
+    format_age_of,
+    format_bytes,
+    format_duration,
+    format_energy,
+    format_percent,
+    format_task,
+)
+from clarinet_tui.ui.text.queue import column_widths
+from clarinet_tui.ui.text.styled import STATE_STYLES, Span, fit_cell, styled
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.queries import RunRow
+
+MAX_RUNS = 5
+
+
+def format_ended_runs(runs: Iterable[RunRow], now: float, width: int) -> Content:
+    """Format the newest of these runs, below each other in the columns of the queue."""
+    ended = sorted((run for run in runs if run.ended is not None), key=lambda run: run.ended or 0.0, reverse=True)
+    lines = [styled((" Last ended", "strong")), *(_format_run(run, now, width) for run in ended[:MAX_RUNS])]
+    return Content("\n").join(lines) if ended else styled()
+
+
+def _format_run(run: RunRow, now: float, width: int) -> Content:
+    style = STATE_STYLES[run.state]
+    spans: list[Span] = [
+        ("", ""),
+        (style.glyph, style.role),
+        (run.id, "muted"),
+        (run.method or "?", ""),
+        (format_task(run.task), ""),
+        (f"{'?' if run.seed is None else run.seed}".rjust(4), ""),
+        (run.device or "", "muted"),
+    ]
+    cells = [fit_cell(styled(span), size) for span, size in zip(spans, column_widths(width), strict=True)]
+    result: list[Span] = [(f"{format_percent(run.target_accuracy):>5}", "strong"), (f"  {format_use(run)}", "muted")]
+    age = (f"  {format_age_of(run.ended or 0.0, now)}", "muted")
+    return Content(" ").join([Content(""), *cells, styled(*result, age)]).truncate(width, ellipsis=True)
+
+
+def format_use(run: RunRow) -> str:
+    """Format the time of a run, and the use, memory and energy of its GPU, or the memory of its processes."""
+    parts = ["" if not run.seconds else format_duration(run.seconds)]
+    parts.append("" if run.gpu_use is None else f"GPU {run.gpu_use:.0f} %")
+    memory = run.gpu_memory if run.gpu_memory is not None else run.memory
+    parts.append("" if memory is None else format_bytes(memory))
+    parts.append("" if run.energy is None else format_energy(run.energy))
+    return ", ".join(filter(None, parts))
