@@ -90,7 +90,7 @@ def _show_picture(path: Path) -> bool:
     import numpy as np
     from PIL import ImageOps
 
-    from clarinet_tui.label.picture import picture_text
+    from clarinet_tui.chart.picture import picture_text
     from core.data.images import open_image
 
     console = make_console(80)

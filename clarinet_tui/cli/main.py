@@ -21,6 +21,7 @@ from clarinet_tui.cli import (
     diff,
     doctor,
     export,
+    inspect,
     label,
     logs,
     ls,
@@ -75,7 +76,7 @@ GROUPS: dict[str, dict[str, Any]] = {
         "backup": backup.backup,
         "restore": backup.restore,
     },
-    "Models": {"predict": predict.predict, "save": save.save},
+    "Models": {"predict": predict.predict, "inspect": inspect.inspect, "save": save.save},
     "Evidence": {
         "compare": compare.compare,
         "diff": diff.diff,

@@ -1,4 +1,4 @@
-"""What a run's model makes of its own data: features of both domains, and calibration on the target."""
+"""What a run's model makes of its own data: features of both domains, calibration, and pictures that it gets wrong."""
 
 import importlib
 from collections.abc import Iterator
@@ -10,12 +10,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from clarinet_tui.models.picture_choice import choose_pictures, spread
 from clarinet_tui.models.run_models import kept_epochs, load_run_model
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap, Inspection
 from core.data.load import load_task
 from core.data.task_data import TaskData
 from core.errors import InputError
-from core.models.calibration import Calibration, measure_calibration
+from core.models.calibration import measure_calibration
 from core.models.domain_distance import proxy_a_distance
 from core.models.initial_model import initial_model
 from core.models.model import Model
@@ -26,41 +28,66 @@ MAX_IMAGES = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureMap:
-    """The features of both domains at one moment of training, projected to a plane."""
+class Inspector:
+    """A run's model and the data that it was trained on."""
 
-    title: str
-    source: NDArray[np.float64]
-    target: NDArray[np.float64]
-    source_y: NDArray[np.int64]
-    target_y: NDArray[np.int64]
-    distance: float
-    """The proxy A-distance of all features, not of the projection."""
+    run: RunDirectory
+    model: Model
+    data: TaskData
+
+    @classmethod
+    def open(cls, run: RunDirectory, data_dir: Path) -> "Inspector":
+        model = load_run_model(run)
+        return cls(run, model, _load_data(model, data_dir))
+
+    def inspect(self) -> Inspection:
+        """Return everything that the app and reports show."""
+        target = self.data.target_test
+        probabilities = self.model.probabilities(target.x)
+        is_labelled = bool((target.y >= 0).any())
+        return Inspection(
+            epoch=self.model.info.epoch,
+            classes=self.model.classes,
+            pictures=tuple(choose_pictures(self.data, probabilities)),
+            calibration=_bins(probabilities, target.y) if is_labelled else None,
+            maps=tuple(self.feature_maps("pca")),
+        )
+
+    def feature_maps(self, projection: Projection) -> list[FeatureMap]:
+        """Return maps of the start, of the end of the warm-up if its weights were kept, and of the end."""
+        sets = (self.data.source_test or self.data.source_train, self.data.target_test)
+        chosen = [spread(len(images), MAX_IMAGES) for images in sets]
+        images = [images.x[rows] for images, rows in zip(sets, chosen, strict=True)]
+        labels = [tuple(images.y[rows].tolist()) for images, rows in zip(sets, chosen, strict=True)]
+        maps = []
+        for title, moment in self._moments():
+            source, target = (moment.features(x) for x in images)
+            plane = project(np.concatenate((source, target)), projection)
+            points = tuple((float(x), float(y)) for x, y in plane)
+            distance = proxy_a_distance(source, target)
+            halves = points[: len(source)], points[len(source) :]
+            maps.append(FeatureMap(title, *halves, labels[0], labels[1], distance))
+        return maps
+
+    def calibration(self) -> CalibrationBins:
+        target = self.data.target_test
+        if not (target.y >= 0).any():
+            raise InputError(f"run {self.run.id}: its target has no labels, which calibration is measured with")
+        return _bins(self.model.probabilities(target.x), target.y)
+
+    def _moments(self) -> Iterator[tuple[str, Model]]:
+        warmup = self.model.info.run_config.warmup_epochs
+        yield "start", initial_model(self.model.info)
+        if warmup in kept_epochs(self.run):
+            yield f"warm-up, epoch {warmup}", load_run_model(self.run, warmup)
+        yield f"end, epoch {self.model.info.epoch}", self.model
 
 
-def feature_maps(run: RunDirectory, data_dir: Path, projection: Projection) -> tuple[list[FeatureMap], Model]:
-    """Return maps of the start, of the end of the warm-up if its weights were kept, and of the end; and the model."""
-    model = load_run_model(run)
-    data = _load_data(model, data_dir)
-    sets = (data.source_test or data.source_train, data.target_test)
-    chosen = [_spread(len(images)) for images in sets]
-    images = [images.x[rows] for images, rows in zip(sets, chosen, strict=True)]
-    labels = [images.y[rows] for images, rows in zip(sets, chosen, strict=True)]
-    maps = []
-    for title, moment in _moments(run, model):
-        source, target = (moment.features(x) for x in images)
-        plane = project(np.concatenate((source, target)), projection)
-        distance = proxy_a_distance(source, target)
-        maps.append(FeatureMap(title, plane[: len(source)], plane[len(source) :], labels[0], labels[1], distance))
-    return maps, model
-
-
-def target_calibration(run: RunDirectory, data_dir: Path) -> tuple[Calibration, Model]:
-    model = load_run_model(run)
-    target = _load_data(model, data_dir).target_test
-    if not (target.y >= 0).any():
-        raise InputError(f"run {run.id}: its target has no labels, which calibration is measured with")
-    return measure_calibration(model.probabilities(target.x), target.y), model
+def _bins(probabilities: NDArray[np.float32], y: NDArray[np.int64]) -> CalibrationBins:
+    measured = measure_calibration(probabilities, y)
+    filled = measured.counts > 0
+    confidence, accuracy = (tuple(values[filled].tolist()) for values in (measured.confidence, measured.accuracy))
+    return CalibrationBins(confidence, accuracy, int(measured.counts.sum()), measured.error)
 
 
 def project(features: NDArray[np.float32], projection: Projection) -> NDArray[np.float64]:
@@ -91,14 +118,6 @@ def _umap(features: NDArray[np.float64]) -> Any:
     return umap.UMAP(random_state=0, n_jobs=1).fit_transform(features)
 
 
-def _moments(run: RunDirectory, model: Model) -> Iterator[tuple[str, Model]]:
-    warmup = model.info.run_config.warmup_epochs
-    yield "start", initial_model(model.info)
-    if warmup in kept_epochs(run):
-        yield f"warm-up, epoch {warmup}", load_run_model(run, warmup)
-    yield f"end, epoch {model.info.epoch}", model
-
-
 def _load_data(model: Model, data_dir: Path) -> TaskData:
     """Load the run's data as in training; images that differ from the recorded ones are refused."""
     config = msgspec.structs.replace(model.info.run_config, memory_limit_gb=64.0)
@@ -106,8 +125,3 @@ def _load_data(model: Model, data_dir: Path) -> TaskData:
     if data.classes != model.info.classes or data.shape != model.info.shape:
         raise InputError(f"task: the data of {config.task} has other classes or another size than in training")
     return data
-
-
-def _spread(count: int) -> NDArray[np.int64]:
-    """Return at most MAX_IMAGES rows, evenly spread."""
-    return np.unique(np.linspace(0, count - 1, min(count, MAX_IMAGES)).astype(np.int64))

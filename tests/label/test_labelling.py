@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from clarinet_tui.chart.picture import picture_text
 from clarinet_tui.label.arrays import write_arrays
 from clarinet_tui.label.labelling import Answer, Labelling
-from clarinet_tui.label.picture import picture_text
 from core.data.load import load_task
 from core.errors import InputError
 from core.resolve import resolve

@@ -15,6 +15,7 @@ from typer.testing import Result
 
 from clarinet_tui.models.run_models import load_run_model
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.inspection_file import FILE, GROUP_TITLES, read_inspection
 from core import load_model
 from core.models.info import ModelInfo
 from tests.support.child_processes import run_worker
@@ -219,3 +220,37 @@ def test_accuracy_of_each_class_is_a_curve(run: RunDirectory) -> None:
 def test_model_figures_need_a_run_and_its_data(run: RunDirectory) -> None:
     assert "expected a run id" in str(plot(run, "features").exception)
     assert "only for `clarinet plot features`" in str(plot(run, "accuracy", "--projection", "pca").exception)
+
+
+def test_inspection_has_samples_mistakes_and_uncertain_pictures(run: RunDirectory, tmp_path: Path) -> None:
+    done = invoke(run.runs_dir, "inspect", "one", "--data-dir", str(tmp_path))
+    assert done.exit_code == 0, done.exception
+    assert "Least certain predictions" in done.stdout
+    assert "proxy A-distance" in done.stdout
+    found = read_inspection(run)
+    assert found is not None
+    assert found.calibration is not None
+    assert [one.title for one in found.maps] == ["start", "warm-up, epoch 1", "end, epoch 3"]
+    groups = {group: [one for one in found.pictures if one.group == group] for group in GROUP_TITLES}
+    assert all(one.captions == (f"not {one.excluded}",) for one in groups["source"])
+    assert groups["wrong"]
+    assert all(one.true != one.predicted for one in groups["wrong"])
+    for group, sign in (("wrong", -1), ("unsure", 1)):
+        chances = [one.probability or 0.0 for one in groups[group]]  # type: ignore[index]
+        assert chances == sorted(chances, key=lambda chance: sign * chance)
+    model, target = load_model(run.path), tiny_images(20, 3, shift=2)
+    lowest = min(one.probability or 0.0 for one in groups["unsure"])
+    assert lowest == pytest.approx(float(model.probabilities(target.x).max(axis=1).min()), abs=1e-6)
+
+
+def test_report_shows_the_inspection(run: RunDirectory, tmp_path: Path) -> None:
+    assert invoke(run.runs_dir, "inspect", "one", "--no-pictures", "--data-dir", str(tmp_path)).exit_code == 0
+    assert invoke(run.runs_dir, "report", "--out", str(tmp_path / "report.html")).exit_code == 0
+    page = (tmp_path / "report.html").read_text()
+    assert page.count('<img src="data:image/png;base64,') == len(read_inspection(run).pictures)  # type: ignore[union-attr]
+    for text in ("Inside the models", "Accuracy by class", "Wrong predictions", "ECE", "end, epoch 3: A "):
+        assert text in page, text
+    (run.path / FILE).write_text('{"epoch": 1, "classes": [], "pictures": [{"group": "wrong", "height": 9}]}')
+    assert read_inspection(run) is None
+    assert invoke(run.runs_dir, "report", "--out", str(tmp_path / "report.html")).exit_code == 0
+    assert "Inside the models" not in (tmp_path / "report.html").read_text()

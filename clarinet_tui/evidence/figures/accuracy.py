@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from clarinet_tui.evidence.bands import BAND_DESCRIPTIONS
@@ -46,7 +47,8 @@ def accuracy_figure(reader: RunRecords, runs: FigureRuns, *, axis: Axis = "epoch
         panels += [panel] if panel.curves else []
         absent += missing
     undrawn = [f"{', '.join(absent)}: no values along {axis}"] if absent else []
-    notes = (*_notes(runs.sides, band), *_published_notes(panels, runs.sides), *undrawn, *runs.notes)
+    drawn = [side for side in runs.sides if task_and_method(side) not in absent]
+    notes = (*_notes(drawn, band), *_published_notes(panels, runs.sides), *undrawn, *runs.notes)
     return Figure("accuracy", "Target accuracy", tuple(panels), notes)
 
 
@@ -58,7 +60,7 @@ def _panel(reader: RunRecords, runs: FigureRuns, task: str, axis: Axis, band: Ba
     for side, curves in zip(sides, runs_of_sides, strict=True):
         scaled = {run: (x / unit, y) for run, (x, y) in curves.items()}
         curve = make_curve(side, runs.colour_indices[side.method], scaled, band, exact=axis in SHARED_AXES)
-        if curve:
+        if curve and any(map(isfinite, curve.y)):  # a target without labels has no accuracy
             result = find_published(side.method, task)
             drawn.append(replace(curve, published=result.mean if result else None))
         else:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from itertools import islice
 from typing import Any, TypeVar
 
 from clarinet_tui.evidence.board import Board, make_board
@@ -19,10 +20,13 @@ from clarinet_tui.evidence.published import SEEDS
 from clarinet_tui.evidence.run_records import RunRecord, RunRecords, code_version
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import format_hardware, read_environment
+from clarinet_tui.runs.inspection_file import Inspection, read_inspection
 from core.config import RunConfig
 from core.errors import InputError
 
 Key = TypeVar("Key")
+MAXIMUM_INSPECTIONS = 6
+"""Each has hundreds of kilobytes of pictures and points."""
 CommandOf = Callable[[RunConfig], str]
 """Makes the command line that repeats a run."""
 
@@ -52,6 +56,8 @@ class Report:
     comparison: Comparison | None
     """None without both one-step and two-step runs."""
     figures: tuple[Figure, ...]
+    inspections: Mapping[str, Inspection]
+    """By run id, of the latest runs that `clarinet inspect` has inspected."""
     environments: Mapping[Environment, tuple[str, ...]]
     """Run ids by environment."""
     commands: Mapping[str, str]
@@ -96,6 +102,7 @@ def make_report(
         board=board,
         comparison=_compare(reader, records, query, rule),
         figures=_figures(reader, board),
+        inspections=_inspections(reader, records),
         environments=_group_runs({run: _environment(fields) for run, fields in environments.items()}),
         commands=_commands(records, command_of),
         typed=_texts(environments, _command) if typed else {},
@@ -111,12 +118,26 @@ def _compare(reader: RunRecords, records: Sequence[RunRecord], query: str, rule:
 
 
 def _figures(reader: RunRecords, board: Board) -> tuple[Figure, ...]:
+    from clarinet_tui.evidence.figures.classes import classes_figure  # imports numpy
+
     try:
         runs = runs_of_board(reader, board)
     except InputError:  # no run of this preset has readable settings
         return ()
-    figures = (accuracy_figure(reader, runs), losses_figure(reader, runs), confusion_figure(reader, runs))
+    figures = (
+        accuracy_figure(reader, runs),
+        losses_figure(reader, runs),
+        confusion_figure(reader, runs),
+        classes_figure(reader, runs),
+    )
     return tuple(figure for figure in figures if figure.panels)
+
+
+def _inspections(reader: RunRecords, records: Sequence[RunRecord]) -> dict[str, Inspection]:
+    latest = sorted(records, key=lambda record: record.row.created, reverse=True)
+    runs = (RunDirectory(reader.runs_dir, record.row.id) for record in latest)
+    found = ((run.id, inspection) for run in runs if (inspection := read_inspection(run)))
+    return dict(islice(found, MAXIMUM_INSPECTIONS))
 
 
 def _commands(records: Sequence[RunRecord], command_of: CommandOf) -> dict[str, str]:

@@ -22,15 +22,18 @@ _PATH = re.compile(r' d="[^"]*"')
 _LONG = re.compile(r"(\.\d\d)\d+")
 
 
-def figure_markup(figure: Figure) -> Markup:
-    """Render each panel as a separate image, so that a narrow screen shows them below each other."""
+def figure_markup(figure: Figure, prefix: str = "") -> Markup:
+    """Render each panel as a separate image, so that a narrow screen shows them below each other.
+
+    `prefix` makes the ids of elements differ from those of another figure of the same name.
+    """
     images = []
     for index, panel in enumerate(figure.panels):
         if isinstance(panel, ConfusionMatrix):
             images.append(matrix_markup(panel))
             continue
         alone = replace(figure, panels=(panel,))
-        salt = f"{figure.name}{index}"  # element ids must differ between images
+        salt = f"{prefix}{figure.name}{index}"  # element ids must differ between images
         svg = render_figure(alone, "svg", width=COLUMN, theme=PLACEHOLDER_THEME, salt=salt, real_text=True)
         images.append(inline_svg(svg.decode(), f"{figure.title}: {panel.title}"))
     return tag("figure", tag("div", *images, class_="panels"), tag("figcaption", bullet_list(figure.notes)))

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from clarinet_tui.evidence.report.board import board_section, comparison_section
 from clarinet_tui.evidence.report.content import Report
 from clarinet_tui.evidence.report.figures import figure_markup
+from clarinet_tui.evidence.report.inspections import inspections_section
 from clarinet_tui.evidence.report.markup import Content, Markup, tag
 from clarinet_tui.evidence.report.runs import commands_section, environments_section, runs_section, settings_section
 from clarinet_tui.evidence.report.style import POLICY, style
@@ -52,6 +53,7 @@ def _sections(report: Report) -> Iterable[tuple[str, str, list[Content]]]:
         part for figure in report.figures for part in (tag("h3", figure.title), figure_markup(figure))
     ]
     yield "figures", "Figures", figures
+    yield "models", "Inside the models", list(inspections_section(report))
     yield "runs", "Runs", list(runs_section(report.records))
     yield "settings", "Settings", list(settings_section(report.records))
     yield "environments", "Environments", list(environments_section(report))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from clarinet_tui.text import printable
 
-VOID = frozenset({"meta", "br"})
+VOID = frozenset({"meta", "br", "img"})
 Value = str | int | bool | None
 
 

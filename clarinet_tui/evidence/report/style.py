@@ -2,7 +2,7 @@
 
 from clarinet_tui.evidence.figures.style import DARK, PRINT, Theme
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Forbid loading, scripts and forms."""
 _RULES = """
 * { box-sizing: border-box; }
@@ -39,6 +39,10 @@ td { background: color-mix(in srgb, var(--line0) calc(var(--share, 0) * 60%), tr
 .matrix th, .matrix td { padding: 0.25rem 0.3rem; text-align: right; min-width: 1.7rem; max-width: 7rem; }
 figure { margin: 1rem 0; }
 .panels { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); }
+.pictures { display: flex; flex-wrap: wrap; gap: 0.75rem; }
+.pictures figure { margin: 0; width: 6rem; }
+.pictures img { width: 100%; height: auto; image-rendering: pixelated; }
+.pictures span { display: block; }
 svg { width: 100%; max-width: 32rem; height: auto; font-family: inherit; stroke-linejoin: round; }
 """
 _PRINT = """

@@ -1,0 +1,57 @@
+"""`clarinet inspect`: what a run's model makes of its data, in pictures."""
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunId, RunsDir
+from clarinet_tui.cli.output import make_console, quiet_pipe
+
+if TYPE_CHECKING:
+    from clarinet_tui.runs.inspection_file import Inspection
+
+
+def inspect(
+    id: RunId,  # noqa: A002
+    pictures: Annotated[bool, Option("--pictures/--no-pictures", help="Show pictures in the terminal.")] = True,
+    runs_dir: RunsDir = RUNS,
+    data_dir: DataDir = DATA,
+) -> None:
+    """Show samples, mistakes and uncertain pictures of a run.
+
+    Evaluates the model on the run's data and keeps the result in the run's directory, with calibration and feature
+    maps; the app and `clarinet report` then show it.
+
+    Example: clarinet inspect 6e3
+    """
+    from clarinet_tui.models.inspection import Inspector
+    from clarinet_tui.runs.directory import find_run
+    from clarinet_tui.runs.inspection_file import write_inspection
+
+    run = find_run(runs_dir, id)
+    inspection = Inspector.open(run, data_dir).inspect()
+    write_inspection(run, inspection)
+    with quiet_pipe():
+        _print(inspection, pictures)
+
+
+def _print(inspection: "Inspection", pictures: bool) -> None:
+    import numpy as np
+
+    from clarinet_tui.chart.picture import picture_grid
+    from clarinet_tui.runs.inspection_file import GROUP_TITLES
+
+    console = make_console(100)
+    colour = console.color_system is not None and "NO_COLOR" not in os.environ
+    for group, title in GROUP_TITLES.items():
+        chosen = [picture for picture in inspection.pictures if picture.group == group]
+        if chosen and pictures:
+            console.print(title, style="bold")
+            grid = [(np.frombuffer(p.pixels, np.uint8).reshape(p.height, p.width, 3), p.captions) for p in chosen]
+            console.print(picture_grid(grid, console.width, colour=colour), no_wrap=True, crop=True)
+            console.print()
+    for one in inspection.maps:
+        console.print(f"{one.title}: proxy A-distance {one.distance:.2f}")
+    if inspection.calibration:
+        console.print(f"expected calibration error {100 * inspection.calibration.error:.1f} %")

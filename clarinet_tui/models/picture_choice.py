@@ -1,0 +1,63 @@
+"""Which pictures of a run's data are shown: samples of both domains, wrong and uncertain predictions."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clarinet_tui.runs.inspection_file import Picture, PictureGroup
+from core.data.images import convert_images
+from core.data.task_data import ImageSet, TaskData
+
+SAMPLES, MISTAKES = 8, 16
+MAX_SIDE = 64
+"""Pixels of the longer side."""
+Rows = NDArray[np.int64]
+
+
+def choose_pictures(data: TaskData, probabilities: NDArray[np.float32]) -> Iterator[Picture]:
+    """Yield pictures group by group; `probabilities` are those of the target's test images."""
+    source, target = data.source_train, data.target_test
+    yield from _samples(source, "source", data.classes, spread(len(source), SAMPLES))
+    predicted, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
+    groups: dict[PictureGroup, Rows] = {
+        "target": spread(len(target), SAMPLES),
+        "wrong": _first(np.flatnonzero((target.y >= 0) & (predicted != target.y)), -confidence),
+        "unsure": _first(np.arange(len(target)), confidence)[:SAMPLES],
+    }
+    for group, rows in groups.items():
+        for picture, row in zip(_samples(target, group, data.classes, rows), rows, strict=True):
+            label, chance = data.classes[predicted[row]], float(confidence[row])
+            yield Picture(
+                group, picture.height, picture.width, picture.pixels, picture.true, predicted=label, probability=chance
+            )
+
+
+def spread(count: int, maximum: int) -> Rows:
+    """Return at most `maximum` rows, evenly spread."""
+    return np.unique(np.linspace(0, count - 1, min(count, maximum)).astype(np.int64))
+
+
+def _first(rows: Rows, scores: NDArray[np.float32]) -> Rows:
+    """Return the rows with the lowest scores."""
+    chosen: Rows = rows[np.argsort(scores[rows], kind="stable")][:MISTAKES]
+    return chosen
+
+
+def _samples(images: ImageSet, group: PictureGroup, classes: Sequence[str], rows: Rows) -> Iterator[Picture]:
+    small = _shrink(images.x[rows])
+    for image, row in zip(small, rows, strict=True):
+        y = int(images.y[row])
+        wrong = [] if images.ybar is None else np.flatnonzero(images.ybar[row]).tolist()
+        excluded = classes[wrong[0]] if wrong and group == "source" else ""
+        height, width, _ = image.shape
+        yield Picture(group, height, width, image.tobytes(), "" if y < 0 or excluded else classes[y], excluded)
+
+
+def _shrink(x: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return images in three colours that are at most MAX_SIDE pixels high and wide, with their proportions."""
+    height, width, channels = x.shape[1:]
+    if channels not in (1, 3):
+        x = x[..., :1]
+    scale = min(1.0, MAX_SIDE / max(height, width))
+    return convert_images(x, (max(1, round(height * scale)), max(1, round(width * scale)), 3))
