@@ -158,6 +158,9 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         float,
         setting("Strength of random affine transformations of the training images; 0 is none.", Tag.STAGE1, ge=0, le=3),
     ] = 0.0
+    warmup_jitter: Annotated[
+        bool, setting("Also transform images in warm-up and stage 1, which learn slower with it.", Tag.STAGE1)
+    ] = True
     recolour: Annotated[
         bool, setting("In adaptation, invert colour channels at random and change their contrast and brightness.")
     ] = False

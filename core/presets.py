@@ -59,7 +59,7 @@ BASSET = {
 
 PHOTOGRAPHS_STAGE1 = {"epochs": 30, "optimizer": "adamw", "rate": 1e-3, "batch_size": 32, "weight_decay": 5e-4}
 
-BASSET_COLOUR = {"network": "lenet", "recolour": True}
+BASSET_COLOUR = {"network": "lenet", "recolour": True, "warmup_jitter": False}
 DIGITS_IN_COLOUR = {"colour": PresetSettings("A digit's shape is the same in any colours.", basset=BASSET_COLOUR)}
 
 QUICK_STAGE1 = {"epochs": 8, "optimizer": "adamw", "rate": 1e-3}
@@ -122,7 +122,7 @@ PRESETS: dict[str, PresetSettings] = {
                     "stage1": {**QUICK_STAGE1, "epochs": 12, "rate": 4e-4},
                 },
                 {"warmup_epochs": 5},
-                basset={**BASSET_COLOUR, "warmup_epochs": 5, "stage1": {**BASSET_STAGE1, "epochs": 5}},
+                basset={**BASSET_COLOUR, "warmup_epochs": 4, "stage1": {**BASSET_STAGE1, "epochs": 4}},
             ),
             "custom": PresetSettings(
                 "Custom data may have any size: λ rises over the whole adaptation.",

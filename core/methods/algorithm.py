@@ -169,7 +169,7 @@ class Algorithm(ABC):
 
     def _change(self, images: Tensor, is_adapting: bool) -> Tensor:
         """Jitter, crop and mirror images at random, as configured; adaptation also changes their colours."""
-        if self.config.jitter:
+        if self.config.jitter and (is_adapting or self.config.warmup_jitter):
             images = jitter(images, self.config.jitter, self.generators["jitter"])
         if "crop" in self.generators:
             images = crop_and_flip(images, self.config.crop, self.config.flip, self.generators["crop"])

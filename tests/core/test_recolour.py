@@ -1,5 +1,8 @@
 """Random changes of colours: bounds, independence of channels, and where they apply."""
 
+from typing import Any
+
+import pytest
 import torch
 from torch import Tensor
 
@@ -39,10 +42,11 @@ def test_the_stream_decides() -> None:
     assert not torch.equal(recolour(images, generator()), recolour(images, generator(2)))
 
 
-def test_only_adaptation_changes_colours() -> None:
+@pytest.mark.parametrize("settings", [{"recolour": True}, {"jitter": 1.0, "warmup_jitter": False}])
+def test_only_adaptation_changes_images(settings: dict[str, Any]) -> None:
+    common = {"jitter": 0.0, "epoch_iterations": 3}
     plain, changed = (
-        steps(list(train(tiny_config("basset", recolour=on, epoch_iterations=3), data=tiny_data())))
-        for on in (False, True)
+        steps(list(train(tiny_config("basset", **common | more), data=tiny_data()))) for more in ({}, settings)
     )
     warm_up = [step.iteration for step in plain if "lambda" not in step.measured]
     losses = [[step.measured["complementary_loss"] for step in run] for run in (plain, changed)]
