@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import write_environment
+from clarinet_tui.runs.inspection_file import CalibrationBins, Inspection, Picture, write_inspection
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.detail_reader import is_square
@@ -17,6 +18,7 @@ from clarinet_tui.ui.snapshot.run_detail import Confusion, DetailRequest, Failur
 from clarinet_tui.ui.text.confusion import format_confusion
 from clarinet_tui.ui.text.run_panes import format_about, format_settings
 from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
+from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.config import RunConfig
 from core.resolve import resolve
 from tests.support.app import SIZES, screen_text, wait_until
@@ -77,6 +79,25 @@ async def test_a_pane_of_text_scrolls_from_the_table(app: ClarinetApp, runs_dir:
         await wait_until(pilot, lambda: "Differs" not in screen_text(app), "scrolling down")
         await pilot.press("K", "K", "K")
         await wait_until(pilot, lambda: "Differs" in screen_text(app), "scrolling up")
+
+
+async def test_pictures_of_an_inspected_run_are_half_blocks(app: ClarinetApp, runs_dir: Path) -> None:
+    directory = write_run(runs_dir, "aaa111")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
+        await open_pane(pilot, "pictures")
+        await wait_until(pilot, lambda: "clarinet inspect aaa111" in screen_text(app), "the command")
+        black = bytes(8 * 8 * 3)
+        wrong = Picture("wrong", 8, 8, black, true="[bold]seven", predicted="one", probability=0.98)
+        sample = Picture("source", 8, 8, black, excluded="nine")
+        write_inspection(directory, Inspection(3, ("one",), (wrong, sample), CalibrationBins((), (), 9, 0.125)))
+        await wait_until(pilot, lambda: "▀" * 16 in screen_text(app), "the pictures")
+        for text in ("calibration error 12.5 %", "Wrong predictions, the surest first"):
+            assert text in screen_text(app)
+        pane = app.screen.query_one("#pane-text", StyledText)
+        assert "[bold]seven" in str(pane.content)
+        assert "→ one" in str(pane.content)
+        assert "not nine" in str(pane.content)
 
 
 async def test_curves_are_not_read_for_a_text_pane(app: ClarinetApp, runs_dir: Path) -> None:

@@ -11,6 +11,8 @@ from clarinet_tui.history.queries import read_evaluations, read_events
 from clarinet_tui.history.samples import read_samples
 from clarinet_tui.runs.atomic_files import modified_time
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.inspection_file import FILE as INSPECTION
+from clarinet_tui.runs.inspection_file import read_inspection
 from clarinet_tui.runs.journal_lines import parse_number
 from clarinet_tui.ui.feed.log_reader import LogReader
 from clarinet_tui.ui.feed.process_memory import ProcessMemory
@@ -51,7 +53,8 @@ class DetailReader:
             return (str(error),)
         lines = self._log.read(directory) if "log" in request.parts else LogExcerpt()
         memory = self._memory.read(directory) if "memory" in request.parts else None
-        return lines, memory, modified_time(directory.config), modified_time(directory.environment)
+        changing = (directory.config, directory.environment, directory.path / INSPECTION)
+        return lines, memory, *map(modified_time, changing)
 
     def read(self, db: Database, run: RunRow, request: DetailRequest, files: tuple[Any, ...]) -> RunDetails:
         if len(files) == 1:
@@ -79,6 +82,7 @@ def _read_detail(db: Database, directory: RunDirectory, request: DetailRequest) 
             environment=format_environment(directory, started) if "about" in parts else (),
             failure=_make_failure(_last_event(events, "failed")) if "about" in parts else None,
             confusion=_read_confusion(db, directory.id, started) if "confusion" in parts else None,
+            inspection=read_inspection(directory) if "pictures" in parts else None,
             samples=_read_samples(db, directory.id) if "memory" in parts else (),
         )
     except InputError as error:

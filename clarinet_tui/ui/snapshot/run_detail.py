@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from clarinet_tui.history.alarms import Alarm
+    from clarinet_tui.runs.inspection_file import Inspection
 
-DetailPart = Literal["about", "settings", "confusion", "log", "memory"]
+DetailPart = Literal["about", "settings", "confusion", "pictures", "log", "memory"]
 """Parts that can be requested separately: each reads a file or a table."""
 
 MAX_LOG_LINES = 500
@@ -77,6 +78,7 @@ class RunDetails:
     environment: tuple[tuple[str, str], ...] = ()
     """Name and text of each line."""
     confusion: Confusion | None = None
+    inspection: Inspection | None = None
     failure: Failure | None = None
     log: LogExcerpt = field(default_factory=LogExcerpt)
     memory: int | None = None

@@ -27,9 +27,22 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.widgets.log_tail import LogTail
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
-PANES = {"charts": "Charts", "about": "About", "settings": "Settings", "confusion": "Confusion", "log": "Log"}
+PANES = {
+    "charts": "Charts",
+    "about": "About",
+    "settings": "Settings",
+    "confusion": "Confusion",
+    "pictures": "Pictures",
+    "log": "Log",
+}
 """The title of each pane."""
-DETAIL_PARTS: dict[str, DetailPart] = {"about": "about", "settings": "settings", "confusion": "confusion", "log": "log"}
+DETAIL_PARTS: dict[str, DetailPart] = {
+    "about": "about",
+    "settings": "settings",
+    "confusion": "confusion",
+    "pictures": "pictures",
+    "log": "log",
+}
 """The part of a run's details that each pane needs."""
 
 
@@ -149,12 +162,15 @@ class RunDetail(GuardedHandlers, Vertical):
 
     def _pane_text(self, run: RunRow) -> Content:
         from clarinet_tui.ui.text.confusion import format_confusion
+        from clarinet_tui.ui.text.pictures import format_pictures
         from clarinet_tui.ui.text.run_panes import format_about, format_settings
 
         if self.pane == "settings":
             return format_settings(run, self._detail, self._text_width)
         if self.pane == "about":
             return format_about(run, self._detail, self._now(), self._text_width)
+        if self.pane == "pictures":
+            return format_pictures(run.id, self._detail, self._text_width)
         if self._detail is None or self._detail.confusion is None:
             missing = "No confusion matrix yet: it is measured after each epoch on labelled target images."
             return styled((missing if self._detail else "", "muted"))
