@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,9 @@ def label(
         int, Option(min=0, max=2048, help="Size in the file; 0 keeps it, or is 224 if sizes differ.")
     ] = 0,
     pictures: Annotated[bool, Option("--pictures/--no-pictures", help="Show pictures in the terminal.")] = True,
+    blocks: Annotated[
+        bool, Option("--blocks", help="Draw with characters even where the terminal shows pixels.")
+    ] = False,
     seed: Annotated[int, Option(min=0, help="Seed of the order and of the questions.")] = 1,
 ) -> None:
     """Label your own pictures by answering yes or no.
@@ -49,8 +53,9 @@ def label(
     names = [name.strip() for name in classes.split(",") if name.strip()]
     found = _find_pictures(path)
     labelling = Labelling(found, names, out.with_suffix(".answers.jsonl"), seed)
+    show_picture = partial(_show_picture, blocks=blocks) if pictures else None
     with _keys() as read_key:
-        _ask_all(labelling, path, read_key, pictures)
+        _ask_all(labelling, path, read_key, show_picture)
     _write(labelling, path, out, image_size)
 
 
@@ -65,10 +70,12 @@ def _find_pictures(folder: Path) -> list[str]:
     return found
 
 
-def _ask_all(labelling: "Labelling", folder: Path, read_key: Callable[[], str], pictures: bool) -> None:
+def _ask_all(
+    labelling: "Labelling", folder: Path, read_key: Callable[[], str], show_picture: Callable[[Path], bool] | None
+) -> None:
     """Ask until all pictures are answered, or the user quits or ends the input."""
     while question := labelling.next_question():
-        if pictures and not _show_picture(folder / question.picture):
+        if show_picture and not show_picture(folder / question.picture):
             labelling.leave_out(question)
             continue
         _show_question(labelling, question)
@@ -85,12 +92,13 @@ def _ask_all(labelling: "Labelling", folder: Path, read_key: Callable[[], str], 
             return
 
 
-def _show_picture(path: Path) -> bool:
+def _show_picture(path: Path, *, blocks: bool) -> bool:
     """Print a picture as large as the terminal allows; return False if it cannot be read."""
     import numpy as np
     from PIL import ImageOps
 
     from clarinet_tui.chart.picture import picture_text
+    from clarinet_tui.cli.pixel_picture import pixel_picture
     from core.data.images import open_image
 
     console = make_console(80)
@@ -102,7 +110,8 @@ def _show_picture(path: Path) -> bool:
         return False
     rows = max(4, min(console.height - 4, MAX_ROWS))
     has_colour = console.color_system is not None and "NO_COLOR" not in os.environ
-    console.print(picture_text(pixels, console.width - 1, rows, colour=has_colour))
+    picture = pixel_picture(pixels, console.width - 1, rows) if has_colour and not blocks else None
+    console.print(picture or picture_text(pixels, console.width - 1, rows, colour=has_colour))
     return True
 
 
