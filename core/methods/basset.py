@@ -36,6 +36,8 @@ class Basset(Algorithm):
         self.teacher: Teacher | None = None
         if config.teacher_weight or config.relabel_weight:
             self.teacher = self.add_module("teacher", Teacher(self.build_classifier(), problem.classes))
+            if config.compile:
+                self.teacher.classifier.compile()
         self.fg = list(self.classifier.parameters())
         self.d: list[nn.Parameter] = []
         self.optimizer = self.make_optimizer("classifier", [self.classifier], config.optimizer, config.classifier_rate)
