@@ -11,6 +11,7 @@ from clarinet_tui.cli.options import RUNS, Json, RunId, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
 from clarinet_tui.runs.disk_use import disk_use
 from clarinet_tui.runs.state import RunState
+from clarinet_tui.slurm.attempts import list_attempts
 from clarinet_tui.text import (
     format_age_of,
     format_bytes,
@@ -68,6 +69,7 @@ def _groups(
     yield "Alarms", _alarms(alarms)
     yield "Cannot be read", _problems(run, events)
     yield "Progress", _progress(row, run)
+    yield "Attempts on Slurm", _attempts(run)
     yield "Results, in percent", _results(row)
     yield "Epochs selected without labels", _selected_epochs(row, evaluations)
     yield "Data", [("label hash", row.label_hash), *(("note", note) for note in row.notes)]
@@ -90,6 +92,7 @@ def _object(run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]") -> d
     except InputError:
         pass  # the error is in the row, or the method is not installed
     content["command"] = _command(run)
+    content["attempts"] = [attempt._asdict() for attempt in list_attempts(run)]
     content |= {"open_alarms": [asdict(alarm) for alarm in alarms], "damaged": _damaged_lines(events)}
     return content | {"events_tail": events[-MAX_EVENTS:]}
 
@@ -129,6 +132,15 @@ def _gpu_use(row: "RunRow") -> str:
     memory = None if row.gpu_memory is None else f"at most {format_bytes(row.gpu_memory)}"
     energy = None if row.energy is None else format_energy(row.energy)
     return ", ".join(filter(None, (use, memory, energy)))
+
+
+def _attempts(run: "RunDirectory") -> Fields:
+    fields: Fields = []
+    for number, attempt in enumerate(list_attempts(run), 1):
+        length = "" if attempt.ended is None else f", {format_duration(attempt.ended - attempt.started)}"
+        place = f"job {attempt.job} on {attempt.node}, {format_time(attempt.started)}{length}"
+        fields.append((str(number), f"{place}: {attempt.outcome}" if attempt.outcome else place))
+    return fields
 
 
 def _results(row: "RunRow") -> Fields:

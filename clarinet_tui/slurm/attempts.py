@@ -1,6 +1,7 @@
 """runs/<id>/slurm.jsonl: the attempts of a run on Slurm, written by its nodes, and how its jobs ended."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -48,6 +49,17 @@ class JobEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag
     state: str
 
 
+class Attempt(NamedTuple):
+    """One attempt, from its start to its end."""
+
+    job: str
+    node: str
+    started: float
+    ended: float | None
+    outcome: str
+    """That of AttemptEnded; empty if the attempt has not ended, or if its node could not write that it did."""
+
+
 AttemptEvent = AttemptStarted | AttemptEnded | FollowUp | JobEnded
 _decoder: "msgspec.json.Decoder[AttemptEvent]" = msgspec.json.Decoder(AttemptEvent)
 
@@ -70,6 +82,17 @@ def read_events(run: RunDirectory) -> list[AttemptEvent]:
         except msgspec.DecodeError:
             continue
     return events
+
+
+def list_attempts(run: RunDirectory) -> list[Attempt]:
+    """Return the run's attempts on Slurm in order."""
+    attempts: list[Attempt] = []
+    for event in read_events(run):
+        if isinstance(event, AttemptStarted):
+            attempts.append(Attempt(event.job, event.node, event.time, None, ""))
+        elif isinstance(event, AttemptEnded) and attempts:
+            attempts[-1] = attempts[-1]._replace(ended=event.time, outcome=event.outcome)
+    return attempts
 
 
 def describe_limit(events: Sequence[AttemptEvent], checkpoint: float, max_requeues: int) -> str:

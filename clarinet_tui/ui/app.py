@@ -262,8 +262,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
 
     def report_error(self, error: Exception, where: str) -> None:
         """Log an unexpected exception and show it."""
-        message = self._error_log.write(error, where)
-        if message:
+        if message := self._error_log.write(error, where):
             self.notify(printable(message), title="Error", severity="error", timeout=15, markup=False)
 
     async def run_action(

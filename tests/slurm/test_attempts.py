@@ -1,9 +1,12 @@
 """The list of attempts, its limits, and the lease between nodes."""
 
+import json
 import os
+import re
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from clarinet_tui.runs.lock import LockHeldError
@@ -21,6 +24,7 @@ from clarinet_tui.slurm.attempts import (
     read_events,
 )
 from clarinet_tui.slurm.lease import hold_lease, is_fresh, lease_path
+from tests.support.cli import invoke
 from tests.support.histories import make_run
 
 ENDED = JobEnded(time=9.0, job="1_0", name="clarinet-00000001", state="FAILED")
@@ -32,6 +36,18 @@ def attempt(checkpoint: float) -> AttemptStarted:
 
 def failure() -> AttemptEnded:
     return AttemptEnded(time=2.0, exit_code=1, outcome="failed")
+
+
+def test_show_lists_the_attempts(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "one")
+    ended = AttemptEnded(time=62.0, exit_code=0, outcome="requeued")
+    for event in (attempt(0.0), ended, ENDED, msgspec.structs.replace(attempt(5.0), node="n2")):
+        append_event(run, event)
+    text = invoke(tmp_path, "show", "one").stdout
+    assert "Attempts on Slurm" in text
+    assert re.search(r"1  +job 1_0 on n1, .*, 1m01: requeued\n +2  +job 1_0 on n2, [-0-9]* \d\d:\d\d *\n", text)
+    attempts = json.loads(invoke(tmp_path, "show", "one", "--json").stdout)["attempts"]
+    assert [(one["node"], one["outcome"]) for one in attempts] == [("n1", "requeued"), ("n2", "")]
 
 
 def test_three_attempts_without_a_new_checkpoint_are_the_limit() -> None:
