@@ -8,7 +8,7 @@ DATA ?= data
 export PYTHONSAFEPATH := 1
 export CLARINET_TEST_DATA ?= $(wildcard ../shared/data)
 
-.PHONY: setup demo test coverage lint build build-check release-check lock bench screenshots soak clean
+.PHONY: setup demo test coverage lint build build-check release-check lock docs bench bench-gpu screenshots soak clean
 
 setup: $(READY)
 
@@ -53,6 +53,10 @@ release-check: build
 lock: setup
 	@$(BIN)/pip freeze --disable-pip-version-check --exclude-editable > requirements-dev.lock
 
+# The documentation as web pages in build/site; links between pages are checked.
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs --quiet build --clean
+
 bench: setup
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.loop
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.memory
@@ -65,8 +69,13 @@ bench: setup
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.streaming
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.compare
 
+# To run on a machine with an NVIDIA GPU; its output is worth an issue.
+bench-gpu: setup
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.gpu
+
 screenshots: setup
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.screenshots --runs-dir $(RUNS) --data-dir $(DATA)
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.session
 
 soak: setup
 	@CLARINET_SOAK=1 $(BIN)/python -m pytest --durations 10 tests/faults

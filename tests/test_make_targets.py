@@ -38,9 +38,9 @@ def test_workflows_run_only_make_targets(path: Path) -> None:
         assert (program, target in TARGETS) == ("make", True), command
 
 
-def test_workflows_cover_test_lint_and_build() -> None:
+def test_workflows_cover_test_lint_docs_and_build() -> None:
     commands = [command for path in WORKFLOWS for command in values(path, "run")]
-    assert sorted(commands) == ["make build-check", "make lint", "make test"]
+    assert sorted(commands) == ["make build-check", "make docs", "make lint", "make test"]
     assert values(ROOT / ".github" / "workflows" / "ci.yml", "python") == ['["3.11", "3.12", "3.13"]']
 
 

@@ -1,0 +1,59 @@
+"""Hooks of mkdocs: the command reference comes from the program, and all decisions are in the navigation."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from clarinet_tui.cli.main import GROUPS, app
+
+COMMANDS_PAGE = "reference/commands.md"
+
+
+def on_config(config: Any) -> Any:
+    """Add the decisions to the navigation, in the order of their numbers."""
+    folder = Path(config["docs_dir"]) / "decisions"
+    config["nav"].append({"Decisions": [f"decisions/{page.name}" for page in sorted(folder.glob("*.md"))]})
+    return config
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """Add the commands to their page."""
+    return markdown + commands_text() if page.file.src_uri == COMMANDS_PAGE else markdown
+
+
+def commands_text() -> str:
+    """Return every command with its description, example, arguments and options."""
+    commands: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+    lines: list[str] = []
+    for title, names in GROUPS.items():
+        lines += ["", f"## {title}"]
+        for name in names:
+            lines += _describe(f"clarinet {name}", commands[name])
+            for nested, command in getattr(commands[name], "commands", {}).items():
+                lines += _describe(f"clarinet {name} {nested}", command)
+    return "\n".join(lines) + "\n"
+
+
+def _describe(name: str, command: Any) -> Iterator[str]:
+    description, _, example = (command.help or "").partition("Example:")
+    yield from ("", f"### {name}", "", description.strip())
+    if example:
+        yield from ("", "```", example.strip(), "```")
+    rows = [row for parameter in command.params if (row := _parameter_row(parameter))]
+    if rows:
+        yield from ("", "| argument or option | meaning |", "|---|---|", *rows)
+
+
+def _parameter_row(parameter: Any) -> str:
+    """Return a row of the table; empty for --help and for hidden options."""
+    if getattr(parameter, "hidden", False) or "--help" in parameter.opts:
+        return ""
+    is_option = parameter.param_type_name == "option"
+    names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+    name = names if is_option else f"`{parameter.metavar or parameter.name.upper()}`"
+    default = parameter.default
+    shown = default is not None and not callable(default) and not isinstance(default, bool) and default not in ("", ())
+    text = (getattr(parameter, "help", None) or "").replace("|", "\\|")
+    return f"| {name} | {text}{f' Default: `{default}`.' if is_option and shown else ''} |"
