@@ -18,7 +18,6 @@ from core.errors import InputError
 if TYPE_CHECKING:
     from clarinet_tui.label.labelling import Answer, Labelling, Question
 
-SUFFIXES = (".png", ".jpg", ".jpeg")
 KEYS = "[y]es  [n]o  [s]kip  [u]ndo  [q]uit"
 ANSWERS: "dict[str, Answer]" = {"y": "yes", "n": "no", "s": "skip"}
 MAX_ROWS = 30
@@ -60,11 +59,9 @@ def label(
 
 
 def _find_pictures(folder: Path) -> list[str]:
-    found = []
-    for directory, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths = (Path(directory, name) for name in files if not name.startswith("."))
-        found += [str(path.relative_to(folder)) for path in paths if path.suffix.lower() in SUFFIXES and path.is_file()]
+    from core.data.image_folders import pictures_below
+
+    found = [str(path.relative_to(folder)) for path in pictures_below(folder)]
     if not found:
         raise InputError(f"{folder}: contains no images (png, jpg, jpeg)")
     return found

@@ -1,6 +1,5 @@
 """Predict pictures, folders and arrays, one by one, without ending at an unreadable picture."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -9,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.image_folders import SUFFIXES
+from core.data.image_folders import SUFFIXES, pictures_below
 from core.data.npz import read_arrays
 from core.data.scratch import Scratch
 from core.errors import InputError
@@ -35,7 +34,7 @@ def find_inputs(paths: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            pictures = list(_pictures_below(path))
+            pictures = list(pictures_below(path))
             if not pictures:
                 raise InputError(f"{path}: contains no images (png, jpg, jpeg)")
             found += pictures
@@ -46,15 +45,6 @@ def find_inputs(paths: Sequence[Path]) -> list[Path]:
             check_regular(path)
             raise InputError(f"{path}: expected a .png, .jpg or .npz file, or a directory")
     return found
-
-
-def _pictures_below(folder: Path) -> Iterator[Path]:
-    for directory, names, files in os.walk(folder):
-        names[:] = sorted(name for name in names if not name.startswith("."))
-        for name in sorted(files):
-            path = Path(directory, name)
-            if not name.startswith(".") and path.suffix.lower() in SUFFIXES and path.is_file():
-                yield path
 
 
 def predict_all(model: Model, inputs: Sequence[Path], advance: Callable[[int], None]) -> Iterator[Item]:

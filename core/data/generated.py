@@ -79,6 +79,5 @@ def _replace(path: Path, write: Callable[[IO[bytes]], object]) -> None:
             write(file)
         temporary.chmod(0o644)
         temporary.replace(path)
-    except BaseException:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise

@@ -1,6 +1,7 @@
 """Images in folders, one folder for each class."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +49,16 @@ def list_folder(folder: Path) -> FolderListing:
     if not paths:
         raise InputError(f"{folder}: its folders contain no images (png, jpg, jpeg){_nested_hint(class_folders)}")
     return FolderListing(folder, tuple(paths), tuple(labels), tuple(path.name for path in class_folders))
+
+
+def pictures_below(folder: Path) -> Iterator[Path]:
+    """Yield the image files in a folder and its folders, in order, without following links to other folders."""
+    for directory, names, files in os.walk(folder):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        for name in sorted(files):
+            path = Path(directory, name)
+            if not name.startswith(".") and path.suffix.lower() in SUFFIXES and path.is_file():
+                yield path
 
 
 def sort_class_names(names: Sequence[str]) -> tuple[str, ...]:

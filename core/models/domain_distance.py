@@ -1,4 +1,4 @@
-"""How well a linear classifier tells the domains apart in feature space."""
+"""How well a linear classifier separates the domains in feature space."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -18,6 +18,7 @@ from clarinet_tui.evidence.figures.figure_runs import find_figure_runs
 from clarinet_tui.evidence.figures.losses import losses_figure
 from clarinet_tui.evidence.figures.matplotlib_output import render_figure
 from clarinet_tui.evidence.figures.style import DARK, MATPLOTLIB_MARKERS, PRINT, marker_style
+from clarinet_tui.evidence.published import MAIN_METHODS
 from clarinet_tui.evidence.terminal.figure import figure_view
 from core.errors import InputError
 from tests.support.cli import HEAVY, imported_modules
@@ -217,7 +218,9 @@ def test_glyphs_fit_terminal_and_encoding() -> None:
 
 def test_methods_have_fixed_and_distinct_looks() -> None:
     assert colour_indices(["gac", "mine", "clarinet", "yours"]) == {"gac": 7, "mine": 1, "clarinet": 0, "yours": 2}
+    compared = colour_indices([*MAIN_METHODS, "basset", "fwd+basset", "fwd+basset-kept", "clarinet-no-t"])
     for theme in (PRINT, DARK):
+        assert len({theme.line(compared[method]) for method in [*compared][:-1]}) == len(compared) - 1
         looks = {(theme.line(index), MARKERS[index % len(MARKERS)]) for index in range(70)}
         assert len(looks) == 70
         assert len({str(marker_style(index, theme)) for index in range(len(MARKERS))}) == len(MARKERS)

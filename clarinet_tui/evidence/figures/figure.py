@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
     from clarinet_tui.evidence.bands import Floats, Points
 
-METHOD_ORDER = ("clarinet", "gac+cdan-e", "gac+dann", "gac+dan", "clarinet-no-t", "clarinet-ce", "cdan-e", "gac")
-"""Methods with a fixed colour and marker in every figure."""
+METHOD_ORDER = (
+    *("clarinet", "gac+cdan-e", "gac+dann", "gac+dan", "basset", "fwd+basset", "fwd+basset-kept", "gac"),
+    *("clarinet-no-t", "clarinet-ce", "cdan-e", "source-only"),
+)
+"""Methods with a fixed colour and marker in every figure; the first eight, often compared, differ in colour."""
 
 
 @dataclass(frozen=True, eq=False)

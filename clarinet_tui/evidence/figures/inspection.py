@@ -21,7 +21,7 @@ def features_figure(run: str, classes: tuple[str, ...], maps: tuple[FeatureMap, 
     )
     notes = (
         f"{projection} of the features of G: run {run}, test images.",
-        "A: proxy A-distance of all features, 0 if the domains cannot be told apart, 2 if always.",
+        "A: proxy A-distance of all features, 0 if the domains cannot be separated, 2 if always.",
     )
     return Figure("features", "Feature space", panels, notes)
 

@@ -98,7 +98,7 @@ def _curve(ax: Any, panel: Panel, curve: Curve, index: int, theme: Theme) -> Non
             ax.errorbar(curve.x, curve.y, (below, above), fmt="none", ecolor=colour, elinewidth=0.8, capsize=2)
         else:
             ax.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.16, linewidth=0, zorder=1.6)
-    # Markers of different curves are at different points, so that coinciding curves can be told apart.
+    # Markers of different curves are at different points, so that coinciding curves can be distinguished.
     gap = 1 if panel.has_error_bars else max(1, len(curve.x) // MARKERS_PER_CURVE)
     every = (gap * (index + 1) // (len(panel.curves) + 1), gap) if gap > 1 else 1
     ax.plot(curve.x, curve.y, color=colour, markevery=every, zorder=2.5, **marker_style(curve.colour_index, theme))
