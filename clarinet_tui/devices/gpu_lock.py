@@ -16,6 +16,7 @@ from dataclasses import replace
 import msgspec
 
 from clarinet_tui.devices.device import Device, DeviceProcess
+from clarinet_tui.forks import close_in_children
 from clarinet_tui.text import printable
 from core.errors import InputError
 
@@ -27,6 +28,7 @@ MAX_BYTES = 65536
 OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _held: set[int] = set()
 """Descriptors of the locks that this process holds."""
+close_in_children(_held)
 
 
 class GpuHolder(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,16 +43,6 @@ class GpuHolder(msgspec.Struct, frozen=True, kw_only=True):
 
 class GpuInUseError(InputError):
     """Other runs hold the locks of all GPUs that the run may use."""
-
-
-def _close_in_child() -> None:
-    """Close held locks in a forked child, so that they do not outlive the parent."""
-    for file in _held:
-        os.close(file)
-    _held.clear()
-
-
-os.register_at_fork(after_in_child=_close_in_child)
 
 
 @contextmanager

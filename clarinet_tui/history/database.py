@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -172,17 +172,15 @@ def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     if path.exists() and file_size(path) == 0 and file_size(path.with_name(path.name + "-wal")) > 0:
         # Other processes have the file open: they keep it locked and write to its WAL.
         raise DamagedHistoryError(path, "it was truncated")
-    with explain_errors(path):
+    with explain_errors(path), ExitStack() as on_error:
         uri = f"{path.absolute().as_uri()}?mode={mode}"
         connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-        try:
-            connection.row_factory = sqlite3.Row
-            connection.execute("PRAGMA foreign_keys = on")
-            connection.execute("PRAGMA temp_store = memory")
-            yield connection
-        except BaseException:
-            connection.close()
-            raise
+        on_error.callback(connection.close)
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA foreign_keys = on")
+        connection.execute("PRAGMA temp_store = memory")
+        yield connection
+        on_error.pop_all()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

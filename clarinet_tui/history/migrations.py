@@ -31,10 +31,9 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
         connection.execute("COMMIT")
-    except BaseException:
+    finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        raise
 
 
 def check_schema(connection: sqlite3.Connection, path: Path, *, exact: bool = False) -> list[str]:

@@ -67,7 +67,7 @@ def _compare_rows(db: Database, run: RunDirectory) -> str:
         ingest_run(again, run)
         offsets = [each.rows("SELECT journal FROM ingested WHERE run = ?", (run.id,))[0][0] for each in (db, again)]
         if offsets[0] != offsets[1]:
-            return ""  # it has just written: nothing can be said about a run that goes on
+            return ""  # it has just written, and is compared when it rests
         for table, sql in ROWS.items():
             if _hash_rows(db, sql, run.id) != _hash_rows(again, sql, run.id):
                 return f"its {table} differ from its journal"

@@ -46,9 +46,8 @@ def atomic_writer(path: Path, mode: int = OWN_FILE) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
-    except BaseException:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
     sync_directory(path.parent)
 
 

@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -153,18 +153,19 @@ def stage_run(runs_dir: Path, config: RunConfig, now: datetime) -> Path:
     if len(settings) > MAX_CONFIG_BYTES:
         raise InputError("settings: expected less than 1 MB in total")
     staged = runs_dir / f"{STAGED}{os.getpid()}-{os.urandom(8).hex()}"
-    with as_input_error(runs_dir):
+    with as_input_error(runs_dir), ExitStack() as on_error:
         runs_dir.mkdir(parents=True, exist_ok=True)
+        on_error.callback(shutil.rmtree, staged, ignore_errors=True)
+        staged.mkdir(mode=0o755)
+        created = {"event": "created", "time": now.timestamp(), "command": typed_command()}
         try:
-            staged.mkdir(mode=0o755)
-            created = {"event": "created", "time": now.timestamp(), "command": typed_command()}
             append_line(staged / ANNOTATIONS, created)
-            replace_file(staged / CONFIG, settings, 0o644)
-        except BaseException as error:
-            shutil.rmtree(staged, ignore_errors=True)
-            if isinstance(error, StorageError) and error.errno in UNSUPPORTED:
+        except StorageError as error:
+            if error.errno in UNSUPPORTED:
                 raise LocksUnsupportedError(runs_dir) from error
             raise
+        replace_file(staged / CONFIG, settings, 0o644)
+        on_error.pop_all()
     return staged
 
 
@@ -189,22 +190,21 @@ def create_runs(runs_dir: Path, configs: Sequence[RunConfig]) -> Iterator[list[R
     runs: list[RunDirectory] = []
     staged: list[Path] = []
     now = datetime.now(UTC)
-    try:
+    with ExitStack() as on_error:
         for config in configs:
             staged.append(stage_run(Path(runs_dir), config, now))
+            on_error.callback(shutil.rmtree, staged[-1], ignore_errors=True)
         for path in staged:
             run = RunDirectory(runs_dir, new_id(now))
             while not publish_run(path, run):
                 run = RunDirectory(runs_dir, new_id(now))
+            on_error.callback(shutil.rmtree, run.path, ignore_errors=True)
             runs.append(run)
         if runs:
             with as_input_error(Path(runs_dir)):
                 sync_directory(Path(runs_dir))
         yield runs
-    except BaseException:
-        for path in (*staged, *(run.path for run in runs)):
-            shutil.rmtree(path, ignore_errors=True)
-        raise
+        on_error.pop_all()
 
 
 def _remove_unfinished(run: RunDirectory) -> bool:

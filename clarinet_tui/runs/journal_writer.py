@@ -51,7 +51,7 @@ class JournalWriter:
         """Whether the file's name is on the disk: that of a new file is synced with its first content."""
         self._file = open_append(path)
         self._attempt = os.urandom(8).hex()
-        """Identifies this attempt: its first event has it, so that two journals of one run can be told apart."""
+        """Identifies this attempt: its first event has it, which distinguishes two journals of one run."""
         self._lines: deque[bytes] = deque()
         self._rest = memoryview(b"\n" if ends_mid_line(self._file) else b"")
         """Bytes taken from the lines and not written yet; the first one ends a line that was cut off."""

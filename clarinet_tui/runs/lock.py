@@ -5,11 +5,12 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
+from clarinet_tui.forks import close_in_children
 from clarinet_tui.runs.atomic_files import as_input_error
 from clarinet_tui.runs.ownership import find_owner, user_name
 from clarinet_tui.runs.process import LockOwner, boot_id, current_process, is_alive
@@ -25,6 +26,7 @@ BEAT_INTERVAL = 1.0
 """Seconds between two heartbeats of a lock."""
 _held: dict[int, LockOwner] = {}
 """Descriptors of the locks that this process holds, with what is written in them."""
+close_in_children(_held)
 
 
 class LockHeldError(InputError):
@@ -39,16 +41,6 @@ class LocksUnsupportedError(InputError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path}: the file system does not support locks (flock): use a --runs-dir on another disk")
-
-
-def _close_in_child() -> None:
-    """Close held locks in a forked child, so that they do not outlive the parent."""
-    for file in _held:
-        os.close(file)
-    _held.clear()
-
-
-os.register_at_fork(after_in_child=_close_in_child)
 
 
 @contextmanager
@@ -78,17 +70,15 @@ def _acquire(path: Path, name: str, wait: float, mode: int) -> int:
     """Return the descriptor of the locked file."""
     deadline, pause = time.monotonic() + max(wait, SHORTEST_WAIT), FIRST_PAUSE
     while True:
-        file = _open(path, mode)
-        try:
+        with ExitStack() as unless_held:
+            file = _open(path, mode)
+            unless_held.callback(os.close, file)
             if _try_lock(file, path, fcntl.LOCK_EX):
                 if _is_current(file, path):
+                    unless_held.pop_all()
                     return file
             elif time.monotonic() > deadline or (not wait and _find_live_owner(path)):
                 raise LockHeldError(name, _describe_holder(file, path))
-        except BaseException:
-            os.close(file)
-            raise
-        os.close(file)
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
 

@@ -95,8 +95,8 @@ def _is_hidden(pid: int) -> bool:
 def is_same_machine(one: LockOwner, other: LockOwner) -> bool:
     """Return whether two processes ran on one machine, whatever its name was.
 
-    A boot id is unique. After a restart the machine id tells, but only with the name: machines that were installed from
-    one image may share their machine id.
+    A boot id is unique. After a restart the machine id decides, but only with the name: machines that were installed
+    from one image may share their machine id.
     """
     if one.boot and one.boot == other.boot:
         return True

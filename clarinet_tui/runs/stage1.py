@@ -3,18 +3,18 @@
 import errno
 import hashlib
 import io
-import os
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import open_regular, replace_file
+from clarinet_tui.runs.atomic_files import replace_file
 from clarinet_tui.runs.environment import versions
 from clarinet_tui.runs.lock import hold_lock, read_lock_owner
 from clarinet_tui.runs.process import LockOwner, host_name
+from clarinet_tui.runs.run_files import UnreadableFileError, read_file, read_json
 from core.config import RunConfig, Tag, settings_tagged
 from core.events import PseudoLabelled
 from core.methods import STAGE1_VERSION, find_method
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from core.data.task_data import TaskData
 
+MAX_ORIGIN_BYTES = 65536
 ROWS = 4096
 """Images hashed at a time: a data set may be larger than memory."""
 
@@ -139,20 +140,22 @@ class Stage1Directory:
 
     def read_origin(self) -> Stage1Origin | None:
         """Return the run that has made the labels or is making them; None if there is no such run."""
-        content = self._read(self._origin, 65536)
-        if content is None:
-            return None
+        self._refuse_links()
         try:
-            return msgspec.json.decode(content, type=Stage1Origin)
-        except msgspec.DecodeError:
-            raise DamagedStage1Error(f"{self._origin} is damaged") from None
+            origin: Stage1Origin | None = read_json(self._origin, Stage1Origin, MAX_ORIGIN_BYTES)
+        except UnreadableFileError as error:
+            raise DamagedStage1Error(str(error)) from None
+        return origin
 
     def read_labels(self, count: int, classes: int) -> "tuple[NDArray[np.int64], Stage1Origin] | None":
         """Return the labels and their origin; None if they are not published yet."""
         origin = self.read_origin()
         if origin is None or not origin.sha256:
             return None
-        content = self._read(self._labels, 8 * count + 1024)
+        try:
+            content = read_file(self._labels, 8 * count + 1024)
+        except UnreadableFileError as error:
+            raise DamagedStage1Error(str(error)) from None
         if content is None:
             raise DamagedStage1Error(f"{self._labels} is missing")
         if hashlib.sha256(content).hexdigest() != origin.sha256:
@@ -184,15 +187,10 @@ class Stage1Directory:
         self._refuse_links()
         replace_file(self._origin, msgspec.json.format(msgspec.json.encode(origin)) + b"\n")
 
-    def _read(self, path: Path, limit: int) -> bytes | None:
-        self._refuse_links()
-        file = open_regular(path)
-        if file is None:
-            return None
-        with os.fdopen(file, "rb") as stream:
-            return stream.read(limit)
-
     def _refuse_links(self) -> None:
+        """Raise OSError if the folder is reached through a link, or cannot be reached."""
+        with suppress(FileNotFoundError):
+            self.path.lstat()
         for folder in (self.path.parent, self.path):
             if folder.is_symlink():
                 raise OSError(errno.ELOOP, "is a symbolic link", str(folder))

@@ -2,7 +2,8 @@
 
 import os
 import signal
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -39,29 +40,28 @@ def visible_gpus(run: RunDirectory) -> list[str]:
     return [start[1] for start in read_worker_starts(run)]
 
 
-def test_two_queues_take_different_gpus(tmp_path: Path, library: Path) -> None:
-    """Both supervisors see two free GPUs and choose the first; the worker that is late goes back to its queue."""
-    variables = environment(library, {"CUDA_VISIBLE_DEVICES": f"{FREE},{LARGE}"})
+@contextmanager
+def two_queues(folder: Path, variables: dict[str, str]) -> Iterator[list[RunDirectory]]:
+    """Two users with a run each, whose supervisors start together."""
     with ExitStack() as stack:
-        folders = [stack.enter_context(runs_directory(tmp_path / name)) for name in ("ann", "bob")]
-        runs = [make_fault_run(folder, "train", "steps=100000") for folder in folders]
+        folders = [stack.enter_context(runs_directory(folder / name)) for name in ("ann", "bob")]
+        runs = [make_fault_run(each, "train", "steps=100000") for each in folders]
         for run in runs:
             enqueue_directly(run, device="auto")
-        for folder in folders:
-            stack.enter_context(running_supervisor(folder, variables))
+        for each in folders:
+            stack.enter_context(running_supervisor(each, variables))
+        yield runs
+
+
+def test_two_queues_take_different_gpus(tmp_path: Path, library: Path) -> None:
+    """Both supervisors see two free GPUs and choose the first; the worker that is late goes back to its queue."""
+    with two_queues(tmp_path, environment(library, {"CUDA_VISIBLE_DEVICES": f"{FREE},{LARGE}"})) as runs:
         wait_until(lambda: all(read_worker_starts(run) for run in runs), tmp_path)
         assert sorted(gpu for run in runs for gpu in visible_gpus(run)) == sorted([FREE, LARGE])
 
 
 def test_a_run_waits_until_the_gpu_of_another_queue_is_free(tmp_path: Path, library: Path) -> None:
-    variables = environment(library, {"CUDA_VISIBLE_DEVICES": FREE})
-    with ExitStack() as stack:
-        folders = [stack.enter_context(runs_directory(tmp_path / name)) for name in ("ann", "bob")]
-        runs = [make_fault_run(folder, "train", "steps=100000") for folder in folders]
-        for run in runs:
-            enqueue_directly(run, device="auto")
-        for folder in folders:
-            stack.enter_context(running_supervisor(folder, variables))
+    with two_queues(tmp_path, environment(library, {"CUDA_VISIBLE_DEVICES": FREE})) as runs:
         wait_until(lambda: any(read_worker_starts(run) for run in runs), tmp_path)
         first, second = sorted(runs, key=lambda run: not read_worker_starts(run))
         wait_until(lambda: read_queue(second.runs_dir).waiting, tmp_path)
