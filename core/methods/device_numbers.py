@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -18,29 +18,32 @@ class DeviceNumbers:
 
     def __init__(self, algorithm: "Algorithm") -> None:
         self.algorithm = algorithm
-        self._groups = {
-            f"rate {name} {index}": group
-            for name, optimizer in algorithm.optimizers.items()
-            for index, group in enumerate(optimizer.param_groups)
-        }
         self._delays = {f"lambda {delay}": delay for delay in (0, algorithm.config.entropy_lambda_delay)}
-        names = [*self._groups, *self._delays]
+        names = [*self._groups(), *self._delays]
         self._tensors = {name: torch.zeros((), device=algorithm.problem.device) for name in names}
         self._values = dict.fromkeys(names, 0.0)
+
+    def _groups(self) -> dict[str, dict[str, Any]]:
+        """Return the groups of all optimizers, which are other objects after a state was loaded."""
+        return {
+            f"rate {name} {index}": group
+            for name, optimizer in self.algorithm.optimizers.items()
+            for index, group in enumerate(optimizer.param_groups)
+        }
 
     @contextmanager
     def set_to(self, iteration: int) -> Iterator[None]:
         """Give the tensors the numbers of an iteration, and the algorithm the tensors in place of numbers."""
         self.algorithm.set_rates(iteration)
-        step = self.algorithm.problem.stage_plan.adaptation_step_of(iteration)
-        values = {name: float(group["lr"]) for name, group in self._groups.items()}
+        groups, step = self._groups(), self.algorithm.problem.stage_plan.adaptation_step_of(iteration)
+        values = {name: float(group["lr"]) for name, group in groups.items()}
         values |= {name: self.algorithm.lambda_at(step, delay) for name, delay in self._delays.items()}
         for name, value in values.items():
             if self._values[name] != value:
                 self._tensors[name].fill_(value)
         self._values = values
         self.algorithm.device_numbers = self
-        for name, group in self._groups.items():
+        for name, group in groups.items():
             group["lr"] = self._tensors[name]
             if "capturable" in group:  # Adam asks for it; SGD needs none
                 group["capturable"] = True
@@ -48,7 +51,7 @@ class DeviceNumbers:
             yield
         finally:
             self.algorithm.device_numbers = None
-            for name, group in self._groups.items():
+            for name, group in groups.items():
                 group["lr"] = values[name]
                 if "capturable" in group:
                     group["capturable"] = False

@@ -15,7 +15,8 @@ def recolour(images: Tensor, generator: Generator) -> Tensor:
     Each channel of each image is changed on its own: the shape of a digit is the same in any colours.
     """
     shape = (3, *images.shape[:2], 1, 1)
-    inverted, factor, shift = torch.rand(shape, generator=generator, device=images.device, dtype=images.dtype)
+    drawn = torch.rand(shape, generator=generator, device=images.device, dtype=images.dtype)
+    inverted, factor, shift = drawn[0], drawn[1], drawn[2]
     low, high = CONTRAST
     sign = torch.where(inverted < 0.5, -1.0, 1.0).to(images.dtype)
     return images * (sign * (low + (high - low) * factor)) + BRIGHTNESS * (2 * shift - 1)

@@ -62,11 +62,12 @@ def test_a_run_of_graphs_gives_the_numbers_of_eager_steps(method: str, tapes: li
 
 def test_a_run_of_graphs_resumes_exactly(tapes: list[Tape], tmp_path: Path) -> None:
     """It begins with eager steps again, whose λ and rates are tensors too."""
-    config = tiny_config(warmup_epochs=0, epochs=1, epoch_iterations=9)
+    config = tiny_config(warmup_epochs=0, epochs=1, epoch_iterations=9, rate_decay="linear")
     calls = iter([False] * 5 + [True])
     before = list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=lambda: next(calls)))
     after = list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))
     assert len(tapes) == 2
+    assert not [event for event in after if isinstance(event, Noticed)]
     assert losses(before) + losses(after) == losses(list(train(config, data=DATA)))
 
 

@@ -264,3 +264,14 @@ def test_checkpoint_without_a_device_resumes_exactly_on_the_same_type(tmp_path: 
     torch.save(content, folder / NAME)
     after = list(train(config, data=DATA, checkpoint_dir=folder, resume=True))
     assert run_fields([*before, *after]) == expected
+
+
+def test_checkpoint_from_before_dropouts_were_drawn_at_once_resumes_exactly(tmp_path: Path) -> None:
+    config = tiny_config()
+    expected = steps(list(train(config, data=DATA)))
+    before = steps(list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=stop_after(11))))
+    content = torch.load(tmp_path / NAME, weights_only=True)
+    del content["state"]["algorithm"]["dropout_layouts"]
+    torch.save(content, tmp_path / NAME)
+    after = steps(list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True)))
+    assert list(map(repeatable, before + after)) == list(map(repeatable, expected))
