@@ -22,6 +22,7 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.config import RunConfig
 from core.resolve import resolve
 from tests.support.app import SIZES, screen_text, wait_until
+from tests.support.cli import imported_modules
 from tests.support.ui_runs import CONFUSION, run_row, three_runs, write_run
 
 
@@ -179,3 +180,8 @@ def test_an_empty_run_directory_has_only_its_path(tmp_path: Path) -> None:
 
     directory = RunDirectory.create(tmp_path, RunConfig(), id="aaa111")
     assert format_environment(directory, {}) == (("directory", str(directory.path)),)
+
+
+def test_pictures_import_no_torch() -> None:
+    modules = "clarinet_tui.ui.text.pictures, clarinet_tui.chart.picture, clarinet_tui.ui.feed.detail_reader"
+    assert "torch" not in imported_modules(f"import {modules}")
