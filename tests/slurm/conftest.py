@@ -18,5 +18,8 @@ def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster
 def cluster(shared_cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cluster]:
     monkeypatch.setenv("SLURM_CONF", str(shared_cluster.configuration))
     monkeypatch.chdir(tmp_path)
-    yield shared_cluster
-    shared_cluster.cancel_all()
+    try:
+        yield shared_cluster
+    finally:
+        shared_cluster.cancel_all()
+        shared_cluster.reset()

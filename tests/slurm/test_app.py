@@ -1,8 +1,6 @@
 """The app in a real terminal: launch on Slurm, see the job wait, watch it, quit, open the app again, stop the run."""
 
 import re
-import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,29 +10,15 @@ from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
 from tests.support.slurm import Cluster
 from tests.support.slurm_runs import attempts_of
-from tests.support.terminal import Terminal
+from tests.support.terminal import APP, Terminal, open_terminal, shown_epoch
 from tests.support.workers import make_task, tiny_run
 
 pytestmark = pytest.mark.slurm
-APP = f"{sys.executable} -P -m clarinet_tui.ui.main --runs-dir runs"
 
 
 @pytest.fixture
 def terminal(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    if shutil.which("tmux") is None:
-        pytest.skip("there is no tmux to open a terminal with")
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    for name in ("TMUX", "COLUMNS", "LINES", "CLARINET_RUNS", "CLARINET_DATA", "CLARINET_DB", "CLARINET_ON"):
-        monkeypatch.delenv(name, raising=False)
-    opened = Terminal(tmp_path)
-    yield opened
-    opened.close()
-
-
-def epoch(screen: str) -> int:
-    found = re.search(r"epoch (\d+)/", screen)
-    return int(found[1]) if found else 0
+    yield from open_terminal(tmp_path, monkeypatch)
 
 
 def test_launch_wait_watch_quit_reopen_and_stop(terminal: Terminal, cluster: Cluster, tmp_path: Path) -> None:
@@ -64,8 +48,10 @@ def test_launch_wait_watch_quit_reopen_and_stop(terminal: Terminal, cluster: Clu
     cluster.call("scancel", urgent)
     terminal.wait_until(lambda screen: re.search(rf"▸ {run.id}.* n[12] ", screen), "the running job")
     terminal.press("Enter")
-    first = epoch(terminal.wait_until(lambda screen: epoch(screen) and "● target" in screen, "the first curve"))
-    terminal.wait_until(lambda screen: epoch(screen) > first, "the moving curve")
+    first = shown_epoch(
+        terminal.wait_until(lambda screen: shown_epoch(screen) and "● target" in screen, "the first curve")
+    )
+    terminal.wait_until(lambda screen: shown_epoch(screen) > first, "the moving curve")
 
     terminal.press("q")
     terminal.wait_for("1 run continues")
@@ -73,7 +59,7 @@ def test_launch_wait_watch_quit_reopen_and_stop(terminal: Terminal, cluster: Clu
     terminal.wait_until(lambda _: file_size(run.journal) > written, "the run continuing without the app")
 
     terminal.type(f"{APP} {run.id}", "Enter")
-    terminal.wait_until(lambda screen: epoch(screen) > first, "the run in the new app")
+    terminal.wait_until(lambda screen: shown_epoch(screen) > first, "the run in the new app")
     terminal.press("s", "y")
     cluster.wait_until(lambda: attempts_of(run) == ["stopped"])
     terminal.wait_until(lambda screen: "stopped" in screen, "the stopped run")

@@ -94,6 +94,13 @@ class Cluster:
             )
         )
 
+    def reset(self) -> None:
+        """Let the controller use the usual configuration again, if a test has changed it."""
+        changed = self.configuration.read_text()
+        self.configure()
+        if self.configuration.read_text() != changed:
+            self.call("scontrol", "reconfigure")
+
     def start_controller(self) -> None:
         self._start("slurmctld", ["slurmctld", "-D", "-f", str(self.configuration)])
         self.wait_until(lambda: "UP" in self.call("scontrol", "ping", check=False))

@@ -1,14 +1,23 @@
 """A real terminal: a window of tmux that is typed into and read."""
 
 import os
+import re
+import shutil
 import subprocess
+import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 TIMEOUT = 180.0
 COLUMNS, LINES = 120, 36
+
+
+APP = f"{sys.executable} -P -m clarinet_tui.ui.main --runs-dir runs"
+VARIABLES = ("TMUX", "COLUMNS", "LINES", "CLARINET_RUNS", "CLARINET_DATA", "CLARINET_DB", "CLARINET_ON")
 
 
 class Terminal:
@@ -58,3 +67,22 @@ class Terminal:
 
     def close(self) -> None:
         self._tmux("kill-server")
+
+
+def open_terminal(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    """Yield a terminal in the folder, without variables that change what the app does."""
+    if shutil.which("tmux") is None:
+        pytest.skip("there is no tmux to open a terminal with")
+    patch.setenv("OMP_NUM_THREADS", "1")
+    patch.setenv("TERM", "xterm-256color")
+    for name in VARIABLES:
+        patch.delenv(name, raising=False)
+    opened = Terminal(folder)
+    yield opened
+    opened.close()
+
+
+def shown_epoch(screen: str) -> int:
+    """Return the epoch of the run on the screen; 0 without one."""
+    found = re.search(r"epoch (\d+)/", screen)
+    return int(found[1]) if found else 0

@@ -1,8 +1,6 @@
 """The app in a real terminal: start a run, watch it, quit, open the app again, and stop the run."""
 
 import os
-import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,36 +11,24 @@ import pytest
 from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
 from clarinet_tui.runs.journal_reader import read_last_event
-from tests.support.terminal import Terminal
+from tests.support.disks import read_only
+from tests.support.terminal import APP, Terminal, open_terminal, shown_epoch
 from tests.support.ui_queue import dismissed, fill_queue, hold_queue, waiting
 from tests.support.ui_runs import write_run
 from tests.support.workers import make_task, tiny_run
 
-APP = f"{sys.executable} -P -m clarinet_tui.ui.main --runs-dir runs"
+VIEW_TEXTS = {"3": "Accuracy %", "4": "Nothing to compare", "5": "One step against two", "6": "The queue is empty"}
+"""What each view shows of one finished run."""
 
 
 @pytest.fixture
 def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    if shutil.which("tmux") is None:
-        pytest.skip("there is no tmux to open a terminal with")
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    for name in ("TMUX", "COLUMNS", "LINES", "CLARINET_RUNS", "CLARINET_DATA", "CLARINET_DB"):
-        monkeypatch.delenv(name, raising=False)
-    opened = Terminal(tmp_path)
-    yield opened
-    opened.close()
+    yield from open_terminal(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def runs_dir(tmp_path: Path) -> Iterator[Path]:
     yield from dismissed(tmp_path / "runs")
-
-
-def epoch(screen: str) -> int:
-    """How far the run in view is, as the screen says it."""
-    found = re.search(r"epoch (\d+)/", screen)
-    return int(found[1]) if found else 0
 
 
 def test_start_quit_reopen_and_stop(terminal: Terminal, runs_dir: Path, tmp_path: Path) -> None:
@@ -69,8 +55,10 @@ def test_start_quit_reopen_and_stop(terminal: Terminal, runs_dir: Path, tmp_path
 
     terminal.wait_until(lambda screen: "▸ 1 running" in screen, "the running run")
     terminal.press("g", "Enter")
-    first = epoch(terminal.wait_until(lambda screen: epoch(screen) and "● target" in screen, "the first curve"))
-    terminal.wait_until(lambda screen: epoch(screen) > first, "the moving curve")
+    first = shown_epoch(
+        terminal.wait_until(lambda screen: shown_epoch(screen) and "● target" in screen, "the first curve")
+    )
+    terminal.wait_until(lambda screen: shown_epoch(screen) > first, "the moving curve")
 
     terminal.press("q")
     terminal.wait_for("1 run continues")
@@ -78,13 +66,34 @@ def test_start_quit_reopen_and_stop(terminal: Terminal, runs_dir: Path, tmp_path
     terminal.wait_until(lambda _: file_size(run.journal) > written, "the run continuing without the app")
 
     terminal.type(f"{APP} {run.id}", "Enter")
-    terminal.wait_until(lambda screen: epoch(screen) > first, "the run in a new app")
+    terminal.wait_until(lambda screen: shown_epoch(screen) > first, "the run in a new app")
     terminal.press("s", "y")
     terminal.wait_for("was asked to stop")
     terminal.wait_until(lambda _: (read_last_event(run.journal) or {}).get("event") == "stopped", "the stop")
     terminal.wait_for("stopped")
     terminal.press("q")
     terminal.wait_until(lambda screen: "▸ 1 running" not in screen, "the end")
+
+
+def test_a_directory_that_cannot_be_written_is_shown_in_every_view(terminal: Terminal, tmp_path: Path) -> None:
+    runs_dir = tmp_path / "runs"
+    write_run(runs_dir, "aaa111")
+    with read_only(runs_dir):
+        before = sorted(path.name for path in runs_dir.rglob("*"))
+        terminal.open(APP)
+        terminal.wait_for("aaa111")
+        for key, text in VIEW_TEXTS.items():
+            terminal.press(key)
+            assert "Internal error" not in terminal.wait_for(text)
+        terminal.press("1")
+        terminal.wait_for("aaa111")
+        terminal.press("d")
+        terminal.wait_for("Delete run aaa111?")
+        terminal.press("y")
+        terminal.wait_for("queue.lock: cannot be written")
+        terminal.press("q")
+        terminal.wait_for("its history is built in a temporary file")
+        assert sorted(path.name for path in runs_dir.rglob("*")) == before
 
 
 @pytest.fixture
