@@ -8,6 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
+from tests.support.coverage import unmeasured_environment
 
 CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
 HEAVY = {"torch", "torchvision", "scipy", "sklearn", "matplotlib", "sqlite_utils", "textual"}
@@ -33,5 +34,12 @@ def invoke(runs: Path, *arguments: str) -> Result:
 def imported_modules(code: str) -> set[str]:
     """Return the names of all modules that a new interpreter has imported after running `code`."""
     probe = f"import sys\n{code}\nprint(*(name for name in sys.modules))"
-    done = subprocess.run([sys.executable, "-P", "-c", probe], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", probe],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env=unmeasured_environment(),
+    )
     return set(done.stdout.splitlines()[-1].split())

@@ -48,8 +48,8 @@ def start_worker_process(run: RunDirectory, *arguments: str, **options: Any) -> 
     command += ["--runs-dir", str(run.runs_dir), "--data-dir", str(run.runs_dir / "data")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
     with run.log.open("ab") as log:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, **options}
-        return subprocess.Popen(command, text=True, cwd=run.runs_dir, env=environment, **streams)
+        defaults = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, "env": environment}
+        return subprocess.Popen(command, text=True, cwd=run.runs_dir, **{**defaults, **options})
 
 
 def read_events(run: RunDirectory) -> list[dict[str, Any]]:

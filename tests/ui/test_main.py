@@ -1,6 +1,5 @@
 """The command: its arguments, its errors, and what it does not import."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.main import main
+from tests.support.cli import imported_modules
 from tests.support.ui_runs import write_run
 
 
@@ -67,13 +67,9 @@ def test_the_database_of_the_environment_and_the_rate_reach_the_feed(
 
 def test_the_first_paint_imports_no_slow_module() -> None:
     slow = {"torch", "numpy", "scipy", "sqlite_utils", "sqlite3", "psutil", "core", "textual.widgets._log"}
-    program = f"import sys, clarinet_tui.ui.app; print(*{slow} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+    assert slow & imported_modules("import clarinet_tui.ui.app") == set()
 
 
 def test_charts_and_history_need_no_torch() -> None:
     modules = "clarinet_tui.ui.feed.history_reader, clarinet_tui.ui.screens.live, clarinet_tui.ui.widgets.run_charts"
-    program = f"import sys, {modules}; print(*{{'torch', 'scipy', 'matplotlib'}} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+    assert {"torch", "scipy", "matplotlib"} & imported_modules(f"import {modules}") == set()

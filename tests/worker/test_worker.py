@@ -23,6 +23,7 @@ from core.events import Noticed
 from core.resolve import resolve
 from core.training.checkpoint import PREVIOUS
 from tests.support.child_processes import run_worker, start_worker
+from tests.support.coverage import unmeasured_environment
 from tests.support.workers import events_named, make_task, read_events, start_worker_process, tiny_run
 
 
@@ -132,7 +133,10 @@ def test_run_whose_weights_cannot_be_saved_does_not_finish(task: str, tmp_path: 
 
 def test_stop_on_a_full_disk_ends_with_a_message(task: str, tmp_path: Path) -> None:
     run = tiny_run(tmp_path, task, "full", "clarinet", epochs=100_000, checkpoint_minutes=1000)
-    worker = start_worker_process(run, preexec_fn=limit_file_size, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    environment = {**unmeasured_environment(), "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+    worker = start_worker_process(
+        run, preexec_fn=limit_file_size, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+    )
     assert worker.stdout is not None
     output = ""
     for line in worker.stdout:
