@@ -35,7 +35,7 @@ def test_launch(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare
 @pytest.mark.parametrize("size", SIZES)
 def test_launch_filled(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
     three_runs(runs_dir)
-    steps = ["2", " ○ cpu", "#seeds", *"1..5", "#preset", "right", "right", "right", "space", " about 40s"]
+    steps = ["2", " ○ cpu", "#seeds", *"1..5", "#preset", "right", "space", " about 40s"]
     steps += ["#setting-lines", *"j" * SETTINGS.index("epochs"), "enter", *"9", "enter", " --epochs 9"]
     steps += ["#tasks", "space", " USPS is missing", "#device", "down", "space", " --device cuda:0"]
     assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=step_and_freeze(*steps))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -124,7 +123,7 @@ class DevicesScreen(MachineScreen):
     def show_machine(self, machine: MachineSnapshot) -> None:
         listed, width = self._listed_runs(), self._columns
         running = {run.id: run for run in listed if run.state.is_live}
-        ended = format_ended_runs(listed, time.time(), width)
+        ended = format_ended_runs(listed, self.state.now(), width)
         self.query_one("#ended", StyledText).set_content(ended)
         self.query_one("#ended").display = bool(ended.plain)
         use = {key: tuple(values) for key, values in self._use.items()}
