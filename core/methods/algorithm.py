@@ -151,7 +151,7 @@ class Algorithm(ABC):
         done, length = stage.phase_of(iteration)
         factor = 1 - done / length
         if self.config.rate_decay == "cosine":
-            is_adapting = stage.spec.adapts and stage.adaptation_step_of(iteration) > 0
+            is_adapting = stage.adaptation_step_of(iteration) > 0
             factor = (1 + math.cos(math.pi * done / length)) / 2 if is_adapting else 1.0
         for name, optimizer in self.optimizers.items():
             for group in optimizer.param_groups:

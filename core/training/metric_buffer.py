@@ -62,7 +62,7 @@ class MetricBuffer:
             return
         values = self._values[: len(self._rows)].tolist()
         seconds = self._clock()  # after the wait: before it, iterations may not have been computed yet
-        has_target = stage.spec.adapts and stage.adaptation_step_of(self._rows[0].iteration) > 0
+        has_target = stage.adaptation_step_of(self._rows[0].iteration) > 0
         images = stage.batch_size * (2 if has_target else 1) * len(self._rows)
         speed = images / max(seconds - self._block_start, 1e-9)
         self._block_start = seconds

@@ -52,8 +52,9 @@ class StagePlan:
         return (done, warmup) if done < warmup else (done - warmup, self.iterations - warmup)
 
     def adaptation_step_of(self, iteration: int) -> int:
-        """Return i of λ: adaptation iterations so far, this one included; 0 in warm-up."""
-        return max(0, iteration - self.iterations_before - self.warmup_epochs * self.iterations_per_epoch)
+        """Return i of λ: adaptation iterations so far, this one included; 0 in warm-up and without adaptation."""
+        warmup = self.warmup_epochs * self.iterations_per_epoch
+        return max(0, iteration - self.iterations_before - warmup) if self.spec.adapts else 0
 
 
 @dataclass(frozen=True)

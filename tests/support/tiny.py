@@ -40,6 +40,7 @@ def tiny_config(method: str = "clarinet", **settings: Any) -> RunConfig:
         "preset": "smoke",
         "method": method,
         "batch_size": 8,
+        "epoch_iterations": 0,
         "epochs": 2,
         "warmup_epochs": 1,
         "source_size": 0,
