@@ -134,11 +134,10 @@ PRESETS: dict[str, PresetSettings] = {
     "smoke": PresetSettings(
         "Seconds: shows that everything works; only BASSET learns something.",
         {
-            "source_size": 4096,
-            "target_size": 4096,
-            "test_size": 512,
+            "source_size": 512,
+            "target_size": 512,
+            "test_size": 256,
             "batch_size": 32,
-            "epoch_iterations": 16,
             "epochs": 3,
             "lambda_horizon": 50,
             "stage1": {"epochs": 3, "rate": 1e-3, "batch_size": 32},
@@ -153,6 +152,9 @@ PRESETS: dict[str, PresetSettings] = {
         {**TWO_STEP, "classifier_rate": 3e-3, "discriminator_rate": 3e-3},
         {
             **BASSET,
+            "source_size": 4096,
+            "target_size": 4096,
+            "test_size": 512,
             "epoch_iterations": 100,
             "epochs": 2,
             "warmup_epochs": 3,
@@ -161,7 +163,7 @@ PRESETS: dict[str, PresetSettings] = {
         },
         by_task={
             **DIGITS_IN_COLOUR,
-            "Y": PresetSettings("Typeset digits are harder to learn.", {"ybars_per_sample": 4}),
+            "Y": PresetSettings("Typeset digits are harder to learn.", basset={"ybars_per_sample": 4}),
         },
     ),
     "photographs": PresetSettings(

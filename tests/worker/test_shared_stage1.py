@@ -256,7 +256,7 @@ def test_taken_labels_give_the_same_stage_2_and_record_their_origin(first: RunDi
         [repeatable(event) for event in read_events(run) if event.get("stage") == "dann"] for run in (first, second)
     ]
     assert stage2[0] == stage2[1]
-    assert len([event for event in stage2[0] if event["event"] == "step"]) > 5
+    assert len([event for event in stage2[0] if event["event"] == "step"]) == 10
     assert {event.get("stage") for event in read_events(second)} == {None, "dann"}
 
 
