@@ -80,9 +80,14 @@ def _text(requested: Mapping[str, Any], name: str, default: str) -> str:
     return value
 
 
+def available_cores() -> int:
+    """Return the cores that this process may use; where the system does not restrict processes, all of them."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def default_threads(cores: int | None = None) -> int:
     """Return the number of cores, at most eight: more rarely help networks of this size."""
-    return max(1, min(8, cores or os.cpu_count() or 1))
+    return max(1, min(8, cores or available_cores()))
 
 
 def changed_settings(config: RunConfig) -> dict[str, tuple[Any, Any]]:

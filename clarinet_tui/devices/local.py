@@ -14,6 +14,7 @@ from clarinet_tui.devices.other_gpus import describe_unused_gpus, read_other_gpu
 from clarinet_tui.devices.placement import VISIBLE_DEVICES
 from clarinet_tui.devices.torch_build import torch_backend
 from core.errors import InputError
+from core.resolve import available_cores
 
 if TYPE_CHECKING:
     from clarinet_tui.devices.nvml import Nvml
@@ -74,16 +75,12 @@ def read_cpu(seconds: float, problem: str | None = None) -> Device:
         key="cpu",
         label="cpu",
         name=cpu_name(),
-        cores=cpu_count(),
+        cores=available_cores(),
         memory_total=memory.total,
         memory_used=memory.total - memory.available,
         utilization=psutil.cpu_percent(seconds) if seconds > 0 else None,
         problem=problem,
     )
-
-
-def cpu_count() -> int | None:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 @functools.cache

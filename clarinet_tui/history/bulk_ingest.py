@@ -1,6 +1,5 @@
 """Ingest many new runs with several processes: each builds databases of some runs, which are then merged."""
 
-import os
 import selectors
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from clarinet_tui.history.database import Database
+from core.resolve import available_cores
 
 PART_RUNS, PART_BYTES = 50, 16 << 20
 """Runs and bytes of journals in one part: other processes wait while a part is merged."""
@@ -66,7 +66,7 @@ def ingest_parts(
 
 
 def _process_count() -> int:
-    return min(len(os.sched_getaffinity(0)), MAX_PROCESSES)
+    return min(available_cores(), MAX_PROCESSES)
 
 
 def _split(folder: Path, sizes: Mapping[str, int]) -> Iterator[Part]:

@@ -1,6 +1,5 @@
 """Users' requests: submit, resume, pause, move, cancel. They edit queue.json; the supervisor acts on it."""
 
-import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from clarinet_tui.slurm.script import JobSettings
 from clarinet_tui.slurm.submission import make_settings, submit_existing, submit_new
 from core.config import RunConfig
 from core.errors import InputError
+from core.resolve import available_cores
 
 MAX_SLOTS = 64
 
@@ -133,7 +133,7 @@ def cores_per_slot(runs_dir: Path, device: str) -> int | None:
     slots = read_queue(runs_dir).slots_for("cpu")
     if slots == 1 or match_devices(device, list_devices(seconds=0))[0].key != "cpu":
         return None
-    return max(1, len(os.sched_getaffinity(0)) // slots)
+    return max(1, available_cores() // slots)
 
 
 def resume(

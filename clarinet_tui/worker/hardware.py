@@ -4,9 +4,10 @@ import sys
 from typing import Any
 
 from clarinet_tui.devices.device import Device
-from clarinet_tui.devices.local import DeviceReader, cpu_count, cpu_name
+from clarinet_tui.devices.local import DeviceReader, cpu_name
 from clarinet_tui.devices.placement import match_devices
 from core.errors import InputError
+from core.resolve import available_cores
 
 
 def loaded_torch() -> Any:
@@ -54,7 +55,7 @@ def describe_hardware(device: str, gpu: Device | None) -> dict[str, Any]:
         "rocm": torch.version.hip if torch else None,
         "cudnn": cudnn,
         "cpu": cpu_name(),
-        "cores": cpu_count(),
+        "cores": available_cores(),
         "threads": torch.get_num_threads() if torch else None,
     }
     return {name: value for name, value in fields.items() if value is not None}

@@ -42,10 +42,10 @@ def replacements(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[
 
 
 def test_requeued_job_resumes_with_fewer_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(4)))
     assert isinstance(invoke(tmp_path, *ARGUMENTS).exception, ProcessReplacedError)
     assert "threads = 4" in (tmp_path / "job17" / "config.toml").read_text()
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(2)))
     assert isinstance(invoke(tmp_path, *ARGUMENTS).exception, ProcessReplacedError)
     assert "other settings" in str(invoke(tmp_path, *ARGUMENTS, "--set", "threads=3").exception)
     assert "other settings" in str(invoke(tmp_path, *ARGUMENTS, "--seed", "3").exception)

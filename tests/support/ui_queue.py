@@ -55,7 +55,7 @@ def still_machine(library: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setenv("STANDIN_FOREIGN", str(ELSEWHERE))
     patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     patch.setattr("clarinet_tui.devices.local.read_cpu", lambda seconds, problem=None: CPU)
-    patch.setattr(os, "cpu_count", lambda: 8)
+    patch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
 
 
 def dismissed(runs_dir: Path) -> Iterator[Path]:
