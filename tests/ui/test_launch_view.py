@@ -86,8 +86,9 @@ async def test_settings_are_searched_edited_and_reset(app: ClarinetApp) -> None:
         await wait_until(pilot, lambda: "--epochs" not in screen_text(app), "the preset's value")
         await pilot.press("escape", "slash", *"bf16", "enter", "right")
         await wait_until(pilot, lambda: "--set precision=bf16" in screen_text(app))
-        await pilot.press("right")
-        await wait_until(pilot, lambda: "--set precision=tf32" in screen_text(app))
+        for value in ("fp16", "tf32"):
+            await pilot.press("right")
+            await wait_until(pilot, lambda value=value: f"--set precision={value}" in screen_text(app))  # type: ignore[misc]
         await pilot.press("right")
         await wait_until(pilot, lambda: "precision=" not in screen_text(app))
 

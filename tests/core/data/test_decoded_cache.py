@@ -165,7 +165,8 @@ folder = Path(sys.argv[1])
 load(folder / "a", folder / "b", folder / "data")
 print(count)
 """
-    command, root = [sys.executable, "-c", code, str(folder)], Path(__file__).parents[3]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) for _ in range(3)]
+    command = [sys.executable, "-c", code, str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(3)]
     counts = [int(process.communicate()[0]) for process in processes]
     assert sum(counts) == 20
