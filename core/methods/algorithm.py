@@ -3,7 +3,7 @@
 import importlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
@@ -20,7 +20,6 @@ from core.methods.batch import StageProblem as StageProblem
 from core.methods.batch import StepMetrics as StepMetrics
 from core.methods.batch import join as join
 from core.methods.crops import crop_and_flip
-from core.methods.device_numbers import DeviceNumbers
 from core.methods.jitter import jitter
 from core.methods.loss_scale import LossScale
 from core.methods.optimizers import apply_gradients as apply_gradients
@@ -53,8 +52,8 @@ class Algorithm(ABC):
             self.add_generator("crop")
         if self.config.recolour:
             self.add_generator("recolour")
-        self.device_numbers: DeviceNumbers | None = None
-        """λ and rates as tensors, while a step is captured."""
+        self.captured_lambda: Callable[[int], Tensor] | None = None
+        """While a step is captured, gives λ as a tensor for a delay in epochs."""
         self.loss_scale = LossScale(problem.device) if self.config.precision == "fp16" else None
         self.modules: dict[str, nn.Module] = {}
         self.optimizers: dict[str, Optimizer] = {}
@@ -212,8 +211,8 @@ class Algorithm(ABC):
 
     def lambda_at(self, adaptation_step: int, delay_epochs: int = 0) -> float:
         """Return λ = 2/(1+exp(-10·i/horizon)) - 1, which rises from 0 to 1; a tensor while a step is captured."""
-        if self.device_numbers:
-            captured: Any = self.device_numbers.lambda_of(delay_epochs)
+        if self.captured_lambda:
+            captured: Any = self.captured_lambda(delay_epochs)
             return captured  # type: ignore[no-any-return]
         stage = self.problem.stage_plan
         i = max(0, adaptation_step - delay_epochs * stage.iterations_per_epoch)

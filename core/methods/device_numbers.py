@@ -2,21 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from core.methods.algorithm import Algorithm
 from core.methods.batch import StepMetrics
-
-if TYPE_CHECKING:
-    from core.methods.algorithm import Algorithm
 
 
 class DeviceNumbers:
     """λ and the learning rates of an algorithm."""
 
-    def __init__(self, algorithm: "Algorithm") -> None:
+    def __init__(self, algorithm: Algorithm) -> None:
         self.algorithm = algorithm
         self._delays = {f"lambda {delay}": delay for delay in (0, algorithm.config.entropy_lambda_delay)}
         names = [*self._groups(), *self._delays]
@@ -42,7 +40,7 @@ class DeviceNumbers:
             if self._values[name] != value:
                 self._tensors[name].fill_(value)
         self._values = values
-        self.algorithm.device_numbers = self
+        self.algorithm.captured_lambda = self.lambda_of
         for name, group in groups.items():
             group["lr"] = self._tensors[name]
             if "capturable" in group:  # Adam asks for it; SGD needs none
@@ -50,7 +48,7 @@ class DeviceNumbers:
         try:
             yield
         finally:
-            self.algorithm.device_numbers = None
+            self.algorithm.captured_lambda = None
             for name, group in groups.items():
                 group["lr"] = values[name]
                 if "capturable" in group:
