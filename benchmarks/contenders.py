@@ -1,5 +1,6 @@
 """Loops that `benchmarks.loop` compares: the whole training loop, and the bare limits of CLARINET and BASSET."""
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +23,7 @@ from core.losses.pseudo_labels import confident_cross_entropy, likeliest_allowed
 from core.losses.target_predictions import information_loss
 from core.methods.jitter import jitter
 from core.methods.teacher import Teacher
-from core.networks import Discriminator, build_classifier, network_options
+from core.networks import Classifier, Discriminator, build_classifier, network_options
 from core.training.train import train
 
 STRENGTH = 0.5
@@ -62,8 +63,8 @@ class WholeLoop:
         self.journal.close()
 
 
-class BareLimit:
-    """The forward and backward passes and optimizer steps of the loop on one fixed batch, and nothing else."""
+class BareLoop(ABC):
+    """Forward and backward passes and optimizer steps on one fixed batch, and nothing else."""
 
     def __init__(self, config: RunConfig, data: TaskData) -> None:
         self.config = config
@@ -72,18 +73,34 @@ class BareLimit:
         self.source, self.target = (normalise(torch.from_numpy(images.x[:size]), True) for images in (source, target))
         self.labels = torch.from_numpy(label_weights(source.ybar[:size]))
         self.priors = torch.from_numpy(class_priors(source.ybar)).float()
-        classes = len(data.classes)
-        self.classifier = prepare(build_classifier(config.network, data.shape, classes))
-        self.discriminator = prepare(Discriminator(self.classifier.width * classes))
-        self.fg, self.d = list(self.classifier.parameters()), list(self.discriminator.parameters())
-        momentum, decay = config.momentum, config.weight_decay
-        self.fg_step = SGD(self.fg, config.classifier_rate, momentum, weight_decay=decay, fused=True)
-        self.d_step = SGD(self.d, config.discriminator_rate, momentum, weight_decay=decay, fused=True)
+        self.shape, self.classes = data.shape, len(data.classes)
 
     def run(self, iterations: int) -> int:
         for _ in range(iterations):
             self.iterate()
         return iterations
+
+    @abstractmethod
+    def iterate(self) -> None: ...
+
+    def build_classifier(self) -> Classifier:
+        options = network_options(self.config)
+        return prepare(build_classifier(self.config.network, self.shape, self.classes, **options))
+
+    def make_optimizer(self, weights: list[nn.Parameter], rate: float) -> SGD:
+        return SGD(weights, rate, self.config.momentum, weight_decay=self.config.weight_decay, fused=True)
+
+
+class BareLimit(BareLoop):
+    """CLARINET's."""
+
+    def __init__(self, config: RunConfig, data: TaskData) -> None:
+        super().__init__(config, data)
+        self.classifier = self.build_classifier()
+        self.discriminator = prepare(Discriminator(self.classifier.width * self.classes))
+        self.fg, self.d = list(self.classifier.parameters()), list(self.discriminator.parameters())
+        self.fg_step = self.make_optimizer(self.fg, config.classifier_rate)
+        self.d_step = self.make_optimizer(self.d, config.discriminator_rate)
 
     def iterate(self) -> None:
         source, target = self.classifier(self.source), self.classifier(self.target)
@@ -110,32 +127,17 @@ class BareLimit:
         return adversarial_loss(*scores, *weights, terms=terms, detach_sums=detach_sums)
 
 
-class BareBasset:
-    """The passes and steps of BASSET's student and teacher on one fixed batch, jittered each time, and nothing else."""
+class BareBasset(BareLoop):
+    """Those of BASSET's student and teacher; the batch is jittered each time."""
 
     def __init__(self, config: RunConfig, data: TaskData) -> None:
-        self.config = config
-        source, target, size = data.source_train, data.target_train, config.batch_size
-        assert source.ybar is not None
-        self.source, self.target = (normalise(torch.from_numpy(images.x[:size]), True) for images in (source, target))
-        self.labels = torch.from_numpy(label_weights(source.ybar[:size]))
-        self.classes = len(data.classes)
-        options = network_options(config)
-        self.student, network = (
-            prepare(build_classifier(config.network, data.shape, self.classes, **options)) for _ in range(2)
-        )
+        super().__init__(config, data)
+        self.student = self.build_classifier()
         disable_dropout(self.student)
-        self.teacher = Teacher(network, self.classes)
+        self.teacher = Teacher(self.build_classifier(), self.classes)
         self.weights = list(self.student.parameters())
-        self.optimizer = SGD(
-            self.weights, config.classifier_rate, config.momentum, weight_decay=config.weight_decay, fused=True
-        )
+        self.optimizer = self.make_optimizer(self.weights, config.classifier_rate)
         self.random = torch.Generator().manual_seed(1)
-
-    def run(self, iterations: int) -> int:
-        for _ in range(iterations):
-            self.iterate()
-        return iterations
 
     def iterate(self) -> None:
         config = self.config
