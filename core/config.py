@@ -81,7 +81,6 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         int,
         setting("Height and width that custom images are resized to; 0 keeps their size.", Tag.SOURCE, ge=0, le=2048),
     ] = 0
-
     fit: Annotated[
         Literal["stretch", "cut"],
         setting("Custom images of other proportions: stretched, or cut at the centre to keep them.", Tag.SOURCE),

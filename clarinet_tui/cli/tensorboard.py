@@ -1,5 +1,6 @@
 """`clarinet export --format tensorboard`: event files of runs, once or while they train."""
 
+import shlex
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -41,7 +42,7 @@ def export_tensorboard(runs: "Sequence[RunDirectory]", out: Path, runs_dir: Path
                 update_history(database, runs_dir)
         scalars = sum(file.scalars for file in files.values())
     print(f"Written: {out} ({format_count(scalars, 'scalar')} of {format_count(len(files), 'run')})")
-    print(f"Open it with: tensorboard --logdir {out}")
+    print(f"Open it with: {shlex.join(['tensorboard', '--logdir', str(out)])}")
 
 
 def _read_row(database: "Database", run_id: str) -> "RunRow":

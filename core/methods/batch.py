@@ -31,7 +31,7 @@ class Batch:
     weights: Tensor | None = None
     labels: Tensor | None = None
     clean_source: Tensor | None = None
-    """`source` as it was before it was jittered, if it was."""
+    """`source` before it was jittered, cropped or recoloured; None if it was not."""
     clean_target: Tensor | None = None
 
 

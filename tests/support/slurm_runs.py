@@ -54,7 +54,7 @@ def follow(run: RunDirectory) -> str:
 
 
 def has_trained(run: RunDirectory, iterations: int) -> bool:
-    """Return whether the journal has so many iterations; a run that failed raises AssertionError."""
+    """Return whether the journal has reached a number of iterations; a run that failed raises AssertionError."""
     assert not events_named(run, "failed"), events_named(run, "failed")
     return len(events_named(run, "step")) >= iterations
 
