@@ -13,7 +13,15 @@ from clarinet_tui.evidence.choices import FORMATS, Format
 from clarinet_tui.evidence.figures.accuracy import accuracy_figure
 from clarinet_tui.evidence.figures.budget import budget_figure
 from clarinet_tui.evidence.figures.confusion import confusion_figure
-from clarinet_tui.evidence.figures.figure import ConfusionMatrix, Curve, Figure, Panel, colour_indices, figure_object
+from clarinet_tui.evidence.figures.figure import (
+    ConfusionMatrix,
+    Curve,
+    Figure,
+    Panel,
+    PointCloud,
+    colour_indices,
+    figure_object,
+)
 from clarinet_tui.evidence.figures.figure_runs import find_figure_runs
 from clarinet_tui.evidence.figures.losses import losses_figure
 from clarinet_tui.evidence.figures.matplotlib_output import render_figure
@@ -248,3 +256,16 @@ def test_legend_has_the_order_of_the_paper(tmp_path: Path) -> None:
     legend = svg[svg.index('id="legend_1"') :]
     positions = [legend.index(f">{label}<") for label in ("GAC", "GAC+DANN", "CLARINET", "published")]
     assert positions == sorted(positions)
+
+
+def test_point_clouds_are_side_by_side_where_they_fit() -> None:
+    square, classes = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([0, -1])
+    cloud = PointCloud("start: A 1.00", ("cat", "eel"), square, square[:, ::-1] * (1, 0.5), classes, classes)
+    figure = Figure("features", "Feature space", (cloud, cloud))
+    wide, narrow = (on_terminal(figure, width=width) for width in (80, 60))
+    assert wide[0].count("start: A 1.00") == 2
+    assert [line.count("start: A 1.00") for line in narrow].count(1) == 2
+    assert wide[1].split() == ["·", "·"]
+    assert wide[1].endswith("·")
+    assert "?" in "".join(wide)
+    assert sum("symbols: target, dots: source  0 cat  1 eel" in line for line in wide + narrow) == 2

@@ -199,7 +199,7 @@ def test_features_of_start_warm_up_and_end(run: RunDirectory, tmp_path: Path) ->
     for out in ("features.png", "features.svg"):
         assert plot(run, "features", "one", "--out", str(tmp_path / out)).exit_code == 0
     text = plot(run, "features", "one", "--projection", "tsne").stdout
-    assert "bold: target, dim: source" in text
+    assert "symbols: target, dots: source" in text
 
 
 def test_calibration_has_the_error_in_its_title(run: RunDirectory) -> None:

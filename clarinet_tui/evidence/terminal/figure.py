@@ -1,10 +1,11 @@
-"""A figure for a terminal: curves drawn by the chart engine, and matrices as shaded tables."""
+"""A figure for a terminal: curves drawn by the chart engine, matrices as shaded tables, and point clouds."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clarinet_tui.chart.palette import colour, marker
 from clarinet_tui.evidence.figures.figure import ConfusionMatrix, Curve, Figure, Panel, PointCloud
+from clarinet_tui.evidence.terminal.point_clouds import point_clouds
 from clarinet_tui.text import format_number, printable
 
 if TYPE_CHECKING:
@@ -24,26 +25,32 @@ MAXIMUM_NAME = 9
 
 
 def figure_view(figure: Figure, width: int, glyphs: "GlyphSet") -> "RenderableType":
-    """The panels below each other, then the notes."""
     from rich.console import Group
+
+    return Group(*figure_lines(figure, width, glyphs))
+
+
+def figure_lines(figure: Figure, width: int, glyphs: "GlyphSet", palette: str = "dark") -> "Iterator[Text]":
+    """Yield point clouds side by side, the other panels below each other, then the notes."""
     from rich.text import Text
 
-    parts: list[RenderableType] = []
+    if clouds := [panel for panel in figure.panels if isinstance(panel, PointCloud)]:
+        yield from point_clouds(clouds, width, palette)
+        yield Text()
     for panel in figure.panels:
-        parts.append(Text(printable(panel.title), style="bold"))
+        if isinstance(panel, PointCloud):
+            continue
+        yield Text(printable(panel.title), style="bold")
         if isinstance(panel, ConfusionMatrix):
-            parts += _matrix(panel, width)
-        elif isinstance(panel, PointCloud):
-            parts += _points(panel, min(width, MAXIMUM_WIDTH))
+            yield from _matrix(panel, width)
         else:
-            parts += _chart(panel, min(width, MAXIMUM_WIDTH), glyphs)
-            parts += [_legend_entry(curve, panel) for curve in panel.curves]
-        parts.append(Text())
-    parts += [Text(f"· {printable(note)}", style="dim") for note in figure.notes]
-    return Group(*parts)
+            yield from _chart(panel, min(width, MAXIMUM_WIDTH), glyphs, palette)
+            yield from (_legend_entry(curve, panel, palette) for curve in panel.curves)
+        yield Text()
+    yield from (Text(f"· {printable(note)}", style="dim") for note in figure.notes)
 
 
-def _chart(panel: Panel, width: int, glyphs: "GlyphSet") -> "Iterator[Text]":
+def _chart(panel: Panel, width: int, glyphs: "GlyphSet", palette: str) -> "Iterator[Text]":
     """The last curve is on top, as in a printed figure."""
     from rich.text import Text
 
@@ -67,8 +74,8 @@ def _chart(panel: Panel, width: int, glyphs: "GlyphSet") -> "Iterator[Text]":
     styles = {PLAIN: ""}
     for curve in panel.curves:
         index = curve.colour_index
-        styles |= {line_style(index): colour(index, "dark")}
-        styles |= dict.fromkeys((faint_style(index), band_style(index)), f"dim {colour(index, 'dark')}")
+        styles |= {line_style(index): colour(index, palette)}
+        styles |= dict.fromkeys((faint_style(index), band_style(index)), f"dim {colour(index, palette)}")
     for spans in chart.grid.spans():
         yield Text.assemble(*((text, styles.get(style % TINT, "dim")) for text, style in spans))
 
@@ -97,12 +104,12 @@ def _references(panel: Panel) -> "Iterator[Reference]":
             yield Band.between(curve.x, curve.low, curve.high, colour_index=curve.colour_index)
 
 
-def _legend_entry(curve: Curve, panel: Panel) -> "Text":
+def _legend_entry(curve: Curve, panel: Panel, palette: str) -> "Text":
     """The curve's label and last value, with its band and the published result."""
     import numpy as np
     from rich.text import Text
 
-    symbol = (f"  {marker(curve.colour_index)} ", colour(curve.colour_index, "dark"))
+    symbol = (f"  {marker(curve.colour_index)} ", colour(curve.colour_index, palette))
     known = np.flatnonzero(np.isfinite(curve.y))
     if not known.size:
         return Text.assemble(symbol, printable(curve.label))
@@ -115,7 +122,7 @@ def _legend_entry(curve: Curve, panel: Panel) -> "Text":
     return Text.assemble(symbol, printable(text))
 
 
-def _matrix(matrix: ConfusionMatrix, width: int) -> "list[RenderableType]":
+def _matrix(matrix: ConfusionMatrix, width: int) -> "list[Text]":
     """Shares in percent, with a background of matching strength."""
     from rich.style import Style
     from rich.text import Text
@@ -132,30 +139,4 @@ def _matrix(matrix: ConfusionMatrix, width: int) -> "list[RenderableType]":
             text = f"{share * 100:4.0f}" if share >= 0.005 else "   ·"
             line.append(text, style=shade if share >= 0.05 else "not dim")
         lines.append(line)
-    return [*lines]
-
-
-POINT_HEIGHT = 22
-SYMBOLS = "0123456789abcdefghijklmnopqrstuvwxyz"
-
-
-def _points(cloud: PointCloud, width: int) -> "list[RenderableType]":
-    """Draw a symbol for each class, bold for the target and dim for the source; the target is on top."""
-    from rich.text import Text
-
-    low, high = cloud.limits
-    rows, columns = POINT_HEIGHT, max(20, width - 2)
-    cells: dict[tuple[int, int], tuple[str, str]] = {}
-    for points, labels, style in ((cloud.source, cloud.source_y, "dim "), (cloud.target, cloud.target_y, "bold ")):
-        places = (points - low) / (high - low).clip(1e-12) * (columns - 1, rows - 1)
-        for (x, y), label in zip(places.round().astype(int).tolist(), labels.tolist(), strict=True):
-            symbol = SYMBOLS[label % len(SYMBOLS)] if label >= 0 else "?"
-            cells[rows - 1 - y, x] = symbol, style + (colour(label, "dark") if label >= 0 else "white")
-    lines = [
-        Text.assemble("  ", *(cells.get((row, column), (" ", "")) for column in range(columns))) for row in range(rows)
-    ]
-    legend = Text("  bold: target, dim: source", style="dim")
-    for index, name in enumerate(cloud.classes[: len(SYMBOLS)]):
-        legend.append(f"  {SYMBOLS[index]}", style=colour(index, "dark"))
-        legend.append("" if name == SYMBOLS[index] else f" {printable(name)[:MAXIMUM_NAME]}")
-    return [*lines, legend]
+    return lines
