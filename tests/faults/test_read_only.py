@@ -14,7 +14,7 @@ from clarinet_tui.runs.annotations import add_tag
 from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from tests.support.child_processes import run_worker, start_worker
-from tests.support.disks import read_only
+from tests.support.disks import read_only, require_mount
 from tests.support.supervised import (
     enqueue_directly,
     last_event,
@@ -71,6 +71,7 @@ def test_a_read_only_run_cannot_be_tagged(runs: Path) -> None:
 
 def test_a_run_fails_when_its_directory_becomes_read_only_and_can_be_resumed(tmp_path: Path) -> None:
     """The journal is open and stays writable, but no checkpoint can be created."""
+    require_mount()
     task = make_task(tmp_path)
     settings = {"epochs": 12, "checkpoint_minutes": 0.001}
     undisturbed, failed = (

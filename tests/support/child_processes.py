@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 from clarinet_tui.runs.directory import RunDirectory
@@ -18,6 +19,15 @@ _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
     ["core.training.train", "core.data.load", "torch._inductor", "clarinet_tui.worker.main"]
 )
+
+
+def _kill_remaining() -> None:
+    """Kill what a skipped or failed test leaves: multiprocessing waits at exit also for a stopped process."""
+    for process in multiprocessing.active_children():
+        process.kill()
+
+
+Finalize(None, _kill_remaining, exitpriority=0)
 
 
 class Worker:

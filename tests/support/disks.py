@@ -56,9 +56,14 @@ def mount_error() -> str:
         return result.stderr.strip()
 
 
-def _mount(folder: Path, *arguments: str) -> None:
+def require_mount() -> None:
+    """Skip the test where this process cannot mount a disk."""
     if error := mount_error():
         pytest.skip(f"mount is not permitted: {error}")
+
+
+def _mount(folder: Path, *arguments: str) -> None:
+    require_mount()
     subprocess.run(["mount", *arguments, str(folder)], check=True)
 
 
