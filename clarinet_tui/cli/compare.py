@@ -1,5 +1,6 @@
 """`clarinet compare`: compare runs by id, or one-step with two-step methods by query."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +9,7 @@ from typer import Option
 from clarinet_tui.cli.completion import queries
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import RUNS, Ids, Json, RunsDir, Select
-from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
+from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, warn
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def compare(
     """Compare runs or methods over paired seeds.
 
     Prints means over seeds, paired differences with confidence intervals and tests, cost and differing settings.
+    Without arguments, it compares the runs of the newest task that has both families, as the app does.
 
     Example: clarinet compare --one-step method:clarinet --two-step "method:gac+*"
     """
@@ -49,11 +51,19 @@ def _compare(
     ids: list[str], one_step: str | None, two_step: str | None, select: "Rule", runs_dir: Path
 ) -> "Comparison":
     from clarinet_tui.evidence.comparison import compare_queries, compare_runs
+    from clarinet_tui.evidence.default_comparison import NOTHING, default_comparison
 
     if ids and (one_step is not None or two_step is not None):
         raise InputError("compare: expected either run ids, or --one-step and --two-step")
+    if (one_step is None) != (two_step is None):
+        raise InputError("compare: expected both --one-step QUERY and --two-step QUERY, or neither")
+    records = open_records(runs_dir)
     if ids:
-        return compare_runs(open_records(runs_dir), ids, rule=select)
+        return compare_runs(records, ids, rule=select)
     if one_step is None or two_step is None:
-        raise InputError("compare: expected run ids, or both --one-step QUERY and --two-step QUERY")
-    return compare_queries(open_records(runs_dir), one_step, two_step, rule=select)
+        default = default_comparison(records.db)
+        if default is None:
+            raise InputError(f"compare: {NOTHING[0].lower()}{NOTHING[1:].rstrip('.')}")
+        one_step, two_step = default.queries
+        warn(f"{default.description}: --one-step {shlex.quote(one_step)} --two-step {shlex.quote(two_step)}")
+    return compare_queries(records, one_step, two_step, rule=select)

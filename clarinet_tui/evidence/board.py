@@ -69,7 +69,7 @@ class Board:
     rule: Rule
     seeds: int
     preset: str | None
-    """None for all presets."""
+    """None for all presets, or without runs."""
     mix: bool
     query: str
     excluded: tuple[ExcludedRuns, ...]
@@ -111,6 +111,8 @@ class Board:
             )
         if self.preset in PAPER_PRESETS:
             return (selected, f"Preset {self.preset}.")
+        if self.preset is None and not self.mix:
+            return ("No run matches." if self.query else "There are no runs yet.",)
         return (selected, f"Preset {self.preset or 'mixed'}: not the protocol of the published numbers.")
 
     @property

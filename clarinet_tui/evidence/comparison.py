@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clarinet_tui.evidence.choices import Rule
+from clarinet_tui.evidence.choices import COMPARED_FAMILIES, Rule
 from clarinet_tui.evidence.groups import describe_data, setting_differences
 from clarinet_tui.evidence.published import ABLATIONS, CONTROLS, MAIN_METHODS
 from clarinet_tui.evidence.run_records import RunRecord, RunRecords
@@ -16,8 +16,6 @@ from clarinet_tui.runs.directory import find_run
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
 from core.tasks import PAPER_TASKS
-
-ONE_STEP, TWO_STEP = "one-step", "two-step"
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,8 @@ def compare_queries(reader: RunRecords, one_step: str, two_step: str, *, rule: R
 
     Controls of a one-step method are compared with that method alone.
     """
-    records = [_find_family(reader, query, family) for query, family in ((one_step, ONE_STEP), (two_step, TWO_STEP))]
+    queries = zip((one_step, two_step), COMPARED_FAMILIES, strict=True)
+    records = [_find_family(reader, query, family) for query, family in queries]
     lefts, rights = (sorted(make_sides(runs, rule=rule), key=_paper_order) for runs in records)
     pairs = [(left, right) for left in lefts for right in _opponents(left, lefts, rights)]
     return _comparison([*records[0], *records[1]], [*lefts, *rights], pairs, rule)

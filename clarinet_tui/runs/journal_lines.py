@@ -127,3 +127,11 @@ def is_integer(value: Any) -> bool:
 def parse_number(value: Any) -> Any:
     """Return the float of the texts "nan", "inf" and "-inf", and any other value as it is."""
     return NON_FINITE.get(value, value) if isinstance(value, str) else value
+
+
+def is_confusion_matrix(matrix: Any) -> bool:
+    """Return whether a recorded value is a square matrix of counts."""
+    if not isinstance(matrix, list) or not matrix:
+        return False
+    rows = [row for row in matrix if isinstance(row, list) and len(row) == len(matrix)]
+    return len(rows) == len(matrix) and all(type(count) is int and count >= 0 for row in rows for count in row)

@@ -1,10 +1,14 @@
 """`clarinet compare`: by ids and by queries."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
+from clarinet_tui.history.database import Database
+from clarinet_tui.ui.feed.compare_reader import CompareReader
+from clarinet_tui.ui.snapshot.comparison import ComparisonRequest
 from core.errors import InputError
 from tests.support.cli import invoke
 from tests.support.finished_runs import make_finished_run
@@ -37,6 +41,23 @@ def test_queries_as_json(runs: Path) -> None:
     assert content["contrasts"][0]["paired"]["difference"]["mean"] == 12.0
 
 
+def test_without_arguments_the_app_and_the_command_compare_the_same(runs: Path) -> None:
+    make_finished_run(runs, "ccc1", 75.0, seed=1, method="gac+cdan-e")
+    result = invoke(runs, "compare")
+    assert "CLARINET minus GAC+CDAN_E" in result.stdout
+    assert "CLARINET minus GAC+DAN" not in result.stdout
+    options = shlex.split(result.stderr.partition("both families: ")[2])
+    assert invoke(runs, "compare", *options).stdout == result.stdout
+    with Database.open(runs) as db:
+        queries = CompareReader(runs).read(db, ComparisonRequest()).queries
+    assert options[1::2] == list(queries or ())
+
+
+def test_nothing_to_compare_is_one_sentence(tmp_path: Path) -> None:
+    make_finished_run(tmp_path, "aaa1", 83.0, seed=1)
+    assert "nothing to compare yet: no task has" in str(invoke(tmp_path, "compare").exception)
+
+
 def test_oracle_selection_is_marked(runs: Path) -> None:
     assert "oracle selection" in invoke(runs, "compare", "aaa", "bbb", "--select", "best").stdout
 
@@ -44,8 +65,7 @@ def test_oracle_selection_is_marked(runs: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "expected run ids, or both"),
-        (["--one-step", ""], "expected run ids, or both"),
+        (["--one-step", ""], "expected both --one-step QUERY and --two-step QUERY, or neither"),
         (["aaa", "--one-step", "seed:1"], "either run ids, or"),
         (["zzz"], "no run in .* starting with 'zzz'"),
     ],

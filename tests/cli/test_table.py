@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from clarinet_tui.evidence.choices import RULES
+from core.errors import InputError
 from tests.support.cli import invoke, run_clarinet
 from tests.support.finished_runs import make_finished_run
 
@@ -20,15 +21,23 @@ def test_board_as_text_and_json(tmp_path: Path) -> None:
     assert [cell["runs"] for cell in board["cells"] if cell["runs"]] == [["run2"]]
 
 
+def test_without_runs_no_preset_is_named(tmp_path: Path) -> None:
+    assert "There are no runs yet." in (empty := invoke(tmp_path, "table").stdout)
+    assert "Preset" not in empty
+    make_finished_run(tmp_path, "run1", 80.0)
+    assert "No run matches." in invoke(tmp_path, "table", "seed:7").stdout
+    assert "Preset mixed" in invoke(tmp_path, "table", "--mix").stdout
+
+
 def test_invalid_input_is_one_sentence(tmp_path: Path) -> None:
     for arguments, message in (
         (["--standalone"], "needs --format latex"),
         (["--preset", "quik"], "preset: expected one of paper, literal, quick, smoke, photographs"),
         (["--format", "csv", "--out", "nowhere/board.csv"], "nowhere: cannot be written"),
     ):
-        result = run_clarinet(tmp_path, "table", *arguments)
-        assert result.returncode == 2
-        assert message in result.stderr
+        error = invoke(tmp_path, "table", *arguments).exception
+        assert isinstance(error, InputError)
+        assert message in str(error)
 
 
 def test_every_rule_can_be_selected(tmp_path: Path) -> None:

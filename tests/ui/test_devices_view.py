@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from clarinet_tui.queue.queue_file import update_queue
 from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.snapshot.snapshot import Listing
 from clarinet_tui.ui.widgets.pick_list import PickList
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.finished_runs import make_finished_run
@@ -67,6 +68,8 @@ async def test_the_runs_that_ended_last_are_listed(runs_dir: Path) -> None:
         assert "run1" not in listed()
         assert "run2" not in listed()
         assert "77.0" in listed()
+        listing = app.state.snapshot.listing if app.state.snapshot else Listing()
+        assert (len(listing.rows), len(listing.ended)) == (0, 5), "no other rows are read"
 
 
 async def test_a_driver_error_is_shown(app: ClarinetApp, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,23 +6,21 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from clarinet_tui.chart.glyphs import BRAILLE
 from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import write_environment
-from clarinet_tui.runs.inspection_file import CalibrationBins, Inspection, Picture, write_inspection
+from clarinet_tui.runs.journal_lines import is_confusion_matrix
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.feed.detail_reader import is_square
 from clarinet_tui.ui.feed.run_settings import format_setting, list_run_settings
 from clarinet_tui.ui.snapshot.run_detail import Confusion, DetailRequest, Failure, RunDetails, Setting
 from clarinet_tui.ui.text.confusion import format_confusion
 from clarinet_tui.ui.text.run_panes import format_about, format_settings
 from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
-from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.config import RunConfig
 from core.resolve import resolve
 from tests.support.app import SIZES, screen_text, wait_until
-from tests.support.cli import imported_modules
 from tests.support.ui_runs import CONFUSION, run_row, three_runs, write_run
 
 
@@ -82,25 +80,6 @@ async def test_a_pane_of_text_scrolls_from_the_table(app: ClarinetApp, runs_dir:
         await wait_until(pilot, lambda: "Differs" in screen_text(app), "scrolling up")
 
 
-async def test_pictures_of_an_inspected_run_are_half_blocks(app: ClarinetApp, runs_dir: Path) -> None:
-    directory = write_run(runs_dir, "aaa111")
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: "● target" in screen_text(app))
-        await open_pane(pilot, "pictures")
-        await wait_until(pilot, lambda: "clarinet inspect aaa111" in screen_text(app), "the command")
-        black = bytes(8 * 8 * 3)
-        wrong = Picture("wrong", 8, 8, black, true="[bold]seven", predicted="one", probability=0.98)
-        sample = Picture("source", 8, 8, black, excluded="nine")
-        write_inspection(directory, Inspection(3, ("one",), (wrong, sample), CalibrationBins((), (), 9, 0.125)))
-        await wait_until(pilot, lambda: "▀" * 16 in screen_text(app), "the pictures")
-        for text in ("calibration error 12.5 %", "Wrong predictions, the surest first"):
-            assert text in screen_text(app)
-        pane = app.screen.query_one("#pane-text", StyledText)
-        assert "[bold]seven" in str(pane.content)
-        assert "→ one" in str(pane.content)
-        assert "not nine" in str(pane.content)
-
-
 async def test_curves_are_not_read_for_a_text_pane(app: ClarinetApp, runs_dir: Path) -> None:
     write_run(runs_dir, "aaa111")
     async with app.run_test(size=(160, 48)) as pilot:
@@ -154,7 +133,7 @@ def confusion(counts: list[list[int]]) -> Confusion:
 
 
 def test_a_confusion_matrix_has_numbers_or_shades() -> None:
-    roomy, narrow = format_confusion(confusion(CONFUSION), 60).plain, format_confusion(confusion(CONFUSION), 14).plain
+    roomy, narrow = (format_confusion(confusion(CONFUSION), width, BRAILLE, "dark").plain for width in (60, 14))
     assert "89" in roomy
     assert "4 predicted as 9  4 of 36, 11 %" in roomy
     assert "█" in narrow
@@ -164,13 +143,13 @@ def test_a_confusion_matrix_has_numbers_or_shades() -> None:
 
 @pytest.mark.parametrize("matrix", [None, [], [3, 4], [[1, 2]], [[1, 2], [3]], [[1, -2], [3, 4]], [[1, "2"], [3, 4]]])
 def test_only_square_matrices_of_counts_are_accepted(matrix: object) -> None:
-    assert not is_square(matrix)
-    assert is_square(CONFUSION)
+    assert not is_confusion_matrix(matrix)
+    assert is_confusion_matrix(CONFUSION)
 
 
 def test_many_classes_show_only_the_most_frequent_confusions() -> None:
     counts = [[8 if a == b else int(b == a + 1) for b in range(200)] for a in range(200)]
-    text = format_confusion(confusion(counts), 80).plain
+    text = format_confusion(confusion(counts), 80, BRAILLE, "dark").plain
     assert "200 classes are too many" in text
     assert "0 predicted as 1  1 of 9, 11 %" in text
 
@@ -180,8 +159,3 @@ def test_an_empty_run_directory_has_only_its_path(tmp_path: Path) -> None:
 
     directory = RunDirectory.create(tmp_path, RunConfig(), id="aaa111")
     assert format_environment(directory, {}) == (("directory", str(directory.path)),)
-
-
-def test_pictures_import_no_torch() -> None:
-    modules = "clarinet_tui.ui.text.pictures, clarinet_tui.chart.picture, clarinet_tui.ui.feed.detail_reader"
-    assert "torch" not in imported_modules(f"import {modules}")

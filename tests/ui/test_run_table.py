@@ -16,6 +16,7 @@ from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.run_columns import COLUMNS, RenderContext, applicable_columns, fit_columns, render_cell
 from clarinet_tui.ui.widgets.run_table import RunTable
 from clarinet_tui.ui.widgets.styled_text import StyledText
+from core.methods import methods
 from tests.support.ui_runs import run_row
 
 
@@ -109,6 +110,13 @@ def test_a_cell_has_exactly_its_width(method: str, name: str, width: int) -> Non
 def test_columns_fit_the_width(width: int) -> None:
     fitted = fit_columns(COLUMNS, width)
     assert sum(size + 1 for _, size in fitted) <= width
+
+
+def test_every_method_is_named_in_full_on_a_narrow_screen() -> None:
+    runs = [run_row(id=name, method=name, name="a long name", alarms=("collapse",)) for name in methods()]
+    columns = {column.title: size for column, size in fit_columns(applicable_columns(runs), 78)}
+    assert columns["method"] >= max(map(len, methods()))
+    assert {"run", "task", "target", "alarm"} <= columns.keys()
 
 
 def test_columns_without_values_are_hidden() -> None:

@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from clarinet_tui.evidence.figures.confusion import class_names, is_square
+from clarinet_tui.evidence.figures.confusion import class_names
 from clarinet_tui.evidence.figures.figure import Curve, Figure, Panel
 from clarinet_tui.evidence.figures.figure_runs import FigureRuns, task_and_method
 from clarinet_tui.evidence.run_records import RunRecords
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.history.queries import read_evaluations
+from clarinet_tui.runs.journal_lines import is_confusion_matrix
 from clarinet_tui.text import format_count
 
 MAXIMUM_PANELS, MAXIMUM_CONFUSIONS = 12, 3
@@ -22,7 +23,7 @@ def classes_figure(records: RunRecords, runs: FigureRuns) -> Figure:
         for run in side.counted:
             stage = last_stage(side.method)
             rows = [row for row in read_evaluations(records.db, run) if stage is None or row["stage"] == stage]
-            rows = [row for row in rows if is_square(row["confusion"])]
+            rows = [row for row in rows if is_confusion_matrix(row["confusion"])]
             if not rows:
                 continue
             names = class_names(records, [run], len(rows[-1]["confusion"]))

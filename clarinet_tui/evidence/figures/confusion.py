@@ -1,7 +1,6 @@
 """The last confusion matrices of a method's runs, summed."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from clarinet_tui.evidence.figures.figure import ConfusionMatrix, Figure
 from clarinet_tui.evidence.figures.figure_runs import FigureRuns, task_and_method
@@ -9,6 +8,7 @@ from clarinet_tui.evidence.run_records import RunRecords
 from clarinet_tui.evidence.selection import last_stage
 from clarinet_tui.evidence.sides import Side
 from clarinet_tui.history.queries import read_evaluations, read_events
+from clarinet_tui.runs.journal_lines import is_confusion_matrix
 from clarinet_tui.text import format_count
 
 Counts = tuple[tuple[int, ...], ...]
@@ -39,17 +39,9 @@ def _last_matrix(reader: RunRecords, run: str, method: str) -> Counts | None:
     """Return the last valid matrix of the method's last stage; damaged journals may contain others."""
     stage = last_stage(method)
     for row in reversed(read_evaluations(reader.db, run)):
-        if (stage is None or row["stage"] == stage) and is_square(row["confusion"]):
+        if (stage is None or row["stage"] == stage) and is_confusion_matrix(row["confusion"]):
             return tuple(tuple(counts) for counts in row["confusion"])
     return None
-
-
-def is_square(matrix: Any) -> bool:
-    """Return whether a recorded value is a confusion matrix."""
-    if not isinstance(matrix, list) or not matrix:
-        return False
-    rows = [row for row in matrix if isinstance(row, list) and len(row) == len(matrix)]
-    return len(rows) == len(matrix) and all(type(count) is int and count >= 0 for row in rows for count in row)
 
 
 def class_names(reader: RunRecords, runs: Sequence[str], count: int) -> tuple[str, ...]:

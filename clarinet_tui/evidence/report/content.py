@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from clarinet_tui.evidence.board import Board, make_board
-from clarinet_tui.evidence.choices import Rule
-from clarinet_tui.evidence.comparison import ONE_STEP, TWO_STEP, Comparison, compare_queries
+from clarinet_tui.evidence.choices import COMPARED_FAMILIES, Rule
+from clarinet_tui.evidence.comparison import Comparison, compare_queries
 from clarinet_tui.evidence.figures.accuracy import accuracy_figure
 from clarinet_tui.evidence.figures.confusion import confusion_figure
 from clarinet_tui.evidence.figures.figure import Figure
@@ -111,7 +111,7 @@ def make_report(
 
 
 def _compare(reader: RunRecords, records: Sequence[RunRecord], query: str, rule: Rule) -> Comparison | None:
-    if not {ONE_STEP, TWO_STEP} <= {record.row.family for record in records}:
+    if not set(COMPARED_FAMILIES) <= {record.row.family for record in records}:
         return None
     comparison = compare_queries(reader, query, query, rule=rule)
     return comparison if comparison.differences else None

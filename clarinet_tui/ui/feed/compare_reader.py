@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clarinet_tui.evidence.choices import COMPARED_FAMILIES
+from clarinet_tui.evidence.default_comparison import NOTHING, default_comparison
 from clarinet_tui.history.curves import list_metrics
 from clarinet_tui.history.queries import RunRow, get_run, list_runs
-from clarinet_tui.history.query_language import QueryError, QueryProblem, quote_value
+from clarinet_tui.history.query_language import QueryError, QueryProblem
 from clarinet_tui.ui.snapshot.comparison import (
-    COMPARED_FAMILIES,
     COMPARED_METRICS,
     ComparisonRequest,
     ComparisonSnapshot,
@@ -29,15 +30,9 @@ if TYPE_CHECKING:
     from clarinet_tui.evidence.side_curves import RunEvaluations, SideCurves
     from clarinet_tui.history.database import Database
 
-OPPONENT = "gac+cdan-e"
-"""The strongest two-step baseline of the paper: what one-step methods are compared with if it has runs."""
-COUNTED_STATES = "state:finished,running"
-MAX_SEARCHED = 500
-"""Maximum number of runs searched for a task with runs of both families."""
 MAX_RUNS = 400
 """Maximum number of compared runs: a query that is still being typed may match everything."""
 NO_LIMIT = 2**31
-NOTHING = "Nothing to compare yet: no task has finished or running runs of both families."
 
 
 @dataclass(frozen=True)
@@ -163,8 +158,9 @@ def _select(db: Database, request: ComparisonRequest) -> _Selection:
         return _select_by_queries(db, request.queries, "")
     if request.runs:
         return _select_by_id(db, request.runs)
-    default = _default_queries(db)
-    return _select_by_queries(db, *default) if default else _Selection(description=NOTHING, is_complete=False)
+    if default := default_comparison(db):
+        return _select_by_queries(db, default.queries, default.description)
+    return _Selection(description=NOTHING, is_complete=False)
 
 
 def _select_by_id(db: Database, runs: tuple[str, ...]) -> _Selection:
@@ -198,28 +194,3 @@ def _select_by_queries(db: Database, queries: tuple[str, str], sentence: str) ->
         sentence = f"{len(rows)} runs match, at most {MAX_RUNS} can be compared: narrow the queries"
     complete = all(matches) and len(rows) <= MAX_RUNS
     return _Selection(tuple(rows), sentence, queries, tuple(matches), tuple(problems), complete)
-
-
-def _default_queries(db: Database) -> tuple[tuple[str, str], str] | None:
-    """Return queries for the newest task and preset with runs of both families, and a description of them."""
-    families: dict[tuple[str, str], set[str]] = {}
-    methods: dict[tuple[str, str], set[str]] = {}
-    for row in list_runs(db, COUNTED_STATES, limit=MAX_SEARCHED):
-        if row.task and row.preset:
-            families.setdefault((row.task, row.preset), set()).add(row.family)
-            methods.setdefault((row.task, row.preset), set()).add(row.method or "")
-    newest = next((key for key, present in families.items() if present >= set(COMPARED_FAMILIES)), None)
-    if newest is None:
-        return None
-    task, preset = map(quote_value, newest)
-    query = f"task:{task} preset:{preset} {COUNTED_STATES}"
-    return (query, f"{_opponents(methods[newest])}{query}"), "Newest task with both families"
-
-
-def _opponents(methods: set[str]) -> str:
-    """Return the part of a query that selects the strongest baseline and the controls of these methods."""
-    from clarinet_tui.evidence.published import CONTROLS
-
-    controls = [control for method in CONTROLS if method in methods for control in CONTROLS[method]]
-    opponents = [method for method in (OPPONENT, *controls) if method in methods]
-    return f"method:{','.join(opponents)} " if OPPONENT in methods else ""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clarinet_tui.history.curves import Series
     from clarinet_tui.ui.snapshot.run_detail import DetailRequest, RunDetails
 
+ENDED = "state:finished,failed,stopped"
 MAX_TRENDS = 24
 """Maximum number of running runs with a sparkline."""
 QUERY_COLUMNS = ("method", "task", "preset", "device", "host", "stage", "name")
@@ -138,7 +139,9 @@ def _read_listing(db: Database, request: ViewRequest) -> Listing:
     if request.offset == 0 and request.sort == "created":
         rows.sort(key=lambda run: not run.state.is_live)
     groups = tuple(read_run_groups(db, request.query, request.groups)) if request.groups else ()
-    listing = Listing(tuple(rows), request.offset, total, all_runs, running, request.query, groups=groups)
+    last = list_runs(db, ENDED, sort="ended", limit=request.ended) if request.ended else []
+    ended = tuple(run for run in last if run.ended is not None)  # a run may be cancelled before it starts
+    listing = Listing(tuple(rows), request.offset, total, all_runs, running, request.query, groups=groups, ended=ended)
     return replace(listing, trends=_read_trends(db, rows)) if request.trends else listing
 
 

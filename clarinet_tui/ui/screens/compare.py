@@ -12,10 +12,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
+from clarinet_tui.evidence.choices import COMPARED_FAMILIES
 from clarinet_tui.text import format_task
 from clarinet_tui.ui.app_state import MAX_OVERLAID
 from clarinet_tui.ui.screens.view_screen import PaletteCommand, ViewScreen, next_value
-from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_FAMILIES, COMPARED_METRICS, BandName, ComparisonRequest
+from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_METRICS, BandName, ComparisonRequest
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter

@@ -14,7 +14,7 @@ from textual.widgets import OptionList
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.screens.action_screen import MachineScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import Listing, Snapshot, ViewRequest
 from clarinet_tui.ui.text import devices as device_text
 from clarinet_tui.ui.text import queue as queue_text
 from clarinet_tui.ui.text.ended_runs import format_ended_runs
@@ -25,12 +25,11 @@ from clarinet_tui.ui.widgets.pick_list import PickList
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.queries import RunRow
     from clarinet_tui.ui.app_state import AppState
 
-SHOWN = "state:starting,running,finished,failed,stopped,lost"
-MAX_LISTED = 1000
-"""Newest runs among which running and ended ones are looked for."""
+LIVE = "state:starting,running"
+MAX_LIVE = 1000
+MAX_ENDED = 5
 PARTITION = "slurm:"
 KEPT_READINGS = 600
 """Readings of a device's use that are kept: about ten minutes."""
@@ -100,16 +99,16 @@ class DevicesScreen(MachineScreen):
         return max(40, self.size.width - 2)
 
     def make_request(self) -> ViewRequest:
-        return ViewRequest(SHOWN, limit=MAX_LISTED)
+        return ViewRequest(LIVE, limit=MAX_LIVE, ended=MAX_ENDED)
 
     def show(self, snapshot: Snapshot) -> None:
         if self.state.machine:
             self.show_machine(self.state.machine)
 
-    def _listed_runs(self) -> tuple[RunRow, ...]:
+    def _read_listing(self) -> Listing:
         """Return running and ended runs, once the history was read for this view."""
         listing = self.state.snapshot.listing if self.state.snapshot else None
-        return listing.rows if listing and listing.query == SHOWN else ()
+        return listing if listing and listing.query == LIVE else Listing()
 
     def receive_machine(self, machine: MachineSnapshot) -> None:
         """Remember how much each device is used, to show it over time."""
@@ -121,9 +120,9 @@ class DevicesScreen(MachineScreen):
         super().receive_machine(machine)
 
     def show_machine(self, machine: MachineSnapshot) -> None:
-        listed, width = self._listed_runs(), self._columns
-        running = {run.id: run for run in listed if run.state.is_live}
-        ended = format_ended_runs(listed, self.state.now(), width)
+        listing, width = self._read_listing(), self._columns
+        running = {run.id: run for run in listing.rows}
+        ended = format_ended_runs(listing.ended, self.state.now(), width)
         self.query_one("#ended", StyledText).set_content(ended)
         self.query_one("#ended").display = bool(ended.plain)
         use = {key: tuple(values) for key, values in self._use.items()}

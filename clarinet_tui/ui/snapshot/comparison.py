@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from clarinet_tui.evidence.choices import COMPARED_FAMILIES
 from core.metrics import shown_in
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from clarinet_tui.evidence.sides import Side
     from clarinet_tui.history.query_language import QueryProblem
 
-COMPARED_FAMILIES = ("one-step", "two-step")
 TaskPreset = tuple[str, str | None]
 """Runs of one task and preset share a chart."""
 BandName = Literal["std", "interval", "range", "none"]

@@ -65,6 +65,8 @@ class ViewRequest:
     references: ReferenceRequest | None = None
     groups: tuple[GroupField, ...] = ()
     """The fields that the listed runs are grouped by."""
+    ended: int = 0
+    """Maximum number of runs to read that ended last, whatever the query."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +113,8 @@ class Listing:
     trends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Target accuracies of running runs, oldest first."""
     groups: tuple[RunGroup, ...] = ()
+    ended: tuple[RunRow, ...] = ()
+    """The runs that ended last, the newest first."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,8 +93,8 @@ def _choose_gap(tables: tuple[LayoutTable, ...], height: int) -> int:
 def _layout_table(board: Board, table: MethodTable, label: int, column: int) -> LayoutTable:
     rule = (RULES[board.rule], "warn" if board.uses_oracle else "muted")
     title: Spans = ((table.title, "strong"), ("  target accuracy in % | paper, ", "muted"), rule)
-    if not board.is_comparable and column >= NAMED_PAPER:
-        title += ((f"; preset {board.preset or 'mixed'}, not that of the paper's numbers", "faint"),)
+    if board.preset and not board.is_comparable and column >= NAMED_PAPER:
+        title += ((f"; preset {board.preset}, not that of the paper's numbers", "faint"),)
     names = tuple(((f" {printable(method_title(method))}"[:column], "strong"),) for method in table.methods)
     rows = []
     for name, group in groupby(board_rows(board, table), key=lambda row: row.label):

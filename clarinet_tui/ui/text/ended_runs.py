@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -21,14 +21,11 @@ from clarinet_tui.ui.text.styled import STATE_STYLES, Span, fit_cell, styled
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
 
-MAX_RUNS = 5
 
-
-def format_ended_runs(runs: Iterable[RunRow], now: float, width: int) -> Content:
-    """Format the newest of these runs, below each other in the columns of the queue."""
-    ended = sorted((run for run in runs if run.ended is not None), key=lambda run: run.ended or 0.0, reverse=True)
-    lines = [styled((" Last ended", "strong")), *(_format_run(run, now, width) for run in ended[:MAX_RUNS])]
-    return Content("\n").join(lines) if ended else styled()
+def format_ended_runs(runs: Sequence[RunRow], now: float, width: int) -> Content:
+    """Format these runs below each other, in the columns of the queue."""
+    lines = [styled((" Last ended", "strong")), *(_format_run(run, now, width) for run in runs)]
+    return Content("\n").join(lines) if runs else styled()
 
 
 def _format_run(run: RunRow, now: float, width: int) -> Content:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
@@ -30,6 +30,8 @@ CellRenderer = Callable[["RunRow", int, "RenderContext"], list[Span]]
 """Renders a cell of a run with a given width."""
 
 PERCENT = (0.0, 100.0)
+MAX_METHOD = 24
+"""Longest name of a method that its column makes room for."""
 MIN_BAR = 3
 """Least length of a progress bar beside the time left."""
 
@@ -147,7 +149,7 @@ COLUMNS = (
     Column("source", _source, 6, 4, right=True, sort="source_accuracy", largest_first=True),
     Column("progress", _progress, 12, 3, growth=4, sort="iteration", largest_first=True),
     Column("took", _took, 5, 5, right=True, sort="seconds", largest_first=True),
-    Column("created", _created, 7, 6, right=True, sort="created", largest_first=True),
+    Column("created", _created, 8, 6, right=True, sort="created", largest_first=True),
     Column("preset", lambda run, *_: [(run.preset or "–", "muted")], 7, 10, sort="preset"),
     Column("device", lambda run, *_: [(run.device or "–", "muted")], 6, 11, sort="device"),
     Column(
@@ -176,10 +178,11 @@ FIXED_COLUMNS = ("", "run")
 
 
 def applicable_columns(runs: Iterable[RunRow], hidden: frozenset[str] = frozenset()) -> tuple[Column, ...]:
-    """The columns that are not hidden, and in which any of these runs has a value."""
+    """The columns that are not hidden, and in which any of these runs has a value; methods are shown in full."""
     rows = tuple(runs)
+    longest = min(max((cell_len(run.method or "") for run in rows), default=0), MAX_METHOD)
     return tuple(
-        column
+        replace(column, min_width=max(column.min_width, longest)) if column.title == "method" else column
         for column in COLUMNS
         if column.title not in hidden and (column.applies_to is None or any(map(column.applies_to, rows)))
     )
