@@ -12,6 +12,7 @@ from typer import Option
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, Jsonl, RunsDir
 from clarinet_tui.cli.output import as_object, make_console, print_json_rows, quiet_pipe, warn
 from clarinet_tui.text import printable
+from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.doctor.machine_checks import CheckResult
@@ -59,10 +60,8 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckRe
     from clarinet_tui.doctor import run_checks as runs
     from clarinet_tui.doctor import slurm_checks as slurm
     from clarinet_tui.doctor import storage_checks as storage
-    from clarinet_tui.history.database import database_path
 
     devices = list_devices(seconds=0)
-    database = database_path(runs_dir)
     yield machine.check_python()
     yield machine.check_torch(find_torch(), sum(device.is_gpu for device in devices))
     if deep:
@@ -71,18 +70,33 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckRe
     yield machine.check_data(data_dir)
     yield storage.check_free_space(runs_dir, storage.free_bytes(runs_dir))
     yield storage.check_runs_size(runs_dir)
-    yield storage.check_file_system(runs_dir, database, storage.read_mount_table())
     yield storage.check_writing(runs_dir)
     yield storage.check_clock(runs_dir)
-    yield storage.check_database(database)
     yield runs.check_run_files(runs_dir)
-    yield runs.check_journals(runs_dir, database)
+    yield from _check_history(runs_dir)
+    yield storage.check_queue(runs_dir)
     yield storage.check_supervisor(runs_dir)
     if slurm.has_slurm():
         yield slurm.check_controller()
         if deep:
             yield slurm.check_node(runs_dir)
     yield machine.check_terminal(os.environ, os.get_terminal_size() if sys.stdout.isatty() else None)
+
+
+def _check_history(runs_dir: Path) -> "Iterator[CheckResult]":
+    from clarinet_tui.doctor import run_checks as runs
+    from clarinet_tui.doctor import storage_checks as storage
+    from clarinet_tui.doctor.machine_checks import CheckResult
+    from clarinet_tui.history.database import database_path
+
+    try:
+        database = database_path(runs_dir)
+    except InputError as error:
+        yield CheckResult("history", "bad", str(error))
+        return
+    yield storage.check_file_system(runs_dir, database, storage.read_mount_table())
+    yield storage.check_database(database)
+    yield runs.check_journals(runs_dir, database)
 
 
 def _print_check(check: "CheckResult") -> None:

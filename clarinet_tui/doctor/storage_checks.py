@@ -14,9 +14,19 @@ from clarinet_tui.doctor.machine_checks import CheckResult
 from clarinet_tui.history.database import explain_errors
 from clarinet_tui.history.migrations import check_schema
 from clarinet_tui.history.schema import MIGRATIONS
-from clarinet_tui.queue.supervisor_process import UNRESPONSIVE_AFTER, find_supervisor, is_unresponsive
+from clarinet_tui.history.trash import TRASH
+from clarinet_tui.queue.queue_file import QUEUE_LOCK, read_queue
+from clarinet_tui.queue.supervisor_process import (
+    SUPERVISOR_LOCK,
+    SUPERVISOR_LOG,
+    UNRESPONSIVE_AFTER,
+    find_supervisor,
+    is_unresponsive,
+)
 from clarinet_tui.runs.directory import list_runs
 from clarinet_tui.runs.disk_use import DiskUse, disk_use
+from clarinet_tui.runs.ownership import own_path
+from clarinet_tui.slurm.job_file import JOB_LOCK, read_jobs
 from clarinet_tui.text import format_count
 from core.errors import InputError
 
@@ -156,9 +166,24 @@ def check_database(path: Path) -> CheckResult:
     return CheckResult("history", "good", f"{path}: intact, schema {applied[-1]}")
 
 
+def check_queue(runs_dir: Path) -> CheckResult:
+    """Read the queue and the Slurm jobs, and look for files of other users that have the names of this user's."""
+    try:
+        for name in (QUEUE_LOCK, SUPERVISOR_LOCK, SUPERVISOR_LOG, JOB_LOCK, TRASH):
+            own_path(runs_dir, name)
+        entries, jobs = read_queue(runs_dir).entries, read_jobs(runs_dir).jobs
+    except InputError as error:
+        return CheckResult("queue", "bad", str(error))
+    sent = f", {format_count(len(jobs), 'run')} sent to Slurm" if jobs else ""
+    return CheckResult("queue", "good", f"{format_count(len(entries), 'run')} waiting or started{sent}")
+
+
 def check_supervisor(runs_dir: Path) -> CheckResult:
     """For information: the supervisor starts when runs are queued and ends when none is left."""
-    owner = find_supervisor(runs_dir)
+    try:
+        owner = find_supervisor(runs_dir)
+    except InputError as error:
+        return CheckResult("supervisor", "bad", str(error))
     if owner is None:
         return CheckResult("supervisor", "good", "not running: it starts with the first queued run")
     if is_unresponsive(owner):

@@ -13,7 +13,7 @@ import msgspec
 from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.directory import RunDirectory, find_local_worker, is_valid_id
 from clarinet_tui.runs.lock import hold_lock
-from clarinet_tui.runs.ownership import find_owner, is_own, list_paths, own_path, user_name
+from clarinet_tui.runs.ownership import check_own_file, find_owner, list_paths, own_path, user_name
 from clarinet_tui.runs.run_files import MAX_JSON_BYTES, ContentError, UnreadableFileError, open_file, parse_json
 from core.errors import InputError
 
@@ -129,8 +129,7 @@ def read_queue(runs_dir: Path) -> Queue:
     if stored is None:
         return Queue()
     queue, status = stored
-    if not is_own(status.st_uid, Path(runs_dir)):
-        raise InputError(f"{path}: belongs to {user_name(status.st_uid)}, but has the name of your queue: remove it")
+    check_own_file(path, status.st_uid)
     if queue.version > VERSION:
         raise InputError(
             f"{path}: written by a newer version of Clarinet (queue version {queue.version}): update Clarinet"

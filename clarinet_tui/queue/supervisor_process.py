@@ -21,7 +21,7 @@ KILL_SECONDS = 5.0
 
 def find_supervisor(runs_dir: Path) -> LockOwner | None:
     """Return the running supervisor, without touching its lock."""
-    owner = read_lock_owner(own_path(Path(runs_dir), SUPERVISOR_LOCK))
+    owner = read_lock_owner(own_path(Path(runs_dir), SUPERVISOR_LOCK), own_file=True)
     return owner if owner is not None and is_alive(owner) is not False else None
 
 
@@ -33,7 +33,7 @@ def is_unresponsive(supervisor: LockOwner) -> bool:
 
 def queue_origin(runs_dir: Path) -> str:
     """Return where the queue belongs if that is not here: another machine, or a directory that it was copied from."""
-    last = read_lock_owner(own_path(Path(runs_dir), SUPERVISOR_LOCK))
+    last = read_lock_owner(own_path(Path(runs_dir), SUPERVISOR_LOCK), own_file=True)
     if last and not is_same_machine(last, current_process()):
         return last.host
     return "another directory" if is_copied(runs_dir, read_queue(runs_dir)) else ""

@@ -12,7 +12,7 @@ import msgspec
 
 from clarinet_tui.forks import close_in_children
 from clarinet_tui.runs.atomic_files import as_input_error
-from clarinet_tui.runs.ownership import find_owner, user_name
+from clarinet_tui.runs.ownership import check_own_file, find_owner, user_name
 from clarinet_tui.runs.process import LockOwner, boot_id, current_process, is_alive
 from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, open_file, parse_json
 from core.errors import InputError
@@ -145,9 +145,10 @@ def _write(file: int, owner: LockOwner) -> None:
     os.ftruncate(file, len(content))
 
 
-def read_lock_owner(path: Path) -> LockOwner | None:
+def read_lock_owner(path: Path, *, own_file: bool = False) -> LockOwner | None:
     """Return the current or last owner of a lock; None if there was none or the file cannot be read.
 
+    With `own_file`, a file of another user is refused: it could name any process.
     Only the first line is read: while the file is being written, the end of an older, longer line may follow it.
     """
     try:
@@ -155,6 +156,8 @@ def read_lock_owner(path: Path) -> LockOwner | None:
         if file is None:
             return None
         with file:
+            if own_file:
+                check_own_file(path, os.fstat(file.fileno()).st_uid)
             owner: LockOwner = parse_json(file.read(MAX_BYTES).partition(b"\n")[0], LockOwner)
     except (OSError, UnreadableFileError, ContentError):
         return None

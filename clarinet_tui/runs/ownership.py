@@ -9,6 +9,8 @@ import pwd
 import re
 from pathlib import Path
 
+from core.errors import InputError
+
 SAFE_VARIABLE = "CLARINET_SAFE_DIRECTORY"
 """Runs directories, separated by colons, whose files all count as one's own: for file systems without owners."""
 READ_ONLY_VARIABLE = "CLARINET_READ_ONLY"
@@ -38,14 +40,26 @@ def _is_safe(runs_dir: Path) -> bool:
 
 
 def own_path(runs_dir: Path, name: str) -> Path:
-    """Return the path of this user's file of a kind, such as `queue.json`."""
+    """Return the path of this user's file of a kind, such as `queue.json`.
+
+    Raise InputError if another user has put one there: it could name processes to kill, or hold a lock for ever.
+    """
     plain, named = runs_dir / name, runs_dir / _with_uid(name, os.geteuid())
     for path in (plain, named):
         if (owner := find_owner(path)) is not None and is_own(owner, runs_dir):
             return path
     directory_owner = find_owner(plain.parent.resolve())
     is_owner = directory_owner is None or is_own(directory_owner, runs_dir)
-    return plain if is_owner and find_owner(plain) is None else named
+    if is_owner and find_owner(plain) is None:
+        return plain
+    check_own_file(named, find_owner(named))
+    return named
+
+
+def check_own_file(path: Path, uid: int | None) -> None:
+    """Raise InputError if a file of a runs directory that has the name of this user's belongs to another one."""
+    if uid is not None and not is_own(uid, path.parent):
+        raise InputError(f"{path}: belongs to {user_name(uid)}, but has the name of your own file: remove it")
 
 
 def list_paths(runs_dir: Path, name: str) -> list[Path]:

@@ -9,6 +9,7 @@ import msgspec
 from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.lock import hold_lock
 from clarinet_tui.runs.ownership import own_path
+from clarinet_tui.runs.run_files import UnreadableFileError, read_json
 from core.errors import InputError
 
 JOB_FILE, JOB_LOCK = "slurm.json", "slurm.lock"
@@ -75,13 +76,9 @@ def read_jobs(runs_dir: Path) -> Jobs:
     """Return the jobs; none if there is no file."""
     path = own_path(Path(runs_dir), JOB_FILE)
     try:
-        jobs = msgspec.json.decode(path.read_bytes(), type=Jobs)
-    except FileNotFoundError:
-        return Jobs()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except msgspec.DecodeError as error:
-        raise InputError(f"{path}: not a list of Slurm jobs ({error}): move the file away") from None
+        jobs: Jobs = read_json(path, Jobs) or Jobs()
+    except UnreadableFileError as error:
+        raise InputError(f"{path}: not a list of Slurm jobs ({error.reason}): move the file away") from None
     if jobs.version > VERSION:
         raise InputError(f"{path}: written by a newer version of Clarinet: update Clarinet")
     return jobs

@@ -15,6 +15,7 @@ from clarinet_tui.doctor.storage_checks import (
     check_database,
     check_file_system,
     check_free_space,
+    check_queue,
     check_supervisor,
     check_writing,
     file_system,
@@ -24,7 +25,9 @@ from clarinet_tui.doctor.storage_checks import (
 from clarinet_tui.history.database import DATABASE_NAME
 from clarinet_tui.runs.lock import hold_lock
 from clarinet_tui.runs.process import current_process
-from tests.support.histories import open_history
+from tests.support.histories import make_run, open_history
+from tests.support.supervised import enqueue_directly
+from tests.support.users import ALICE
 
 MOUNTS = """22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -124,3 +127,24 @@ def test_supervisor(tmp_path: Path) -> None:
     assert "not running" in check_supervisor(tmp_path).message
     lock.write_bytes(msgspec.json.encode(msgspec.structs.replace(current_process(), host="gpu7", boot="another")))
     assert "on gpu7" in check_supervisor(tmp_path).message
+
+
+def test_queue(tmp_path: Path) -> None:
+    enqueue_directly(make_run(tmp_path, "one"))
+    assert check_queue(tmp_path).message == "1 run waiting or started"
+    os.mkfifo(tmp_path / "slurm.json")
+    assert "slurm.json: not a list of Slurm jobs (is not a regular file)" in check_queue(tmp_path).message
+    (tmp_path / "queue.json").write_bytes(b"\xff{")
+    result = check_queue(tmp_path)
+    assert (result.verdict, "queue.json: not a queue" in result.message) == ("bad", True)
+
+
+@pytest.mark.parametrize("name", ["queue.0.json", "supervisor.0.lock", "slurm.0.json", ".trash.0"])
+def test_a_file_that_another_user_has_put_in_place_of_ones_own(tmp_path: Path, name: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to another user")
+    (tmp_path / name).touch()
+    for path in (tmp_path / name, tmp_path):
+        os.chown(path, ALICE, -1)
+    expected = f"{tmp_path / name}: belongs to user {ALICE}, but has the name of your own file: remove it"
+    assert check_queue(tmp_path).message == expected

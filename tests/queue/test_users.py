@@ -46,6 +46,7 @@ with RunDirectory(runs, "one").hold_lock():
     print("held", flush=True)
     sys.stdin.read()
 """
+WAIT = 'print("waits", flush=True)\nsys.stdin.read()'
 CPU = Device(key="cpu", label="cpu", name="a CPU")
 PLANTED_COMMAND = ("touch", "/tmp/clarinet-planted")
 
@@ -177,6 +178,30 @@ def test_another_user_cannot_open_and_so_cannot_lock_the_queue() -> None:
     with shared_directory(0o2775) as runs:
         run_as(ALICE, "enqueue_directly(make_fault_run(runs, 'one'))", runs, umask=0o002)
         assert run_as(BOB, "print(os.access(runs / 'queue.lock', os.R_OK))", runs) == "False"
+
+
+@pytest.mark.usefixtures("two_users")
+@pytest.mark.parametrize("mode", [0o1777, 0o2775])
+def test_a_planted_lock_makes_no_one_kill_a_process_of_their_own(mode: int) -> None:
+    """Bob names a process of Alice in a file that has the name of her supervisor's lock, and holds it."""
+    plant = f"""
+import fcntl, msgspec
+from clarinet_tui.runs.process import current_process, process_start
+owner = msgspec.structs.replace(current_process(), pid=PID, start=process_start(PID), beat=1.0)
+lock = runs / "supervisor.{ALICE}.lock"
+lock.write_bytes(msgspec.json.encode(owner))
+with lock.open() as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+    attempt = "try:\n    ensure_supervisor(runs)\nexcept InputError as error:\n    print(error)"
+    with shared_directory(mode, owner=BOB) as runs, running_code(ALICE, WAIT, runs) as victim:
+        with running_code(BOB, plant.replace("PID", str(victim.pid)), runs):
+            error = run_as(ALICE, attempt, runs)
+        assert victim.poll() is None
+        name = f"supervisor.{ALICE}.lock"
+        assert error == f"{runs / name}: belongs to user {BOB}, but has the name of your own file: remove it"
 
 
 @pytest.mark.usefixtures("two_users")
