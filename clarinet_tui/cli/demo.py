@@ -46,14 +46,19 @@ def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
 def wait_for_worker(arguments: list[str]) -> int:
     """Run a worker and return its exit code. It receives Ctrl+C from the terminal too, and saves a checkpoint."""
     workers: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
 
     def pass_on(number: int, _: object) -> None:
-        for worker in workers if number == signal.SIGTERM else ():
-            worker.send_signal(number)
+        if number == signal.SIGTERM and not workers:
+            early.append(number)
+        elif number == signal.SIGTERM:
+            workers[0].send_signal(number)
 
     before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)}
     try:
         workers.append(subprocess.Popen(arguments))
+        for number in early[:1]:
+            workers[0].send_signal(number)
         return workers[0].wait()
     finally:
         for number, handler in before.items():

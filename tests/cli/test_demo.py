@@ -19,6 +19,23 @@ print("training", flush=True)
 time.sleep(60)
 """
 DEMO = "import sys; from clarinet_tui.cli.demo import wait_for_worker; sys.exit(wait_for_worker(sys.argv[1:]))"
+TERMINATED_EARLY = """
+import os, signal, subprocess, time
+from clarinet_tui.runs.process import handles_signal
+class Popen(subprocess.Popen):
+    def __init__(self, arguments):
+        super().__init__(arguments)
+        while not handles_signal(self.pid, signal.SIGTERM):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+subprocess.Popen = Popen
+"""
+
+
+def test_a_signal_that_arrives_while_the_worker_starts_is_passed_on() -> None:
+    command = [sys.executable, "-c", TERMINATED_EARLY + DEMO, sys.executable, "-c", WORKER]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    assert (process.stdout.splitlines()[-1], process.returncode) == ("saved", 128 + signal.SIGTERM)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
