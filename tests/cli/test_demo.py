@@ -35,7 +35,8 @@ subprocess.Popen = Popen
 def test_a_signal_that_arrives_while_the_worker_starts_is_passed_on() -> None:
     command = [sys.executable, "-c", TERMINATED_EARLY + DEMO, sys.executable, "-c", WORKER]
     process = subprocess.run(command, capture_output=True, text=True, timeout=50)
-    assert (process.stdout.splitlines()[-1], process.returncode) == ("saved", 128 + signal.SIGTERM)
+    assert process.stdout.endswith("saved\n")
+    assert process.returncode == 128 + signal.SIGTERM
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
