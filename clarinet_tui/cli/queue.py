@@ -200,12 +200,13 @@ def _rows(runs_dir: Path, content: "Queue") -> list[dict[str, Any]]:
 
 
 def _job_rows(runs_dir: Path, jobs: "Jobs") -> list[dict[str, Any]]:
-    """Return the runs on Slurm, those that have started first; Slurm alone knows their places."""
+    """Return the runs on Slurm, those that have started first; places are those among the user's own jobs."""
     from clarinet_tui.slurm.monitor import describe_wait
 
+    ordered = sorted(jobs.jobs, key=lambda job: job.is_waiting)
     return [
         {
-            "place": 0,
+            "place": max(place, 0),
             "id": job.run,
             "state": "waiting" if job.is_waiting else "running",
             **_read_settings(runs_dir, job.run),
@@ -213,7 +214,7 @@ def _job_rows(runs_dir: Path, jobs: "Jobs") -> list[dict[str, Any]]:
             "job": job.id,
             "waits_for": describe_wait(job) if job.is_waiting else "",
         }
-        for job in sorted(jobs.jobs, key=lambda job: job.is_waiting)
+        for place, job in enumerate(ordered, 1 - sum(not job.is_waiting for job in ordered))
     ]
 
 

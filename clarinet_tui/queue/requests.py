@@ -201,10 +201,9 @@ def pause(runs_dir: Path, ids: Collection[str], paused: bool) -> None:
 
 def move(runs_dir: Path, ids: Sequence[str], index: int) -> None:
     """Move waiting runs to `index` in the starting order, with the priority of the run that was there."""
-    jobs = control.waiting_jobs(runs_dir, ids)
-    for job in reversed(jobs):
-        control.move(job, index)
-    ids = _without_jobs(ids, jobs)
+    if jobs := control.waiting_jobs(runs_dir, ids):
+        control.move(runs_dir, jobs, index)
+        ids = _without_jobs(ids, jobs)
     update_queue(runs_dir, lambda queue: _with_moved(_check_waiting(queue, runs_dir, ids), ids, index))
 
 

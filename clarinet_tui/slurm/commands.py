@@ -12,7 +12,7 @@ from core.errors import InputError
 TIMEOUT = 20.0
 """Seconds that the controller has to answer."""
 MAX_MESSAGE = 300
-_COLUMNS = "%i|%j|%T|%r|%S|%V|%e|%N"
+_COLUMNS = "%i|%j|%T|%r|%S|%V|%e|%N|%Q|%y"
 _PREFIX = re.compile(r"^(?:\w+: )?(?:error|fatal|allocation failure): ?", re.ASCII)
 _NOISE = re.compile(r"^Try |DNS SRV|_establish_config_source|retrying|^\s*$|^\w+: debug")
 _NO_CONFIGURATION = "Could not establish a configuration source"
@@ -35,6 +35,14 @@ class QueuedJob(NamedTuple):
     submitted: float | None
     end: float | None
     node: str
+    priority: int
+    """0 while it is held."""
+    nice: int
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """What Slurm sorts waiting jobs by: the priority, then the order in which they were submitted."""
+        return (-self.priority, *(int(number) for number in re.findall("[0-9]+", self.id)))
 
 
 def call(program: str, *arguments: str, timeout: float = TIMEOUT) -> "subprocess.CompletedProcess[str]":
@@ -103,9 +111,10 @@ def _parse_jobs(output: str) -> list[QueuedJob]:
     for line in output.splitlines():
         fields = line.split("|")
         if len(fields) == len(QueuedJob._fields):
-            job, name, state, reason, start, submitted, end, node = fields
+            job, name, state, reason, start, submitted, end, node, priority, nice = fields
             reason = "" if reason == "None" else reason
-            jobs.append(QueuedJob(job, name, state, reason, _time(start), _time(submitted), _time(end), node))
+            times = (_time(start), _time(submitted), _time(end))
+            jobs.append(QueuedJob(job, name, state, reason, *times, node, _number(priority), _number(nice)))
     return jobs
 
 
@@ -113,16 +122,22 @@ def _time(text: str) -> float | None:
     return float(text) if text.isdecimal() else None
 
 
-def read_final_states(job_ids: Collection[str]) -> dict[str, str]:
-    """Return how jobs ended that the controller has forgotten; empty where Slurm keeps no accounts."""
+def _number(text: str) -> int:
+    return int(text) if re.fullmatch("-?[0-9]{1,10}", text) else 0
+
+
+def read_final_states(job_ids: Collection[str]) -> dict[tuple[str, str], str]:
+    """Return the states of jobs that the controller has forgotten, by id and name: ids are used again.
+
+    Empty where Slurm keeps no accounts.
+    """
+    arguments = ["--noheader", "--parsable2", "--allocations", f"--jobs={','.join(job_ids)}"]
     try:
-        output = call(
-            "sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={','.join(job_ids)}", "--format=JobID,State"
-        )
+        output = call("sacct", *arguments, "--format=JobID,JobName,State")
     except SlurmError:
         return {}
-    pairs = (line.split("|") for line in output.stdout.splitlines())
-    return {pair[0]: pair[1].split(" ")[0] for pair in pairs if len(pair) == 2}
+    rows = (line.split("|") for line in output.stdout.splitlines())
+    return {(row[0], row[1]): row[2].split(" ")[0] for row in rows if len(row) == 3}
 
 
 def cancel(job_ids: Sequence[str], *, signal: str | None = None) -> None:
@@ -138,8 +153,8 @@ def hold(job_ids: Sequence[str], held: bool) -> None:
     call("scontrol", "hold" if held else "release", *job_ids)
 
 
-def move_to_top(job_id: str) -> None:
-    call("scontrol", "top", job_id)
+def set_nice(job_ids: Sequence[str], nice: int) -> None:
+    call("scontrol", "update", f"JobId={','.join(job_ids)}", f"Nice={nice}")
 
 
 class Partition(NamedTuple):

@@ -9,7 +9,7 @@ import msgspec
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.slurm import commands
 from clarinet_tui.slurm.attempts import JobEnded, append_event, last_submission
-from clarinet_tui.slurm.commands import SlurmError
+from clarinet_tui.slurm.commands import QueuedJob
 from clarinet_tui.slurm.job_file import Job, Jobs, read_jobs, update_jobs
 from clarinet_tui.slurm.monitor import refresh_jobs
 from clarinet_tui.slurm.options import SlurmOptions
@@ -56,15 +56,45 @@ def hold(runs_dir: Path, jobs: Sequence[Job], held: bool) -> None:
     refresh_jobs(runs_dir, force=True)
 
 
-def move(job: Job, index: int) -> None:
-    """Move a waiting job before the user's others, where the cluster lets users do that; Slurm has no other places."""
-    if index:
-        raise InputError(f"run {job.run}: Slurm orders its own queue: a job can only be moved to place 1")
-    try:
-        commands.move_to_top(job.id)
-    except SlurmError as error:
-        advice = "pause the runs before it, or submit it with --slurm qos=NAME"
-        raise InputError(f"run {job.run}: Slurm does not let users move jobs here ({error}): {advice}") from None
+def move(runs_dir: Path, jobs: Sequence[Job], index: int) -> None:
+    """Move waiting jobs to `index` among the user's own: the jobs behind it get a higher nice value."""
+    waiting = _waiting_rows(runs_dir)
+    moved = [row for job in jobs if (row := waiting.get(job.id))]
+    for job in jobs:
+        if job.id not in waiting:
+            raise InputError(f"run {job.run}: cannot be moved: it is paused or starts now")
+    others = [row for row in waiting.values() if row not in moved]
+    order = [*others[:index], *moved, *others[index:]]
+    for nice, job_ids in nice_values(order).items():
+        commands.set_nice(job_ids, nice)
+    if [row.id for row in order if row.id in (left := _waiting_rows(runs_dir))] != list(left):
+        raise InputError(f"run {jobs[0].run}: Slurm keeps its own order here: pause the runs before it instead")
+    refresh_jobs(runs_dir, force=True)
+
+
+def _waiting_rows(runs_dir: Path) -> dict[str, QueuedJob]:
+    """Return the jobs that wait and are not held, by id, in the order in which Slurm starts them."""
+    jobs = {(job.id, job.name) for job in read_jobs(runs_dir).jobs}
+    rows = (row for row in commands.list_jobs({name for _, name in jobs}) if (row.id, row.name) in jobs)
+    waiting = [row for row in rows if row.state == "PENDING" and row.priority]
+    return {row.id: row for row in sorted(waiting, key=lambda row: row.order)}
+
+
+def nice_values(order: Sequence[QueuedJob]) -> dict[int, list[str]]:
+    """Return the nice values that bring waiting jobs into this order, with the jobs that need them.
+
+    Values only rise: users may not lower them below 0.
+    """
+    values: dict[int, list[str]] = {}
+    last: QueuedJob | None = None
+    for row in order:
+        if last is not None and row.order < last.order:
+            equal = row._replace(priority=last.priority)
+            priority = last.priority - (equal.order < last.order)
+            values.setdefault(row.nice + row.priority - priority, []).append(row.id)
+            row = row._replace(priority=priority)
+        last = row
+    return values
 
 
 def wait_until_ended(
@@ -93,9 +123,13 @@ def waiting_jobs(runs_dir: Path, run_ids: Collection[str]) -> list[Job]:
 
 
 def last_options(run: RunDirectory) -> SlurmOptions | None:
-    """Return the options of the run's last submission; None if it was never on Slurm."""
+    """Return the options of the run's last submission but its dependency; None if it was never on Slurm."""
     name = last_submission(run)
-    return read_options(run.runs_dir, name) if name else None
+    options = read_options(run.runs_dir, name) if name else None
+    if options is None:
+        return None
+    kept = {key: value for key, value in options.sbatch.items() if key != "dependency"}  # ids are used again
+    return msgspec.structs.replace(options, sbatch=kept)
 
 
 def check_no_job(run: RunDirectory, jobs: Jobs) -> None:

@@ -5,13 +5,11 @@ TERM mean: save, and continue in another attempt. INT is `clarinet stop`: save, 
 """
 
 import argparse
-import os
 import signal
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from clarinet_tui.runs.atomic_files import file_size, modified_time
@@ -32,7 +30,7 @@ from clarinet_tui.slurm.attempts import (
     describe_limit,
     read_events,
 )
-from clarinet_tui.slurm.lease import hold_lease
+from clarinet_tui.slurm.lease import Lease, SlurmJob, hold_lease
 from clarinet_tui.slurm.options import WARNING_SECONDS
 from clarinet_tui.slurm.script import SUBMISSIONS
 from clarinet_tui.text import printable
@@ -45,25 +43,6 @@ LOCK_SECONDS = 600.0
 POLL = 0.5
 REQUEUED, LOCKED = 75, 73
 """Exit codes of a job that continues in another attempt, and of one whose run is locked."""
-
-
-@dataclass(frozen=True)
-class SlurmJob:
-    """This job, as its environment describes it."""
-
-    array_job: str
-    task: str
-    name: str
-    node: str
-
-    @classmethod
-    def current(cls) -> "SlurmJob":
-        names = ("SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_JOB_NAME", "SLURMD_NODENAME")
-        return cls(*(os.environ.get(name, "") for name in names))
-
-    @property
-    def id(self) -> str:
-        return f"{self.array_job}_{self.task}"
 
 
 def main() -> int:
@@ -101,7 +80,8 @@ def run_job(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> 
     if _last_event(run) == RunState.FINISHED:
         return 0
     with ExitStack() as stack:
-        if not acquire(stack, run, job):
+        lease = acquire(stack, run, job)
+        if lease is None:
             print(f"clarinet: Slurm job {job.id} ends: another node still trains run {run.id}")
             return LOCKED
         if limit := describe_limit(read_events(run), modified_time(run.checkpoint), arguments.max_requeues):
@@ -112,13 +92,16 @@ def run_job(run: RunDirectory, job: SlurmJob, arguments: argparse.Namespace) -> 
         append_event(run, started)
         print(f"Slurm job {job.id} on {job.node} starts run {run.id}")
         worker = Worker(run, job, arguments.data_dir)
-        worker.wait()
+        worker.wait(lease)
+        if lease.is_taken:
+            print(f"clarinet: Slurm job {job.id} ends: another node has taken over run {run.id}")
+            return LOCKED
         record_crash(run, worker)
         return end_attempt(run, job, arguments, worker)
 
 
-def acquire(stack: ExitStack, run: RunDirectory, job: SlurmJob) -> bool:
-    """Wait for the lease of the run and for its worker's lock; return False if another node keeps them, or on a signal.
+def acquire(stack: ExitStack, run: RunDirectory, job: SlurmJob) -> Lease | None:
+    """Wait for the lease of the run and for its worker's lock; return None if another node keeps them, or on a signal.
 
     The lock is released again for the worker; the lease is held until the job ends.
     """
@@ -127,14 +110,13 @@ def acquire(stack: ExitStack, run: RunDirectory, job: SlurmJob) -> bool:
         try:
             with run.hold_lock():
                 pass
-            stack.enter_context(hold_lease(run, f"Slurm job {job.id} on {job.node}"))
-            return True
+            return stack.enter_context(hold_lease(run, job.owner))
         except LockHeldError as error:
             if time.monotonic() > deadline:
-                return False
+                return None
             print(f"waiting: {printable(str(error))}")
         if signal.sigtimedwait(SIGNALS, 5.0):
-            return False
+            return None
 
 
 class Worker:
@@ -158,10 +140,15 @@ class Worker:
         """Return whether it ended by itself before it wrote to its journal."""
         return self.exit_code > 0 and not self.is_signalled and file_size(run.journal) == self._journal_size
 
-    def wait(self) -> None:
-        """Wait for the worker; a signal makes it save and end, the one for the time limit not too early."""
+    def wait(self, lease: Lease) -> None:
+        """Wait for the worker; a signal makes it save and end, the one for the time limit not too early.
+
+        A worker whose run another node has taken over is killed, so that it writes nothing more.
+        """
         stop_at = float("inf")
         while self._process.poll() is None:
+            if lease.is_taken:
+                self._process.kill()
             received = signal.sigtimedwait({*SIGNALS, signal.SIGCHLD}, max(0.0, min(POLL, stop_at - time.time())))
             number = received.si_signo if received else 0
             self.is_signalled |= number in SIGNALS

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from clarinet_tui.runs.atomic_files import as_input_error, create_file, modified_time
@@ -20,12 +21,65 @@ STALE_SECONDS = 60.0
 """An owner that has not touched its lease for so long is dead."""
 
 
+@dataclass(frozen=True)
+class SlurmJob:
+    """This job, as its environment describes it."""
+
+    array_job: str
+    task: str
+    name: str
+    node: str
+
+    @classmethod
+    def current(cls) -> "SlurmJob":
+        names = ("SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_JOB_NAME", "SLURMD_NODENAME")
+        return cls(*(os.environ.get(name, "") for name in names))
+
+    @property
+    def id(self) -> str:
+        return f"{self.array_job}_{self.task}"
+
+    @property
+    def owner(self) -> str:
+        """What the lease contains while this job holds it."""
+        return f"Slurm job {self.id} on {self.node}"
+
+
+class Lease:
+    """A lease that this process holds, until another one finds it stale."""
+
+    def __init__(self, path: Path, file: int) -> None:
+        self._path, self._file = path, file
+        self.is_taken = False
+        """Whether another owner has it: this node could not reach the file system for a minute, or was frozen."""
+
+    def touch(self) -> None:
+        with suppress(OSError):
+            os.utime(self._file)
+        self.check()
+
+    def check(self) -> None:
+        try:
+            self.is_taken |= not os.path.samestat(os.fstat(self._file), self._path.stat())
+        except FileNotFoundError:
+            self.is_taken = True
+        except OSError:
+            return  # the file system cannot be reached now
+
+
 def lease_path(run: RunDirectory) -> Path:
     return run.path / "slurm.lease"
 
 
+def check_lease(run: RunDirectory, owner: str) -> None:
+    """Raise LockHeldError while another owner touches the run's lease."""
+    path = lease_path(run)
+    if is_fresh(path) and (holder := read_owner(path)) != owner:
+        raise LockHeldError(f"run {run.id}", holder)
+
+
 @contextmanager
-def hold_lease(run: RunDirectory, owner: str, touch_seconds: float = TOUCH_SECONDS) -> Iterator[None]:
+def hold_lease(run: RunDirectory, owner: str, touch_seconds: float = TOUCH_SECONDS) -> Iterator[Lease]:
     """Hold the run's lease, or raise LockHeldError while another owner touches it."""
     path = lease_path(run)
     file = _create(path, owner)
@@ -34,16 +88,17 @@ def hold_lease(run: RunDirectory, owner: str, touch_seconds: float = TOUCH_SECON
         file = _create(path, owner)
     if file is None:
         raise LockHeldError(f"run {run.id}", read_owner(path))
-    over = threading.Event()
-    thread = threading.Thread(target=_touch, args=(file, over, touch_seconds), name="lease", daemon=True)
+    lease, over = Lease(path, file), threading.Event()
+    thread = threading.Thread(target=_touch, args=(lease, over, touch_seconds), name="lease", daemon=True)
     thread.start()
     try:
-        yield
+        yield lease
     finally:
         over.set()
         thread.join()
-        with suppress(OSError):
-            if os.path.samestat(os.fstat(file), path.stat()):  # not that of an owner who found it stale
+        lease.check()
+        if not lease.is_taken:
+            with suppress(OSError):
                 path.unlink()
         os.close(file)
 
@@ -93,7 +148,6 @@ def _file_system_time(folder: Path) -> float:
             probe.unlink()
 
 
-def _touch(file: int, over: threading.Event, seconds: float) -> None:
+def _touch(lease: Lease, over: threading.Event, seconds: float) -> None:
     while not over.wait(seconds):
-        with suppress(OSError):
-            os.utime(file)
+        lease.touch()

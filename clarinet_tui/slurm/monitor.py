@@ -62,8 +62,9 @@ def _ask(runs_dir: Path, jobs: Jobs, now: float) -> Jobs:
         if row is not None and row.state not in ENDED:
             job = msgspec.structs.replace(job, state=row.state, reason=row.reason, start=row.start, node=row.node)
             left.append(job)
-        elif following := _settle(runs_dir, job, row.state if row else states.get(job.id, ""), now):
+        elif following := _settle(runs_dir, job, row.state if row else states.get((job.id, job.name), ""), now):
             left.append(following)
+    left.sort(key=lambda job: queued[job.id].order if job.is_waiting and job.id in queued else ())
     _cancel_overdue(left, now)
     _clean_up(runs_dir, {job.name for job in jobs.jobs} - {job.name for job in left})
     return Jobs(checked_at=now, answered_at=now, jobs=tuple(left))
@@ -83,6 +84,7 @@ def _settle(runs_dir: Path, job: Job, state: str, now: float) -> Job | None:
     Holding the run's lock shows that the worker is gone, and leaves the run lost if its journal did not end.
     """
     run = RunDirectory(runs_dir, job.run)
+    state = state if state in ENDED else ""  # accounts of jobs that Slurm has lost stay open
     if not run.config.exists():
         return None
     if follow_up := find_follow_up(read_events(run), job.id):

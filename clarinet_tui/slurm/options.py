@@ -21,7 +21,6 @@ SET_BY_US = {
     "requeue": "jobs are always requeued; max-requeues=0 turns it off",
     "no-requeue": "use max-requeues=0",
     "signal": f"jobs are signalled {WARNING_SECONDS} s before their time limit",
-    "dependency": "jobs that share stage 1 depend on each other",
     "ntasks": "a run is one task",
     "hold": "use --paused",
     **dict.fromkeys(

@@ -100,8 +100,8 @@ def _directives(settings: JobSettings, number: int, count: int, dependency: str)
         "requeue": "",
         "signal": f"B:USR1@{WARNING_SECONDS}",
         "nice": str(settings.nice) if settings.nice else None,
-        "dependency": dependency or None,
         **settings.options.sbatch,
+        "dependency": ",".join(filter(None, (dependency, settings.options.sbatch.get("dependency")))) or None,
     }
     return [name + (f"={_quote(value)}" if value else "") for name, value in directives.items() if value is not None]
 

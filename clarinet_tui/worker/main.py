@@ -24,6 +24,7 @@ from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.process import is_batch_job
 from clarinet_tui.runs.worker_command import ALARM_VARIABLE, END_VARIABLE, take_hook_command
 from clarinet_tui.runs.worker_log import TimestampedStream
+from clarinet_tui.slurm.lease import SlurmJob, check_lease
 from clarinet_tui.streams import drop_failed_writes
 from clarinet_tui.text import printable
 from clarinet_tui.worker.alarms import AlarmMonitor
@@ -54,6 +55,7 @@ def main() -> int:
     try:
         run = RunDirectory(arguments.runs_dir, arguments.id)
         run.check_own("train")
+        check_lease(run, SlurmJob.current().owner)
         gpu = hold_first_gpu(run, arguments.gpu, queued=arguments.queued, share=arguments.share_gpu)
         refused, failed = remove_on_input_error(run, arguments.fresh), record_input_error(run, arguments.queued)
         with run.hold_lock(), refused, gpu, failed:

@@ -1,15 +1,11 @@
-"""The list of attempts, its limits, and the lease between nodes."""
+"""The list of attempts, and its limits."""
 
 import json
-import os
 import re
-import time
 from pathlib import Path
 
 import msgspec
-import pytest
 
-from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.slurm.attempts import (
     AttemptEnded,
     AttemptEvent,
@@ -23,7 +19,6 @@ from clarinet_tui.slurm.attempts import (
     last_submission,
     read_events,
 )
-from clarinet_tui.slurm.lease import hold_lease, is_fresh, lease_path
 from tests.support.cli import invoke
 from tests.support.histories import make_run
 
@@ -84,26 +79,3 @@ def test_events_are_kept_and_damaged_lines_left_out(tmp_path: Path) -> None:
     append_event(run, failure())
     assert read_events(run) == [attempt(0.0), failure()]
     assert last_submission(run) == "clarinet-00000001"
-
-
-def test_a_lease_excludes_others_until_it_is_stale(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    with hold_lease(run, "Slurm job 1_0 on n1"):
-        with pytest.raises(LockHeldError, match="Slurm job 1_0 on n1"), hold_lease(run, "Slurm job 2_0 on n2"):
-            pass
-        assert is_fresh(lease_path(run))
-        os.utime(lease_path(run), (time.time() - 61, time.time() - 61))
-        assert not is_fresh(lease_path(run))
-        with hold_lease(run, "Slurm job 2_0 on n2"):
-            assert lease_path(run).read_text() == "Slurm job 2_0 on n2\n"
-    assert not lease_path(run).exists()
-
-
-def test_a_live_owner_touches_its_lease(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    with hold_lease(run, "n1", touch_seconds=0.01):
-        os.utime(lease_path(run), (0, 0))
-        deadline = time.monotonic() + 30
-        while not is_fresh(lease_path(run)):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)

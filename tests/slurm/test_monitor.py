@@ -1,12 +1,14 @@
 """States of runs with jobs, from the journal and Slurm's last answer."""
 
+import os
 import time
 from pathlib import Path
 
 import pytest
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.slurm.job_file import Job, Jobs, update_jobs
+from clarinet_tui.slurm.attempts import JobEnded, read_events
+from clarinet_tui.slurm.job_file import Job, Jobs, read_jobs, update_jobs
 from clarinet_tui.slurm.monitor import refresh_jobs
 from core.events import Failed, Finished, Stopped
 from tests.support.events import started, step
@@ -83,3 +85,69 @@ def test_a_controller_that_does_not_answer_changes_nothing(tmp_path: Path, monke
     jobs = refresh_jobs(tmp_path, force=True)
     assert (jobs.problem.startswith("slurm: squeue is not installed"), jobs.answered_at) == (True, 5.0)
     assert [job.run for job in jobs.jobs] == [run.id]
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, folder: Path, **programs: str) -> None:
+    """Put programs of Slurm that print these lines before all others; those without lines fail."""
+    folder.mkdir()
+    failure = "echo 'error: Slurm accounting storage is disabled' >&2; exit 1"
+    for name, lines in programs.items():
+        command = f"printf '%s' '{lines}'" if lines else failure
+        (folder / name).write_text(f"#!/bin/sh\n{command}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def queued(name: str, submitted: float) -> str:
+    """Return the line of `squeue` for job 1_0, which runs."""
+    return f"1_0|{name}|RUNNING|None|N/A|{submitted:.0f}|N/A|n1|1|0\n"
+
+
+OTHER = "7_0|other|RUNNING|None|N/A|N/A|N/A|n1|1|0\n"
+
+
+@pytest.mark.parametrize(
+    ("account", "state", "is_failed"),
+    [
+        ("1_0|clarinet-00000000|OUT_OF_MEMORY\n", "OUT_OF_MEMORY", True),
+        ("1_0|clarinet-00000000|CANCELLED by 0\n", "CANCELLED", False),
+        ("1_0|clarinet-00000000|RUNNING\n", "", False),
+        ("1_0|clarinet-11111111|FAILED\n", "", False),
+        ("1_0|FAILED\nnonsense\n", "", False),
+        ("", "", False),
+    ],
+    ids=["ended", "cancelled", "never closed", "of a recycled id", "unreadable", "no accounting"],
+)
+def test_accounts_show_how_a_forgotten_job_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, account: str, state: str, is_failed: bool
+) -> None:
+    """A run that never started is failed only if an account of this very job gives a reason."""
+    run = make_run(tmp_path / "runs")
+    set_job(run, 5.0, state="RUNNING")
+    answer(monkeypatch, tmp_path / "bin", squeue=OTHER, sacct=account)
+    assert refresh_jobs(run.runs_dir, force=True).jobs == ()
+    (ended,) = read_events(run)
+    assert isinstance(ended, JobEnded)
+    assert ended.state == state
+    assert (read_state(run) == "failed") is is_failed
+
+
+@pytest.mark.parametrize(("name", "age"), [("clarinet-00000000", 86400), ("clarinet-11111111", 0)])
+def test_a_recycled_id_is_another_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, age: int) -> None:
+    """A row with another name, or with an earlier time, does not keep the run's job."""
+    run = make_run(tmp_path / "runs")
+    set_job(run, 5.0, state="RUNNING")
+    answer(monkeypatch, tmp_path / "bin", squeue=queued(name, time.time() - age), sacct="")
+    refresh_jobs(run.runs_dir, force=True)
+    assert read_jobs(run.runs_dir).jobs == ()
+
+
+def test_waiting_jobs_are_in_the_order_of_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [make_run(tmp_path / "runs", f"run{number}") for number in range(4)]
+    name = "clarinet-00000000"
+    jobs = tuple(Job(run=run.id, id=f"9_{task}", name=name, submitted_at=1.0) for task, run in enumerate(runs))
+    update_jobs(tmp_path / "runs", lambda table: table.with_jobs(jobs))
+    priorities = ((0, "PENDING", 7), (1, "PENDING", 0), (2, "PENDING", 9), (3, "RUNNING", 5))
+    rows = "".join(f"9_{task}|{name}|{state}|None|N/A|9|N/A||{top}|0\n" for task, state, top in priorities)
+    answer(monkeypatch, tmp_path / "bin", squeue=rows)
+    assert [job.run for job in refresh_jobs(tmp_path / "runs", force=True).jobs] == ["run3", "run2", "run0", "run1"]

@@ -12,6 +12,7 @@ from clarinet_tui.history.trash import remove_run
 from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.queue.stopping import StopResult
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.slurm.attempts import last_submission
 from clarinet_tui.slurm.job_file import read_jobs
 from clarinet_tui.slurm.monitor import describe_wait, refresh_jobs
@@ -44,7 +45,7 @@ def block(cluster: Cluster) -> None:
 
 def test_a_waiting_job_shows_its_reason_and_is_held_released_and_cancelled(cluster: Cluster, tmp_path: Path) -> None:
     block(cluster)
-    first, second = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 2))
+    first, second, third = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 3))
     cluster.wait_until(lambda: follow(first) == "queued" and job_of(first).reason in ("Resources", "Priority"))
     assert describe_wait(job_of(first)).startswith(job_of(first).reason)
     requests.pause(first.runs_dir, [first.id], True)
@@ -53,19 +54,35 @@ def test_a_waiting_job_shows_its_reason_and_is_held_released_and_cancelled(clust
     cluster.wait_until(lambda: follow(first) == "queued" and not job_of(first).is_held)
     listed = json.loads(invoke(tmp_path / "runs", "queue", "--json").stdout)
     assert {(row["id"], row["state"], row["device"]) for row in listed} == {
-        (run.id, "waiting", "slurm") for run in (first, second)
+        (run.id, "waiting", "slurm") for run in (first, second, third)
     }
-    with pytest.raises(InputError, match="can only be moved to place 1"):
-        requests.move(first.runs_dir, [first.id], 3)
-    requests.move(first.runs_dir, [second.id], 0)
+    check_moves(first, second, third)
     with pytest.raises(InputError, match=f"already queued as Slurm job {job_of(first).id}"):
         requests.resume([first], LaunchOptions(tmp_path, tmp_path))
     first_job = job_of(first).id
     assert stopping.stop(first) is StopResult.DEQUEUED
     remove_run(second)
+    requests.cancel(third.runs_dir, [third.id])
     assert not read_jobs(tmp_path / "runs").jobs
     assert last_submission(first).startswith("clarinet-")
     assert cluster.job_state(first_job) == "CANCELLED"
+
+
+def check_moves(first: RunDirectory, second: RunDirectory, third: RunDirectory) -> None:
+    """Move waiting jobs of two arrays to any place; a job that is held has none."""
+    runs_dir = first.runs_dir
+    for moved, index, order in (
+        ([first, second], 0, [first, second, third]),
+        ([third], 1, [first, third, second]),
+        ([first], 9, [third, second, first]),
+        ([second, first], 0, [second, first, third]),
+    ):
+        requests.move(runs_dir, [run.id for run in moved], index)
+        assert [job.run for job in read_jobs(runs_dir).jobs] == [run.id for run in order]
+    requests.pause(runs_dir, [second.id], True)
+    with pytest.raises(InputError, match=f"run {second.id}: cannot be moved: it is paused"):
+        requests.move(runs_dir, [second.id], 1)
+    requests.pause(runs_dir, [second.id], False)
 
 
 def test_stopped_runs_save_themselves_and_resume_on_slurm(cluster: Cluster, tmp_path: Path) -> None:

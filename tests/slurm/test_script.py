@@ -37,7 +37,14 @@ def test_the_options_are_lines_of_sbatch(tmp_path: Path) -> None:
     for line in ("--array=0-1%2", "--gres=gpu:1", '--comment="my runs"', "--requeue", "--open-mode=append"):
         assert f"#SBATCH {line}\n" in script
     assert "#SBATCH --signal=B:USR1@120\n" in script
+    assert "--dependency" not in script
     assert f"exec {sys.executable} -P -m clarinet_tui.slurm.job" in script
+
+
+def test_a_dependency_is_added_to_that_on_the_maker_of_stage1(tmp_path: Path) -> None:
+    own = settings(tmp_path, sbatch={"dependency": "afterok:7"})
+    assert "#SBATCH --dependency=afterok:7\n" in make_script(own, 0, ["abc"])
+    assert "#SBATCH --dependency=afterany:5_0,afterok:7\n" in make_script(own, 1, ["def"], "afterany:5_0")
 
 
 def test_a_node_without_the_python_records_a_failure(tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""The lease between nodes: what excludes a second attempt where flock does not reach the first one's node."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.lock import LockHeldError
+from clarinet_tui.slurm.attempts import AttemptStarted, append_event, read_events
+from clarinet_tui.slurm.job import LOCKED, Worker
+from clarinet_tui.slurm.lease import SlurmJob, hold_lease, is_fresh, lease_path
+from tests.support.histories import make_run
+from tests.support.workers import events_named, start_worker_process
+
+FIRST, SECOND = SlurmJob("1", "0", "clarinet-00000001", "n1"), SlurmJob("2", "0", "clarinet-00000002", "n2")
+
+
+def make_stale(run: RunDirectory) -> None:
+    os.utime(lease_path(run), (time.time() - 61, time.time() - 61))
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def start_job(run: RunDirectory, job: SlurmJob) -> "subprocess.Popen[str]":
+    """Start the process of a job as a node does, with its output in a pipe."""
+    names = {"SLURM_ARRAY_JOB_ID": job.array_job, "SLURM_ARRAY_TASK_ID": job.task, "SLURMD_NODENAME": job.node}
+    command = [sys.executable, "-P", "-m", "clarinet_tui.slurm.job", run.id, "--runs-dir", str(run.runs_dir)]
+    command += ["--data-dir", str(run.runs_dir), "--array", "0", "--max-requeues", "9"]
+    return subprocess.Popen(
+        command, env={**os.environ, **names, "PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_a_lease_excludes_others_until_it_is_stale(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    with hold_lease(run, FIRST.owner):
+        with pytest.raises(LockHeldError, match="Slurm job 1_0 on n1"), hold_lease(run, SECOND.owner):
+            pass
+        assert is_fresh(lease_path(run))
+        make_stale(run)
+        assert not is_fresh(lease_path(run))
+        with hold_lease(run, SECOND.owner):
+            assert lease_path(run).read_text() == "Slurm job 2_0 on n2\n"
+    assert not lease_path(run).exists()
+
+
+def test_a_live_owner_touches_its_lease_and_a_dead_one_does_not(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    owner = os.fork()
+    if owner == 0:
+        with hold_lease(run, FIRST.owner, touch_seconds=0.01):
+            signal.pause()
+    try:
+        wait_until(lambda: lease_path(run).exists())
+        os.utime(lease_path(run), (0, 0))
+        wait_until(lambda: is_fresh(lease_path(run)))
+    finally:
+        os.kill(owner, signal.SIGKILL)
+        os.waitpid(owner, 0)
+    with pytest.raises(LockHeldError, match="n1"), hold_lease(run, SECOND.owner):
+        pass
+    make_stale(run)
+    with hold_lease(run, SECOND.owner):
+        assert is_fresh(lease_path(run))
+
+
+def test_a_job_waits_for_the_lease_of_another_node(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    with hold_lease(run, FIRST.owner), start_job(run, SECOND) as job:
+        assert job.stdout is not None
+        assert f"waiting: run {run.id} is locked by Slurm job 1_0 on n1" in job.stdout.readline()
+        job.terminate()
+        assert "another node still trains run" in job.stdout.read()
+        assert job.wait() == LOCKED
+    assert read_events(run) == []
+
+
+def test_a_worker_outside_of_the_job_is_refused(tmp_path: Path) -> None:
+    """As `clarinet run --headless --run-id` by hand, while a node trains the run."""
+    run = make_run(tmp_path)
+    with hold_lease(run, FIRST.owner):
+        assert start_worker_process(run).wait(60) == 2
+    assert f"run {run.id} is locked by Slurm job 1_0 on n1" in run.log.read_text()
+    assert not run.journal.exists()
+
+
+def test_the_worker_of_a_lease_that_was_taken_over_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a node that could not reach the file system for a minute, and comes back."""
+    run = make_run(tmp_path)
+    program = tmp_path / "frozen"
+    program.write_text("#!/bin/sh\nexec sleep 600\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with hold_lease(run, FIRST.owner, touch_seconds=0.01) as lease:
+        worker = Worker(run, FIRST, tmp_path)
+        lease_path(run).unlink()  # stale
+        with hold_lease(run, SECOND.owner):
+            wait_until(lambda: lease.is_taken)
+            worker.wait(lease)
+            assert worker.exit_code == -signal.SIGKILL
+    assert not lease_path(run).exists()
+
+
+def test_a_run_that_saves_nothing_new_is_not_started_again(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    for _ in range(3):
+        append_event(run, AttemptStarted(time=1.0, job="1_0", name=FIRST.name, node="n1", checkpoint=0.0))
+    with start_job(run, FIRST) as job:
+        assert job.wait(60) == 1
+    (failed,) = events_named(run, "failed")
+    assert failed["message"].startswith("its last 3 attempts on Slurm saved nothing new")
+    assert not lease_path(run).exists()
