@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunId, RunsDir
-from clarinet_tui.cli.output import make_console, quiet_pipe
+from clarinet_tui.cli.output import make_console, quiet_pipe, show_progress
 
 if TYPE_CHECKING:
     from clarinet_tui.runs.inspection_file import Inspection
@@ -30,7 +30,8 @@ def inspect(
     from clarinet_tui.runs.inspection_file import write_inspection
 
     run = find_run(runs_dir, id)
-    inspection = Inspector.open(run, data_dir).inspect()
+    with show_progress() as progress:
+        inspection = Inspector.open(run, data_dir, progress).inspect()
     write_inspection(run, inspection)
     with quiet_pipe():
         _print(inspection, pictures)

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -49,6 +49,20 @@ def print_json_rows(rows: Iterable[Any], *, lines: bool) -> None:
 
 def warn(message: str) -> None:
     print(f"clarinet: {printable(message)}", file=sys.stderr)
+
+
+@contextmanager
+def show_progress() -> "Iterator[Callable[[str, int, int], None]]":
+    """Show what is done on standard error while that is a terminal: a name, how much is done, and the total."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda what, done, total: bar.update(
+            task, description=escape(printable(what)), completed=done, total=total
+        )
 
 
 def write_csv(file: TextIO, names: list[str], rows: Iterable[dict[str, Any]]) -> int:

@@ -1,9 +1,12 @@
 """Figures of `clarinet plot` for which a run's model is evaluated on its data."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from clarinet_tui.cli.output import show_progress
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,8 +21,8 @@ def features_figure(prefix: str, projection: Projection, runs_dir: Path, data_di
     """Both domains in feature space, projected as the user asks."""
     from clarinet_tui.evidence.figures import inspection as figures
 
-    inspector = _open(prefix, "features", runs_dir, data_dir)
-    maps = tuple(inspector.feature_maps(projection))
+    with _open(prefix, "features", runs_dir, data_dir) as inspector:
+        maps = tuple(inspector.feature_maps(projection))
     figure = figures.features_figure(inspector.run.id, inspector.model.classes, maps, TITLES[projection])
     if len(maps) == 2 and inspector.model.info.run_config.warmup_epochs:
         missing = 'Train with checkpoints = "all" to see the features after the warm-up.'
@@ -31,15 +34,17 @@ def calibration_figure(prefix: str, runs_dir: Path, data_dir: Path) -> "Figure":
     """A reliability diagram on the target's test images."""
     from clarinet_tui.evidence.figures import inspection as figures
 
-    inspector = _open(prefix, "calibration", runs_dir, data_dir)
-    title = f"{inspector.model.info.run_config.method} {inspector.run.id}: "
-    return figures.calibration_figure(title, inspector.calibration())
+    with _open(prefix, "calibration", runs_dir, data_dir) as inspector:
+        bins = inspector.calibration()
+    return figures.calibration_figure(f"{inspector.model.info.run_config.method} {inspector.run.id}: ", bins)
 
 
-def _open(prefix: str, kind: str, runs_dir: Path, data_dir: Path) -> "Inspector":
+@contextmanager
+def _open(prefix: str, kind: str, runs_dir: Path, data_dir: Path) -> "Iterator[Inspector]":
     from clarinet_tui.models.inspection import Inspector
     from clarinet_tui.runs.directory import find_run
 
     if not prefix:
         raise InputError(f"plot {kind}: expected a run id: clarinet plot {kind} ID")
-    return Inspector.open(find_run(runs_dir, prefix), data_dir)
+    with show_progress() as progress:
+        yield Inspector.open(find_run(runs_dir, prefix), data_dir, progress)

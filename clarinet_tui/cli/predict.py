@@ -1,8 +1,7 @@
 """`clarinet predict`: the classes of new pictures."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,15 @@ from typer import Argument, Option
 
 from clarinet_tui.cli.completion import run_ids
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunsDir
-from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe, warn, write_csv, write_file
+from clarinet_tui.cli.output import (
+    make_console,
+    print_json_rows,
+    quiet_pipe,
+    show_progress,
+    warn,
+    write_csv,
+    write_file,
+)
 from clarinet_tui.text import format_count, printable
 from core.errors import InputError
 
@@ -50,8 +57,8 @@ def predict(
         raise InputError(f"--out: expected FILE.csv or FILE.json, got {out.name!a}")
     inputs = find_inputs(paths)
     loaded = find_model(model, runs_dir, epoch, device)
-    with _progress(len(inputs)) as advance:
-        items = list(predict_all(loaded, inputs, advance))
+    with show_progress() as progress:
+        items = list(predict_all(loaded, inputs, progress))
     rows = [_row(item) for item in items if item.prediction]
     with quiet_pipe():
         _output(rows, "csv" if csv else "json" if json else "jsonl" if jsonl else "", out)
@@ -104,14 +111,3 @@ def _print_table(rows: Iterable[dict[str, Any]]) -> None:
         cells = (row["file"], row["label"], f"{100 * row['probability']:.1f}", row["second_label"])
         table.add_row(*(Text(printable(cell)) for cell in (*cells, f"{100 * row['second_probability']:.1f}")))
     make_console(120).print(table)
-
-
-@contextmanager
-def _progress(total: int) -> "Iterator[Callable[[int], None]]":
-    """Show a progress bar on standard error if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("Predicting", total=total)
-        yield lambda count: bar.advance(task, count)

@@ -14,6 +14,7 @@ from clarinet_tui.models.picture_choice import choose_pictures, spread
 from clarinet_tui.models.run_models import kept_epochs, load_run_model
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap, Inspection
+from core.data.images import ProgressCallback
 from core.data.load import load_task
 from core.data.task_data import TaskData
 from core.errors import InputError
@@ -25,6 +26,7 @@ from core.models.model import Model
 Projection = Literal["pca", "tsne", "umap"]
 MAX_IMAGES = 1000
 """Images of each domain: more points hide each other, and t-SNE takes minutes."""
+IMAGES_AT_ONCE = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +36,17 @@ class Inspector:
     run: RunDirectory
     model: Model
     data: TaskData
+    progress: ProgressCallback
 
     @classmethod
-    def open(cls, run: RunDirectory, data_dir: Path) -> "Inspector":
+    def open(cls, run: RunDirectory, data_dir: Path, progress: ProgressCallback) -> "Inspector":
         model = load_run_model(run)
-        return cls(run, model, _load_data(model, data_dir))
+        return cls(run, model, _load_data(model, data_dir, progress), progress)
 
     def inspect(self) -> Inspection:
         """Return everything that the app and reports show."""
         target = self.data.target_test
-        probabilities = self.model.probabilities(target.x)
+        probabilities = self._probabilities(target.x)
         is_labelled = bool((target.y >= 0).any())
         return Inspection(
             epoch=self.model.info.epoch,
@@ -61,6 +64,7 @@ class Inspector:
         labels = [tuple(images.y[rows].tolist()) for images, rows in zip(sets, chosen, strict=True)]
         maps = []
         for title, moment in self._moments():
+            self.progress(f"Features at the {title}", 0, 1)
             source, target = (moment.features(x) for x in images)
             plane = project(np.concatenate((source, target)), projection)
             points = tuple((float(x), float(y)) for x, y in plane)
@@ -73,7 +77,14 @@ class Inspector:
         target = self.data.target_test
         if not (target.y >= 0).any():
             raise InputError(f"run {self.run.id}: its target has no labels, which calibration is measured with")
-        return _bins(self.model.probabilities(target.x), target.y)
+        return _bins(self._probabilities(target.x), target.y)
+
+    def _probabilities(self, x: NDArray[np.uint8]) -> NDArray[np.float32]:
+        parts = []
+        for start in range(0, len(x), IMAGES_AT_ONCE):
+            parts.append(self.model.probabilities(x[start : start + IMAGES_AT_ONCE]))
+            self.progress("Evaluating target images", min(start + IMAGES_AT_ONCE, len(x)), len(x))
+        return np.concatenate(parts)
 
     def _moments(self) -> Iterator[tuple[str, Model]]:
         warmup = self.model.info.run_config.warmup_epochs
@@ -118,10 +129,10 @@ def _umap(features: NDArray[np.float64]) -> Any:
     return umap.UMAP(random_state=0, n_jobs=1).fit_transform(features)
 
 
-def _load_data(model: Model, data_dir: Path) -> TaskData:
+def _load_data(model: Model, data_dir: Path, progress: ProgressCallback) -> TaskData:
     """Load the run's data as in training; images that differ from the recorded ones are refused."""
     config = msgspec.structs.replace(model.info.run_config, memory_limit_gb=64.0)
-    data = load_task(config, data_dir)
+    data = load_task(config, data_dir, progress)
     if data.classes != model.info.classes or data.shape != model.info.shape:
         raise InputError(f"task: the data of {config.task} has other classes or another size than in training")
     return data

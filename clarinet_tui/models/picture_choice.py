@@ -17,8 +17,8 @@ Rows = NDArray[np.int64]
 
 def choose_pictures(data: TaskData, probabilities: NDArray[np.float32]) -> Iterator[Picture]:
     """Yield pictures group by group; `probabilities` are those of the target's test images."""
-    source, target = data.source_train, data.target_test
-    yield from _samples(source, "source", data.classes, spread(len(source), SAMPLES))
+    target = data.target_test
+    yield from choose_samples(data.source_train, "source", data.classes)
     predicted, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
     groups: dict[PictureGroup, Rows] = {
         "target": spread(len(target), SAMPLES),
@@ -31,6 +31,11 @@ def choose_pictures(data: TaskData, probabilities: NDArray[np.float32]) -> Itera
             yield Picture(
                 group, picture.height, picture.width, picture.pixels, picture.true, predicted=label, probability=chance
             )
+
+
+def choose_samples(images: ImageSet, group: PictureGroup, classes: Sequence[str]) -> Iterator[Picture]:
+    """Yield a few images of a domain with their labels, without predictions."""
+    yield from _samples(images, group, classes, spread(len(images), SAMPLES))
 
 
 def spread(count: int, maximum: int) -> Rows:

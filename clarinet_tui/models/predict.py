@@ -1,6 +1,6 @@
 """Predict pictures, folders and arrays, one by one, without ending at an unreadable picture."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.data.image_folders import SUFFIXES, pictures_below
+from core.data.images import ProgressCallback
 from core.data.npz import read_arrays
 from core.data.scratch import Scratch
 from core.errors import InputError
@@ -47,16 +48,18 @@ def find_inputs(paths: Sequence[Path]) -> list[Path]:
     return found
 
 
-def predict_all(model: Model, inputs: Sequence[Path], advance: Callable[[int], None]) -> Iterator[Item]:
-    """Yield an item for each picture; `advance` is called with the number of inputs that are done."""
-    rest = iter(inputs)
+def predict_all(model: Model, inputs: Sequence[Path], progress: ProgressCallback) -> Iterator[Item]:
+    """Yield an item for each picture; `progress` counts inputs."""
+    rest, done = iter(inputs), 0
     while chunk := list(islice(rest, PICTURES_AT_ONCE)):
         pictures = [path for path in chunk if path.suffix.lower() != ".npz"]
         yield from _predict_pictures(model, pictures)
-        advance(len(pictures))
+        done += len(pictures)
+        progress("Predicting", done, len(inputs))
         for path in (path for path in chunk if path.suffix.lower() == ".npz"):
             yield from _predict_arrays(model, path)
-            advance(1)
+            done += 1
+            progress("Predicting", done, len(inputs))
 
 
 def _predict_pictures(model: Model, paths: Sequence[Path]) -> Iterator[Item]:

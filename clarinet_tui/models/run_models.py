@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from clarinet_tui.models.run_weights import check_weights
 from clarinet_tui.runs.directory import RunDirectory, find_run, list_run_ids
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
@@ -37,10 +38,9 @@ def load_run_model(run: RunDirectory, epoch: int | None = None, device: str = "c
         model = load_model(run.path / _epoch_file(run, epoch), device)
     elif run.model.exists():
         model = load_model(run.model, device)
-    elif run.has_checkpoint:
-        model = model_from_checkpoint(run.path, run.read_config(), _started(run), device)
     else:
-        raise InputError(f"run {run.id}: has no weights yet: it has neither finished nor saved a checkpoint")
+        check_weights(run)
+        model = model_from_checkpoint(run.path, run.read_config(), _started(run), device)
     model.info = msgspec.structs.replace(model.info, run=run.id, **_code(run))
     return model
 

@@ -39,6 +39,8 @@ class CheckedForm:
     methods: tuple[MethodSpec, ...] = ()
     """All available methods."""
     slurm: SlurmOptions | None = None
+    first_runs: tuple[RunConfig, ...] = ()
+    """The configurations of the first seed's runs."""
     """The options of Slurm jobs; None for this machine."""
 
     @property
@@ -71,10 +73,10 @@ def check_form(form: LaunchForm) -> CheckedForm:
     try:
         if len(grid) > MAX_RUNS:
             raise InputError(f"{len(grid)} runs are more than {MAX_RUNS}: start fewer at once")
-        expand_grid(replace(grid, seeds=seeds[:1]))
+        configs = expand_grid(replace(grid, seeds=seeds[:1]))
     except InputError as error:
         return replace(checked, problems={"runs": _without_place(error)})
-    return replace(checked, grid=grid)
+    return replace(checked, grid=grid, first_runs=tuple(configs))
 
 
 def _without_place(error: InputError) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.app import ClarinetApp
@@ -12,6 +13,7 @@ from clarinet_tui.ui.screens.launch import LaunchScreen
 from clarinet_tui.ui.widgets.choices import Choices
 from core.methods import methods
 from tests.support.app import SIZES, make_app, screen_text, wait_until
+from tests.support.image_folders import images, labels, save
 from tests.support.ui_queue import dismissed, fill_queue, hold_queue, queue_of, waiting
 from tests.support.ui_runs import write_run
 
@@ -180,3 +182,22 @@ async def test_keys_are_in_help_and_palette(app: ClarinetApp) -> None:
         assert {"Start", "Queue paused", "Copy", "Select"} <= commands
         await pilot.press("question_mark")
         await wait_until(pilot, lambda: "Queue these runs, paused" in screen_text(app))
+
+
+async def test_samples_of_the_task_show_what_they_are_not(runs_dir: Path) -> None:
+    Path("empty").mkdir()
+    save(Path("photos.npz"), x=images(8), y=labels(8))
+    save(Path("scans.npz"), x=images(8))
+    app = make_app(runs_dir)
+    async with app.run_test(size=(160, 48)) as pilot:
+        await opened(pilot)
+        app.screen.query_one("#other-tasks", Input).value = "photos.npz->empty"
+        await wait_until(pilot, lambda: "neither directly" in screen_text(app), "the sentence")
+        app.screen.query_one("#other-tasks", Input).value = "photos.npz->scans.npz"
+        await wait_until(pilot, lambda: "▀" * 13 in screen_text(app), "the samples")
+        assert " not " in screen_text(app)
+        await pilot.resize_terminal(80, 24)
+        await wait_until(pilot, lambda: "▀" not in screen_text(app), "the form alone")
+        await pilot.press("ctrl+o")
+        await wait_until(pilot, lambda: "▀" * 10 in screen_text(app), "the samples alone")
+        assert "Methods" not in screen_text(app)

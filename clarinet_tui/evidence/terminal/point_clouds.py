@@ -57,11 +57,10 @@ def _legend(classes: Sequence[str], width: int, palette: str) -> "Iterator[Text]
     """Name the symbol of each class; colours are shared by source and target."""
     from rich.text import Text
 
-    line = Text("symbols: target, dots: source", style="dim")
+    line = Text.assemble(("symbols: target, dots: source", "dim"))
     for index, name in enumerate(classes):
-        entry = Text(f"  {_symbol(index)}", style=colour(index, palette))
-        if name != _symbol(index):
-            entry.append(f" {printable(name)[:MAXIMUM_NAME]}")
+        title = "" if name == _symbol(index) else f" {printable(name)[:MAXIMUM_NAME]}"
+        entry = Text.assemble((f"  {_symbol(index)}", colour(index, palette)), title)
         if line.cell_len + entry.cell_len > width:
             yield line
             line = Text()

@@ -14,20 +14,24 @@ from textual.widgets import Button, Input, OptionList, Static
 
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.error_guard import report_error
+from clarinet_tui.ui.feed.samples_feed import SamplesFeed
 from clarinet_tui.ui.launch_check import CheckedForm, check_form
 from clarinet_tui.ui.launch_form import LISTED_TASKS, SLURM, LaunchForm, list_settings
 from clarinet_tui.ui.screens.action_screen import MachineScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
+from clarinet_tui.ui.snapshot.samples import TaskSamples
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text import launch as launch_text
 from clarinet_tui.ui.text.launch import Choice
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.choices import Choices
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
+from clarinet_tui.ui.widgets.sample_grid import SampleGrid
 from clarinet_tui.ui.widgets.setting_list import SettingList
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.errors import describe_error
 from core.presets import PRESETS
+from core.tasks import parse_task
 
 HINTS = {
     "slurm": "Options of sbatch, such as partition=main time=02:00:00 gres=gpu:1, and setup='module load cuda'.",
@@ -50,6 +54,7 @@ class LaunchScreen(MachineScreen):
         Binding("tab", "app.focus_next", "Next", id="launch.tab", tooltip="Next field"),
         Binding("down", "app.focus_next", "Next field", id="launch.next", show=False),
         Binding("up", "app.focus_previous", "Previous field", id="launch.before", show=False),
+        Binding("ctrl+o", "samples", "Samples", id="launch.samples", show=False, tooltip="Samples of the data, or not"),
         Binding("escape", "app.view('history')", "Back", id="launch.back"),
     ]
 
@@ -59,6 +64,12 @@ class LaunchScreen(MachineScreen):
 
         checked: CheckedForm
         error: Exception | None = None
+
+    @dataclass
+    class SamplesRead(Message):
+        """Samples of the first task were read, or are being read."""
+
+        samples: TaskSamples
 
     def compose(self) -> ComposeResult:
         yield self.top_bar()
@@ -78,6 +89,7 @@ class LaunchScreen(MachineScreen):
                     "Slurm", Input(placeholder="partition=main time=02:00:00", compact=True, id="slurm")
                 )
                 yield StyledText(id="setting-help")
+                yield SampleGrid(id="samples")
             yield SettingList(id="settings")
         yield StyledText(id="hint")
         with Vertical(id="launch-summary"):
@@ -101,6 +113,9 @@ class LaunchScreen(MachineScreen):
         self._form = LaunchForm()
         self._checked = CheckedForm(self._form)
         self._is_starting = False
+        self._samples_feed = SamplesFeed(
+            self.state.data_dir, lambda samples: self.post_message(self.SamplesRead(samples))
+        )
         for field in self.query(Input):
             field.cursor_blink = self.app.animation_level != "none"
         self.query_one("#form").can_focus = False
@@ -143,6 +158,22 @@ class LaunchScreen(MachineScreen):
             self._draw()
         if event.error:
             report_error(self, event.error)
+
+    def on_unmount(self) -> None:
+        self._samples_feed.stop()
+
+    def on_launch_screen_samples_read(self, event: SamplesRead) -> None:
+        self.query_one(SampleGrid).samples = event.samples
+
+    def _request_samples(self) -> None:
+        """Read samples of the first task with data, while there is room for them."""
+        machine = self.state.machine if self.query_one(SampleGrid).display else None
+        configs = self._checked.first_runs if machine else ()
+        tasks = (config for config in configs if launch_text.has_data(parse_task(config.task), machine))
+        config = next(tasks, None)
+        self._samples_feed.request(config)
+        if config is None:
+            self.query_one(SampleGrid).samples = None
 
     def on_choices_selection_changed(self, event: Choices.SelectionChanged) -> None:
         name, values = str(event.choices.id), event.values
@@ -190,6 +221,7 @@ class LaunchScreen(MachineScreen):
         if isinstance(self.focused, Choices):
             self.on_choices_choice_highlighted(Choices.ChoiceHighlighted(self.focused.highlighted))
         self._draw_summary()
+        self._request_samples()
 
     def _draw_summary(self) -> None:
         checked, machine = self._checked, self.state.machine
@@ -208,6 +240,7 @@ class LaunchScreen(MachineScreen):
     def on_resize(self) -> None:
         if self._is_ready:
             self.call_after_refresh(self._draw_choices)
+            self.call_after_refresh(self._request_samples)
 
     def _hint(self, text: str) -> None:
         self.query_one("#hint", StyledText).set_content(styled((text, "muted")))
@@ -240,6 +273,11 @@ class LaunchScreen(MachineScreen):
             self.action_copy_command()
         else:
             self.action_start(event.button.id == "paused")
+
+    def action_samples(self) -> None:
+        """Show samples instead of the form where there is no room for both."""
+        self.toggle_class("-samples")
+        self.call_after_refresh(self._request_samples)
 
     def action_copy_command(self) -> None:
         if command := self._command():

@@ -17,7 +17,7 @@ from clarinet_tui.ui.text.queue_time import makespan
 from clarinet_tui.ui.text.styled import GAP, Span, fit_cell, styled
 from core.config import SettingSpec
 from core.errors import InputError
-from core.tasks import parse_task
+from core.tasks import Task, parse_task
 from core.validation import describe_type
 
 if TYPE_CHECKING:
@@ -48,6 +48,12 @@ def missing_domains(letters: Iterable[str], machine: MachineSnapshot | None) -> 
     missing = [domain for domain in machine.domains if not domain.is_present] if machine else []
     wanted = set(letters)
     return [domain for domain in missing if domain.letter in wanted and domain.name != GENERATED]
+
+
+def has_data(task: Task, machine: MachineSnapshot | None) -> bool:
+    """Whether both domains are there: custom folders, or known domains with files."""
+    present = {domain.letter for domain in (machine.domains if machine else ()) if domain.is_present}
+    return all(side.is_custom or side.letter in present for side in (task.source, task.target))
 
 
 def task_choices(tasks: Iterable[str], machine: MachineSnapshot | None) -> Iterator[Choice]:
