@@ -76,7 +76,7 @@ def _check_lines(run: RunDirectory) -> Iterator[Problem]:
 
 def _check_kinds(run: RunDirectory) -> Iterator[Problem]:
     """Name links, pipes, devices and directories in place of the other files."""
-    for path in (run.journal, run.log, run.pseudo_labels, run.checkpoint, run.checkpoint_previous):
+    for path in (run.journal, run.log, run.pseudo_labels, run.checkpoint, run.checkpoint_previous, run.model):
         try:
             file = open_file(path)
         except UnreadableFileError as error:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -27,7 +27,8 @@ from tests.support.scale import SOAK
 
 FILES = (
     *("config.toml", "journal.jsonl", "annotations.jsonl", "environment.json", "lock", "stage1.json", "worker.log"),
-    *("pseudo_labels.npy", "checkpoint.pt"),
+    *("pseudo_labels.npy", "checkpoint.pt", "checkpoint.previous.pt", "model.safetensors", "inspection.json"),
+    "slurm.lease",
 )
 GOOD = ("good1", "good2")
 BIG = 10**30
@@ -111,7 +112,7 @@ def read_feed(runs: Path) -> list[Any]:
     with closing(HistoryReader(runs)) as reader:
         snapshots = []
         for name in (*GOOD, "badrun"):
-            parts: frozenset[DetailPart] = frozenset({"about", "settings", "confusion", "log"})
+            parts: frozenset[DetailPart] = frozenset(get_args(DetailPart))
             curves = CurvesRequest(name, ("complementary_loss", "target_accuracy"), width=50)
             snapshot = reader.read(ViewRequest(curves=(curves,), detail=DetailRequest(name, parts)))
             assert snapshot is not None
@@ -158,6 +159,7 @@ def test_pipes_links_and_directories_in_place_of_files(template: Path, expected:
             KINDS[kind](run.path / name)
 
     check(template, expected, damage)
+    output_of(template.parent / "copy", "report", "--out", str(template.parent / "report.html"))
 
 
 DAMAGES = {
