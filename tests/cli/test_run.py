@@ -66,13 +66,6 @@ def test_json_lines_from_start_to_finish(folder: Path) -> None:
     assert (folder / "runs" / "clarinet.db").exists()
 
 
-def test_json_is_one_array(folder: Path) -> None:
-    done = run(folder, "--headless", "--json", "--task", "photos->scans", "--method", "clarinet", *SHORT)
-    assert done.returncode == 0, done.stderr
-    output = json.loads(done.stdout)
-    assert [output[0]["event"], output[-1]["event"]] == ["started", "finished"]
-
-
 def test_plain_lines_without_a_terminal_and_no_foreign_core_package(folder: Path) -> None:
     assert (folder / "core").is_dir()
     done = run(folder, "--headless", "--task", "photos->scans", *SHORT)
@@ -83,12 +76,14 @@ def test_plain_lines_without_a_terminal_and_no_foreign_core_package(folder: Path
     assert "\x1b" not in done.stdout
 
 
-def test_flags_override_the_settings_file(folder: Path) -> None:
+def test_flags_override_the_settings_file_and_json_is_one_array(folder: Path) -> None:
     settings = 'task = "photos->scans"\npreset = "smoke"\nbatch_size = 8\nsource_size = 0\nepochs = 9\nthreads = 1\n'
     (folder / "mine.toml").write_text(settings)
-    done = run(folder, "mine.toml", "--headless", "--jsonl", "--epochs", "1", "--set", "warmup_epochs=1")
+    done = run(folder, "mine.toml", "--headless", "--json", "--epochs", "1", "--set", "warmup_epochs=1")
     assert done.returncode == 0, done.stderr
-    assert events(done.stdout)[0]["epochs_total"] == 2
+    output = json.loads(done.stdout)
+    assert [output[0]["event"], output[-1]["event"]] == ["started", "finished"]
+    assert output[0]["epochs_total"] == 2
 
 
 def run_until_signal(

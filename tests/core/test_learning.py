@@ -20,24 +20,25 @@ def last_evaluation(digits: Path, method: str, **settings: Any) -> Evaluated:
 
 
 def test_all_complementary_labels_learn_within_a_few_hundred_iterations(digits: Path) -> None:
-    stage1 = {"epochs": 6, "rate": 1e-3, "batch_size": 64}
-    known = last_evaluation(digits, "gac", ybars_per_sample=9, stage1=stage1)
+    stage1 = {"epochs": 4, "rate": 2e-3, "batch_size": 64}
+    known = last_evaluation(digits, "gac", ybars_per_sample=9, stage1=stage1, evaluate_every=4)
     assert known.source_accuracy is not None
-    assert known.source_accuracy > 60
+    assert known.source_accuracy > 70
     assert known.target_accuracy is not None
-    assert known.target_accuracy > 30
+    assert known.target_accuracy > 40
 
 
 def test_cross_entropy_on_complementary_labels_learns_wrong_classes(digits: Path) -> None:
-    wrong = last_evaluation(digits, "clarinet-ce", warmup_epochs=3, epochs=1, warmup_rate=1e-3, batch_size=64)
+    length = {"warmup_epochs": 2, "epochs": 1, "evaluate_every": 3}
+    wrong = last_evaluation(digits, "clarinet-ce", warmup_rate=2e-3, batch_size=64, **length)
     assert wrong.target_accuracy is not None
     assert wrong.target_accuracy < 10
 
 
-def test_basset_classifies_the_target_after_five_hundred_iterations(digits: Path) -> None:
-    length = {"epoch_iterations": 100, "warmup_epochs": 3, "epochs": 2, "lambda_horizon": 80, "evaluate_every": 5}
-    adapted = last_evaluation(digits, "basset", ybars_per_sample=3, **length)
+def test_basset_classifies_the_target_after_some_hundred_iterations(digits: Path) -> None:
+    length = {"epoch_iterations": 50, "warmup_epochs": 3, "epochs": 2, "lambda_horizon": 40, "evaluate_every": 5}
+    adapted = last_evaluation(digits, "basset", ybars_per_sample=5, **length)
     assert adapted.source_accuracy is not None
     assert adapted.source_accuracy > 90
     assert adapted.target_accuracy is not None
-    assert adapted.target_accuracy > 70
+    assert adapted.target_accuracy > 65
