@@ -10,6 +10,7 @@ from pathlib import Path
 from clarinet_tui.history.temporary import temporary_database
 from clarinet_tui.ui.feed.history_feed import FPS
 from clarinet_tui.version import version_text
+from core.errors import InputError
 
 MIN_FPS, MAX_FPS = 0.2, 10.0
 PAINTS_PER_UPDATE = 15
@@ -40,7 +41,12 @@ def run_app(
     if problem := _terminal_problem():
         print(f"clarinet-tui: {problem}; use `clarinet ls` to list runs without one", file=sys.stderr)
         return 2
-    if database is None and (database := temporary_database(runs_dir)):
+    try:
+        temporary = None if database else temporary_database(runs_dir)
+    except InputError as error:
+        print(f"clarinet-tui: {error}", file=sys.stderr)
+        return 2
+    if temporary:
         print(f"clarinet-tui: {runs_dir}: cannot be written: its history is built in a temporary file", file=sys.stderr)
     gc.disable()  # objects made for the first paint live on: searching them for garbage costs 10 % of the CPU
     # Textual reads the variable once, when it is imported.
@@ -51,7 +57,7 @@ def run_app(
     app = ClarinetApp(
         runs_dir,
         runs=ids,
-        database=database,
+        database=database or temporary,
         data_dir=data_dir,
         fps=fps,
         catches_errors=True,
@@ -80,7 +86,6 @@ def _find_runs(runs_dir: Path, runs: Sequence[str]) -> tuple[str, ...] | None:
     """Return the ids of the runs without duplicates, or None after printing an error."""
     from clarinet_tui.runs.directory import find_run
     from clarinet_tui.ui.app_state import MAX_OVERLAID
-    from core.errors import InputError
 
     try:
         ids = tuple(dict.fromkeys(find_run(runs_dir, run).id for run in runs))

@@ -1,12 +1,13 @@
 """The command: its arguments, its errors, and what it does not import."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.main import main
+from clarinet_tui.ui.main import main, run_app
 from tests.support.cli import imported_modules
 from tests.support.ui_runs import write_run
 
@@ -16,6 +17,20 @@ def test_an_unknown_run_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixtur
         main(["--runs-dir", str(tmp_path), "zzz"])
     assert ended.value.code == 2
     assert "no run in" in capsys.readouterr().err
+
+
+def test_a_history_that_another_user_has_put_there_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to another user")
+    (tmp_path / "clarinet.0.db").touch()
+    for path in (tmp_path / "clarinet.0.db", tmp_path):
+        os.chown(path, 64101, -1)
+    monkeypatch.setattr("clarinet_tui.ui.main._terminal_problem", lambda: "")
+    monkeypatch.delenv("CLARINET_DB", raising=False)
+    assert run_app(tmp_path) == 2
+    assert "clarinet.0.db: belongs to user 64101" in capsys.readouterr().err
 
 
 def test_without_a_terminal_an_alternative_is_named(
