@@ -26,9 +26,10 @@ def run_ids(ctx: typer.Context, incomplete: str) -> Items:
     typed = ctx.params.get("ids") or ()
     try:
         ids = [run_id for run_id in list_run_ids(runs_dir) if run_id.startswith(incomplete) and run_id not in typed]
-    except OSError:
+        database = database_path(runs_dir)
+    except (OSError, InputError):
         return []
-    labels = read_run_labels(database_path(runs_dir), incomplete, MAX_ITEMS + len(typed)) if ids else {}
+    labels = read_run_labels(database, incomplete, MAX_ITEMS + len(typed)) if ids else {}
     return [(run_id, _safe(labels.get(run_id, ""))) for run_id in ids[:MAX_ITEMS]]
 
 
