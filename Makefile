@@ -13,7 +13,9 @@ export CLARINET_TEST_DATA ?= $(wildcard ../shared/data)
 setup: $(READY)
 
 $(READY): pyproject.toml
-	@test -x $(BIN)/python || (echo "Making .venv" && $(PYTHON) -m venv .venv)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| (echo "make: needs Python 3.11 or newer: name one with PYTHON=python3.12" && false)
+	@test -x $(BIN)/pip || (echo "Making .venv" && $(PYTHON) -m venv --clear .venv)
 	@echo "Installing into .venv (the first time takes a few minutes)"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]" > .venv/install.log 2>&1 \
 		|| (cat .venv/install.log && false)
