@@ -51,9 +51,9 @@ build-check: build
 release-check: build
 	@PYTHON=$(PYTHON) .ci/install-check pip pipx uv
 
-# The versions of all packages that development was last tested with.
+# The versions of all packages that development was last tested with; a local build of torch stands for its release.
 lock: setup
-	@$(BIN)/pip freeze --disable-pip-version-check --exclude-editable > requirements-dev.lock
+	@$(BIN)/pip freeze --disable-pip-version-check --exclude-editable | sed 's/^\(torch.*\)+.*/\1/' > requirements-dev.lock
 
 # The documentation as web pages in build/site; links between pages are checked.
 docs: setup

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import tomli
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -107,3 +109,16 @@ def test_a_missing_extra_is_named(tmp_path: Path) -> None:
     )
     assert result.returncode == 2, result.stderr
     assert "pip install 'clarinet-tui[serve]'" in result.stderr
+
+
+def test_the_lock_has_a_published_version_of_every_dependency() -> None:
+    """A local build, such as torch's for the CPU, is not on the package index."""
+    extras: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+    names = ("dev", "onnx", "pictures", "serve", "tensorboard")
+    wanted = [*PROJECT["project"]["dependencies"], *(line for name in names for line in extras[name])]
+    pins = [Requirement(line) for line in (ROOT / "requirements-dev.lock").read_text(encoding="utf-8").splitlines()]
+    locked = {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in pins}
+    assert [name for name, version in locked.items() if "+" in version] == []
+    for requirement in map(Requirement, wanted):
+        if requirement.name != PROJECT["project"]["name"]:
+            assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)]), requirement
