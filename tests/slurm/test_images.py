@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,3 +47,33 @@ def test_the_command_of_an_example_is_accepted(path: Path, tmp_path: Path) -> No
     words = shlex.split(text.replace("$SEED", "1"))
     assert words[:3] == ["clarinet", "run", "--headless"]
     assert words[words.index("--run-id") + 1].isalnum()
+
+
+def load_example(name: str) -> Any:
+    return pytest.importorskip("yaml").safe_load((ROOT / "docs" / "examples" / name).read_text())
+
+
+def test_the_fields_of_the_skypilot_example_are_in_its_schema() -> None:
+    """The types are those of the task, resources and storage schemas of SkyPilot 0.14.1."""
+    task = load_example("skypilot.yaml")
+    types = {"name": str, "resources": dict, "envs": dict, "file_mounts": dict, "run": str}
+    assert {name: type(value) for name, value in task.items()} == types
+    assert {name: type(value) for name, value in task["resources"].items()} == {"accelerators": str, "image_id": str}
+    assert all(re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", name) for name in task["envs"])
+    assert {type(value) for value in task["envs"].values()} == {str}
+    assert task["file_mounts"] == {"/runs": {"name": "clarinet-runs", "mode": "MOUNT"}}
+    assert "--runs-dir /runs" in task["run"]
+
+
+def test_the_fields_of_the_dstack_example_are_in_its_models() -> None:
+    """The types are those of TaskConfiguration of dstack 0.22.5, which refuses other fields."""
+    task = load_example("dstack.yaml")
+    types = {"type": str, "name": str, "image": str, "env": list, "commands": list, "volumes": list}
+    assert {name: type(value) for name, value in task.items()} == {**types, "retry": dict, "resources": dict}
+    assert task["type"] == "task"
+    assert re.fullmatch("[a-z][a-z0-9-]{1,40}", task["name"])
+    assert all(isinstance(entry, str) for entry in task["env"])
+    assert [volume.keys() for volume in task["volumes"]] == [{"name", "path"}]
+    assert task["retry"] == {"on_events": ["interruption"], "duration": "7d"}
+    assert task["resources"] == {"gpu": "16GB.."}
+    assert "--runs-dir /runs" in task["commands"][0]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -21,17 +20,11 @@ from tests.support.cli import invoke
 from tests.support.disks import fill, small_disk
 from tests.support.slurm import Cluster
 from tests.support.slurm_runs import (
-    LONG,
-    SHORTER,
-    assert_like_home,
     assert_no_runs,
-    attempts_of,
     follow,
     job_of,
     submit_runs,
     tiny_configs,
-    wait_for_end,
-    wait_for_iterations,
 )
 
 pytestmark = pytest.mark.slurm
@@ -83,25 +76,6 @@ def check_moves(first: RunDirectory, second: RunDirectory, third: RunDirectory) 
     with pytest.raises(InputError, match=f"run {second.id}: cannot be moved: it is paused"):
         requests.move(runs_dir, [second.id], 1)
     requests.pause(runs_dir, [second.id], False)
-
-
-def test_stopped_runs_save_themselves_and_resume_on_slurm(cluster: Cluster, tmp_path: Path) -> None:
-    """Slurm wakes the processes of a job that it cancels, so that even a frozen run saves itself."""
-    (run,) = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 1, **SHORTER))
-    (frozen,) = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 1, **LONG))
-    wait_for_iterations(cluster, run, 5)
-    assert stopping.stop(run, 60) is StopResult.REQUESTED
-    wait_for_iterations(cluster, frozen, 5)
-    for pid in cluster.call("pgrep", "--full", f"(worker.main|slurm.job) {frozen.id}").split():
-        os.kill(int(pid), signal.SIGSTOP)
-    stopping.stop(frozen, 0)
-    assert stopping.wait_until_stopped(run, 60)
-    assert attempts_of(run) == ["stopped"]
-    assert follow(run) == "stopped"
-    wait_for_end(cluster, frozen, state="stopped")
-    requests.resume([run], LaunchOptions(tmp_path, tmp_path))
-    wait_for_end(cluster, run)
-    assert_like_home(run, tmp_path / "home")
 
 
 @pytest.mark.parametrize(

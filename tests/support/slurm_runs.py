@@ -1,5 +1,7 @@
 """Tiny runs on the tests' Slurm."""
 
+import os
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,14 +55,22 @@ def follow(run: RunDirectory) -> str:
     return read_state(run)
 
 
-def has_trained(run: RunDirectory, iterations: int) -> bool:
-    """Return whether the journal has reached a number of iterations; a run that failed raises AssertionError."""
-    assert not events_named(run, "failed"), events_named(run, "failed")
-    return len(events_named(run, "step")) >= iterations
+def has_trained(run: RunDirectory, iterations: int, attempt: int = 1) -> bool:
+    """Return whether an attempt has trained a number of iterations; a run that failed raises AssertionError."""
+    names = [fields["event"] for fields in read_events(run)]
+    assert "failed" not in names, events_named(run, "failed")
+    starts = [index for index, name in enumerate(names) if name in ("started", "resumed")]
+    return len(starts) >= attempt and names[starts[attempt - 1] :].count("step") >= iterations
 
 
 def wait_for_iterations(cluster: Cluster, run: RunDirectory, count: int) -> None:
     cluster.wait_until(lambda: has_trained(run, count))
+
+
+def signal_job(cluster: Cluster, run: RunDirectory, number: signal.Signals) -> None:
+    """Send a signal to the process of the run's job and to its worker."""
+    for pid in cluster.call("pgrep", "--full", f"(worker.main|slurm.job) {run.id}").split():
+        os.kill(int(pid), number)
 
 
 def assert_no_runs(runs_dir: Path) -> None:
@@ -83,17 +93,19 @@ def is_delayed(job: Job) -> bool:
     return job.start is not None and job.start > time.time() + 10
 
 
+def hurry(cluster: Cluster, *runs: RunDirectory) -> list[Job]:
+    """Let requeued jobs start soon, where Slurm delays them; return the jobs of the runs that have not ended."""
+    jobs = refresh_jobs(runs[0].runs_dir, force=True)
+    left = [job for run in runs if (job := jobs.find(run.id))]
+    for job in left:
+        if job.state == "PENDING" and job.reason == "BeginTime" and is_delayed(job):
+            cluster.start_soon(job.id)
+    return left
+
+
 def wait_for_end(cluster: Cluster, *runs: RunDirectory, state: str = "finished") -> None:
     """Wait until the runs have no jobs, and check their state; requeued jobs start soon, where Slurm delays them."""
-
-    def have_ended() -> bool:
-        left = [job for run in runs if (job := refresh_jobs(run.runs_dir, force=True).find(run.id))]
-        for job in left:
-            if job.state == "PENDING" and job.reason == "BeginTime" and is_delayed(job):
-                cluster.start_soon(job.id)
-        return not left
-
-    cluster.wait_until(have_ended)
+    cluster.wait_until(lambda: not hurry(cluster, *runs))
     for run in runs:
         assert read_state(run) == state, run.log.read_text() if run.log.exists() else "no log"
 
