@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from typer import Argument, Option
 
 from clarinet_tui.cli.output import make_console, warn
-from clarinet_tui.text import format_count, printable
+from clarinet_tui.cli.tui import replace_process, require_serve
+from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,36 +36,38 @@ def label(
         bool, Option("--blocks", help="Draw with characters even where the terminal shows pixels.")
     ] = False,
     seed: Annotated[int, Option(min=0, help="Seed of the order and of the questions.")] = 1,
+    browser: Annotated[bool, Option("--browser", help="Ask in a browser, on a page of this machine.")] = False,
+    port: Annotated[int, Option(min=0, max=65535, help="Port of the page; 0 picks a free one.")] = 8000,
 ) -> None:
     """Label your own pictures by answering yes or no.
 
     Each picture is shown with one class drawn at random: "is it a cat?" No is a complementary label, yes the true one.
     Answers and their times are kept beside the file, so that you can quit and continue; quitting writes the file.
+    With --browser the questions are on a page, as `clarinet serve` has one: for larger pictures, or the mouse.
 
     Example: clarinet label photos/ --classes cat,dog,eel --out photos.npz
     """
+    from clarinet_tui.label.arrays import write_labels
     from clarinet_tui.label.labelling import Labelling
+    from clarinet_tui.label.pictures import find_pictures
 
     if out.suffix != ".npz":
         raise InputError(f"--out: expected FILE.npz, got {out.name!a}")
-    if not path.is_dir():
-        raise InputError(f"{path}: is not a directory")
     names = [name.strip() for name in classes.split(",") if name.strip()]
-    found = _find_pictures(path)
-    labelling = Labelling(found, names, out.with_suffix(".answers.jsonl"), seed)
+    labelling = Labelling(find_pictures(path), names, out.with_suffix(".answers.jsonl"), seed)
+    if browser:
+        _serve(path, names, out, image_size, seed, port)
     show_picture = partial(_show_picture, blocks=blocks) if pictures else None
     with _keys() as read_key:
         _ask_all(labelling, path, read_key, show_picture)
-    _write(labelling, path, out, image_size)
+    print("\n".join(write_labels(labelling, path, out, image_size)))
 
 
-def _find_pictures(folder: Path) -> list[str]:
-    from core.data.image_folders import pictures_below
-
-    found = [str(path.relative_to(folder)) for path in pictures_below(folder)]
-    if not found:
-        raise InputError(f"{folder}: contains no images (png, jpg, jpeg)")
-    return found
+def _serve(folder: Path, names: list[str], out: Path, image_size: int, seed: int, port: int) -> NoReturn:
+    """Replace this process with the server of the page."""
+    require_serve()
+    options = [f"--folder={folder}", f"--out={out}", f"--image-size={image_size}", f"--seed={seed}", f"--port={port}"]
+    replace_process(["-m", "clarinet_tui.ui.serve.label_server", *options, *(f"--class={name}" for name in names)])
 
 
 def _ask_all(
@@ -92,16 +95,14 @@ def _ask_all(
 def _show_picture(path: Path, *, blocks: bool) -> bool:
     """Print a picture as large as the terminal allows; return False if it cannot be read."""
     import numpy as np
-    from PIL import ImageOps
 
     from clarinet_tui.chart.picture import picture_text
     from clarinet_tui.cli.pixel_picture import pixel_picture
-    from core.data.images import open_image
+    from core.data.images import read_picture
 
     console = make_console(80)
     try:
-        with open_image(path) as image:
-            pixels = np.asarray(ImageOps.exif_transpose(image).convert("RGB"), dtype=np.uint8)
+        pixels = np.asarray(read_picture(path), dtype=np.uint8)
     except InputError as error:
         warn(str(error))
         return False
@@ -116,20 +117,6 @@ def _show_question(labelling: "Labelling", question: "Question") -> None:
     number = f"{len(labelling.answers) + 1} of {labelling.total}"
     print(f"{number}  {printable(question.picture)}")
     print(f"Is it {printable(question.label)}?  {KEYS}  ", end="", flush=True)
-
-
-def _write(labelling: "Labelling", folder: Path, out: Path, image_size: int) -> None:
-    from clarinet_tui.label.arrays import write_arrays
-
-    labels = labelling.labels()
-    shape = write_arrays(out, folder, labels, labelling.classes, image_size)
-    size = "×".join(map(str, shape))
-    yes = sum(y >= 0 for _, y, _ in labels)
-    minutes = labelling.seconds / 60
-    print(f"Written: {out} ({format_count(len(labels), 'picture')} of {size}: {yes} yes, {len(labels) - yes} no)")
-    print(f"{minutes:.1f} minutes, {labelling.seconds / max(len(labels), 1):.1f} s an answer")
-    if len(labelling.answers) < labelling.total:
-        print(f"{labelling.total - len(labelling.answers)} left: the same command continues")
 
 
 @contextmanager

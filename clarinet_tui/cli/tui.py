@@ -55,12 +55,17 @@ def serve(
 
     Example: clarinet serve --port 8000 --read-only
     """
-    if find_spec("textual_serve") is None or find_spec("aiohttp") is None:
-        raise InputError("textual-serve is not installed: pip install 'clarinet-tui[serve]'")
+    require_serve()
     arguments = [f"--host={host}", f"--port={port}", f"--runs-dir={runs_dir}", f"--data-dir={data_dir}"]
     flags = {"--no-token": no_token, "--read-only": read_only}
     arguments += [f"--sessions={sessions}", *(flag for flag, is_set in flags.items() if is_set)]
     replace_process(["-m", "clarinet_tui.ui.serve.server", *arguments])
+
+
+def require_serve() -> None:
+    """Raise InputError if the extra [serve] is not installed."""
+    if find_spec("textual_serve") is None or find_spec("aiohttp") is None:
+        raise InputError("textual-serve is not installed: pip install 'clarinet-tui[serve]'")
 
 
 def open_app(run: "RunDirectory", data_dir: Path) -> NoReturn:

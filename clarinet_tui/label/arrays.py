@@ -6,10 +6,26 @@ from typing import Any
 
 import numpy as np
 
+from clarinet_tui.label.labelling import Labelling
 from clarinet_tui.runs.atomic_files import USER_FILE, as_input_error, atomic_writer
+from clarinet_tui.text import format_count
 from core.data.image_folders import FolderListing, folder_shape
 from core.data.images import decode_image
 from core.errors import InputError
+
+
+def write_labels(labelling: Labelling, folder: Path, out: Path, image_size: int) -> list[str]:
+    """Write what was labelled so far; return lines of text about it."""
+    labels = labelling.labels()
+    size = "×".join(map(str, write_arrays(out, folder, labels, labelling.classes, image_size)))
+    yes = sum(y >= 0 for _, y, _ in labels)
+    lines = [
+        f"Written: {out} ({format_count(len(labels), 'picture')} of {size}: {yes} yes, {len(labels) - yes} no)",
+        f"{labelling.seconds / 60:.1f} minutes, {labelling.seconds / len(labels):.1f} s an answer",
+    ]
+    if len(labelling.answers) < labelling.total:
+        lines.append(f"{labelling.total - len(labelling.answers)} left: the same command continues")
+    return lines
 
 
 def write_arrays(

@@ -94,18 +94,24 @@ def open_image(path: Path) -> Iterator["Image"]:
 
 def decode_image(path: Path, shape: Shape, *, cut: bool = False) -> NDArray[np.uint8]:
     """Return one image file as (H, W, C), turned upright; stretched, or cut at the centre to keep proportions."""
-    from PIL import ImageOps
     from PIL.Image import Resampling
 
     height, width, channels = shape
-    with open_image(path) as opened:
-        image = _to_eight_bits(ImageOps.exif_transpose(opened)).convert("L" if channels == 1 else "RGB")
+    image = read_picture(path, "L" if channels == 1 else "RGB")
     if image.size != (width, height):
         if cut:
             top, left, bottom, right = _centre(image.height, image.width, shape)
             image = image.crop((left, top, right, bottom))
         image = image.resize((width, height), Resampling.BILINEAR)
     return np.asarray(image, dtype=np.uint8).reshape(shape)
+
+
+def read_picture(path: Path, mode: str = "RGB") -> "Image":
+    """Return a PNG or JPEG file upright, in eight bits of grey (L) or colour (RGB)."""
+    from PIL import ImageOps
+
+    with open_image(path) as opened:
+        return _to_eight_bits(ImageOps.exif_transpose(opened)).convert(mode)
 
 
 def _centre(height: int, width: int, shape: Shape) -> tuple[int, int, int, int]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,11 +45,16 @@ class Served:
         return f"http://127.0.0.1:{self.port}"
 
 
+def serving(folder: Path, *options: str) -> AbstractContextManager[Served]:
+    return serving_command(folder, "serve", "--port", "0", "--runs-dir", AWKWARD, *options)
+
+
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[Served]:
+def serving_command(folder: Path, *arguments: str) -> Iterator[Served]:
+    """Run a command that prints the address of a page, until the block ends or it ends itself."""
     environment = os.environ | {"XDG_CONFIG_HOME": str(folder / "c"), "XDG_STATE_HOME": str(folder / "s")}
     command = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
-    command += ["serve", "--port", "0", "--runs-dir", AWKWARD, *options]
+    command += arguments
     with (folder / "err").open("w") as errors:
         process = subprocess.Popen(
             command,

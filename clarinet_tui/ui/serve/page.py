@@ -67,15 +67,15 @@ def render_page(base: str, host: str, font_size: str) -> str:
     return PAGE.substitute(base=base, socket=f"ws://{host}{base}/ws", size=_parse_font_size(font_size), script=SCRIPT)
 
 
-def security_headers(port: int) -> dict[str, str]:
+def security_headers(port: int, script: str = SCRIPT) -> dict[str, str]:
     """Headers of every response: nothing from other hosts, only our script, no framing, no referrer."""
-    script_hash = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+    script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         "default-src 'none'",
         f"script-src 'self' 'sha256-{script_hash}'",
         "style-src 'self' 'unsafe-inline'",  # the terminal creates styles at run time
         "font-src 'self'",
-        "img-src data:",
+        "img-src 'self' data:",
         f"connect-src 'self' ws://127.0.0.1:{port} ws://localhost:{port}",
         "base-uri 'none'",
         "form-action 'none'",

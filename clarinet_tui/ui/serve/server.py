@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aiohttp import WSCloseCode, web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
@@ -45,7 +45,7 @@ class PageServer(Server):
         self._processes: list[Process] = []
 
     async def _make_app(self) -> web.Application:
-        app = web.Application(middlewares=[self._check_access])
+        app = web.Application(middlewares=[access_middleware(self._access)])
         base = self._access.base_path
         app.add_routes(
             [
@@ -59,11 +59,6 @@ class PageServer(Server):
         app.on_shutdown.append(self.on_shutdown)
         app.on_cleanup.append(self._stop_apps)
         return app
-
-    @web.middleware
-    async def _check_access(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        reason = self._access.denial_reason(request.method, request.path, request.headers)
-        return await handler(request) if reason is None else web.Response(status=403, text=f"{reason}\n")
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(security_headers(self.port))
@@ -106,6 +101,17 @@ class PageServer(Server):
                 await asyncio.wait_for(process.wait(), SHUTDOWN_TIMEOUT)
             except TimeoutError:
                 process.kill()
+
+
+def access_middleware(access: AccessControl) -> Middleware:
+    """Return what checks every request before it is handled."""
+
+    @web.middleware
+    async def check_access(request: web.Request, handler: Handler) -> web.StreamResponse:
+        reason = access.denial_reason(request.method, request.path, request.headers)
+        return await handler(request) if reason is None else web.Response(status=403, text=f"{reason}\n")
+
+    return check_access
 
 
 def _kill(process: Process) -> None:
@@ -154,13 +160,13 @@ def listen(host: str, port: int) -> socket.socket:
         raise InputError(f"--port: {port} cannot be used ({error.strerror}); choose another port") from None
 
 
-def format_addresses(host: str, access: AccessControl) -> str:
+def format_addresses(host: str, access: AccessControl, end: str = "Ctrl+C stops the server; runs continue.") -> str:
     """Format the page's address on this machine, and how to reach it from another one."""
     address = LOOPBACK[host]
     return (
         f"Open:                 http://{address}:{access.port}{access.base_path}/\n"
         f"From another machine: {tunnel_command(address, access.port)}   then open the same address there\n"
-        "Ctrl+C stops the server; runs continue."
+        f"{end}"
     )
 
 
