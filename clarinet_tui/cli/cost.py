@@ -1,9 +1,9 @@
 """Say what runs will cost before they start, and ask before a long sweep."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -31,7 +31,7 @@ def warn_of_cost(config: "RunConfig", runs_dir: Path, data_dir: Path) -> None:
     warn(f"no preset was chosen: {config.preset} trains {length}{advice}")
 
 
-def confirm_sweep(configs: Sequence["RunConfig"], runs_dir: Path, data_dir: Path) -> None:
+def confirm_cost(configs: Sequence["RunConfig"], runs_dir: Path, data_dir: Path) -> None:
     """Ask before more than an hour of training, or training of unknown length, is queued; without a terminal, warn."""
     estimator = _make_estimator(runs_dir, data_dir, _uses_gpu({config.device for config in configs}))
     estimates = [estimator.estimate(config) for config in configs]
@@ -47,11 +47,6 @@ def confirm_sweep(configs: Sequence["RunConfig"], runs_dir: Path, data_dir: Path
         typer.confirm(f"{total}. Queue?", abort=True)
     else:
         warn(total)
-
-
-def chooses_preset(settings: Mapping[str, Any], pairs: Sequence[str], file: Path | None) -> bool:
-    """Return whether the user has chosen a preset, or settings of their own in a file."""
-    return "preset" in settings or file is not None or any(pair.startswith("preset=") for pair in pairs)
 
 
 def _make_estimator(runs_dir: Path, data_dir: Path, on_gpu: bool) -> "Estimator":

@@ -53,24 +53,31 @@ def export(
 
     Example: clarinet export --query "tag:icml state:finished" --out icml.tar.gz
     """
+    is_csv, is_archive = out.suffix == ".csv", out.name.endswith((".tar.gz", ".tgz"))
+    _check_options(format_, level, follow=follow, of_archives=with_checkpoints or without_patches, is_csv=is_csv)
     runs = _select(runs_dir, ids, query, all_)
-    if follow and format_ is None:
-        raise InputError("--follow: only for --format tensorboard")
     if format_ == "tensorboard":
-        if level or with_checkpoints or without_patches:
-            raise InputError("--format tensorboard: takes no --level and no options of archives")
         export_tensorboard(runs, out, runs_dir, follow=follow)
-    elif out.suffix == ".csv":
-        if with_checkpoints or without_patches:
-            raise InputError("--with-checkpoints, --without-patches: only for archives; use --out FILE.tar.gz")
-        count = _write_csv(runs, out, level or "run", runs_dir)
-        print(f"Written: {out} ({format_count(count, 'row')} of {format_count(len(runs), 'run')})")
-    elif out.name.endswith((".tar.gz", ".tgz")):
-        if level:
-            raise InputError("--level: only for CSV; use --out FILE.csv")
+    elif is_csv:
+        _write_csv(runs, out, level or "run", runs_dir)
+    elif is_archive:
         _write_archive(runs, out, with_checkpoints, without_patches)
     else:
         raise InputError(f"--out: expected FILE.csv or FILE.tar.gz, got {out.name!a}")
+
+
+def _check_options(
+    format_: ExportFormat | None, level: Level | None, *, follow: bool, of_archives: bool, is_csv: bool
+) -> None:
+    """Raise InputError for options of another format."""
+    if follow and format_ is None:
+        raise InputError("--follow: only for --format tensorboard")
+    if format_ and (level or of_archives):
+        raise InputError("--format tensorboard: takes no --level and no options of archives")
+    if is_csv and not format_ and of_archives:
+        raise InputError("--with-checkpoints, --without-patches: only for archives; use --out FILE.tar.gz")
+    if level and not is_csv:
+        raise InputError("--level: only for CSV; use --out FILE.csv")
 
 
 def import_(
@@ -123,8 +130,8 @@ def _write_archive(runs: "list[RunDirectory]", out: Path, checkpoints: bool, wit
         warn("the archive has uncommitted changes of your code; --without-patches leaves them out")
 
 
-def _write_csv(runs: "list[RunDirectory]", out: Path, level: Level, runs_dir: Path) -> int:
-    """Write row by row and return the number of rows."""
+def _write_csv(runs: "list[RunDirectory]", out: Path, level: Level, runs_dir: Path) -> None:
+    """Write row by row."""
     from clarinet_tui.runs.atomic_files import USER_FILE, as_input_error, atomic_writer
 
     with open_history(runs_dir) as database, as_input_error(out), atomic_writer(out, USER_FILE) as file:
@@ -133,7 +140,7 @@ def _write_csv(runs: "list[RunDirectory]", out: Path, level: Level, runs_dir: Pa
         count = write_csv(text, names, rows)
         text.flush()
         text.detach()
-    return count
+    print(f"Written: {out} ({format_count(count, 'row')} of {format_count(len(runs), 'run')})")
 
 
 def _table(database: "Database", ids: list[str], level: Level) -> tuple[list[str], Iterator[dict[str, Any]]]:

@@ -1,6 +1,5 @@
 """Arguments and options that several commands share."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,59 +46,6 @@ On = Annotated[Place | None, Option("--on", envvar="CLARINET_ON", help="Where to
 SlurmPairs = Annotated[
     list[str] | None, Option("--slurm", metavar="KEY=VALUE", help="Any option of sbatch, or setup=LINE; repeatable.")
 ]
-Preset = Annotated[str | None, Option(help="paper, literal, quick, smoke or photographs.", autocompletion=preset_names)]
-Epochs = Annotated[int | None, Option(help="Adaptation epochs.")]
-OnAlarm = Annotated[
-    str | None,
-    Option("--on-alarm", metavar="COMMAND", help="Run COMMAND on each alarm, without a shell; see CLARINET_ALARM."),
-]
-OnEnd = Annotated[
-    str | None,
-    Option("--on-end", metavar="COMMAND", help="Run COMMAND at the end, without a shell; see CLARINET_STATE."),
-]
-NotBefore = Annotated[
-    str | None, Option(metavar="TIME", help='Start at 22:00, "2026-11-18 22:00" or in 2h at the earliest.')
-]
-After = Annotated[
-    list[str] | None,
-    Option(metavar="ID", help="Start when this run has finished; repeatable.", autocompletion=run_ids),
-]
-TimeLimit = Annotated[str | None, Option(metavar="TIME", help="Save and stop after 90m, 2h30m or 1d of an attempt.")]
-
-
-def alarm_command(text: str | None) -> tuple[str, ...]:
-    """Return the arguments of an --on-alarm command; none without the option."""
-    from clarinet_tui.worker.event_hook import parse_hook_command
-
-    return () if text is None else parse_hook_command(text)
-
-
-def start_options(
-    runs_dir: Path, on_end: str | None, not_before: str | None, after: list[str] | None, time_limit: str | None
-) -> dict[str, Any]:
-    """Return the fields of LaunchOptions for the end of a run and for when it may start."""
-    from clarinet_tui.queue.start_conditions import parse_duration, parse_start_time
-    from clarinet_tui.runs.directory import find_run
-    from clarinet_tui.worker.event_hook import ON_END, parse_hook_command
-
-    return {
-        "on_end": () if on_end is None else parse_hook_command(on_end, option=ON_END),
-        "not_before": 0.0 if not_before is None else parse_start_time(not_before, "--not-before"),
-        "after": tuple(find_run(runs_dir, prefix).id for prefix in after or []),
-        "time_limit": 0.0 if time_limit is None else parse_duration(time_limit, "--time-limit"),
-    }
-
-
-def refuse_on_slurm(chosen: Mapping[str, Any]) -> None:
-    """Raise InputError for options that Slurm has itself."""
-    own = {
-        "not_before": "--slurm begin=TIME",
-        "after": "--slurm dependency=afterok:JOB",
-        "time_limit": "--slurm time=LIMIT",
-    }
-    for name, option in own.items():
-        if chosen[name]:
-            raise InputError(f"--{name.replace('_', '-')}: is not for Slurm jobs: use {option}")
 
 
 def slurm_options(

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,6 +10,7 @@ from typer import Argument, Option
 
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import open_records
+from clarinet_tui.cli.option_group import with_option_group
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryArgument, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, write_file
 from clarinet_tui.cli.plot_models import Projection, calibration_figure, features_figure
@@ -30,31 +32,52 @@ AXES: dict[AxisOption, Axis] = {
 }
 
 
+@dataclass(frozen=True)
+class FigureOptions:
+    """What a figure shows; each field is an option."""
+
+    x: Annotated[AxisOption | None, Option("--x", help="x axis of accuracy; time and samples include stage 1.")] = None
+    band: Annotated[
+        BandKind, Option(help="Band over seeds: ± sample std, 95 % interval of the mean, or min to max.")
+    ] = "std"
+    metric: Annotated[
+        list[str] | None,
+        Option(metavar="NAME", help="Metric of losses; repeatable.", autocompletion=metric_names),
+    ] = None
+    along: Annotated[Budget | None, Option(help="x axis of budget; default: the setting that varies.")] = None
+    preset: PresetFilter = None
+    projection: Annotated[
+        Projection | None, Option(help="Map of features; umap needs the extra [features]. Default: pca.")
+    ] = None
+
+    def check(self, kind: Kind) -> None:
+        """Raise InputError for an option of another kind of figure."""
+        kinds: dict[Kind, tuple[str, object]] = {
+            "accuracy": ("--x", self.x),
+            "losses": ("--metric", self.metric),
+            "budget": ("--along", self.along),
+            "features": ("--projection", self.projection),
+        }
+        for option_kind, (option, value) in kinds.items():
+            if value and kind != option_kind:
+                raise InputError(f"{option}: only for `clarinet plot {option_kind}`")
+
+
+@with_option_group
 def plot(
     kind: Annotated[Kind, Argument(metavar="KIND", help="Figure to draw.")] = "accuracy",
     query: QueryArgument = "",
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Write a .png, .svg or .pdf; default: draw in the terminal.")
     ] = None,
-    x: Annotated[AxisOption | None, Option("--x", help="x axis of accuracy; time and samples include stage 1.")] = None,
-    band: Annotated[
-        BandKind, Option(help="Band over seeds: ± sample std, 95 % interval of the mean, or min to max.")
-    ] = "std",
-    metric: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="Metric of losses; repeatable.", autocompletion=metric_names),
-    ] = None,
-    along: Annotated[Budget | None, Option(help="x axis of budget; default: the setting that varies.")] = None,
-    preset: PresetFilter = None,
     width: Annotated[
         float, Option(min=2, max=30, help="Width of the file in inches: 3.3 is a column, 6.9 a page.")
     ] = 6.9,
-    projection: Annotated[
-        Projection | None, Option(help="Map of features; umap needs the extra [features]. Default: pca.")
-    ] = None,
     json: Json = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
+    *,
+    options: FigureOptions,
 ) -> None:
     """Plot curves, confusion, label budget, features or calibration.
 
@@ -64,36 +87,18 @@ def plot(
 
     Example: clarinet plot accuracy "task:U->M" --band interval --width 3.3 --out figure3.pdf
     """
-    from clarinet_tui.evidence.figures.figure import figure_object
-
-    kind_options: dict[Kind, tuple[str, object]] = {
-        "accuracy": ("--x", x),
-        "losses": ("--metric", metric),
-        "budget": ("--along", along),
-        "features": ("--projection", projection),
-    }
-    for option_kind, (option, value) in kind_options.items():
-        if value and kind != option_kind:
-            raise InputError(f"{option}: only for `clarinet plot {option_kind}`")
+    options.check(kind)
     if json and out:
         raise InputError("--json and --out exclude each other")
     file_format = _file_format(out) if out else None
-    if kind == "features":
-        figure = features_figure(query, projection or "pca", runs_dir, data_dir)
-    elif kind == "calibration":
-        figure = calibration_figure(query, runs_dir, data_dir)
-    else:
-        records = open_records(runs_dir)
-        figure = _make_figure(records, kind, query, AXES[x or "epoch"], band, metric or [], along, preset)
+    figure = _make_figure(kind, query, options, runs_dir, data_dir)
     if not figure.panels:
         raise InputError(f"plot {kind}: these runs have no data to draw yet")
     with quiet_pipe():
-        if json:
-            print_json(figure_object(figure), indent=None)
-        elif out and file_format:
+        if out and file_format:
             _write(figure, out, file_format, width)
         else:
-            _draw(figure)
+            _print(figure, json=json)
 
 
 def _file_format(out: Path) -> Format:
@@ -103,16 +108,15 @@ def _file_format(out: Path) -> Format:
     raise InputError(f"--out: expected a name that ends with .{', .'.join(FORMATS)}, got {str(out)!a}")
 
 
-def _make_figure(
-    records: "RunRecords",
-    kind: Kind,
-    query: str,
-    axis: Axis,
-    band: BandKind,
-    metrics: list[str],
-    along: Budget | None,
-    preset: str | None,
-) -> "Figure":
+def _make_figure(kind: Kind, query: str, options: FigureOptions, runs_dir: Path, data_dir: Path) -> "Figure":
+    if kind == "features":
+        return features_figure(query, options.projection or "pca", runs_dir, data_dir)
+    if kind == "calibration":
+        return calibration_figure(query, runs_dir, data_dir)
+    return _figure_of_history(open_records(runs_dir), kind, query, options)
+
+
+def _figure_of_history(records: "RunRecords", kind: Kind, query: str, options: FigureOptions) -> "Figure":
     from clarinet_tui.evidence.figures.accuracy import accuracy_figure
     from clarinet_tui.evidence.figures.budget import budget_figure
     from clarinet_tui.evidence.figures.classes import classes_figure
@@ -121,15 +125,16 @@ def _make_figure(
     from clarinet_tui.evidence.figures.losses import METRICS, losses_figure
 
     if kind == "budget":
-        return budget_figure(records, query, along=along, preset=preset, band=band)
-    runs = find_figure_runs(records, query, preset=preset)
+        return budget_figure(records, query, along=options.along, preset=options.preset, band=options.band)
+    runs = find_figure_runs(records, query, preset=options.preset)
     if kind == "losses":
-        return losses_figure(records, runs, metrics=list(dict.fromkeys(metrics)) or METRICS, band=band)
+        metrics = list(dict.fromkeys(options.metric or METRICS))
+        return losses_figure(records, runs, metrics=metrics, band=options.band)
     if kind == "classes":
         return classes_figure(records, runs)
     if kind == "confusion":
         return confusion_figure(records, runs)
-    return accuracy_figure(records, runs, axis=axis, band=band)
+    return accuracy_figure(records, runs, axis=AXES[options.x or "epoch"], band=options.band)
 
 
 def _write(figure: "Figure", out: Path, file_format: Format, width: float) -> None:
@@ -141,9 +146,13 @@ def _write(figure: "Figure", out: Path, file_format: Format, width: float) -> No
         print(f"· {printable(note)}")
 
 
-def _draw(figure: "Figure") -> None:
+def _print(figure: "Figure", *, json: bool) -> None:
     from clarinet_tui.chart.glyphs import glyphs_for
+    from clarinet_tui.evidence.figures.figure import figure_object
     from clarinet_tui.evidence.terminal.figure import figure_view
 
+    if json:
+        print_json(figure_object(figure), indent=None)
+        return
     console = make_console(100)
     console.print(figure_view(figure, console.width, glyphs_for(os.environ, sys.stdout.encoding)))

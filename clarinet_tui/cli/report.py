@@ -2,13 +2,16 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import RUNS, PresetFilter, QueryArgument, RunsDir, Select
 from clarinet_tui.cli.output import quiet_pipe, write_file
+
+if TYPE_CHECKING:
+    from core.config import RunConfig
 
 
 def report(
@@ -19,9 +22,7 @@ def report(
     preset: PresetFilter = None,
     seeds: Annotated[int, Option(min=1, help="Seeds that make a cell of the board complete.")] = 5,
     without_hosts: Annotated[bool, Option("--without-hosts", help="Leave out host names, for a public page.")] = False,
-    patches: Annotated[
-        bool, Option("--with-patches", help="Include uncommitted changes of the directories runs started in.")
-    ] = False,
+    patches: Annotated[bool, Option("--with-patches", help="Include uncommitted changes of your code.")] = False,
     typed: Annotated[
         bool, Option("--with-commands-as-typed", help="Include command lines as typed; they may hold secrets.")
     ] = False,
@@ -35,20 +36,16 @@ def report(
     """
     from clarinet_tui.evidence.report.content import make_report
     from clarinet_tui.evidence.report.html import to_html
-    from clarinet_tui.queue.sweep import run_command
-    from clarinet_tui.runs.atomic_files import as_input_error
     from clarinet_tui.runs.process import host_name
-    from core.resolve import minimal_settings
 
-    with as_input_error(out.parent):
-        out.parent.stat()  # fail before the work
+    _check_folder(out.parent)
     content = make_report(
         open_records(runs_dir),
         query,
         title=title,
         written=time.time(),
         host=host_name(),
-        command_of=lambda config: run_command(minimal_settings(config)),
+        command_of=_format_command,
         rule=select,
         preset=preset,
         typed=typed,
@@ -58,3 +55,18 @@ def report(
     )
     with quiet_pipe():
         write_file(out, to_html(content).encode())
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise InputError if the folder does not exist, before the work."""
+    from clarinet_tui.runs.atomic_files import as_input_error
+
+    with as_input_error(folder):
+        folder.stat()
+
+
+def _format_command(config: "RunConfig") -> str:
+    from clarinet_tui.queue.sweep import run_command
+    from core.resolve import minimal_settings
+
+    return run_command(minimal_settings(config))

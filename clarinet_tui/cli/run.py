@@ -9,30 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 from typer import Argument, Exit, Option
 
 from clarinet_tui.cli.completion import method_names, run_ids, task_names
-from clarinet_tui.cli.cost import chooses_preset, confirm_sweep, warn_of_cost
-from clarinet_tui.cli.options import (
-    DATA,
-    RUNS,
-    After,
-    DataDir,
-    Epochs,
-    Json,
-    Jsonl,
-    NotBefore,
-    On,
-    OnAlarm,
-    OnEnd,
-    Preset,
-    RunsDir,
-    Settings,
-    SlurmPairs,
-    TimeLimit,
-    alarm_command,
-    refuse_on_slurm,
-    slurm_options,
-    start_options,
-)
-from clarinet_tui.cli.settings import make_config
+from clarinet_tui.cli.cost import confirm_cost, warn_of_cost
+from clarinet_tui.cli.launch import Launch
+from clarinet_tui.cli.option_group import with_option_group
+from clarinet_tui.cli.options import slurm_options
+from clarinet_tui.cli.settings import ChosenSettings
 from clarinet_tui.cli.tui import open_app, replace_process
 from clarinet_tui.text import shell_command
 from core.errors import InputError
@@ -41,12 +22,14 @@ if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device
     from clarinet_tui.queue.requests import LaunchOptions
     from clarinet_tui.runs.directory import RunDirectory
+    from clarinet_tui.slurm.options import SlurmOptions
     from core.config import RunConfig
 
 OutputForm = Literal["json", "jsonl"] | None
 """How events are printed: as one array, one a line, or as text."""
 
 
+@with_option_group
 def run(
     file: Annotated[Path | None, Argument(metavar="FILE", help="TOML file of settings.")] = None,
     method: Annotated[str | None, Option(help="clarinet, gac+cdan-e, …", autocompletion=method_names)] = None,
@@ -55,26 +38,14 @@ def run(
     ] = None,
     seed: Annotated[int | None, Option(help="Seed of every random stream.")] = None,
     device: Annotated[str | None, Option(help="auto, cpu, cuda:0 or a GPU's UUID.")] = None,
-    preset: Preset = None,
-    epochs: Epochs = None,
-    set_: Settings = None,
     headless: Annotated[bool, Option("--headless", help="Train in this terminal or batch job.")] = False,
     resume: Annotated[str | None, Option(metavar="ID", help="Resume this run.", autocompletion=run_ids)] = None,
     run_id: Annotated[
         str | None, Option(metavar="ID", help="Id of the new run; an existing run with it is resumed.")
     ] = None,
-    on_alarm: OnAlarm = None,
-    on_end: OnEnd = None,
-    not_before: NotBefore = None,
-    after: After = None,
-    time_limit: TimeLimit = None,
-    on: On = None,
-    slurm: SlurmPairs = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the batch script of --on slurm; start nothing.")] = False,
-    json: Json = False,
-    jsonl: Jsonl = False,
-    runs_dir: RunsDir = RUNS,
-    data_dir: DataDir = DATA,
+    *,
+    launch: Launch,
 ) -> None:
     """Train one run, from the queue or in this terminal.
 
@@ -83,48 +54,70 @@ def run(
 
     Example: clarinet run --headless --method clarinet --task "M->U" --preset quick --seed 1
     """
-    from clarinet_tui.queue.requests import LaunchOptions, cores_per_slot, slurm_settings
-    from clarinet_tui.runs.directory import find_run
-    from clarinet_tui.slurm.submission import preview
+    chosen = ChosenSettings(file, launch.choose(method=method, task=task, seed=seed, device=device), launch.set_ or [])
+    jobs = slurm_options(None if headless and "CLARINET_ON" in os.environ else launch.on, launch.slurm)
+    _check_place(launch, jobs, headless=headless, dry_run=dry_run)
+    options = launch.make_options(jobs)
+    form: OutputForm = "jsonl" if launch.jsonl else "json" if launch.json else None
+    if existing := _find_existing(launch.runs_dir, resume, run_id, chosen):
+        continue_run(existing, options, headless, form)
+    config = _make_config(chosen, launch, jobs, headless=headless)
+    if dry_run:
+        _print_script(launch.runs_dir, config, options)
+    else:
+        start_run(launch.runs_dir, config, run_id, options, headless, form)
 
-    flags = {"method": method, "task": task, "seed": seed, "device": device, "preset": preset, "epochs": epochs}
-    settings = {name: value for name, value in flags.items() if value is not None}
-    form: OutputForm = "jsonl" if jsonl else "json" if json else None
-    jobs = slurm_options(None if headless and "CLARINET_ON" in os.environ else on, slurm)
+
+def _check_place(launch: Launch, jobs: "SlurmOptions | None", *, headless: bool, dry_run: bool) -> None:
+    """Raise InputError for options that exclude each other, or that need a terminal."""
     if jobs and headless:
         raise InputError("run: --headless trains in this terminal, and --on slurm elsewhere: use one of them")
     if dry_run and not jobs:
         raise InputError("run: --dry-run prints a batch script: it needs --on slurm")
     if not headless and not jobs and not sys.stdout.isatty():
         raise InputError("run: the app needs a terminal; use --headless")
-    start = start_options(runs_dir, on_end, not_before, after, time_limit)
-    if jobs:
-        refuse_on_slurm(start)
-    if headless and (not_before or after):
+    if headless and (launch.not_before or launch.after):
         raise InputError("run: --not-before and --after are for queued runs: leave out --headless")
-    options = LaunchOptions(data_dir, Path.cwd(), on_alarm=alarm_command(on_alarm), slurm=jobs, **start)
+
+
+def _find_existing(
+    runs_dir: Path, resume: str | None, run_id: str | None, chosen: ChosenSettings
+) -> "RunDirectory | None":
+    """Return the run to resume; a run with `run_id` exists when a batch job was requeued."""
+    from clarinet_tui.runs.directory import RunDirectory, find_run
+
     if resume:
-        if settings or set_ or file or run_id:
+        if chosen or run_id:
             raise InputError("--resume: uses the settings of the run; give no others")
-        continue_run(find_run(runs_dir, resume), options, headless, form)
-    if existing := _find_existing(runs_dir, run_id):
-        # The number of threads follows the machine, which may differ from that of the first attempt.
-        if (settings or set_ or file) and existing.read_config() != make_config(
-            file, settings, set_ or [], existing.read_config().threads
-        ):
-            raise InputError(f"--run-id: run {existing.id} exists with other settings")
-        continue_run(existing, options, headless, form)
-    cores = jobs.cores if jobs else None if headless else cores_per_slot(runs_dir, device or "auto")
-    if dry_run:
-        print(*preview(slurm_settings(runs_dir, options), [make_config(file, settings, set_ or [], cores)]), end="")
-        return
-    config = make_config(file, settings, set_ or [], cores)
-    if not chooses_preset(settings, set_ or [], file) and not jobs:
+        return find_run(runs_dir, resume)
+    run = RunDirectory(runs_dir, run_id) if run_id else None
+    if run is None or not run.config.exists():
+        return None
+    # The number of threads follows the machine, which may differ from that of the first attempt.
+    if chosen and run.read_config() != chosen.make_config(run.read_config().threads):
+        raise InputError(f"--run-id: run {run.id} exists with other settings")
+    return run
+
+
+def _make_config(chosen: ChosenSettings, launch: Launch, jobs: "SlurmOptions | None", *, headless: bool) -> "RunConfig":
+    """Resolve the settings of a new run, and say what it costs if no preset was chosen."""
+    from clarinet_tui.queue.requests import cores_per_slot
+
+    device = chosen.flags.get("device", "auto")
+    config = chosen.make_config(jobs.cores if jobs else None if headless else cores_per_slot(launch.runs_dir, device))
+    if not chosen.has_preset and not jobs:
         if headless:
-            warn_of_cost(config, runs_dir, data_dir)
+            warn_of_cost(config, launch.runs_dir, launch.data_dir)
         else:
-            confirm_sweep([config], runs_dir, data_dir)
-    start_run(runs_dir, config, run_id, options, headless, form)
+            confirm_cost([config], launch.runs_dir, launch.data_dir)
+    return config
+
+
+def _print_script(runs_dir: Path, config: "RunConfig", options: "LaunchOptions") -> None:
+    from clarinet_tui.queue.requests import slurm_settings
+    from clarinet_tui.slurm.submission import preview
+
+    print(*preview(slurm_settings(runs_dir, options), [config]), end="")
 
 
 def start_run(
@@ -201,13 +194,3 @@ def exec_worker(run: "RunDirectory", options: "LaunchOptions", form: OutputForm,
     is_named = run.read_config().device != "auto"
     environment = {**worker_environment(devices[0]), **secrets}
     replace_process([*arguments, *worker_options(devices, share=is_named)], environment)
-
-
-def _find_existing(runs_dir: Path, run_id: str | None) -> "RunDirectory | None":
-    """Return the run with this id, which exists when a batch job was requeued."""
-    from clarinet_tui.runs.directory import RunDirectory
-
-    if not run_id:
-        return None
-    run = RunDirectory(runs_dir, run_id)
-    return run if run.config.exists() else None

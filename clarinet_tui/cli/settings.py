@@ -1,5 +1,6 @@
 """Read settings from TOML files and from KEY=VALUE arguments."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,16 +10,32 @@ if TYPE_CHECKING:
     from core.config import RunConfig
 
 
-def make_config(file: Path | None, flags: dict[str, Any], pairs: list[str], cores: int | None = None) -> "RunConfig":
-    """Merge a settings file, flags and --set pairs, the last of which win."""
-    from clarinet_tui.runs.directory import read_toml
-    from core.resolve import resolve
-    from core.validation import merge_settings
+@dataclass(frozen=True)
+class ChosenSettings:
+    """A settings file, flags and --set pairs, the last of which win."""
 
-    settings = read_toml(file) if file else {}
-    if file:
-        resolve(settings, place=str(file))  # so that an error in the file names the file
-    return resolve(merge_pairs(merge_settings(settings, flags), pairs), place="command line", cores=cores)
+    file: Path | None
+    flags: dict[str, Any]
+    pairs: list[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.file or self.flags or self.pairs)
+
+    @property
+    def has_preset(self) -> bool:
+        """Whether the user has chosen a preset, or settings of their own in a file."""
+        named = "preset" in self.flags or any(pair.startswith("preset=") for pair in self.pairs)
+        return named or self.file is not None
+
+    def make_config(self, cores: int | None = None) -> "RunConfig":
+        from clarinet_tui.runs.directory import read_toml
+        from core.resolve import resolve
+        from core.validation import merge_settings
+
+        settings = read_toml(self.file) if self.file else {}
+        if self.file:
+            resolve(settings, place=str(self.file))  # so that an error in the file names the file
+        return resolve(merge_pairs(merge_settings(settings, self.flags), self.pairs), place="command line", cores=cores)
 
 
 def merge_pairs(settings: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:

@@ -93,9 +93,9 @@ def test_plug_in_shares_stage_1(project: Path) -> None:
 
 def test_plug_in_is_listed_by_the_command_line(project: Path) -> None:
     code = (
-        "from clarinet_tui.cli.settings import make_config\n"
-        "print(make_config(None, {'method': 'gac+coral', 'preset': 'smoke'}, []).classifier_rate)\n"
-        "make_config(None, {'method': 'gac+corall'}, [])"
+        "from clarinet_tui.cli.settings import ChosenSettings\n"
+        "print(ChosenSettings(None, {'method': 'gac+coral', 'preset': 'smoke'}, []).make_config().classifier_rate)\n"
+        "ChosenSettings(None, {'method': 'gac+corall'}, []).make_config()"
     )
     done = python(project, "-c", code)
     assert done.stdout.split() == ["0.003"]

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from clarinet_tui.cli.main import app
-from clarinet_tui.cli.settings import make_config
+from clarinet_tui.cli.settings import ChosenSettings
 from core.data.load import load_task
 from core.errors import InputError
 from core.resolve import resolve
@@ -153,7 +153,8 @@ def test_commands_of_the_documentation_resolve(line: str, tmp_path: Path, monkey
     command = typer.main.get_group(app).commands["run"]
     given = command.make_context("run", [word.replace("$n", "1") for word in words]).params
     flags = {name: given[name] for name in ("method", "task", "seed", "device", "preset", "epochs")}
-    config = make_config(None, {name: flag for name, flag in flags.items() if flag is not None}, given["set_"] or [])
+    chosen = {name: flag for name, flag in flags.items() if flag is not None}
+    config = ChosenSettings(None, chosen, given["set_"] or []).make_config()
     assert parse_task(config.task)
     assert given["headless"]
 

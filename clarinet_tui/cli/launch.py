@@ -1,0 +1,87 @@
+"""The options that `clarinet run` and `clarinet sweep` share: settings, when and where runs start, hooks, output."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from clarinet_tui.cli.completion import preset_names, run_ids
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, Jsonl, On, RunsDir, Settings, SlurmPairs
+from core.errors import InputError
+
+if TYPE_CHECKING:
+    from clarinet_tui.queue.requests import LaunchOptions
+    from clarinet_tui.slurm.options import SlurmOptions
+
+Preset = Annotated[str | None, Option(help="paper, literal, quick, smoke or photographs.", autocompletion=preset_names)]
+Epochs = Annotated[int | None, Option(help="Adaptation epochs.")]
+OnAlarm = Annotated[
+    str | None,
+    Option("--on-alarm", metavar="COMMAND", help="Run COMMAND on each alarm, without a shell; see CLARINET_ALARM."),
+]
+OnEnd = Annotated[
+    str | None,
+    Option("--on-end", metavar="COMMAND", help="Run COMMAND at the end, without a shell; see CLARINET_STATE."),
+]
+NotBefore = Annotated[
+    str | None, Option(metavar="TIME", help='Start at 22:00, "2026-11-18 22:00" or in 2h at the earliest.')
+]
+After = Annotated[
+    list[str] | None,
+    Option(metavar="ID", help="Start when this run has finished; repeatable.", autocompletion=run_ids),
+]
+TimeLimit = Annotated[str | None, Option(metavar="TIME", help="Save and stop after 90m, 2h30m or 1d of an attempt.")]
+SLURM_OPTIONS = {
+    "not_before": "--slurm begin=TIME",
+    "after": "--slurm dependency=afterok:JOB",
+    "time_limit": "--slurm time=LIMIT",
+}
+"""Options that Slurm has itself, and what to use there."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a user chose for the start of runs; each field is an option."""
+
+    preset: Preset = None
+    epochs: Epochs = None
+    set_: Settings = None
+    on_alarm: OnAlarm = None
+    on_end: OnEnd = None
+    not_before: NotBefore = None
+    after: After = None
+    time_limit: TimeLimit = None
+    on: On = None
+    slurm: SlurmPairs = None
+    json: Json = False
+    jsonl: Jsonl = False
+    runs_dir: RunsDir = RUNS
+    data_dir: DataDir = DATA
+
+    def choose(self, **settings: Any) -> dict[str, Any]:
+        """Return the settings that were chosen, with preset and epochs."""
+        every = {**settings, "preset": self.preset, "epochs": self.epochs}
+        return {name: value for name, value in every.items() if value is not None}
+
+    def make_options(self, jobs: "SlurmOptions | None", **options: Any) -> "LaunchOptions":
+        """Return how the runs are queued, here or with the options of Slurm jobs."""
+        from clarinet_tui.queue.requests import LaunchOptions
+        from clarinet_tui.queue.start_conditions import parse_duration, parse_start_time
+        from clarinet_tui.runs.directory import find_run
+        from clarinet_tui.worker.event_hook import ON_END, parse_hook_command
+
+        for name, option in SLURM_OPTIONS.items():
+            if jobs and getattr(self, name):
+                raise InputError(f"--{name.replace('_', '-')}: is not for Slurm jobs: use {option}")
+        return LaunchOptions(
+            self.data_dir,
+            Path.cwd(),
+            on_alarm=() if self.on_alarm is None else parse_hook_command(self.on_alarm),
+            on_end=() if self.on_end is None else parse_hook_command(self.on_end, option=ON_END),
+            not_before=0.0 if self.not_before is None else parse_start_time(self.not_before, "--not-before"),
+            after=tuple(find_run(self.runs_dir, prefix).id for prefix in self.after or []),
+            time_limit=0.0 if self.time_limit is None else parse_duration(self.time_limit, "--time-limit"),
+            slurm=jobs,
+            **options,
+        )
