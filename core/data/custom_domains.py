@@ -1,8 +1,10 @@
 """Custom data: one .npz file, or a folder with train.npz, train/<class>/ or just <class>/, and test likewise."""
 
+from functools import partial
 from pathlib import Path
 
 from core.data.image_folders import FolderListing, folder_shape, list_folder
+from core.data.images import ProgressCallback
 from core.data.npz import read_arrays
 from core.data.scratch import Scratch
 from core.data.splits import DomainSplits, Split
@@ -10,7 +12,9 @@ from core.errors import InputError
 from core.tasks import Domain
 
 
-def read_custom_domain(domain: Domain, image_size: int, scratch: Scratch, *, cut: bool = False) -> DomainSplits:
+def read_custom_domain(
+    domain: Domain, image_size: int, scratch: Scratch, progress: ProgressCallback, *, cut: bool = False
+) -> DomainSplits:
     """Read the training images and, if the folder separates them, the test images."""
     folder = domain.folder
     if folder is not None and folder.is_file():
@@ -24,7 +28,8 @@ def read_custom_domain(domain: Domain, image_size: int, scratch: Scratch, *, cut
     listings = [part for part in parts if isinstance(part, FolderListing)]
     notes = []
     if listings:
-        shape, note = folder_shape(listings, image_size, cut=cut)
+        count = partial(progress, f"Reading sizes of {domain.title}")
+        shape, note = folder_shape(listings, image_size, cut=cut, progress=count)
         if note:
             notes.append(f"{domain.title}: {note}")
     splits: list[Split] = [part.to_split(shape, cut=cut) if isinstance(part, FolderListing) else part for part in parts]

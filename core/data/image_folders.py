@@ -1,7 +1,7 @@
 """Images in folders, one folder for each class."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from core.errors import InputError
 SUFFIXES = {".png", ".jpg", ".jpeg"}
 DEFAULT_SIZE = 224
 """Height and width of images that differ in size, unless image_size is set."""
+REPORT_EVERY = 64
+"""Files between two reports of progress."""
 GREY_MODES = {"1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F"}
 
 
@@ -66,15 +68,23 @@ def sort_class_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=_sort_key))
 
 
-def folder_shape(listings: Sequence[FolderListing], image_size: int, *, cut: bool = False) -> tuple[Shape, str | None]:
+def folder_shape(
+    listings: Sequence[FolderListing],
+    image_size: int,
+    *,
+    cut: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[Shape, str | None]:
     """Return the shape that all images are decoded to, and a note if that resizes them."""
     sizes: set[tuple[int, int]] = set()
     has_colour = False
-    for listing in listings:
-        for path in listing.paths:
-            with open_image(path) as image:
-                sizes.add(upright_size(image))
-                has_colour |= image.mode not in GREY_MODES
+    paths = [path for listing in listings for path in listing.paths]
+    for done, path in enumerate(paths, 1):
+        with open_image(path) as image:
+            sizes.add(upright_size(image))
+            has_colour |= image.mode not in GREY_MODES
+        if done % REPORT_EVERY == 0 or done == len(paths):
+            progress(done, len(paths))
     channels = 3 if has_colour else 1
     if image_size or len(sizes) > 1:
         side = image_size or DEFAULT_SIZE

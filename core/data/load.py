@@ -62,7 +62,8 @@ class _Loader:
 
     def read_domain(self, domain: Domain) -> DomainSplits:
         if domain.is_custom:
-            return read_custom_domain(domain, self.config.image_size, self.scratch, cut=self.config.fit == "cut")
+            cut = self.config.fit == "cut"
+            return read_custom_domain(domain, self.config.image_size, self.scratch, self.progress, cut=cut)
         splits = read_digit_domain(domain, self.data_dir, self.scratch, self.progress)
         return shuffle_split(splits) if domain.name == "usps" and self.config.usps_split == "80/20" else splits
 

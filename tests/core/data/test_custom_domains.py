@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from core.data.load import load_task
 from core.errors import InputError
-from tests.support.image_folders import arrays_folder, images, labels, load, mnist_folder, picture_folder, save
+from tests.support.image_folders import arrays_folder, config, images, labels, load, mnist_folder, picture_folder, save
 
 
 def test_a_source_with_complementary_labels_only(tmp_path: Path) -> None:
@@ -314,3 +315,12 @@ def test_different_class_folders_are_listed(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match=r"only .*a has dog; only .*b has eel, fox"):
         load(tmp_path / "a", tmp_path / "b", tmp_path)
+
+
+def test_reading_headers_and_pixels_is_reported(tmp_path: Path) -> None:
+    source, target = (picture_folder(tmp_path / name, ("cat", "dog"), count=40) for name in ("a", "b"))
+    reported: list[tuple[str, int, int]] = []
+    load_task(config(f"{source}->{target}"), tmp_path, lambda *report: reported.append(report))
+    for title in ("a", "b"):
+        assert [report[1:] for report in reported if report[0] == f"Reading sizes of {title}"] == [(64, 80), (80, 80)]
+        assert reported.index((f"Reading sizes of {title}", 80, 80)) < reported.index((f"Reading {title}", 80, 80))
