@@ -145,6 +145,11 @@ def cancel(job_ids: Sequence[str], *, signal: str | None = None) -> None:
     call("scancel", *(["--batch", f"--signal={signal}"] if signal else []), *job_ids)
 
 
+def cancel_named(name: str) -> None:
+    """Cancel this user's jobs with this name, if there are any."""
+    call("scancel", f"--user={os.getuid()}", f"--name={name}")
+
+
 def requeue(job_id: str) -> None:
     call("scontrol", "requeue", job_id)
 

@@ -59,6 +59,8 @@ class Jobs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     problem: str = ""
     """Why it did not answer."""
     jobs: tuple[Job, ...] = ()
+    unfinished: tuple[str, ...] = ()
+    """Names of submissions that were begun: if nothing holds the lock of the jobs, they are to be taken back."""
 
     def find(self, run_id: str) -> Job | None:
         return next((job for job in self.jobs if job.run == run_id), None)

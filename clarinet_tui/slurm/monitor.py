@@ -32,7 +32,7 @@ QUIET = frozenset({"", "CANCELLED", "COMPLETED"})
 def refresh_jobs(runs_dir: Path, *, force: bool = False, now: Callable[[], float] = time.time) -> Jobs:
     """Return the jobs, after asking Slurm if the last answer is old; no other process asks meanwhile."""
     jobs = read_jobs(runs_dir)
-    if not jobs.jobs or (not force and _is_recent(jobs, now())):
+    if not (jobs.jobs or jobs.unfinished) or (not force and _is_recent(jobs, now())):
         return jobs
     try:
         with lock_jobs(runs_dir, wait=5.0 if force else 0.0):
@@ -51,7 +51,10 @@ def _is_recent(jobs: Jobs, now: float) -> bool:
 
 def _ask(runs_dir: Path, jobs: Jobs, now: float) -> Jobs:
     try:
-        queued = {row.id: row for row in commands.list_jobs({job.name for job in jobs.jobs})}
+        for name in jobs.unfinished:  # its sender died, or could not reach the controller to take it back
+            commands.cancel_named(name)
+        names = {job.name for job in jobs.jobs}
+        queued = {row.id: row for row in (commands.list_jobs(names) if names else [])}
     except SlurmError as error:
         return msgspec.structs.replace(jobs, checked_at=now, problem=str(error))
     forgotten = [job.id for job in jobs.jobs if _find_row(job, queued) is None]

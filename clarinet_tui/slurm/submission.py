@@ -5,6 +5,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,7 @@ from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.directory import RunDirectory, create_runs
 from clarinet_tui.runs.stage1 import stage1_role
 from clarinet_tui.slurm import commands
-from clarinet_tui.slurm.job_file import Job, update_jobs
+from clarinet_tui.slurm.job_file import Job, Jobs, lock_jobs, read_jobs, write_jobs
 from clarinet_tui.slurm.options import SlurmOptions
 from clarinet_tui.slurm.script import SUBMISSIONS, JobSettings, make_script
 from core.config import RunConfig
@@ -121,42 +122,50 @@ def _array_size() -> int:
 
 
 def _submit(settings: JobSettings, runs: Sequence[RunDirectory], configs: Sequence[RunConfig], max_size: int) -> None:
-    """Submit the arrays held and release them together: either all jobs start or none."""
+    """Submit the arrays held and release them together: either all jobs start or none.
+
+    The submission is unfinished until its jobs are listed: if this process dies before, the next one takes it back.
+    """
     arrays = plan_arrays(configs, max_size)
     hold = ["--hold"] if settings.held or len(arrays) > 1 else []
-    submitted: list[str] = []
+    with lock_jobs(settings.runs_dir):
+        before = read_jobs(settings.runs_dir)
+        begun = msgspec.structs.replace(before, unfinished=(*before.unfinished, settings.name))
+        write_jobs(settings.runs_dir, begun)
+        try:
+            with as_input_error(settings.directory):
+                _write_files(settings, [[runs[run].id for run in array.runs] for array in arrays])
+                jobs = _submit_arrays(settings, arrays, [run.id for run in runs], hold)
+            write_jobs(settings.runs_dir, before.with_jobs(jobs))
+            if hold and not settings.held:
+                commands.hold(list(dict.fromkeys(job.id.partition("_")[0] for job in jobs)), held=False)
+        except (InputError, OSError):
+            _undo(settings, before, begun)
+            raise
+
+
+def _submit_arrays(
+    settings: JobSettings, arrays: Sequence[Array], runs: Sequence[str], hold: Sequence[str]
+) -> list[Job]:
     jobs: dict[int, Job] = {}
-    try:
-        with as_input_error(settings.directory):
-            _write_files(settings, [[runs[run].id for run in array.runs] for array in arrays])
-            for number, array in enumerate(arrays):
-                dependency = "" if array.maker is None else f"afterany:{jobs[array.maker].id}"
-                script = settings.directory / f"{number}.sh"
-                ids = [runs[run].id for run in array.runs]
-                replace_file(script, make_script(settings, number, ids, dependency).encode(), 0o700)
-                submitted.append(commands.submit(str(script), *hold))
-                for task, run in enumerate(array.runs):
-                    jobs[run] = Job(
-                        run=runs[run].id, id=f"{submitted[-1]}_{task}", name=settings.name, submitted_at=time.time()
-                    )
-        update_jobs(settings.runs_dir, lambda table: table.with_jobs(list(jobs.values())))
-        if hold and not settings.held:
-            commands.hold(submitted, held=False)
-    except (InputError, OSError):
-        _undo(settings, submitted, [job.run for job in jobs.values()])
-        raise
+    for number, array in enumerate(arrays):
+        dependency = "" if array.maker is None else f"afterany:{jobs[array.maker].id}"
+        script = settings.directory / f"{number}.sh"
+        content = make_script(settings, number, [runs[run] for run in array.runs], dependency)
+        replace_file(script, content.encode(), 0o700)
+        array_job = commands.submit(str(script), *hold)
+        for task, run in enumerate(array.runs):
+            jobs[run] = Job(run=runs[run], id=f"{array_job}_{task}", name=settings.name, submitted_at=time.time())
+    return list(jobs.values())
 
 
-def _undo(settings: JobSettings, submitted: Sequence[str], runs: Sequence[str]) -> None:
-    """Cancel what was submitted; the first error is what the user sees."""
-    try:
-        if submitted:
-            commands.cancel(submitted)
-        update_jobs(settings.runs_dir, lambda table: table.without(runs))
-    except (InputError, OSError):
-        return
-    finally:
-        shutil.rmtree(settings.directory, ignore_errors=True)
+def _undo(settings: JobSettings, before: Jobs, begun: Jobs) -> None:
+    """Cancel what was submitted, now or when the controller answers; the first error is what the user sees."""
+    shutil.rmtree(settings.directory, ignore_errors=True)
+    with suppress(InputError, OSError):
+        write_jobs(settings.runs_dir, begun)
+        commands.cancel_named(settings.name)
+        write_jobs(settings.runs_dir, before)
 
 
 def _write_files(settings: JobSettings, arrays: Sequence[Sequence[str]]) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from clarinet_tui.history.trash import remove_run
 from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.queue.stopping import StopResult
-from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.directory import RunDirectory, list_run_ids
 from clarinet_tui.slurm.attempts import last_submission
 from clarinet_tui.slurm.job_file import read_jobs
 from clarinet_tui.slurm.monitor import describe_wait, refresh_jobs
@@ -99,20 +101,55 @@ def assert_nothing_left(cluster: Cluster, runs_dir: Path) -> None:
     cluster.wait_until(lambda: not cluster.call("squeue", "-h").strip())
 
 
+def replace_program(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, instead: str) -> None:
+    """Put a program of Slurm before the real one, which it becomes unless `instead` ends it."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f'#!/bin/sh\n{instead}\nexec {shutil.which(name)} "$@"\n')
+    (folder / name).chmod(0o755)
+    if str(folder) not in os.environ["PATH"]:
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
 def test_an_array_that_is_refused_takes_the_others_back(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second sbatch fails: the first array is cancelled before any of its jobs has started."""
-    counter = tmp_path / "bin" / "sbatch"
-    counter.parent.mkdir()
-    real = cluster.call("which", "sbatch").strip()
-    refusal = 'echo "sbatch: error: Job submit limit exceeded" >&2; exit 1'
-    counter.write_text(f'#!/bin/sh\ncase "$*" in *1.sh) {refusal};; esac\nexec {real} "$@"\n')
-    counter.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{counter.parent}:{os.environ['PATH']}")
+    """The second sbatch fails: the first array is cancelled before any of its jobs has started.
+
+    If the controller does not answer then, it is cancelled as soon as it does.
+    """
+    refusal = 'case "$*" in *1.sh) echo "sbatch: error: Job submit limit exceeded" >&2; exit 1;; esac'
+    replace_program(monkeypatch, tmp_path / "bin", "sbatch", refusal)
     with pytest.raises(InputError, match="Job submit limit exceeded"):
         submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 3))
     assert_nothing_left(cluster, tmp_path / "runs")
+
+    replace_program(monkeypatch, tmp_path / "bin", "scancel", "exit 1")
+    with pytest.raises(InputError, match="Job submit limit exceeded"):
+        submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 3))
+    assert "scancel" in refresh_jobs(tmp_path / "runs", force=True).problem
+    assert cluster.call("squeue", "-h", "-o", "%r").split() == ["JobHeldUser"]
+    (tmp_path / "bin" / "scancel").unlink()
+    assert refresh_jobs(tmp_path / "runs", force=True).unfinished == ()
+    assert_nothing_left(cluster, tmp_path / "runs")
+
+
+def test_a_submission_whose_process_dies_is_taken_back(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace_program(monkeypatch, tmp_path / "bin", "sbatch", 'case "$*" in *1.sh) kill -9 $PPID; exit 1;; esac')
+    configs = tiny_configs(tmp_path, 3)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            submit_runs(tmp_path / "runs", configs)
+        finally:
+            os._exit(0)
+    assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGKILL
+    assert cluster.call("squeue", "-h", "-o", "%r").split() == ["JobHeldUser"]
+    jobs = refresh_jobs(tmp_path / "runs", force=True)
+    assert (jobs.jobs, jobs.unfinished) == ((), ())
+    cluster.wait_until(lambda: not cluster.call("squeue", "-h").strip())
+    assert len(list_run_ids(tmp_path / "runs")) == 3
 
 
 def test_a_full_disk_is_named(cluster: Cluster, tmp_path: Path) -> None:
