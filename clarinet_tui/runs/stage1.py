@@ -1,4 +1,7 @@
-"""Pseudo-labels of a stage 1 that runs share: runs/stage1/<key>/ has them and the lock of the run that makes them."""
+"""Pseudo-labels of a stage 1 that runs share: runs/stage1/<key>/ has them and the lock of the run that makes them.
+
+Runs share them only with runs of the same user: another one could write other labels, or hold the lock for ever.
+"""
 
 import errno
 import hashlib
@@ -13,6 +16,7 @@ import msgspec
 from clarinet_tui.runs.atomic_files import replace_file
 from clarinet_tui.runs.environment import versions
 from clarinet_tui.runs.lock import hold_lock, read_lock_owner
+from clarinet_tui.runs.ownership import own_path
 from clarinet_tui.runs.process import LockOwner, host_name
 from clarinet_tui.runs.run_files import UnreadableFileError, read_file, read_json
 from core.config import RunConfig, Tag, settings_tagged
@@ -126,14 +130,15 @@ class Stage1Directory:
 
     def __init__(self, runs_dir: Path, key: str) -> None:
         self.key = key
-        self.path = runs_dir / "stage1" / key
+        self.path = own_path(runs_dir, "stage1") / key
         self._labels, self._origin, self._lock = (self.path / file for file in ("labels.npy", "origin.json", "lock"))
 
     def hold_lock(self) -> AbstractContextManager[LockOwner]:
         """Hold the lock of the run that makes the labels, or raise LockHeldError; acquire the run's own lock first."""
         self._refuse_links()
-        self.path.mkdir(parents=True, exist_ok=True)
-        return hold_lock(self._lock, "stage 1")
+        for folder in (self.path.parent, self.path):
+            folder.mkdir(mode=0o755, exist_ok=True)
+        return hold_lock(self._lock, "stage 1", private=True)
 
     def lock_owner(self) -> LockOwner | None:
         return read_lock_owner(self._lock)

@@ -47,12 +47,17 @@ class SharedStage1:
         method = find_method(config.method)
         self._stage, self._takes_labels = method.stages[0].name, method.takes_stage1_labels
         key = stage1_key(config, data, device)
-        self._directory = None if key is None else Stage1Directory(run.runs_dir, key)
+        self._directory: Stage1Directory | None = None
         self._origin: Stage1Origin | None = None
         self._lock: ExitStack | None = None
         self._joined = False
         """Whether the run has taken the labels, become their maker or found another maker."""
         self._notified: set[str] = set()
+        if key is not None:
+            try:
+                self._directory = Stage1Directory(run.runs_dir, key)
+            except InputError as error:
+                self._stop_sharing(error)
 
     def __enter__(self) -> Self:
         return self

@@ -205,6 +205,22 @@ with lock.open() as file:
 
 
 @pytest.mark.usefixtures("two_users")
+def test_a_shared_stage_1_takes_nothing_of_another_user_and_cannot_be_locked_by_them() -> None:
+    code = """
+from clarinet_tui.runs.stage1 import Stage1Directory
+stage1 = Stage1Directory(runs, "key")
+found = stage1.read_origin()
+with stage1.hold_lock():
+    stage1.claim("one")
+print(found, [os.access(path, os.R_OK) for path in sorted(runs.glob("stage1*/key/lock"))])
+"""
+    with shared_directory(0o2775) as runs:
+        assert run_as(ALICE, code, runs, umask=0o002) == "None [True]"
+        assert run_as(BOB, code, runs, umask=0o002) == "None [False, True]"
+        assert [stat.S_IMODE(path.stat().st_mode) & 0o777 for path in runs.glob("stage1*")] == [0o755, 0o755]
+
+
+@pytest.mark.usefixtures("two_users")
 def test_a_worker_that_is_hidden_from_other_users_does_not_count_as_dead() -> None:
     """With the mount option hidepid, /proc shows only the user's own processes."""
     with shared_directory(0o2775) as runs:
