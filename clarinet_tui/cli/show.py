@@ -43,6 +43,7 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
 
     Example: clarinet show 6e3
     """
+    from clarinet_tui.evidence.selection import describe_label_free, label_free_epochs, last_stage
     from clarinet_tui.history.alarms import read_open_alarms
     from clarinet_tui.history.queries import read_evaluations, read_events
     from clarinet_tui.runs.directory import RunDirectory
@@ -51,16 +52,18 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
     row = find_row(database, runs_dir, id)
     run, events = RunDirectory(runs_dir, row.id), read_events(database, row.id)
     alarms = read_open_alarms(database, row.id)
+    evaluations = read_evaluations(database, row.id) if row.target_accuracy is None else []
+    selected = label_free_epochs(evaluations, stage=last_stage(row.method))
     with quiet_pipe():
         if json:
-            print_json(asdict(row) | _object(run, events, alarms))
+            epochs = {rule: {"epoch": epoch, "score": score} for rule, (epoch, score) in selected.items()}
+            print_json(asdict(row) | _object(run, events, alarms) | {"selected_without_labels": epochs})
         else:
-            evaluations = read_evaluations(database, row.id) if row.target_accuracy is None else []
-            _print_groups(_groups(row, run, events, alarms, evaluations))
+            _print_groups(_groups(row, run, events, alarms, describe_label_free(selected)))
 
 
 def _groups(
-    row: "RunRow", run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]", evaluations: Events
+    row: "RunRow", run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]", selected: "Sequence[tuple[str, str]]"
 ) -> Iterator[Group]:
     """Yield the groups; what needs attention comes first."""
     seed = "?" if row.seed is None else row.seed
@@ -71,7 +74,7 @@ def _groups(
     yield "Progress", _progress(row, run)
     yield "Attempts on Slurm", _attempts(run)
     yield "Results, in percent", _results(row)
-    yield "Epochs selected without labels", _selected_epochs(row, evaluations)
+    yield "Epochs selected without labels", list(selected)
     yield "Data", [("label hash", row.label_hash), *(("note", note) for note in row.notes)]
     yield from _settings(run)
     yield "Environment", _environment(run)
@@ -150,14 +153,6 @@ def _results(row: "RunRow") -> Fields:
         "pseudo-label accuracy": row.pseudo_label_accuracy,
     }
     return [(name, f"{value:.2f}") for name, value in accuracies.items() if value is not None]
-
-
-def _selected_epochs(row: "RunRow", evaluations: Events) -> Fields:
-    """Return the epochs that rules without labels select."""
-    from clarinet_tui.evidence.selection import RULE_HEADINGS, label_free_epochs, last_stage
-
-    selected = label_free_epochs(evaluations, stage=last_stage(row.method))
-    return [(RULE_HEADINGS[rule], f"epoch {epoch} ({score:.3f})") for rule, (epoch, score) in selected.items()]
 
 
 def _settings(run: "RunDirectory") -> Iterator[Group]:

@@ -100,6 +100,11 @@ def label_free_epochs(evaluations: Sequence[Row], *, stage: str | None = None) -
     return {rule: (row["epoch"], row[SCORES[rule][0]]) for rule, row in selected.items() if row is not None}
 
 
+def describe_label_free(selected: Mapping[Rule, tuple[int, float]]) -> list[tuple[str, str]]:
+    """Return the name of each rule, and its epoch and score as text."""
+    return [(RULE_HEADINGS[rule], f"epoch {epoch} ({score:.3f})") for rule, (epoch, score) in selected.items()]
+
+
 def last_stage(method: str | None) -> str | None:
     """The stage whose classifier is the method's result; None for a plug-in that is not installed."""
     try:

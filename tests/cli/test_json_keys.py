@@ -22,7 +22,7 @@ def test_runs(tmp_path: Path) -> None:
     (row,) = json.loads(invoke(tmp_path, "ls", "--json").stdout)
     assert sorted(row) == sorted(ROW.split())
     details = json.loads(invoke(tmp_path, "show", run.id, "--json").stdout)
-    more = "config changed command attempts open_alarms damaged events_tail"
+    more = "config changed command attempts open_alarms damaged events_tail selected_without_labels"
     assert set(details) - set(row) == set(more.split())
 
 
