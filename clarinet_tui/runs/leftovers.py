@@ -12,7 +12,7 @@ from clarinet_tui.runs.directory import STAGED
 
 LEFTOVER_AGE = 3600.0
 """Seconds after which a temporary file is a leftover: it is renamed or removed within moments."""
-TEMPORARY = re.compile(rf"{re.escape(STAGED)}\d+-[0-9a-f]+|\.queue(\.\d+)?\.json\.\d+", re.ASCII)
+TEMPORARY = re.compile(rf"{re.escape(STAGED)}\d+-[0-9a-f]+|\.(queue|slurm)(\.\d+)?\.json\.\d+", re.ASCII)
 
 
 def remove_leftovers(runs_dir: Path, now: Callable[[], float] = time.time) -> list[str]:

@@ -95,7 +95,7 @@ def test_runs_that_cannot_be_queued_are_not_left_behind(tmp_path: Path) -> None:
 
 
 def test_only_old_temporary_files_are_leftovers(tmp_path: Path) -> None:
-    names = [".queue.json.123", ".queue.1001.json.4", ".new-1-00ff", ".queue.json", ".new", "queue.json", ".trash"]
+    names = [".queue.json.123", ".slurm.1001.json.4", ".new-1-00ff", ".queue.json", ".new", "queue.json", ".trash"]
     for name in names:
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (1000.0, 1000.0))
@@ -104,7 +104,7 @@ def test_only_old_temporary_files_are_leftovers(tmp_path: Path) -> None:
     os.utime(tmp_path / ".new-2-00ff", (1000.0, 1000.0))
     assert remove_leftovers(tmp_path, now=lambda: 1000.0 + LEFTOVER_AGE - 1) == []
     removed = remove_leftovers(tmp_path, now=lambda: 1000.0 + LEFTOVER_AGE)
-    assert sorted(removed) == [".new-1-00ff", ".new-2-00ff", ".queue.1001.json.4", ".queue.json.123"]
+    assert sorted(removed) == [".new-1-00ff", ".new-2-00ff", ".queue.json.123", ".slurm.1001.json.4"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(set(names) - set(removed))
 
 
