@@ -8,7 +8,7 @@ from clarinet_tui.chart.cells import AXIS, GRID, LABEL, POINTER, ZERO, CellGrid
 from clarinet_tui.chart.glyphs import GlyphSet
 from clarinet_tui.chart.references import values_in_window, window_slice
 from clarinet_tui.chart.scales import Scale, axis_limits, make_scale
-from clarinet_tui.chart.series import Floats, Line
+from clarinet_tui.chart.series import NO_EXTENT, Floats, Line
 from clarinet_tui.chart.spec import ChartSpec
 from clarinet_tui.chart.ticks import Tick, linear_ticks, round_step, time_ticks, y_ticks
 from clarinet_tui.text import format_duration, format_number
@@ -71,7 +71,7 @@ def make_axes(spec: ChartSpec) -> Axes:
         scale=scale,
         low=low,
         high=high,
-        ticks=ticks if gutter else (),
+        ticks=ticks if gutter and (spec.y_range or _shown_values(spec).size) else (),
         missing_row=height if missing else None,
         axis_row=spec.height - 2 if axis_rows == 2 else None,
         label_row=spec.height - 1 if axis_rows else None,
@@ -83,10 +83,14 @@ def tick_count(rows: int) -> int:
     return max(2, min(9, round(rows / 2.4)))
 
 
-def _limits(spec: ChartSpec, height: int) -> tuple[Scale, float, float]:
+def _shown_values(spec: ChartSpec) -> Floats:
     items = (*spec.lines, *spec.scale_only, *spec.references)
-    values = np.concatenate([np.zeros(0), *(values_in_window(item, spec.x_range) for item in items)])
-    values = values[np.isfinite(values)]
+    values: Floats = np.concatenate([np.zeros(0), *(values_in_window(item, spec.x_range) for item in items)])
+    return values[np.isfinite(values)]
+
+
+def _limits(spec: ChartSpec, height: int) -> tuple[Scale, float, float]:
+    values = _shown_values(spec)
     scale = make_scale(spec.scale, values)
     if spec.y_range:
         low, high = (scale.height(value) for value in spec.y_range)
@@ -127,6 +131,8 @@ def _draw_x(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
         return
     count = max(2, min(12, axes.width // 11))
     ticks = time_ticks(*axes.x_range, count) if spec.x_is_time else linear_ticks(*axes.x_range, count)
+    if spec.x_range == NO_EXTENT and not _shown_values(spec).size:
+        ticks = []
     free = 0
     for tick in ticks:
         column = axes.column(tick.value)

@@ -100,11 +100,15 @@ class VerticalMark:
     """Whether something is wrong from here on."""
 
 
+NO_EXTENT = (0.0, 1.0)
+"""The range of x where there are no values."""
+
+
 def extent_of(lines: tuple[Line, ...]) -> tuple[float, float]:
     """Return the first and the last x of all lines; (0, 1) without lines, and a margin around a single x."""
     known = [line.extent for line in lines if line.extent]
     if not known:
-        return 0.0, 1.0
+        return NO_EXTENT
     start, stop = min(first for first, _ in known), max(last for _, last in known)
     if start == stop:
         margin = max(abs(start) * 0.1, 0.5)

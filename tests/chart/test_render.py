@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from clarinet_tui.chart.cells import line_style
 from clarinet_tui.chart.glyphs import HALVES, QUADRANTS
 from clarinet_tui.chart.render import render_chart
-from clarinet_tui.chart.series import Line, VerticalMark
+from clarinet_tui.chart.series import NO_EXTENT, Line, VerticalMark
 from clarinet_tui.chart.spec import ChartSpec
 from tests.support.charts import drawn_cells, make_spec, plot_area, render_rows
 
@@ -71,6 +72,8 @@ def test_empty_chart_draws_only_axes() -> None:
         text = render_rows(spec)
         assert not drawn_cells(text)
         assert "╰" in text[-2]
+    blank = "".join(render_rows(replace(make_spec(), x_range=NO_EXTENT)))
+    assert not any(character.isdigit() for character in blank), "no invented numbers"
 
 
 def test_a_single_point_is_one_marker() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.text.first_steps import format_welcome
 from clarinet_tui.ui.widgets.run_table import RunTable
 from core.config import RunConfig
 from tests.support.app import SIZES, make_app, screen_text, wait_until
@@ -29,6 +30,12 @@ async def test_an_empty_history_explains_how_to_start(app: ClarinetApp, runs_dir
         write_run(runs_dir, "aaa111")
         await wait_until(pilot, lambda: "aaa111" in screen_text(app), "the new run's appearance")
         assert "No runs yet" not in screen_text(app)
+
+
+def test_the_commands_of_the_first_steps_use_the_shown_directory() -> None:
+    text = format_welcome("/data/my runs").plain
+    assert "clarinet run --headless --preset smoke --method basset --runs-dir '/data/my runs'" in text
+    assert "clarinet demo --runs-dir '/data/my runs'" in text
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -35,7 +35,7 @@ def test_the_end_counts_running_and_waiting_runs() -> None:
     running = {"aaa111": run_row(id="aaa111", seconds_left=120.0)}
     assert format_queue_end(machine(started, *waiting), running) == "done in about 22m00"
     unknown = QueueRow("run9", "gac", "M->U", 9, "quick")
-    assert format_queue_end(machine(started, unknown), running).endswith("without 1 run of unknown duration")
+    assert format_queue_end(machine(started, unknown), running).endswith("plus 1 run of unknown time")
     assert format_queue_end(machine(unknown), {}) == ""
     assert format_queue_end(machine(), {}) == ""
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -13,7 +14,14 @@ from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.snapshot.snapshot import Listing
 from clarinet_tui.ui.text.run_panes import format_about
 from clarinet_tui.ui.text.styled import styled
-from clarinet_tui.ui.widgets.run_columns import COLUMNS, RenderContext, applicable_columns, fit_columns, render_cell
+from clarinet_tui.ui.widgets.run_columns import (
+    COLUMNS,
+    SORT_TITLES,
+    RenderContext,
+    applicable_columns,
+    fit_columns,
+    render_cell,
+)
 from clarinet_tui.ui.widgets.run_table import RunTable
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.methods import methods
@@ -119,6 +127,21 @@ def test_every_method_is_named_in_full_on_a_narrow_screen() -> None:
     assert {"run", "task", "target", "alarm"} <= columns.keys()
 
 
+@pytest.mark.parametrize("sort", [column.sort for column in COLUMNS if column.title and column.sort])
+def test_the_title_of_the_sorted_column_is_not_cut(sort: str) -> None:
+    run = run_row(name="a", gpu_use=1.0, gpu_memory=1.0, memory=1.0, energy=1.0, pseudo_label_accuracy=1.0)
+    columns = fit_columns(applicable_columns([run], sort=sort), 240)
+    headers = [column.header(sort, True, size) for column, size in columns]
+    assert f"{SORT_TITLES[sort]}▾" in " ".join(headers)
+    assert [len(header) for header in headers] == [size for _, size in columns]
+
+
+def test_a_list_with_a_scrollbar_shows_when_runs_were_created_on_80_columns() -> None:
+    runs = [run_row(), run_row(method="gac+cdan-e")]
+    titles = [column.title for column, _ in fit_columns(applicable_columns(runs, sort="created"), 78)]
+    assert titles[-3:] == ["progress", "took", "created"]
+
+
 def test_columns_without_values_are_hidden() -> None:
     titles = {column.title for column in applicable_columns([run_row()])}
     assert "name and tags" not in titles
@@ -127,5 +150,5 @@ def test_columns_without_values_are_hidden() -> None:
 
 def test_a_run_without_values_can_be_shown() -> None:
     run = run_row(state=RunState.QUEUED)
-    assert "?" in format_about(run, None, 0.0, 40).plain
+    assert "no iteration yet" in format_about(run, None, 0.0, 40).plain
     assert run.progress is None

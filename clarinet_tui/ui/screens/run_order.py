@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.snapshot import Listing
 
 
+OF_RUNS = frozenset(
+    {
+        *("stop", "stop_now", "resume", "clone", "tag", "note", "remove", "copy_command", "inspect"),
+        *("sort", "reverse", "columns", "pane", "scroll_pane", "overlay"),
+    }
+)
+"""Actions on single runs and on their table, which groups hide."""
+
+
 class RunOrderScreen(RunActionScreen):
     """A screen with a table of runs, and a list of their groups that can replace it."""
 
@@ -44,6 +53,9 @@ class RunOrderScreen(RunActionScreen):
     def group_fields(self) -> tuple[GroupField, ...]:
         """The fields that the runs are grouped by; none if they are not."""
         return GROUPINGS[self._grouping] if self._grouping else ()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return False if self.group_fields and action in OF_RUNS else super().check_action(action, parameters)
 
     def set_saved_order(self) -> None:
         """Use the order and the columns of the last session."""
@@ -101,6 +113,7 @@ class RunOrderScreen(RunActionScreen):
         self._grouping = grouping
         self.set_class(grouping is not None, "-grouped")
         self.set_focus(self.query_one("#groups") if grouping else self.table)
+        self.refresh_bindings()
         self.send_request()
 
     async def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

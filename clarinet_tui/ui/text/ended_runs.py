@@ -40,9 +40,9 @@ def _format_run(run: RunRow, now: float, width: int) -> Content:
         (run.device or "", "muted"),
     ]
     cells = [fit_cell(styled(span), size) for span, size in zip(spans, column_widths(width), strict=True)]
-    result: list[Span] = [(f"{format_percent(run.target_accuracy):>5}", "strong"), (f"  {format_use(run)}", "muted")]
-    age = (f"  {format_age_of(run.ended or 0.0, now)}", "muted")
-    return Content(" ").join([Content(""), *cells, styled(*result, age)]).truncate(width, ellipsis=True)
+    age = f"{format_age_of(run.ended or 0.0, now):<8}"
+    result = styled((f"{format_percent(run.target_accuracy):>5}", "strong"), (f"  {age}  {format_use(run)}", "muted"))
+    return Content(" ").join([Content(""), *cells, result]).truncate(width, ellipsis=True)
 
 
 def format_use(run: RunRow) -> str:

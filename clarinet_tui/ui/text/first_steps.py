@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from clarinet_tui.text import shell_command
 from clarinet_tui.ui.text.styled import styled
 
 DEMO = styled(("Press ", ""), ("D", "live"), (" to watch the demo: a few short runs, about two minutes on a CPU.", ""))
 NEW = styled(("Press ", ""), ("n", "live"), (" to start a run of your own.", ""))
-COMMAND = "clarinet run --headless --preset smoke"
+COMMANDS = (("run", "--headless", "--preset", "smoke", "--method", "basset"), ("demo",))
 NO_RUN = Content("\n").join([styled(("No run to watch yet", "strong")), styled(), DEMO, NEW])
 
 
@@ -16,5 +17,5 @@ def format_welcome(runs_dir: str) -> Content:
     """Format the first steps in an empty runs directory."""
     lines = [styled(("No runs yet", "strong")), styled((f"in {runs_dir}", "muted")), styled(), DEMO, NEW, styled()]
     lines.append(styled(("Or start one in another terminal, and it appears here:", "muted")))
-    lines += [styled((COMMAND, "live")), styled(("clarinet demo", "live"))]
+    lines += [styled((shell_command("clarinet", *words, runs_dir=runs_dir), "live")) for words in COMMANDS]
     return Content("\n").join(lines)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
 
-COLUMNS = (("", 3), ("", 1), ("run", 9), ("method", 15), ("task", 9), ("seed", 4), ("device", 7))
+COLUMNS = (("", 3), ("", 1), ("run", 9), ("method", 15), ("task", 7), ("seed", 4), ("device", 7))
 """Titles and widths; the rest of the line is for what a run waits for."""
 WIDE = 92
 """Width from which the columns of method and task grow."""

@@ -38,4 +38,4 @@ def format_queue_end(machine: MachineSnapshot, running: Mapping[str, RunRow]) ->
         return ""
     slots = sum(machine.queue.slots_for(device.key) for device in machine.devices if device.is_gpu) or 1
     end = format_duration(makespan(seconds, slots, left))
-    return f"done in about {end}" + (f", without {format_count(unknown, 'run')} of unknown duration" if unknown else "")
+    return f"done in about {end}" + (f", plus {format_count(unknown, 'run')} of unknown time" if unknown else "")

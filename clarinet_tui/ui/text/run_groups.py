@@ -18,25 +18,30 @@ GROUPINGS: dict[str, tuple[GroupField, ...]] = {
     "method": ("method",),
     "task": ("task",),
 }
-VALUE, RUNS, ACCURACY, BEST = 16, 5, 18, 6
+VALUES: dict[GroupField, int] = {"method": 16, "task": 12}
+RUNS, RUNNING, ACCURACY, BEST = 5, 5, 18, 6
 """Column widths."""
 
 
-def format_group_header(fields: Sequence[str]) -> Content:
-    names = "".join(f"{name:<{VALUE}} " for name in fields)
-    numbers = f"{'runs':>{RUNS}} {'target':>{ACCURACY}} {'best':>{BEST}}  presets"
+def format_group_header(fields: Sequence[GroupField]) -> Content:
+    names = "".join(f"{name:<{VALUES[name]}} " for name in fields)
+    numbers = f"{'runs':>{RUNS}}{'':{RUNNING}} {'target':>{ACCURACY}} {'best':>{BEST}}  presets"
     return styled((f" {names}{numbers}", "muted"))
 
 
-def format_group(group: RunGroup, fields: Sequence[str]) -> Content:
+def format_group(group: RunGroup, fields: Sequence[GroupField]) -> Content:
     spans: list[Span] = [(" ", "")]
     for name, value in zip(fields, group.values, strict=True):
         text = format_task(value) if name == "task" else value or "?"
-        spans.append((f"{fit_width(printable(text), VALUE)} ", "strong"))
-    spans += [(f"{group.runs:>{RUNS}} ", "muted"), (f"{format_mean(group):>{ACCURACY}} ", "")]
+        spans.append((f"{fit_width(printable(text), VALUES[name])} ", "strong"))
+    running = f" ▸{group.running}" if group.running else ""
+    spans += [
+        (f"{group.runs:>{RUNS}}", "muted"),
+        (f"{running:<{RUNNING}} ", "live"),
+        (f"{format_mean(group):>{ACCURACY}} ", ""),
+    ]
     spans.append((f"{'–' if group.best is None else f'{group.best:.1f}':>{BEST}}  ", "muted"))
-    spans.append((", ".join(group.presets), "muted"))
-    return styled(*spans, (f"  ▸ {group.running} running" if group.running else "", "live"))
+    return styled(*spans, (", ".join(group.presets), "muted"))
 
 
 def format_mean(group: RunGroup) -> str:

@@ -62,6 +62,8 @@ def format_accuracy_list(run: RunRow) -> list[Content]:
 
 def format_run_progress(run: RunRow, width: int) -> Content:
     """Format a live run's progress bar and time left, or an ended run's duration."""
+    if run.iteration is None and not run.seconds:
+        return styled(("no iteration yet", "muted"))
     share, left = run.progress, run.seconds_left
     counts = f"epoch {run.epoch or 0}/{run.epochs_total or '?'}"
     if run.iterations_total:

@@ -65,8 +65,7 @@ class Column:
     def header(self, sort: str, descending: bool, width: int) -> str:
         """Return the title with an arrow if runs are sorted by this column."""
         arrow = ("▾" if descending else "▴") if self.sort and self.sort == sort else ""
-        title = f"{self.title[: width - len(arrow)]}{arrow}"
-        return f"{title:{'>' if self.right else '<'}{width}}"
+        return f"{f'{self.title}{arrow}':{'>' if self.right else '<'}{width}}"
 
 
 def _progress(run: RunRow, width: int, context: RenderContext) -> list[Span]:
@@ -147,9 +146,9 @@ COLUMNS = (
     ),
     Column("alarm", _alarm, 11, 2, growth=2, applies_to=lambda run: bool(run.alarms)),
     Column("source", _source, 6, 4, right=True, sort="source_accuracy", largest_first=True),
-    Column("progress", _progress, 12, 3, growth=4, sort="iteration", largest_first=True),
+    Column("progress", _progress, 11, 3, growth=4, sort="iteration", largest_first=True),
     Column("took", _took, 5, 5, right=True, sort="seconds", largest_first=True),
-    Column("created", _created, 8, 6, right=True, sort="created", largest_first=True),
+    Column("created", _created, 7, 6, right=True, sort="created", largest_first=True),
     Column("preset", lambda run, *_: [(run.preset or "–", "muted")], 7, 10, sort="preset"),
     Column("device", lambda run, *_: [(run.device or "–", "muted")], 6, 11, sort="device"),
     Column(
@@ -177,12 +176,22 @@ FIXED_COLUMNS = ("", "run")
 """Columns that cannot be hidden."""
 
 
-def applicable_columns(runs: Iterable[RunRow], hidden: frozenset[str] = frozenset()) -> tuple[Column, ...]:
-    """The columns that are not hidden, and in which any of these runs has a value; methods are shown in full."""
+def applicable_columns(
+    runs: Iterable[RunRow], hidden: frozenset[str] = frozenset(), sort: str = ""
+) -> tuple[Column, ...]:
+    """The columns that are not hidden, and in which any of these runs has a value.
+
+    Methods are shown in full, and so is the title with an arrow of the column that the runs are sorted by.
+    """
     rows = tuple(runs)
     longest = min(max((cell_len(run.method or "") for run in rows), default=0), MAX_METHOD)
+
+    def needed(column: Column) -> int:
+        arrow = int(bool(sort) and column.sort == sort)
+        return max(column.min_width, len(column.title) + arrow, longest if column.title == "method" else 0)
+
     return tuple(
-        replace(column, min_width=max(column.min_width, longest)) if column.title == "method" else column
+        replace(column, min_width=needed(column))
         for column in COLUMNS
         if column.title not in hidden and (column.applies_to is None or any(map(column.applies_to, rows)))
     )

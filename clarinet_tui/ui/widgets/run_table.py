@@ -21,6 +21,7 @@ from clarinet_tui.ui.snapshot.snapshot import PAGE_ROWS, Listing
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.run_columns import (
     FIXED_COLUMNS,
+    Column,
     RenderContext,
     applicable_columns,
     fit_columns,
@@ -119,7 +120,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         """Show a page of runs; the cursor follows its run."""
         old_listing, old_cursor = self._listing, self._cursor
         cursor_run, same_query = self.cursor_run, listing.query == self._listing.query
-        self._listing, self._columns = listing, applicable_columns(listing.rows, self._hidden)
+        self._listing, self._columns = listing, self._columns_of(listing)
         self._cursor = min(self._cursor, max(listing.total - 1, 0)) if same_query else 0
         if cursor_run and same_query:
             rows = [row for row, run in enumerate(listing.rows) if run.id == cursor_run.id]
@@ -137,7 +138,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         """Repaint only changed rows if rows, columns and cursor are where they were."""
         listing = self._listing
         shape = listing.offset, listing.total, len(listing.rows), self._columns, self._cursor
-        old_columns = applicable_columns(before.rows, self._hidden)
+        old_columns = self._columns_of(before)
         if shape != (before.offset, before.total, len(before.rows), old_columns, old_cursor):
             self.refresh()
             return
@@ -217,13 +218,17 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         self.post_message(self.SelectionChanged(()))
         self.refresh()
 
+    def _columns_of(self, listing: Listing) -> tuple[Column, ...]:
+        return applicable_columns(listing.rows, self._hidden, self.order[0])
+
     def set_order(self, sort: str, descending: bool) -> None:
         self.order = sort, descending
+        self._columns = self._columns_of(self._listing)
         self.refresh()
 
     def hide_columns(self, titles: Iterable[str]) -> None:
         self._hidden = frozenset(titles) - set(FIXED_COLUMNS)
-        self._columns = applicable_columns(self._listing.rows, self._hidden)
+        self._columns = self._columns_of(self._listing)
         self.refresh()
 
     def sort_fields(self) -> list[str]:
