@@ -125,6 +125,11 @@ class RunActions:
         subject = f"Note of {done.runs[0]}" if len(done.runs) == 1 else f"Notes of {len(done.runs)} runs"
         return _with_message(done, f"{subject} {'saved' if text else 'removed'}")
 
+    @changing
+    def inspect(self, ids: Iterable[str]) -> ActionResult:
+        """Return the runs to inspect, each in a process of its own: that writes to their directories."""
+        return ActionResult(runs=tuple(ids))
+
     def make_command(self, run: str) -> ActionResult:
         """Return the command line that starts this run again."""
         from clarinet_tui.queue.sweep import run_command
@@ -202,11 +207,11 @@ class RunActions:
     @changing
     def move(self, run: str, step: int) -> ActionResult:
         """Move a waiting run by `step` places from its current position."""
-        waiting = [entry.id for entry in read_queue(self.runs_dir).waiting]
-        if run in waiting:
-            requests.move(self.runs_dir, [run], waiting.index(run) + step)
-        elif read_jobs(self.runs_dir).find(run):
-            requests.move(self.runs_dir, [run], max(0, step))
+        here = [entry.id for entry in read_queue(self.runs_dir).waiting]
+        on_slurm = [job.run for job in read_jobs(self.runs_dir).jobs if job.is_waiting]
+        for waiting in (here, on_slurm):
+            if run in waiting:
+                requests.move(self.runs_dir, [run], max(0, waiting.index(run) + step))
         return ActionResult(runs=(run,))
 
     @changing

@@ -21,10 +21,12 @@ from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
 
+from clarinet_tui.evidence.choices import COMPARED_FAMILIES
 from clarinet_tui.text import printable
 from clarinet_tui.ui.app_state import AppState
 from clarinet_tui.ui.error_guard import ErrorLog, error_log_path
 from clarinet_tui.ui.feed.history_feed import FPS, HistoryFeed
+from clarinet_tui.ui.feed.inspection_feed import InspectionFeed
 from clarinet_tui.ui.feed.machine_feed import MachineFeed
 from clarinet_tui.ui.ordered_input import OrderedInput
 from clarinet_tui.ui.preferences import PreferenceStore, preferences_path
@@ -38,7 +40,9 @@ from clarinet_tui.ui.widgets.top_bar import VIEW_KEYS, VIEWS
 
 if TYPE_CHECKING:
     from textual.command import Provider
+    from textual.notifications import SeverityLevel
 
+    from clarinet_tui.ui.snapshot.inspection import InspectionProgress
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
 MAX_DELAY = 0.5
@@ -88,6 +92,12 @@ class ClarinetApp(OrderedInput, GuardedApp):
 
         machine: MachineSnapshot
 
+    @dataclass
+    class InspectionChanged(Message):
+        """An inspection has started, made progress or ended."""
+
+        progress: InspectionProgress
+
     def __init__(
         self,
         runs_dir: Path,
@@ -115,7 +125,8 @@ class ClarinetApp(OrderedInput, GuardedApp):
         log = self._error_log.write
         self.history_feed = HistoryFeed(runs_dir, self._post_snapshot, log, database=database, interval=1 / fps)
         self.machine_feed = MachineFeed(runs_dir, data_dir, self._post_machine, log, database=database)
-        feeds = self.history_feed, self.machine_feed
+        self.inspection_feed = InspectionFeed(runs_dir, data_dir, self._post_inspection)
+        feeds = self.history_feed, self.machine_feed, self.inspection_feed
         self.state = AppState(runs_dir, data_dir, database, *feeds, self.preferences, now, glyphs)
         self.state.live_run, self.state.overlaid_runs = next(iter(runs), None), runs if len(runs) > 1 else ()
         self._shown_at, self._shown_number, self._numbers = float("-inf"), 0, count(1)
@@ -182,6 +193,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
         import clarinet_tui.ui.screens.compare  # noqa: F401
 
     def on_unmount(self) -> None:
+        self.inspection_feed.stop()
         self.machine_feed.stop()
         self.history_feed.stop()
         self.preferences.close()
@@ -221,6 +233,22 @@ class ClarinetApp(OrderedInput, GuardedApp):
                 with self._guard(screen.NAME):
                     screen.receive_machine(event.machine)
 
+    def _post_inspection(self, progress: InspectionProgress) -> None:
+        """Called by the inspection feed's thread."""
+        self.post_message(self.InspectionChanged(progress))
+
+    def on_clarinet_app_inspection_changed(self, event: InspectionChanged) -> None:
+        progress = event.progress
+        if not progress.has_ended:
+            self.state.inspections[progress.run] = progress
+        else:
+            self.state.inspections.pop(progress.run, None)
+            text = f"{progress.run}: {progress.error}" if progress.error else f"{progress.run} is inspected"
+            severity: SeverityLevel = "error" if progress.error else "information"
+            self.notify(printable(text), title="Inspection", severity=severity, timeout=8, markup=False)
+        if self.current_mode == "history" and isinstance(self.screen, ViewScreen):
+            self.screen.restyle()
+
     def _post_snapshot(self, snapshot: Snapshot) -> None:
         """Called by the feed's thread."""
         self.post_message(self.HistoryRead(snapshot, next(self._numbers)))
@@ -244,8 +272,6 @@ class ClarinetApp(OrderedInput, GuardedApp):
 
     def _prepare_compare(self, snapshot: Snapshot) -> None:
         """Once runs of both compared families are listed, import the Compare view, so that it opens at once."""
-        from clarinet_tui.ui.snapshot.comparison import COMPARED_FAMILIES  # imports `core`, not for the first paint
-
         is_prepared = self._families >= set(COMPARED_FAMILIES)
         self._families |= {run.family for run in snapshot.listing.rows if snapshot.is_ingested}
         if not is_prepared and self._families >= set(COMPARED_FAMILIES):

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from clarinet_tui.chart.glyphs import GlyphSet
     from clarinet_tui.ui.actions import RunActions
     from clarinet_tui.ui.feed.history_feed import HistoryFeed
+    from clarinet_tui.ui.feed.inspection_feed import InspectionFeed
     from clarinet_tui.ui.feed.machine_feed import MachineFeed
     from clarinet_tui.ui.launch_form import LaunchForm
     from clarinet_tui.ui.preferences import PreferenceStore
+    from clarinet_tui.ui.snapshot.inspection import InspectionProgress
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
     from clarinet_tui.ui.snapshot.snapshot import Snapshot
 
@@ -25,13 +27,14 @@ MAX_OVERLAID = 8
 
 @dataclass
 class AppState:
-    """Screens read and change it; only the app sets `snapshot` and `machine`."""
+    """Screens read and change it; only the app sets `snapshot`, `machine` and `inspections`."""
 
     runs_dir: Path
     data_dir: Path
     database: Path | None
     history_feed: HistoryFeed
     machine_feed: MachineFeed
+    inspection_feed: InspectionFeed
     preferences: PreferenceStore
     now: Callable[[], float]
     glyphs: str
@@ -46,6 +49,8 @@ class AppState:
     compared_queries: tuple[str, str] | None = None
     """The queries of the Compare view; without ids and queries it selects runs itself."""
     machine: MachineSnapshot | None = None
+    inspections: dict[str, InspectionProgress] = field(default_factory=dict)
+    """Runs that this app inspects now, or will."""
     deletions: list[tuple[str, ...]] = field(default_factory=list)
     """Runs deleted in this session, one tuple for each deletion, oldest first."""
     new_runs: tuple[str, ...] = ()

@@ -42,6 +42,19 @@ def make_trained_run(
     return run
 
 
+def make_label_free_run(runs_dir: Path, id: str) -> RunDirectory:  # noqa: A002
+    """Write a run whose target has no labels; information is highest in epoch 2, risk lowest in epoch 3."""
+    run = make_run(runs_dir, id)
+    events: list[Event] = [started(method="clarinet", task="U->M", seed=1, stages=["clarinet"])]
+    for epoch, (information, risk) in enumerate(((0.1, 0.9), (0.8, 0.5), (0.3, 0.2)), 1):
+        place: dict[str, Any] = {"stage": "clarinet", "epoch": epoch}
+        events.append(step(EPOCH * epoch, {"complementary_loss": 1.0}, **place))
+        scores = {"target_information": information, "complementary_risk": risk}
+        events.append(evaluation(EPOCH * epoch, None, **place, **scores))
+    write_events(run, [*events, _end("finished", 3 * EPOCH, 3)])
+    return run
+
+
 def _epoch(epoch: int, adapted: int | None, stage: str, accuracy: float) -> list[Event]:
     last = EPOCH * epoch
     loss = "classification_loss" if stage not in ("gac", "clarinet") else "complementary_loss"

@@ -21,6 +21,7 @@ from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from core.config import RunConfig
 from core.resolve import resolve
 from tests.support.app import SIZES, screen_text, wait_until
+from tests.support.trained_runs import make_label_free_run
 from tests.support.ui_runs import CONFUSION, run_row, three_runs, write_run
 
 
@@ -49,6 +50,19 @@ async def test_panes_show_the_run(app: ClarinetApp, runs_dir: Path, size: tuple[
         await wait_until(pilot, lambda: "89" in screen_text(app), "the heat map")
         row = next(line for line in screen_text(app).splitlines() if "89" in line)
         assert "11" in row
+
+
+async def test_a_run_without_target_labels_shows_what_it_selects(app: ClarinetApp, runs_dir: Path) -> None:
+    make_label_free_run(runs_dir, "aaa111")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_until(pilot, lambda: "aaa111" in screen_text(app) and "Charts" in screen_text(app), "the run")
+        await open_pane(pilot, "about")
+        await wait_until(pilot, lambda: "epoch 2 (0.800)" in screen_text(app), "the selected epochs")
+        assert "epoch 3 (0.200)" in screen_text(app)
+        assert "None" not in screen_text(app)
+        assert "NaN" not in screen_text(app)
+        await open_pane(pilot, "confusion")
+        await wait_until(pilot, lambda: "No confusion matrix yet" in screen_text(app), "the sentence")
 
 
 async def test_keys_and_clicks_switch_panes(app: ClarinetApp, runs_dir: Path) -> None:

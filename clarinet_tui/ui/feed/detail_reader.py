@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from clarinet_tui.runs.atomic_files import modified_time
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.inspection_file import FILE as INSPECTION
 from clarinet_tui.runs.inspection_file import read_inspection
-from clarinet_tui.runs.journal_lines import parse_number
+from clarinet_tui.runs.journal_lines import is_confusion_matrix, parse_number
 from clarinet_tui.ui.feed.log_reader import LogReader
 from clarinet_tui.ui.feed.process_memory import ProcessMemory
 from clarinet_tui.ui.feed.run_settings import format_environment, list_run_settings
@@ -79,10 +80,10 @@ def _read_detail(db: Database, directory: RunDirectory, request: DetailRequest) 
         return RunDetails(
             request,
             settings=list_run_settings(directory.read_config()) if "settings" in parts else (),
-            environment=format_environment(directory, started) if "about" in parts else (),
+            environment=_read_environment(db, directory, started) if "about" in parts else (),
             failure=_make_failure(_last_event(events, "failed")) if "about" in parts else None,
             confusion=_read_confusion(db, directory.id, started) if "confusion" in parts else None,
-            inspection=read_inspection(directory) if "pictures" in parts else None,
+            inspection=read_inspection(directory) if "inspection" in parts else None,
             samples=_read_samples(db, directory.id) if "memory" in parts else (),
         )
     except InputError as error:
@@ -94,6 +95,16 @@ def _read_samples(db: Database, run_id: str) -> tuple[HardwareSample, ...]:
     names = [field.name for field in fields(HardwareSample)]
     samples = read_samples(db, run_id, limit=MAX_SAMPLES)
     return tuple(HardwareSample(**{name: sample[name] for name in names}) for sample in samples)
+
+
+def _read_environment(db: Database, directory: RunDirectory, started: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return lines on the epochs selected without labels, if the target has none, and on the environment."""
+    from clarinet_tui.evidence.selection import describe_label_free, label_free_epochs, last_stage
+
+    rows = read_evaluations(db, directory.id)
+    is_labelled = any(row["target_accuracy"] is not None for row in rows)
+    selected = {} if is_labelled else label_free_epochs(rows, stage=last_stage(started.get("method")))
+    return (*describe_label_free(selected), *format_environment(directory, started))
 
 
 def _last_event(events: list[dict[str, Any]], name: str) -> dict[str, Any]:
@@ -118,18 +129,22 @@ def _loss_terms(terms: dict[str, Any]) -> tuple[tuple[str, float], ...]:
 
 
 def _read_confusion(db: Database, run_id: str, started: dict[str, Any]) -> Confusion | None:
-    last = next((row for row in reversed(read_evaluations(db, run_id)) if is_square(row["confusion"])), None)
-    if last is None:
+    rows = [row for row in read_evaluations(db, run_id) if is_confusion_matrix(row["confusion"])]
+    if not rows:
         return None
+    last = rows[-1]
     counts = tuple(tuple(row) for row in last["confusion"])
     classes = started.get("classes")
     names = tuple(map(str, classes)) if isinstance(classes, list) and len(classes) == len(counts) else ()
-    return Confusion(counts, names or tuple(map(str, range(len(counts)))), last["epoch"] or 0)
+    rows = [row for row in rows if row["stage"] == last["stage"] and len(row["confusion"]) == len(counts)]
+    return Confusion(
+        counts,
+        names or tuple(map(str, range(len(counts)))),
+        last["epoch"] or 0,
+        tuple(row["epoch"] or 0 for row in rows),
+        tuple(_class_accuracies(row["confusion"]) for row in rows),
+    )
 
 
-def is_square(matrix: Any) -> bool:
-    """Whether this is a square matrix of counts: a journal may be damaged."""
-    if not isinstance(matrix, list) or not matrix:
-        return False
-    rows = [row for row in matrix if isinstance(row, list) and len(row) == len(matrix)]
-    return len(rows) == len(matrix) and all(isinstance(count, int) and count >= 0 for row in rows for count in row)
+def _class_accuracies(matrix: list[list[int]]) -> tuple[float, ...]:
+    return tuple(100 * row[index] / sum(row) if any(row) else math.nan for index, row in enumerate(matrix))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -16,14 +16,17 @@ from clarinet_tui.ui.screens.view_screen import PaletteCommand
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
-from clarinet_tui.ui.widgets.run_detail import PANES, PaneTabs, RunDetail
+from clarinet_tui.ui.widgets.run_detail import INSPECTED_PANES, PANES, PaneTabs, RunDetail
 from clarinet_tui.ui.widgets.run_table import RunTable
 from clarinet_tui.ui.widgets.styled_text import StyledText
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.queries import RunRow
 
 ALARMS = "alarm:*"
 NEED_RUNS = frozenset(
     {
-        *("filter", "alarms", "compare", "sort", "reverse", "columns", "group", "pane", "scroll_pane"),
+        *("filter", "alarms", "compare", "sort", "reverse", "columns", "group", "pane", "scroll_pane", "inspect"),
         *("stop", "stop_now", "resume", "clone", "tag", "note", "remove", "copy_command"),
     }
 )
@@ -43,6 +46,9 @@ class HistoryScreen(RunOrderScreen):
         Binding("a", "alarms", "Alarms", id="history.alarms", show=False, tooltip="Only runs with open alarms, or all"),
         Binding("p,right_square_bracket", "pane(1)", "Pane", id="history.next_pane", tooltip="Next pane of the run"),
         Binding("P,left_square_bracket", "pane(-1)", "Previous pane", id="history.previous_pane", show=False),
+        Binding(
+            "i", "inspect", "Inspect", id="history.inspect", show=False, tooltip="Evaluate its model: figures, pictures"
+        ),
         Binding("J", "scroll_pane(3)", "Scroll the pane down", id="history.pane_down", show=False),
         Binding("K", "scroll_pane(-3)", "Scroll the pane up", id="history.pane_up", show=False),
         Binding("escape", "unfilter", "Clear filter and selection", id="history.unfilter", show=False),
@@ -125,13 +131,16 @@ class HistoryScreen(RunOrderScreen):
         self.query_one(FilterLine).show(listing.total, listing.problem, snapshot.query_values)
         if listing.query == self._query and not listing.problem:
             self.table.show(listing)
-        self._detail.show(self.table.cursor_run, snapshot)
+        self._show_detail(self.table.cursor_run, snapshot)
         if listing.query == self._query:
             self.show_groups(listing)
         if listing.all_runs and self._detail.charts is None:
             self.call_after_refresh(self._create_charts)
         if self.focused is None and not empty:
             self.table.focus()
+
+    def _show_detail(self, run: RunRow | None, snapshot: Snapshot) -> None:
+        self._detail.show(run, snapshot, self.state.inspections.get(run.id) if run else None)
 
     def _create_charts(self) -> None:
         """Create the charts after the runs are shown: their imports take a while."""
@@ -153,7 +162,7 @@ class HistoryScreen(RunOrderScreen):
 
     def on_run_table_run_highlighted(self, event: RunTable.RunHighlighted) -> None:
         if self.state.snapshot:
-            self._detail.show(event.run, self.state.snapshot)
+            self._show_detail(event.run, self.state.snapshot)
         self.send_request()
 
     def on_run_table_run_opened(self, event: RunTable.RunOpened) -> None:
@@ -186,6 +195,13 @@ class HistoryScreen(RunOrderScreen):
     def action_pane(self, step: int) -> None:
         self.state.preferences.save(pane=self._detail.next_pane(step))
         self.send_request()
+
+    def action_inspect(self) -> None:
+        """Inspect the selected runs, or the run under the cursor, and show how far that is."""
+        runs = self.target_runs()
+        if self._detail.pane not in INSPECTED_PANES:
+            self._use_pane(INSPECTED_PANES[0])
+        self.start_action(partial(self.actions.inspect, runs), lambda done: self.state.inspection_feed.add(done.runs))
 
     def action_scroll_pane(self, lines: int) -> None:
         self._detail.scroll_pane(lines)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from clarinet_tui.history.alarms import Alarm
     from clarinet_tui.runs.inspection_file import Inspection
 
-DetailPart = Literal["about", "settings", "confusion", "pictures", "log", "memory"]
+DetailPart = Literal["about", "settings", "confusion", "inspection", "log", "memory"]
 """Parts that can be requested separately: each reads a file or a table."""
 
 MAX_LOG_LINES = 500
@@ -39,6 +39,10 @@ class Confusion:
     counts: tuple[tuple[int, ...], ...]
     classes: tuple[str, ...]
     epoch: int
+    epochs: tuple[int, ...] = ()
+    """Epochs of all evaluations of its stage."""
+    accuracies: tuple[tuple[float, ...], ...] = ()
+    """Of each class in percent, at each of these epochs; NaN for a class without images."""
 
 
 @dataclass(frozen=True)

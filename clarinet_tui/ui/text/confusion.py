@@ -1,4 +1,4 @@
-"""A confusion matrix as a heat map: percentages, or shades where there is no room; readable without colour."""
+"""A confusion matrix as a heat map, readable without colour, and the accuracy of each class over the epochs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from clarinet_tui.text import format_percent, printable
 from clarinet_tui.ui.text.styled import styled
 
 if TYPE_CHECKING:
+    from clarinet_tui.chart.glyphs import GlyphSet
     from clarinet_tui.ui.snapshot.run_detail import Confusion
 
 BLOCKS = " ░▒▓█"
@@ -20,16 +21,19 @@ MAX_WIDTH = 6
 MAX_NAME = 10
 LISTED = 5
 """Number of listed confusions."""
+MAX_CURVES = 12
+"""More curves cannot be distinguished."""
 
 
-def format_confusion(confusion: Confusion, width: int) -> Content:
-    """Format the matrix, if the classes fit, and the most frequent confusions."""
+def format_confusion(confusion: Confusion, width: int, glyphs: GlyphSet, palette: str) -> Content:
+    """Format the matrix, if the classes fit, the most frequent confusions, and a curve for each class."""
     counts = confusion.counts
     total, correct = sum(map(sum, counts)), sum(row[index] for index, row in enumerate(counts) if index < len(row))
     title = f"rows true, columns predicted, in %: {total} target images, epoch {confusion.epoch}, "
     title += f"{format_percent(100 * correct / max(total, 1))} % correct"
     matrix, confusions = _format_matrix(confusion, width), _format_confusions(confusion)
-    return Content("\n").join([*matrix, styled((title, "muted")), *confusions])
+    curves = _format_curves(confusion, width, glyphs, palette)
+    return Content("\n").join([*matrix, styled((title, "muted")), *confusions, *curves])
 
 
 def _format_matrix(confusion: Confusion, width: int) -> list[Content]:
@@ -71,3 +75,17 @@ def _format_confusions(confusion: Confusion) -> list[Content]:
         share = f"  {count} of {total}, {100 * count / total:.0f} %"
         lines.append(styled((f"{names[true]} predicted as {names[predicted]}", ""), (share, "muted")))
     return lines
+
+
+def _format_curves(confusion: Confusion, width: int, glyphs: GlyphSet, palette: str) -> list[Content]:
+    if len(confusion.epochs) < 2 or len(confusion.classes) > MAX_CURVES:
+        return []
+    import numpy as np
+
+    from clarinet_tui.evidence.figures.figure import Curve, Figure, Panel
+    from clarinet_tui.evidence.terminal.figure import figure_lines
+
+    epochs, accuracies = np.array(confusion.epochs, dtype=np.float64), np.array(confusion.accuracies)
+    curves = tuple(Curve(name, index, epochs, accuracies[:, index]) for index, name in enumerate(confusion.classes))
+    figure = Figure("classes", "", (Panel("Accuracy of each class, %", "epoch", "", curves),))
+    return [styled(), *map(Content.from_rich_text, figure_lines(figure, width, glyphs, palette))]

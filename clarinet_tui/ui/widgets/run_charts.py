@@ -48,7 +48,7 @@ class RunCharts(GuardedHandlers, Vertical):
         self.loss = Chart(LOSS, glyphs=glyphs, classes="loss")
         self.use_full_scale(False)
         self.loss.smoothing = 0.03
-        self.accuracy.empty_text = "no evaluation yet"
+        self.accuracy.empty_text = "no accuracy yet"
         self.loss.empty_text = "no iteration yet"
         self.axis: AxisName = "iteration"
         self.runs: tuple[RunCurves, ...] = ()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -22,16 +23,19 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 if TYPE_CHECKING:
     from clarinet_tui.chart.glyphs import GlyphSet
     from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.ui.snapshot.inspection import InspectionProgress
     from clarinet_tui.ui.snapshot.run_detail import RunDetails
     from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, Snapshot
     from clarinet_tui.ui.widgets.log_tail import LogTail
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
+Data = TypeVar("Data")
 PANES = {
     "charts": "Charts",
     "about": "About",
     "settings": "Settings",
     "confusion": "Confusion",
+    "model": "Model",
     "pictures": "Pictures",
     "log": "Log",
 }
@@ -40,10 +44,12 @@ DETAIL_PARTS: dict[str, DetailPart] = {
     "about": "about",
     "settings": "settings",
     "confusion": "confusion",
-    "pictures": "pictures",
+    "model": "inspection",
+    "pictures": "inspection",
     "log": "log",
 }
 """The part of a run's details that each pane needs."""
+INSPECTED_PANES = ("model", "pictures")
 
 
 class PaneTabs(StyledText):
@@ -83,6 +89,9 @@ class RunDetail(GuardedHandlers, Vertical):
         self._glyphs, self._now = glyphs, now
         self._run: RunRow | None = None
         self._detail: RunDetails | None = None
+        self._progress: InspectionProgress | None = None
+        self._drawn: tuple[object, Content] = None, Content()
+        """The last drawn figure or pictures, and what they depend on."""
         self.charts: RunCharts | None = None
         self.log_tail: LogTail | None = None
         """Charts and log are mounted after the first paint, because their imports are slow."""
@@ -114,7 +123,8 @@ class RunDetail(GuardedHandlers, Vertical):
         self._show_pane()
         self.mount(self.charts, self.log_tail)
 
-    def show(self, run: RunRow | None, snapshot: Snapshot) -> None:
+    def show(self, run: RunRow | None, snapshot: Snapshot, progress: InspectionProgress | None = None) -> None:
+        self._progress = progress
         is_other_run = (run.id if run else None) != (self._run.id if self._run else None)
         self._run = run
         self._detail = snapshot.detail if run and snapshot.detail and snapshot.detail.request.run == run.id else None
@@ -161,20 +171,44 @@ class RunDetail(GuardedHandlers, Vertical):
             self.query_one("#pane-scroll", VerticalScroll).scroll_home(animate=False)
 
     def _pane_text(self, run: RunRow) -> Content:
-        from clarinet_tui.ui.text.confusion import format_confusion
-        from clarinet_tui.ui.text.pictures import format_pictures
         from clarinet_tui.ui.text.run_panes import format_about, format_settings
 
         if self.pane == "settings":
             return format_settings(run, self._detail, self._text_width)
         if self.pane == "about":
             return format_about(run, self._detail, self._now(), self._text_width)
-        if self.pane == "pictures":
-            return format_pictures(run.id, self._detail, self._text_width)
+        return self._inspection_text(run) if self.pane in INSPECTED_PANES else self._confusion_text()
+
+    def _inspection_text(self, run: RunRow) -> Content:
+        from clarinet_tui.ui.text.inspection import format_inspection_state, format_model, format_pictures
+
+        state = format_inspection_state(run.id, self._detail, self._progress)
+        inspection = self._detail.inspection if self._detail else None
+        if inspection is None:
+            return state
+        if self.pane == "model":
+            content = self._draw(inspection, partial(format_model, run.id))
+        else:
+            content = self._draw(inspection, lambda inspection, width, *_: format_pictures(inspection, width))
+        return Content("\n").join([state, content]) if state else content
+
+    def _confusion_text(self) -> Content:
+        from clarinet_tui.ui.text.confusion import format_confusion
+
         if self._detail is None or self._detail.confusion is None:
             missing = "No confusion matrix yet: it is measured after each epoch on labelled target images."
             return styled((missing if self._detail else "", "muted"))
-        return format_confusion(self._detail.confusion, self._text_width)
+        return self._draw(self._detail.confusion, format_confusion)
+
+    def _draw(self, data: Data, draw: Callable[[Data, int, GlyphSet, str], Content]) -> Content:
+        """Draw, unless nothing has changed since the last time."""
+        from clarinet_tui.ui.widgets.chart_styles import theme_palette
+
+        look = self._text_width, self._glyphs(), theme_palette(self.app.current_theme)
+        key = (self.pane, data, *look)
+        if self._drawn[0] != key:
+            self._drawn = key, draw(data, *look)
+        return self._drawn[1]
 
     def scroll_pane(self, lines: int) -> None:
         log = self.log_tail.lines if self.log_tail and self.pane == "log" else None

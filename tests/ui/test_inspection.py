@@ -1,0 +1,132 @@
+"""Inspecting a run from the app: its process, progress, figures and pictures."""
+
+import threading
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from clarinet_tui.chart.glyphs import BRAILLE
+from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap, Inspection, Picture, write_inspection
+from clarinet_tui.runs.ownership import READ_ONLY_VARIABLE
+from clarinet_tui.ui.app import ClarinetApp
+from clarinet_tui.ui.feed.app_process import AppProcess
+from clarinet_tui.ui.feed.inspection_feed import InspectionFeed
+from clarinet_tui.ui.snapshot.inspection import InspectionProgress
+from clarinet_tui.ui.snapshot.run_detail import Confusion
+from clarinet_tui.ui.text.confusion import format_confusion
+from clarinet_tui.ui.text.inspection import format_inspection_state
+from clarinet_tui.ui.widgets.run_detail import RunDetail
+from clarinet_tui.ui.widgets.styled_text import StyledText
+from tests.support.app import screen_text, toast_texts, wait_until
+from tests.support.cli import imported_modules
+from tests.support.ui_runs import write_run
+
+SQUARE = ((0.0, 0.0), (1.0, 1.0))
+MAP = FeatureMap("start", SQUARE, SQUARE, (0, 1), (1, 0), 1.25)
+BLACK = bytes(8 * 8 * 3)
+PICTURES = (
+    Picture("wrong", 8, 8, BLACK, true="[bold]seven", predicted="one", probability=0.98),
+    Picture("source", 8, 8, BLACK, excluded="nine"),
+)
+INSPECTION = Inspection(3, ("one", "two"), PICTURES, CalibrationBins((0.6,), (0.5,), 9, 0.125), (MAP, MAP))
+
+
+async def open_pane(app: ClarinetApp, pilot: Pilot[None], name: str) -> str:
+    """Open a pane and return all of its text, as it is after the next paint."""
+    detail = app.screen.query_one(RunDetail)
+    while detail.pane != name:
+        await pilot.press("p")
+    await pilot.pause()
+    return pane_text(app)
+
+
+def pane_text(app: ClarinetApp) -> str:
+    return str(app.screen.query_one("#pane-text", StyledText).content)
+
+
+async def test_figures_and_pictures_of_an_inspected_run(app: ClarinetApp, runs_dir: Path) -> None:
+    directory = write_run(runs_dir, "aaa111")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
+        await open_pane(app, pilot, "pictures")
+        await wait_until(pilot, lambda: "clarinet inspect aaa111" in screen_text(app), "the command")
+        write_inspection(directory, INSPECTION)
+        await wait_until(pilot, lambda: "▀" * 16 in screen_text(app), "the pictures")
+        for text in ("Wrong predictions, the surest first", "[bold]seven", "→ one", "not nine"):
+            assert text in pane_text(app)
+        await pilot.press("P")
+        await wait_until(pilot, lambda: "start: A 1.25" in screen_text(app), "the feature maps")
+        for text in ("symbols: target, dots: source", "0 one", "Calibration: ECE 12.5 %", "calibrated"):
+            assert text in pane_text(app)
+
+
+async def test_a_key_inspects_the_run_without_blocking(app: ClarinetApp, runs_dir: Path) -> None:
+    write_run(runs_dir, "aaa111")
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
+        await pilot.press("i")
+        await wait_until(pilot, lambda: "Inspecting: " in screen_text(app), "the progress")
+        await wait_until(pilot, lambda: toast_texts(app), "the end")
+        assert "aaa111: run aaa111: has no weights yet" in toast_texts(app)[0]
+        assert "Not inspected yet: i evaluates its model" in screen_text(app)
+
+
+async def test_an_app_that_only_watches_inspects_nothing(
+    app: ClarinetApp, runs_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(runs_dir, "aaa111")
+    monkeypatch.setenv(READ_ONLY_VARIABLE, "1")
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await wait_until(pilot, lambda: "● target" in screen_text(app))
+        await pilot.press("i")
+        await wait_until(pilot, lambda: toast_texts(app), "the refusal")
+        assert "read-only" in toast_texts(app)[0]
+        assert not app.state.inspections
+
+
+def test_stopping_ends_the_process_and_forgets_the_rest(tmp_path: Path) -> None:
+    posted: list[InspectionProgress] = []
+    has_started = threading.Event()
+
+    def post(progress: InspectionProgress) -> None:
+        posted.append(progress)
+        if progress.what == "Loading the model":
+            has_started.set()
+
+    feed = InspectionFeed(tmp_path, tmp_path, post)
+    feed.add(["aaa111", "bbb222", "aaa111"])
+    assert has_started.wait(60)
+    feed.stop()
+    assert [one.run for one in posted if one.what == "Waiting" and not one.has_ended] == ["aaa111", "bbb222"]
+    assert all(thread.name != "inspect" for thread in threading.enumerate())
+    assert posted[-1] == InspectionProgress("aaa111", has_ended=True)  # killed before it found that there is no run
+
+
+def test_an_unexpected_end_is_an_error() -> None:
+    (report,) = AppProcess().reports(["inspect", "--no-such-option"])
+    assert "unrecognized arguments" in report.error or "required" in report.error
+
+
+def test_progress_has_a_bar_and_plain_text() -> None:
+    progress = InspectionProgress("aaa111", "Reading \x1b[31m[b]photos", 5, 10)
+    text = format_inspection_state("aaa111", None, progress).plain
+    assert text.startswith("Inspecting: " + "━" * 10 + "─" * 10)
+    assert "\x1b" not in text
+
+
+def test_each_class_has_a_curve() -> None:
+    accuracies = ((50.0, float("nan")), (75.0, 100.0))
+    both = Confusion(((3, 1), (0, 4)), ("cat", "eel"), 2, (1, 2), accuracies)
+    text = format_confusion(both, 60, BRAILLE, "dark").plain
+    for line in ("Accuracy of each class, %", "● cat  75", "■ eel  100"):
+        assert line in text
+    one = Confusion(((3, 1), (0, 4)), ("cat", "eel"), 2, (2,), accuracies[1:])
+    assert "Accuracy of each class" not in format_confusion(one, 60, BRAILLE, "dark").plain
+
+
+def test_pictures_import_no_torch() -> None:
+    modules = "clarinet_tui.ui.text.inspection, clarinet_tui.chart.picture, clarinet_tui.ui.feed.detail_reader"
+    figures = "clarinet_tui.evidence.terminal.figure, clarinet_tui.evidence.figures.inspection"
+    samples = "clarinet_tui.models.app_process, clarinet_tui.ui.feed.inspection_feed, clarinet_tui.ui.feed.app_process"
+    assert "torch" not in imported_modules(f"import {modules}, {figures}, {samples}")
