@@ -14,8 +14,9 @@ from clarinet_tui.label.arrays import write_arrays
 from clarinet_tui.label.labelling import Answer, Labelling
 from core.data.load import load_task
 from core.errors import InputError
+from core.events import Finished
 from core.resolve import resolve
-from tests.support.child_processes import run_worker
+from core.training.train import train
 from tests.support.cli import imported_modules, invoke
 from tests.support.terminal import Terminal
 from tests.support.workers import tiny_run
@@ -152,7 +153,8 @@ def test_session_in_a_terminal_is_stopped_and_continued_and_its_labels_are_train
     (tmp_path / "photos" / "broken.png").unlink()
     task = f"{tmp_path / 'labels.npz'}->{tmp_path / 'photos'}"
     run = tiny_run(tmp_path / "runs", task, "one", "clarinet", batch_size=2, epochs=1)
-    assert run_worker(run) == 0, run.log.read_text()
+    *_, finished = train(run.read_config(), data_dir=tmp_path, checkpoint_dir=run.path)
+    assert isinstance(finished, Finished)
     predicted = invoke(run.runs_dir, "predict", "one", str(tmp_path / "photos"), "--json")
     assert predicted.exit_code == 0, predicted.exception
     rows = json.loads(predicted.stdout)

@@ -9,11 +9,11 @@ import torch
 
 from clarinet_tui.runs.directory import RunDirectory
 from core import load_model
+from core.events import Finished
 from core.resolve import resolve
-from tests.support.child_processes import run_worker
+from core.training.train import train
 from tests.support.cli import invoke
 from tests.support.photographs import CLASSES, photograph_folder
-from tests.support.workers import events_named
 
 SIDE = 40
 FEW = {"epochs": 1, "warmup_epochs": 1, "epoch_iterations": 2, "batch_size": 6, "threads": 1, "device": "cpu"}
@@ -26,7 +26,8 @@ def test_all_forms_of_a_trained_model_agree(tmp_path: Path) -> None:
         FEW, preset="photographs", task=f"{photos}->{sketches}", network="resnet18", image_size=SIDE, method="basset"
     )
     run = RunDirectory.create(tmp_path / "runs", config, id="one")
-    assert run_worker(run) == 0, run.log.read_text()
+    *_, finished = train(config, data_dir=tmp_path, checkpoint_dir=run.path)
+    assert isinstance(finished, Finished)
 
     done = invoke(run.runs_dir, "predict", "one", str(sketches), "--json")
     assert done.exit_code == 0, done.exception
@@ -34,7 +35,7 @@ def test_all_forms_of_a_trained_model_agree(tmp_path: Path) -> None:
     assert len(rows) == 2 * len(CLASSES)
     paths = [Path(row["file"]) for row in rows]
     right = [row["label"] == path.parent.name for row, path in zip(rows, paths, strict=True)]
-    assert 100 * np.mean(right) == events_named(run, "finished")[0]["target_accuracy"]
+    assert 100 * np.mean(right) == finished.target_accuracy
 
     model = load_model(run.path)
     images = np.stack([model.read_picture(path) for path in paths])
