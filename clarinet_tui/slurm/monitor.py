@@ -126,12 +126,13 @@ def _clean_up(runs_dir: Path, names: Iterable[str]) -> None:
 
 
 def describe_wait(job: Job) -> str:
-    """Return why a job waits, such as `Priority, expected 14:05`."""
-    if not job.start:
-        return job.reason or job.state.lower()
+    """Return why a job waits, such as `Priority, from 14:05`; one that is held is not expected to start."""
+    reason = job.reason or job.state.lower()
+    if not job.start or job.is_held:
+        return reason
     is_soon = abs(job.start - time.time()) < DAY / 2
     expected = time.strftime("%H:%M", time.localtime(job.start)) if is_soon else format_time(job.start)
-    return f"{job.reason or job.state.lower()}, expected {expected}"
+    return f"{reason}, from {expected}"
 
 
 def try_refresh(runs_dir: Path) -> Jobs:

@@ -3,13 +3,14 @@
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.slurm.attempts import JobEnded, read_events
 from clarinet_tui.slurm.job_file import Job, Jobs, read_jobs, update_jobs
-from clarinet_tui.slurm.monitor import refresh_jobs
+from clarinet_tui.slurm.monitor import describe_wait, refresh_jobs
 from core.events import Failed, Finished, Stopped
 from tests.support.events import started, step
 from tests.support.histories import make_run, write_events
@@ -151,3 +152,12 @@ def test_waiting_jobs_are_in_the_order_of_slurm(tmp_path: Path, monkeypatch: pyt
     rows = "".join(f"9_{task}|{name}|{state}|None|N/A|9|N/A||{top}|0\n" for task, state, top in priorities)
     answer(monkeypatch, tmp_path / "bin", squeue=rows)
     assert [job.run for job in refresh_jobs(tmp_path / "runs", force=True).jobs] == ["run3", "run2", "run0", "run1"]
+
+
+def test_a_waiting_job_shows_its_reason_and_when_it_may_start() -> None:
+    soon = time.time() + 60
+    fields: dict[str, Any] = {"run": "abc", "id": "1_0", "name": "clarinet-00000000", "submitted_at": 1.0}
+    clock = time.strftime("%H:%M", time.localtime(soon))
+    assert describe_wait(Job(**fields, reason="Priority", start=soon)) == f"Priority, from {clock}"
+    assert describe_wait(Job(**fields, reason="JobHeldUser", start=soon)) == "JobHeldUser"
+    assert describe_wait(Job(**fields, reason="")) == "pending"
