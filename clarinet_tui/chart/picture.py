@@ -1,6 +1,7 @@
 """A picture as text: two pixels in each character, in colour or, without colours, as shades."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,29 +51,36 @@ def picture_grid(
     per_line = max(1, width // (columns + GAP))
     lines: list[Text] = []
     for start in range(0, len(pictures), per_line):
-        cells = [_cell(*picture, columns, rows, colour) for picture in pictures[start : start + per_line]]
-        height = max(len(cell) for cell in cells)
-        for number in range(height):
-            parts = [cell[number] if number < len(cell) else Text() for cell in cells]
-            for part in parts:
-                part.pad_right(columns + GAP - part.cell_len)
-            line = Text.assemble(*parts)
-            line.rstrip()
-            lines.append(line)
+        chosen = pictures[start : start + per_line]
+        drawn = [list(picture_text(image, columns, rows, colour=colour).split("\n")) for image, _ in chosen]
+        lines += _join_cells(drawn, columns)
+        lines += caption_lines([captions for _, captions in chosen], columns)
         lines.append(Text())
     return Text("\n").join(lines[:-1])
 
 
-def _cell(image: NDArray[np.uint8], captions: "Sequence[str]", columns: int, rows: int, colour: bool) -> "list[Text]":
-    """Return the lines of one picture and its captions, the captions all at the same height."""
+def caption_lines(captions: "Sequence[Sequence[str]]", columns: int) -> "list[Text]":
+    """Return the captions of pictures that are side by side, each of them cut to `columns`."""
     from rich.text import Text
 
-    lines = list(picture_text(image, columns, rows, colour=colour).split("\n"))
-    lines += [Text() for _ in range(rows - len(lines))]
-    for caption in captions:
-        text = Text(printable(caption))
+    cells = [[Text(printable(caption)) for caption in texts] for texts in captions]
+    for text in (text for cell in cells for text in cell):
         text.truncate(columns, overflow="ellipsis")
-        lines.append(text)
+    return _join_cells(cells, columns)
+
+
+def _join_cells(cells: "Sequence[Sequence[Text]]", columns: int) -> "list[Text]":
+    """Return lines of cells side by side; a cell with fewer lines ends with empty ones."""
+    from rich.text import Text
+
+    lines = []
+    for parts in zip_longest(*cells):
+        padded = [part or Text() for part in parts]
+        for part in padded:
+            part.pad_right(columns + GAP - part.cell_len)
+        line = Text.assemble(*padded)
+        line.rstrip()
+        lines.append(line)
     return lines
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 def inspect(
     id: RunId,  # noqa: A002
     pictures: Annotated[bool, Option("--pictures/--no-pictures", help="Show pictures in the terminal.")] = True,
+    blocks: Annotated[
+        bool, Option("--blocks", help="Draw with characters even where the terminal shows pixels.")
+    ] = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
 ) -> None:
@@ -34,13 +37,15 @@ def inspect(
         inspection = Inspector.open(run, data_dir, progress).inspect()
     write_inspection(run, inspection)
     with quiet_pipe():
-        _print(inspection, pictures)
+        print_inspection(inspection, pictures, blocks)
 
 
-def _print(inspection: "Inspection", pictures: bool) -> None:
+def print_inspection(inspection: "Inspection", pictures: bool, blocks: bool) -> None:
+    """Print pictures, in the terminal's own pixels where it has them, and the numbers of the figures."""
     import numpy as np
 
     from clarinet_tui.chart.picture import picture_grid
+    from clarinet_tui.cli.pixel_picture import pixel_lines
     from clarinet_tui.runs.inspection_file import GROUP_TITLES
 
     console = make_console(100)
@@ -50,7 +55,9 @@ def _print(inspection: "Inspection", pictures: bool) -> None:
         if chosen and pictures:
             console.print(title, style="bold")
             grid = [(np.frombuffer(p.pixels, np.uint8).reshape(p.height, p.width, 3), p.captions) for p in chosen]
-            console.print(picture_grid(grid, console.width, colour=colour), no_wrap=True, crop=True)
+            lines = pixel_lines(grid, console.width) if colour and not blocks else None
+            for line in lines or [picture_grid(grid, console.width, colour=colour)]:
+                console.print(line, no_wrap=True, crop=True)
             console.print()
     for one in inspection.maps:
         console.print(f"{one.title}: proxy A-distance {one.distance:.2f}")

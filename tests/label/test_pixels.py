@@ -21,18 +21,32 @@ COMMAND = "from clarinet_tui.cli.main import main; main()"
 ASKED, SIXEL = b"\x1b[c", b"\x1bP"
 
 
+INSPECT = """
+from clarinet_tui.cli.inspect import print_inspection
+from clarinet_tui.runs.inspection_file import Inspection, Picture
+picture = Picture("wrong", 2, 2, bytes(range(12)), true="seven", predicted="one")
+print_inspection(Inspection(1, ("one",), (picture, picture)), True, False)
+"""
+
+
 def show_first_question(folder: Path, answer: bytes, *options: str) -> bytes:
     """Return what `clarinet label` writes until it asks, in a terminal that answers the question what it can do."""
+    return output_in_terminal(
+        ["-c", COMMAND, "label", "photos", "--classes", "cat,dog", *options], folder, answer, b"Is it"
+    )
+
+
+def output_in_terminal(arguments: list[str], folder: Path, answer: bytes, end: bytes) -> bytes:
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 1000, 800))
-    command = [sys.executable, "-c", COMMAND, "label", "photos", "--classes", "cat,dog", *options]
+    command = [sys.executable, *arguments]
     environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
     environment.pop("NO_COLOR", None)
     process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, cwd=folder, env=environment)
     os.close(follower)
     output, answered, deadline = b"", False, time.monotonic() + TIMEOUT
     try:
-        while b"Is it" not in output:
+        while end not in output:
             assert time.monotonic() < deadline, output
             if select.select([leader], [], [], 0.2)[0]:
                 output += os.read(leader, 65536)
@@ -61,3 +75,13 @@ def test_terminal_with_sixel_shows_pixels_unless_blocks_are_requested(
             break
     assert (SIXEL in output) == is_pixels
     assert ("▀".encode() in output) != is_pixels
+
+
+def test_inspected_pictures_are_pixels_with_captions(tmp_path: Path) -> None:
+    for _ in range(ATTEMPTS):
+        output = output_in_terminal(["-c", INSPECT], tmp_path, b"\x1b[?62;4c", b"one             ")
+        if SIXEL in output:
+            break
+    assert SIXEL in output
+    assert "▀".encode() not in output
+    assert b"seven             seven" in output
