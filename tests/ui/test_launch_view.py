@@ -201,3 +201,7 @@ async def test_samples_of_the_task_show_what_they_are_not(runs_dir: Path) -> Non
         await pilot.press("ctrl+o")
         await wait_until(pilot, lambda: "▀" * 10 in screen_text(app), "the samples alone")
         assert "Methods" not in screen_text(app)
+        await pilot.resize_terminal(160, 48)
+        await wait_until(pilot, lambda: "Methods" in screen_text(app) and "▀" not in screen_text(app), "no samples")
+        await pilot.press("ctrl+o")
+        await wait_until(pilot, lambda: "▀" * 13 in screen_text(app), "the samples again")

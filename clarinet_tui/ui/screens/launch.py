@@ -54,7 +54,7 @@ class LaunchScreen(MachineScreen):
         Binding("tab", "app.focus_next", "Next", id="launch.tab", tooltip="Next field"),
         Binding("down", "app.focus_next", "Next field", id="launch.next", show=False),
         Binding("up", "app.focus_previous", "Previous field", id="launch.before", show=False),
-        Binding("ctrl+o", "samples", "Samples", id="launch.samples", show=False, tooltip="Samples of the data, or not"),
+        Binding("ctrl+o", "samples", "Samples", id="launch.samples", show=False, tooltip="Show or hide samples"),
         Binding("escape", "app.view('history')", "Back", id="launch.back"),
     ]
 
@@ -275,7 +275,7 @@ class LaunchScreen(MachineScreen):
             self.action_start(event.button.id == "paused")
 
     def action_samples(self) -> None:
-        """Show samples instead of the form where there is no room for both."""
+        """Hide the samples, or show them again; where there is no room for both, show them instead of the form."""
         self.toggle_class("-samples")
         self.call_after_refresh(self._request_samples)
 

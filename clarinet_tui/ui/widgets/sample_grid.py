@@ -21,6 +21,7 @@ class SampleGrid(StyledText):
     DEFAULT_CSS = """
     SampleGrid { height: auto; margin-top: 1; }
     .-narrow SampleGrid, .-low SampleGrid { display: none; margin-top: 0; }
+    .-samples SampleGrid { display: none; }
     .-samples.-narrow SampleGrid, .-samples.-low SampleGrid { display: block; }
     .-samples.-narrow .field, .-samples.-low .field { display: none; }
     .-samples.-narrow #settings { display: none; }
