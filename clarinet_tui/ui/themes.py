@@ -55,6 +55,7 @@ THEMES = (
             "chart-palette": "contrast",
             "foreground-muted": "#E6E6E6",
             "foreground-disabled": "#B3B3B3",
+            "text-disabled": "#B3B3B3",
             "footer-key-foreground": "#FFD84D",
         },
     ),

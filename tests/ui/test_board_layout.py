@@ -92,9 +92,11 @@ def test_distances_are_faint_unless_the_preset_is_that_of_the_paper(board: Board
 
 def test_the_own_method_and_its_controls_have_a_table(tmp_path: Path) -> None:
     make_finished_run(tmp_path, "own1", 95.0, method="basset", seed=1)
-    tables = make_board(read_runs(tmp_path)).tables
-    assert [table.title for table in tables][2:] == ["BASSET and its controls"]
-    assert tables[2].methods == ("basset", "fwd+basset", "fwd+basset-kept")
+    board = make_board(read_runs(tmp_path))
+    assert [table.title for table in board.tables][2:] == ["BASSET and its controls"]
+    assert board.tables[2].methods == ("basset", "fwd+basset", "fwd+basset-kept")
+    titles = ["".join(text for text, _ in table.title) for table in layout_board(board, 160, 48).tables]
+    assert ["| paper" in title for title in titles] == [True, True, False], "it has no published numbers"
 
 
 def test_tasks_have_gaps_where_everything_fits(board: Board) -> None:

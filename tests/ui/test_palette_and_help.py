@@ -83,6 +83,10 @@ async def test_help_explains_queries(runs_dir: Path) -> None:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         await pilot.press("question_mark")
         await wait_until(pilot, lambda: "Queries" in screen_text(app), "the section")
+        await pilot.resize_terminal(80, 24)
+        await wait_until(pilot, lambda: "Queries" not in screen_text(app), "the first keys")
+        await pilot.press("G")
+        await wait_until(pilot, lambda: f"  {list(FIELDS)[-1]} " in screen_text(app), "the last field")
     text = format_query_help().plain
     for field in FIELDS:
         assert f"\n  {field} " in text

@@ -9,6 +9,7 @@ from clarinet_tui.ui.launch_check import CheckedForm
 from clarinet_tui.ui.launch_form import LaunchForm
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
 from clarinet_tui.ui.text.devices import format_device
+from clarinet_tui.ui.text.ended_runs import format_ended_runs
 from clarinet_tui.ui.text.launch import epochs_factor
 from clarinet_tui.ui.text.queue_time import format_queue_end, makespan
 from tests.support.ui_queue import CPU
@@ -38,6 +39,13 @@ def test_the_end_counts_running_and_waiting_runs() -> None:
     assert format_queue_end(machine(started, unknown), running).endswith("plus 1 run of unknown time")
     assert format_queue_end(machine(unknown), {}) == ""
     assert format_queue_end(machine(), {}) == ""
+
+
+def test_an_ended_run_fits_a_narrow_line() -> None:
+    run = run_row(method="fwd+basset-kept", ended=0.0, seconds=113.0, memory=488 * 2**20, target_accuracy=83.6)
+    (_, narrow), (_, wide) = (format_ended_runs([run], 720.0, width).plain.splitlines() for width in (78, 158))
+    assert narrow.endswith("83.6  12m ago   1m53")
+    assert wide.endswith("1m53, 488 MiB")
 
 
 def test_the_use_of_a_device_is_drawn_from_0_to_100() -> None:

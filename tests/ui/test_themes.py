@@ -78,7 +78,8 @@ async def test_text_is_readable_in_every_theme(theme: object, runs_dir: Path) ->
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "● target" in screen_text(app))
         variables, ground = app.get_css_variables(), Color.parse(str(theme.background))
-        for name in ("foreground", "foreground-muted", "text-primary", "text-success", "text-error", "text-warning"):
+        names = ["foreground", "foreground-muted", "text-primary", "text-success", "text-error", "text-warning"]
+        for name in [*names, *(["text-disabled"] if theme.name == CONTRAST else [])]:
             seen = ground.blend(Color.parse(variables[name]).with_alpha(1.0), Color.parse(variables[name]).a)
             least = 7.0 if theme.name == CONTRAST else 4.5
             assert contrast(seen.hex, ground.hex) >= least, name

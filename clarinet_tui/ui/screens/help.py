@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -52,7 +52,11 @@ class HelpScreen(ModalScreen[None]):
     """A list of keys; `?`, esc and q close it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,q", "dismiss", "Close", key_display="esc", id="help.close")
+        Binding("escape,question_mark,q", "dismiss", "Close", key_display="esc", id="help.close"),
+        Binding("j", "scroll('down')", "Down", id="help.down", show=False),
+        Binding("k", "scroll('up')", "Up", id="help.up", show=False),
+        Binding("g", "scroll('home')", "Top", id="help.top", show=False),
+        Binding("G", "scroll('end')", "Bottom", id="help.bottom", show=False),
     ]
 
     def __init__(self, bindings: Iterable[Binding], problem: str = "") -> None:
@@ -70,6 +74,11 @@ class HelpScreen(ModalScreen[None]):
     @property
     def _has_queries(self) -> bool:
         return any((binding.id or "").startswith("filter.") for binding in self._listed)
+
+    def action_scroll(self, to: Literal["down", "up", "home", "end"]) -> None:
+        """Scroll as in the table of runs."""
+        keys = self.query_one("#help", VerticalScroll)
+        {"down": keys.scroll_down, "up": keys.scroll_up, "home": keys.scroll_home, "end": keys.scroll_end}[to]()
 
     def on_click(self) -> None:
         self.dismiss()

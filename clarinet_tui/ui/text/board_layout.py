@@ -92,8 +92,9 @@ def _choose_gap(tables: tuple[LayoutTable, ...], height: int) -> int:
 
 def _layout_table(board: Board, table: MethodTable, label: int, column: int) -> LayoutTable:
     rule = (RULES[board.rule], "warn" if board.uses_oracle else "muted")
-    title: Spans = ((table.title, "strong"), ("  target accuracy in % | paper, ", "muted"), rule)
-    if board.preset and not board.is_comparable and column >= NAMED_PAPER:
+    published = any(board.cells[method, task].published for method in table.methods for task in board.tasks)
+    title: Spans = ((table.title, "strong"), (f"  target accuracy in %{' | paper' * published}, ", "muted"), rule)
+    if published and board.preset and not board.is_comparable and column >= NAMED_PAPER:
         title += ((f"; preset {board.preset}, not that of the paper's numbers", "faint"),)
     names = tuple(((f" {printable(method_title(method))}"[:column], "strong"),) for method in table.methods)
     rows = []

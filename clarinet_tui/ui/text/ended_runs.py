@@ -41,8 +41,11 @@ def _format_run(run: RunRow, now: float, width: int) -> Content:
     ]
     cells = [fit_cell(styled(span), size) for span, size in zip(spans, column_widths(width), strict=True)]
     age = f"{format_age_of(run.ended or 0.0, now):<8}"
-    result = styled((f"{format_percent(run.target_accuracy):>5}", "strong"), (f"  {age}  {format_use(run)}", "muted"))
-    return Content(" ").join([Content(""), *cells, result]).truncate(width, ellipsis=True)
+    accuracy = (f"{format_percent(run.target_accuracy):>5}", "strong")
+    start = Content(" ").join([Content(""), *cells, styled(accuracy, (f"  {age}  ", "muted"))])
+    use = format_use(run)
+    use = use if start.cell_length + len(use) <= width else use.partition(",")[0]
+    return (start + styled((use, "muted"))).truncate(width, ellipsis=True)
 
 
 def format_use(run: RunRow) -> str:
