@@ -22,7 +22,7 @@ from tests.support.terminal import Terminal
 from tests.support.workers import tiny_run
 
 CLASSES = ("cat", "dog", "eel")
-NAMES = [f"{number:04d}.png" for number in range(300)]
+NAMES = [f"{number:04d}.png" for number in range(120)]
 
 
 def make_pictures(folder: Path, count: int) -> list[str]:
@@ -51,7 +51,7 @@ def test_questions_are_uniform_over_classes_and_the_same_each_time(tmp_path: Pat
         name: line.label for name, line in again.answers.items()
     }
     asked = collections.Counter(line.label for line in first.answers.values())
-    assert all(70 < count < 130 for count in asked.values())
+    assert all(25 < count < 55 for count in asked.values())
     assert list(first.answers) != NAMES
 
 
@@ -80,9 +80,9 @@ def test_torn_last_line_is_asked_again_and_other_classes_are_refused(tmp_path: P
     answer_all(labelling)
     path.write_bytes(path.read_bytes()[:-9])
     resumed = Labelling(NAMES, CLASSES, path)
-    assert len(resumed.answers) == 299
+    assert len(resumed.answers) == len(NAMES) - 1
     answer_all(resumed)
-    assert len(Labelling(NAMES, CLASSES, path).answers) == 300
+    assert len(Labelling(NAMES, CLASSES, path).answers) == len(NAMES)
     path.write_text('{"picture": "0000.png", "label": "cow", "answer": "no"}\n')
     with pytest.raises(InputError, match="'cow' is not one of --classes"):
         Labelling(NAMES, CLASSES, path)
