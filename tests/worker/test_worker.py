@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import torch
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
@@ -43,10 +44,10 @@ def test_device_argument_overrides_the_setting_and_attempts_are_recorded(task: s
     assert second["pid"] != first["pid"]
     earlier = {"time": first["time"], "host": first["host"], "device": "cpu", "hardware": first["hardware"]}
     assert second["sittings"] == [{**earlier, "commit": None}]
-    assert first["hardware"] | {"torch": "", "cpu": "", "name": "", "cores": 0} == {
-        "torch": "", "cpu": "", "name": "", "cores": 0, "threads": 1
-    }  # fmt: skip
-    assert first["hardware"]["name"] == first["hardware"]["cpu"] != ""
+    hardware = first["hardware"]
+    assert (hardware.get("cuda"), hardware["threads"]) == (torch.version.cuda, 1)
+    assert hardware.keys() - {"cuda"} == {"torch", "cpu", "name", "cores", "threads"}
+    assert hardware["name"] == hardware["cpu"] != ""
     assert [event["event"] for event in read_events(run) if event["event"] in ("started", "resumed")] == [
         "started",
         "resumed",
