@@ -125,6 +125,8 @@ def test_every_method_is_named_in_full_on_a_narrow_screen() -> None:
     columns = {column.title: size for column, size in fit_columns(applicable_columns(runs), 78)}
     assert columns["method"] >= max(map(len, methods()))
     assert {"run", "task", "target", "alarm"} <= columns.keys()
+    narrow = [column.title for column, _ in fit_columns(applicable_columns([run_row(name="a long name")]), 58)]
+    assert "progress" in narrow, "a name is dropped before the progress"
 
 
 @pytest.mark.parametrize("sort", [column.sort for column in COLUMNS if column.title and column.sort])

@@ -13,6 +13,8 @@ from textual.widgets import Button, Input, SelectionList, Static
 
 from clarinet_tui.ui.text.styled import styled
 
+SAVES = "enter saves, esc cancels"
+
 
 class ConfirmDialog(ModalScreen[bool]):
     """A question with the answers yes and no; no has the focus."""
@@ -87,7 +89,7 @@ class TextDialog(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            title, details = styled((self._title, "strong")), styled((self._details, "muted"))
+            title, details = styled((self._title, "strong")), styled((f"{self._details}\n{SAVES}", "muted"))
             yield Static(title + "\n" + details, markup=False)
             yield Input(self._text, placeholder=self._placeholder, compact=True)
 

@@ -166,7 +166,7 @@ COLUMNS = (
     _hardware_column("memory", "memory", 8, format_bytes),
     _hardware_column("energy", "energy", 8, format_energy),
     Column(
-        "name and tags", _name_and_tags, 13, 3, growth=6, sort="name", applies_to=lambda run: bool(run.name or run.tags)
+        "name and tags", _name_and_tags, 13, 4, growth=6, sort="name", applies_to=lambda run: bool(run.name or run.tags)
     ),
 )
 SORT_TITLES = {column.sort: column.title or "state" for column in COLUMNS if column.sort}
