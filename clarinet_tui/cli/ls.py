@@ -130,7 +130,7 @@ def _waiting_reasons(rows: "list[RunRow]", runs_dir: Path) -> dict[str, str]:
         return {}
     queue = read_all_queues(runs_dir)
     reasons = {entry.id: waiting_reason(entry, queue, runs_dir) for entry in queue.waiting}
-    return {run_id: reason.removeprefix("waits ") for run_id, reason in reasons.items() if reason}
+    return {run_id: reason for run_id, reason in reasons.items() if reason}
 
 
 def _cells(row: "RunRow", waits: dict[str, str]) -> dict[str, str]:
@@ -142,7 +142,7 @@ def _cells(row: "RunRow", waits: dict[str, str]) -> dict[str, str]:
         "seed": "?" if row.seed is None else str(row.seed),
         "preset": row.preset or "?",
         "name": shorten(row.name, MAX_NAME),
-        "epoch": f"{row.epoch or 0}/{row.epochs_total or '?'}",
+        "epoch": f"{row.epoch or 0}/{row.epochs_total}" if row.epochs_total else "",
         "target": _percent(row.target_accuracy),
         "source": _percent(row.source_accuracy),
         "pseudo": _percent(row.pseudo_label_accuracy),

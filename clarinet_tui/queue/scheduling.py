@@ -15,7 +15,7 @@ from clarinet_tui.runs.stage1 import Stage1Role, stage1_role
 from core.config import RunConfig
 from core.errors import InputError
 
-NEEDS_LABELS = "waits for the stage 1 of another run"
+NEEDS_LABELS = "the stage 1 of another run"
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ MAX_SECONDS = 366 * 86400
 def waiting_reason(entry: QueueEntry, queue: Queue, runs_dir: Path, now: float | None = None) -> str | None:
     """Return why the run may not start yet; None if only a device is missing."""
     if entry.not_before > (time.time() if now is None else now):
-        return f"waits until {format_time(entry.not_before)}"
+        return f"until {format_time(entry.not_before)}"
     for run_id in entry.after:
         if run_id in queue:
-            return f"waits for run {run_id}"
+            return f"run {run_id}"
         if (state := _end_state(runs_dir, run_id)) is not RunState.FINISHED:
-            return f"waits for run {run_id}, which {'has not ended' if state is None else f'is {state}'}"
+            return f"run {run_id}, which {'has not ended' if state is None else f'is {state}'}"
     return None
 
 

@@ -113,10 +113,11 @@ def test_start_options_are_queued_and_shown(runs: Path) -> None:
     assert (queue[first].time_limit, queue[first].on_end) == (9000, ("true", "secret"))
     assert queue[second].after == (first,)
     entries = json.loads(succeed("queue", "--json"))
-    assert [entry["waits_for"] for entry in entries] == ["waits until 2999-01-01 08:00", f"waits for run {first}"]
+    assert [entry["waits_for"] for entry in entries] == ["until 2999-01-01 08:00", f"run {first}"]
     assert (entries[0]["time_limit"], entries[1]["after"]) == (9000, [first])
     assert "secret" not in json.dumps(entries)
-    assert "until 2999-01-01 08:00" in succeed("ls")
+    assert "until 2999-01-01 08:00" in (listed := succeed("ls"))
+    assert "?" not in listed
     assert "at most 2h30" in " ".join(succeed("queue").split())
     assert "no run in" in fail("sweep", "--preset", "smoke", "--after", "zzz")
     assert "expected a duration" in fail("sweep", "--preset", "smoke", "--time-limit", "soon")

@@ -52,7 +52,7 @@ def test_durations() -> None:
 def test_run_waits_for_its_time(tmp_path: Path) -> None:
     waiting = entry("abc", not_before=NOW.timestamp())
     reason = waiting_reason(waiting, Queue(), tmp_path, NOW.timestamp() - 1)
-    assert reason == "waits until 2026-11-17 21:30"
+    assert reason == "until 2026-11-17 21:30"
     assert waiting_reason(waiting, Queue(), tmp_path, NOW.timestamp()) is None
 
 
@@ -66,9 +66,9 @@ def test_run_waits_until_another_has_finished(tmp_path: Path) -> None:
         decision = decisions[second.id]
         return None if decision.device else decision.reason
 
-    assert reason(Queue(entries=(waiting, entry(first.id)))) == "waits for run abc"
-    assert reason(Queue(entries=(waiting,))) == "waits for run abc, which has not ended"
+    assert reason(Queue(entries=(waiting, entry(first.id)))) == "run abc"
+    assert reason(Queue(entries=(waiting,))) == "run abc, which has not ended"
     write_events(first, [started(), Failed(iteration=0, message="no memory")])
-    assert reason(Queue(entries=(waiting,))) == "waits for run abc, which is failed"
+    assert reason(Queue(entries=(waiting,))) == "run abc, which is failed"
     write_events(first, [Finished(iteration=1, epoch=1, target_accuracy=None, source_accuracy=None)])
     assert reason(Queue(entries=(waiting,))) is None

@@ -11,6 +11,7 @@ from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
 from clarinet_tui.ui.text.devices import format_device
 from clarinet_tui.ui.text.ended_runs import format_ended_runs
 from clarinet_tui.ui.text.launch import epochs_factor
+from clarinet_tui.ui.text.queue import format_queued_run, reason_fits
 from clarinet_tui.ui.text.queue_time import format_queue_end, makespan
 from tests.support.ui_queue import CPU
 from tests.support.ui_runs import run_row
@@ -39,6 +40,15 @@ def test_the_end_counts_running_and_waiting_runs() -> None:
     assert format_queue_end(machine(started, unknown), running).endswith("plus 1 run of unknown time")
     assert format_queue_end(machine(unknown), {}) == ""
     assert format_queue_end(machine(), {}) == ""
+
+
+def test_a_waiting_run_has_its_time_and_its_limit() -> None:
+    row = QueueRow("abc", "fwd+basset-kept", "Y->D", 1, wait_reason="until 2026-11-17 16:59")
+    assert format_queued_run(row, MachineSnapshot(), None, 78).plain.endswith(" until 2026-11-17 16:59")
+    assert reason_fits(row, 78)
+    limited = replace(row, time_limit=5400.0)
+    assert format_queued_run(limited, MachineSnapshot(), None, 158).plain.endswith("16:59; at most 1h30")
+    assert not reason_fits(limited, 78)
 
 
 def test_an_ended_run_fits_a_narrow_line() -> None:

@@ -124,6 +124,7 @@ def _make_row(entry: QueueEntry, config: RunConfig | None) -> QueueRow:
         row,
         device=entry.device,
         started_on=entry.device_key,
+        time_limit=entry.time_limit,
         is_paused=entry.paused,
         is_stopping=entry.stop_timeout is not None,
     )

@@ -166,7 +166,7 @@ class DevicesScreen(MachineScreen):
         hidden = row is not None and not queue_text.reason_fits(row, self._columns)
         self.query_one("#wait-reason").display = hidden
         self.query_one("#wait-reason", StyledText).set_content(
-            styled((f"{row.id}: {row.wait_reason}" if row and hidden else "", "muted"))
+            styled((f"{row.id}: {queue_text.format_wait(row)}" if row and hidden else "", "muted"))
         )
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

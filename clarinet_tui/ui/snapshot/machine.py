@@ -32,6 +32,8 @@ class QueueRow:
     """Position among the waiting runs, from 1; 0 once it was started."""
     wait_reason: str = ""
     """Why it waits; empty if it starts next."""
+    time_limit: float = 0.0
+    """Seconds that an attempt may take; 0 is no limit."""
     is_paused: bool = False
     is_stopping: bool = False
     """Whether a stop was requested."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.text import format_task
+from clarinet_tui.text import format_duration, format_task
 from clarinet_tui.ui.text.devices import format_progress
 from clarinet_tui.ui.text.styled import Span, fit_cell, styled
 
@@ -50,7 +50,13 @@ def format_queued_run(row: QueueRow, machine: MachineSnapshot, run: RunRow | Non
 
 def reason_fits(row: QueueRow, width: int) -> bool:
     """Whether the line has room for all that the run waits for."""
-    return sum(column_widths(width)) + len(COLUMNS) + 1 + len(row.wait_reason) <= width
+    return sum(column_widths(width)) + len(COLUMNS) + 1 + len(format_wait(row)) <= width
+
+
+def format_wait(row: QueueRow) -> str:
+    """Format what a run waits for, and how long it may take."""
+    limit = f"at most {format_duration(row.time_limit)}" if row.time_limit else ""
+    return "; ".join(filter(None, (row.wait_reason, limit)))
 
 
 def _state_spans(row: QueueRow, machine: MachineSnapshot, run: RunRow | None) -> list[Span]:
@@ -59,7 +65,7 @@ def _state_spans(row: QueueRow, machine: MachineSnapshot, run: RunRow | None) ->
     if row.started_on:
         return format_progress(run) if run else [("starting", "live")]
     if row.wait_reason:
-        return [(row.wait_reason, "warn" if row.is_paused or machine.queue.paused else "muted")]
+        return [(format_wait(row), "warn" if row.is_paused or machine.queue.paused else "muted")]
     if machine.supervisor_host:
         return [(f"the supervisor of {machine.supervisor_host}", "muted")]
     return [("starts next" if machine.has_supervisor else "the supervisor", "good")]
