@@ -16,7 +16,15 @@ from tests.support.cli import invoke
 from tests.support.photographs import CLASSES, photograph_folder
 
 SIDE = 40
-FEW = {"epochs": 1, "warmup_epochs": 1, "epoch_iterations": 2, "batch_size": 6, "threads": 1, "device": "cpu"}
+FEW = {
+    "epochs": 1,
+    "warmup_epochs": 1,
+    "epoch_iterations": 2,
+    "batch_size": 6,
+    "threads": 1,
+    "device": "cpu",
+    "checkpoints": "none",
+}
 
 
 def test_all_forms_of_a_trained_model_agree(tmp_path: Path) -> None:

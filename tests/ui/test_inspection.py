@@ -85,22 +85,29 @@ async def test_an_app_that_only_watches_inspects_nothing(
         assert not app.state.inspections
 
 
-def test_stopping_ends_the_process_and_forgets_the_rest(tmp_path: Path) -> None:
+def test_stopping_ends_the_process_and_forgets_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "torch.py").write_text("import signal; signal.pause()")  # the process waits where it imports torch
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "aaa111").mkdir()
+    (tmp_path / "aaa111" / "model.safetensors").touch()
     posted: list[InspectionProgress] = []
-    has_started = threading.Event()
+    has_started, has_ended = threading.Event(), threading.Event()
 
     def post(progress: InspectionProgress) -> None:
         posted.append(progress)
         if progress.what == "Loading the model":
             has_started.set()
+        if progress.has_ended:
+            has_ended.set()
 
     feed = InspectionFeed(tmp_path, tmp_path, post)
     feed.add(["aaa111", "bbb222", "aaa111"])
     assert has_started.wait(60)
     feed.stop()
-    assert [one.run for one in posted if one.what == "Waiting" and not one.has_ended] == ["aaa111", "bbb222"]
-    assert all(thread.name != "inspect" for thread in threading.enumerate())
-    assert posted[-1] == InspectionProgress("aaa111", has_ended=True)  # killed before it found that there is no run
+    assert has_ended.wait(60)
+    waited = [one.run for one in posted if one.what == "Waiting" and not one.has_ended]
+    assert waited == ["aaa111", "bbb222"]
+    assert posted[-1] == InspectionProgress("aaa111", has_ended=True)
 
 
 def test_an_unexpected_end_is_an_error() -> None:

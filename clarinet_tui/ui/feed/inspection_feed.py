@@ -31,14 +31,14 @@ class InspectionFeed:
         from clarinet_tui.ui.feed.app_process import AppProcess  # not for the first paint
 
         with self._lock:
-            new = [run for run in dict.fromkeys(runs) if run not in (self._current, *self._waiting)]
-            self._waiting += new
+            for run in runs:
+                if run not in (self._current, *self._waiting):
+                    self._post(InspectionProgress(run))  # before the thread can post its next step
+                    self._waiting.append(run)
             self._process = self._process or AppProcess()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, args=(self._process,), name="inspect", daemon=True)
                 self._thread.start()
-        for run in new:
-            self._post(InspectionProgress(run))
 
     def stop(self) -> None:
         with self._lock:
