@@ -69,6 +69,15 @@ def drop_failed_writes() -> None:
     sys.stdout, sys.stderr = _dropping(sys.stdout), _dropping(sys.stderr)
 
 
+def replace_dead_streams() -> None:
+    """Replace stdout and stderr if their terminal is gone: Python would end with code 120, as it cannot flush them."""
+    for name in ("stdout", "stderr"):
+        try:
+            getattr(sys, name).flush()
+        except OSError:
+            setattr(sys, name, io.StringIO())
+
+
 def _dropping(stream: TextIO) -> TextIO:
     stream.flush()
     raw = _DroppingFile(stream.fileno(), "w", closefd=False)

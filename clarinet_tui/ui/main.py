@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clarinet_tui.history.temporary import temporary_database
+from clarinet_tui.streams import replace_dead_streams
 from clarinet_tui.ui.feed.history_feed import FPS
 from clarinet_tui.version import version_text
 from core.errors import InputError
@@ -65,6 +66,7 @@ def run_app(
     )
     app.driver_class = TerminalDriver
     app.run()
+    replace_dead_streams()
     return app.return_code or 0
 
 

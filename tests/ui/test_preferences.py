@@ -112,7 +112,9 @@ async def test_the_app_works_with_a_damaged_file(app: ClarinetApp, runs_dir: Pat
     path.write_text("not json")
     app = make_app(runs_dir)
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
-        await wait_until(pilot, lambda: "cannot be read" in screen_text(app), "the notice")
+        await wait_until(pilot, lambda: app._notifications, "the notice")
+        (notice,) = app._notifications
+        assert "cannot be read" in notice.message
         await wait_until(pilot, lambda: "● target" in screen_text(app))
 
 

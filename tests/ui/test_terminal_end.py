@@ -24,6 +24,7 @@ class Opened:
         self.master, slave = pty.openpty()
         command = [sys.executable, "-P", "-m", "clarinet_tui.ui.main", "--runs-dir", str(runs_dir)]
         variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment}
+        variables.pop("PYTHONUNBUFFERED", None)  # buffers that cannot be written are part of the test
         self.process = subprocess.Popen(
             command, stdin=slave, stdout=slave, stderr=slave, env=variables, start_new_session=True
         )
