@@ -37,7 +37,9 @@ def label(
     ] = False,
     seed: Annotated[int, Option(min=0, help="Seed of the order and of the questions.")] = 1,
     browser: Annotated[bool, Option("--browser", help="Ask in a browser, on a page of this machine.")] = False,
-    port: Annotated[int, Option(min=0, max=65535, help="Port of the page; 0 picks a free one.")] = 8000,
+    port: Annotated[
+        int | None, Option(min=0, max=65535, help="Port of the page; 0 picks a free one. Default: 8000.")
+    ] = None,
 ) -> None:
     """Label your own pictures by answering yes or no.
 
@@ -53,10 +55,14 @@ def label(
 
     if out.suffix != ".npz":
         raise InputError(f"--out: expected FILE.npz, got {out.name!a}")
+    if port is not None and not browser:
+        raise InputError("--port: only with --browser")
+    if browser and (blocks or not pictures):
+        raise InputError("--browser: shows pictures on a page, without --blocks and --no-pictures")
     names = [name.strip() for name in classes.split(",") if name.strip()]
     labelling = Labelling(find_pictures(path), names, out.with_suffix(".answers.jsonl"), seed)
     if browser:
-        _serve(path, names, out, image_size, seed, port)
+        _serve(path, names, out, image_size, seed, 8000 if port is None else port)
     show_picture = partial(_show_picture, blocks=blocks) if pictures else None
     with _keys() as read_key:
         _ask_all(labelling, path, read_key, show_picture)

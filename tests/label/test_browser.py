@@ -9,7 +9,9 @@ import pytest
 from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient, TestServer
 from PIL import Image
+from typer.testing import CliRunner
 
+from clarinet_tui.cli.main import app
 from clarinet_tui.label.labelling import Labelling
 from clarinet_tui.ui.serve.access import AccessControl
 from clarinet_tui.ui.serve.label_server import LabelServer
@@ -116,3 +118,17 @@ def test_wrong_requests_change_nothing(photos: Path, tmp_path: Path) -> None:
             assert "default-src 'none'" in policy
 
     asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--port", "1"), "only with --browser"),
+        (("--browser", "--blocks"), "without --blocks"),
+        (("--out", "a.txt"), "FILE.npz"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: tuple[str, ...], message: str, photos: Path) -> None:
+    arguments = ["label", str(photos), "--classes", "cat,dog", "--out", str(photos.parent / "a.npz"), *options]
+    assert message in str(CliRunner().invoke(app, arguments).exception)
+    assert not list(photos.parent.glob("*.jsonl"))
