@@ -21,8 +21,12 @@ NUMBERS = ("epoch", "target", "source", "pseudo", "time")
 MAX_DAMAGED = 5
 """Runs with unreadable files that are named."""
 MAX_NAME = 24
-PRESET_WIDTH = 90
-"""Columns of a terminal that has room for the preset."""
+OPTIONAL = ("name", "alarms", "tags", "waits for")
+"""Columns that are shown only if a run has a value."""
+CUT_TO = {"task": 12, "method": 15, "alarms": 8, "waits for": 12, "name": 8, "tags": 8}
+"""Columns that a narrow terminal cuts, and their least widths."""
+LEFT_OUT = ("pseudo", "preset", "source", "epoch", "time", "tags", "name", "alarms", "seed")
+"""Columns that a narrow terminal leaves out, in this order."""
 TEXT_FIELDS = frozenset(
     {"id", "state", "method", "task", "preset", "name", "device", "host", "stage", "family", "label_hash"}
 )
@@ -45,7 +49,7 @@ def list_(
 ) -> None:
     """List runs, newest first.
 
-    With --sort, numbers are in descending and text in ascending order.
+    With --sort, numbers are in descending and text in ascending order. A narrow terminal leaves out columns.
 
     Example: clarinet ls "method:clarinet task:M->U" --sort acc
     """
@@ -95,19 +99,34 @@ def _print_table(rows: "list[RunRow]", query: str, runs_dir: Path) -> None:
         print("No run matches." if query else f"No runs yet. Start one that takes seconds: {first}")
         return
     console = make_console()
-    hidden = {"preset"} if console.width < PRESET_WIDTH else set()
     waits = _waiting_reasons(rows, runs_dir)
-    hidden |= {name for name in ("name", "alarms", "tags") if not any(getattr(row, name) for row in rows)}
-    hidden |= set() if waits else {"waits for"}
+    cells = [{name: printable(cell) for name, cell in _cells(row, waits).items()} for row in rows]
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for name in _cells(rows[0], waits):
-        if name not in hidden:
-            width = max(len(row.id) for row in rows) if name == "id" else None  # ids are copied, so never cut
-            justify: Any = "right" if name in NUMBERS else "left"
-            table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", min_width=width)
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for name, cell in _cells(row, waits).items() if name not in hidden))
+    widths = fit_columns(cells, console.width)
+    for name, width in widths.items():
+        justify: Any = "right" if name in NUMBERS else "left"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=width)
+    for row_cells in cells:
+        table.add_row(*(Text(row_cells[name]) for name in widths))
     console.print(table)
+
+
+def fit_columns(cells: list[dict[str, str]], width: int) -> dict[str, int]:
+    """Return the widths of the columns that fit; some are cut before others are left out."""
+    from rich.cells import cell_len
+
+    full = {name: max(cell_len(text) for text in (name, *(row[name] for row in cells))) for name in cells[0]}
+    full = {name: size for name, size in full.items() if name not in OPTIONAL or any(row[name] for row in cells)}
+    fitted = {name: min(size, CUT_TO.get(name, size)) for name, size in full.items()}
+    for name in LEFT_OUT:
+        if sum(fitted.values()) + len(fitted) > width:
+            fitted.pop(name, None)
+    spare = width - sum(fitted.values()) - len(fitted)
+    for name in CUT_TO:
+        if name in fitted and spare > 0:
+            more = min(full[name] - fitted[name], spare)
+            fitted[name], spare = fitted[name] + more, spare - more
+    return fitted
 
 
 def _print_problems(rows: "list[RunRow]") -> None:

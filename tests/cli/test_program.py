@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from clarinet_tui.cli.ls import fit_columns
 from clarinet_tui.cli.main import app, hoist_database
 from clarinet_tui.ui import main as tui_main
 from tests.support.cli import invoke, run_clarinet
@@ -62,6 +63,24 @@ def test_ls_shows_names_if_any(tmp_path: Path) -> None:
     assert " name " not in invoke(tmp_path, "ls").stdout
     make_run(tmp_path, "bcd", name="lower rate")
     assert re.search(r" name .*\n.* lower rate ", invoke(tmp_path, "ls").stdout)
+
+
+def test_ls_on_a_narrow_terminal_keeps_state_method_and_accuracy() -> None:
+    cells = {"id": "3l8vrnxuz", "state": "finished", "method": "fwd+basset-kept", "task": "Y->D", "seed": "2"}
+    cells |= {
+        "preset": "smoke",
+        "name": "a name that is quite long",
+        "epoch": "9/9",
+        "target": "83.61",
+        "source": "95.12",
+    }
+    cells |= {"pseudo": "95.34", "time": "1m53", "alarms": "", "tags": "a-tag-that-is-long icml", "waits for": ""}
+    narrow, wide = fit_columns([cells], 80), fit_columns([cells], 200)
+    assert sum(narrow.values()) + len(narrow) <= 80
+    assert [narrow[name] for name in ("id", "state", "method", "target")] == [9, 8, 15, 6], "in full"
+    assert {"name", "tags"} <= narrow.keys()
+    assert wide.keys() == cells.keys() - {"alarms", "waits for"}
+    assert wide["name"] == len(cells["name"])
 
 
 def test_directory_that_cannot_be_written_is_listed_from_a_temporary_history(tmp_path: Path) -> None:
