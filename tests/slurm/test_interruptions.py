@@ -1,11 +1,9 @@
 """Everything that ends a job early: each run finishes with the numbers of an uninterrupted one, or can be resumed."""
 
 import os
-import re
 import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,8 +11,6 @@ from clarinet_tui.queue import stopping
 from clarinet_tui.queue.requests import LaunchOptions, resume
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.slurm.attempts import FollowUp, read_events
 from clarinet_tui.slurm.job_file import read_jobs
 from core.errors import InputError
 from tests.support.slurm import Cluster
@@ -29,6 +25,8 @@ from tests.support.slurm_runs import (
     hurry,
     job_of,
     signal_job,
+    signal_worker,
+    submit_long_run,
     submit_runs,
     tiny_configs,
     wait_for_end,
@@ -36,13 +34,6 @@ from tests.support.slurm_runs import (
 from tests.support.workers import events_named
 
 pytestmark = pytest.mark.slurm
-
-
-def submit_long_run(folder: Path, node: str = "n2", settings: dict[str, Any] = SHORTER, **options: Any) -> RunDirectory:
-    configs = tiny_configs(folder, 1, **settings)
-    sbatch = {"nodelist": node, **options.pop("sbatch", {})}
-    (run,) = submit_runs(folder / "runs", configs, sbatch=sbatch, **options)
-    return run
 
 
 def interrupt_all(
@@ -61,32 +52,8 @@ def interrupt_all(
     cluster.wait_until(all_are_interrupted)
 
 
-def signal_worker(run: RunDirectory, number: signal.Signals) -> None:
-    owner = read_lock_owner(run.lock)
-    assert owner is not None
-    os.kill(owner.pid, number)
-
-
-def is_pending(run: RunDirectory, number: signal.Signals) -> bool:
-    """Return whether the run's worker, which is frozen, has got a signal."""
-    owner = read_lock_owner(run.lock)
-    assert owner is not None
-    pending = re.findall(r"^(?:Sig|Shd)Pnd:\s*(\w+)", Path(f"/proc/{owner.pid}/status").read_text(), re.MULTILINE)
-    return any(int(mask, 16) >> (number - 1) & 1 for mask in pending)
-
-
-def refuse_scontrol(folder: Path) -> str:
-    """Return a setup line for nodes that may not requeue jobs."""
-    folder.mkdir()
-    (folder / "scontrol").write_text("#!/bin/sh\necho 'scontrol: error: Access denied' >&2\nexit 1\n")
-    (folder / "scontrol").chmod(0o755)
-    return f"export PATH={folder}:$PATH"
-
-
-def test_late_stopped_cancelled_killed_and_preempted_runs_continue(cluster: Cluster, tmp_path: Path) -> None:
-    """Side by side: Slurm looks for jobs out of time only every 30 s. The late run may not requeue its job, and the
-    frozen one is woken by Slurm, which cancels it."""
-    late = submit_long_run(tmp_path, "n1", sbatch={"time": "1"}, slurm={"setup": refuse_scontrol(tmp_path / "bin")})
+def test_stopped_cancelled_killed_and_preempted_runs_continue(cluster: Cluster, tmp_path: Path) -> None:
+    """Slurm wakes the processes of a job that it cancels, so that even a frozen run saves itself."""
     frozen, stopped = submit_long_run(tmp_path, "n1", LONG), submit_long_run(tmp_path, "n1")
     killed = submit_long_run(tmp_path)
 
@@ -95,7 +62,6 @@ def test_late_stopped_cancelled_killed_and_preempted_runs_continue(cluster: Clus
         stopping.stop(frozen, 0)
 
     interruptions: dict[RunDirectory, Callable[[], object]] = {
-        late: lambda: signal_worker(late, signal.SIGSTOP),
         frozen: freeze_and_stop,
         stopped: lambda: stopping.stop(stopped, 60),
         killed: lambda: signal_worker(killed, signal.SIGKILL),
@@ -112,15 +78,11 @@ def test_late_stopped_cancelled_killed_and_preempted_runs_continue(cluster: Clus
     interrupt_all(cluster, interruptions, attempt=2)
     wait_for_end(cluster, stopped, frozen, state="stopped")
     resume([stopped], LaunchOptions(stopped.runs_dir, tmp_path))
-    cluster.wait_until(lambda: is_pending(late, signal.SIGUSR1))
-    signal_worker(late, signal.SIGCONT)
-    wait_for_end(cluster, late, stopped, killed)
-    for run in (late, stopped, killed):
+    wait_for_end(cluster, stopped, killed)
+    for run in (stopped, killed):
         assert_like_home(run, tmp_path / "home")
     assert attempts_of(stopped) == ["stopped", "ended by Slurm", "finished"]
     assert attempts_of(killed) == ["requeued", "ended by Slurm", "finished"]
-    assert (attempts_of(late)[0], attempts_of(late)[-1]) == ("requeued", "finished")
-    assert any(isinstance(event, FollowUp) for event in read_events(late))
 
 
 def preempt(cluster: Cluster, node: str) -> None:

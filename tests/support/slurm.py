@@ -34,7 +34,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 ReturnToService=0
-KillWait=10
+KillWait=30
 MaxArraySize=2
 MinJobAge={min_job_age}
 MessageTimeout={message_timeout}
@@ -42,8 +42,8 @@ SlurmdTimeout=10
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=0,batch_sched_delay=0
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=4 State=UNKNOWN
-NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=4 State=UNKNOWN
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=6 State=UNKNOWN
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=6 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP PriorityTier=1
 PartitionName=high Nodes=ALL MaxTime=60 State=UP PriorityTier=10
 """

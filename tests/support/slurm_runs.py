@@ -1,9 +1,11 @@
 """Tiny runs on the tests' Slurm."""
 
 import os
+import re
 import signal
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import msgspec
 
 from clarinet_tui.queue.requests import LaunchOptions, submit
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.slurm.attempts import AttemptEnded
 from clarinet_tui.slurm.attempts import read_events as read_attempts
 from clarinet_tui.slurm.job_file import Job, read_jobs
@@ -43,6 +46,13 @@ def submit_runs(runs_dir: Path, configs: Sequence[RunConfig], **options: Any) ->
     return submit(runs_dir, configs, LaunchOptions(runs_dir, runs_dir.parent, slurm=slurm, **options))
 
 
+def submit_long_run(folder: Path, node: str = "n2", settings: dict[str, Any] = SHORTER, **options: Any) -> RunDirectory:
+    configs = tiny_configs(folder, 1, **settings)
+    sbatch = {"nodelist": node, **options.pop("sbatch", {})}
+    (run,) = submit_runs(folder / "runs", configs, sbatch=sbatch, **options)
+    return run
+
+
 def job_of(run: RunDirectory) -> Job:
     job = read_jobs(run.runs_dir).find(run.id)
     assert job is not None
@@ -71,6 +81,38 @@ def signal_job(cluster: Cluster, run: RunDirectory, number: signal.Signals) -> N
     """Send a signal to the process of the run's job and to its worker."""
     for pid in cluster.call("pgrep", "--full", f"(worker.main|slurm.job) {run.id}").split():
         os.kill(int(pid), number)
+
+
+def signal_worker(run: RunDirectory, number: signal.Signals) -> None:
+    owner = read_lock_owner(run.lock)
+    assert owner is not None
+    os.kill(owner.pid, number)
+
+
+def wake_when_signalled(cluster: Cluster, run: RunDirectory, number: signal.Signals) -> None:
+    """Let the frozen worker of a run continue as soon as it has got a signal; Slurm does so at the time limit."""
+    cluster.wait_until(lambda: attempts_of(run) or _is_pending(run, number))
+    with suppress(ProcessLookupError):
+        signal_worker(run, signal.SIGCONT)
+
+
+def _is_pending(run: RunDirectory, number: signal.Signals) -> bool:
+    owner = read_lock_owner(run.lock)
+    assert owner is not None
+    try:
+        status = Path(f"/proc/{owner.pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+    pending = re.findall(r"^(?:Sig|Shd)Pnd:\s*(\w+)", status, re.MULTILINE)
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in pending)
+
+
+def refuse_scontrol(folder: Path) -> str:
+    """Return a setup line for nodes that may not requeue jobs."""
+    folder.mkdir()
+    (folder / "scontrol").write_text("#!/bin/sh\necho 'scontrol: error: Access denied' >&2\nexit 1\n")
+    (folder / "scontrol").chmod(0o755)
+    return f"export PATH={folder}:$PATH"
 
 
 def assert_no_runs(runs_dir: Path) -> None:
