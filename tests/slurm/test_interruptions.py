@@ -13,6 +13,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.slurm.job_file import read_jobs
 from core.errors import InputError
+from tests.support.cli import invoke
 from tests.support.slurm import Cluster
 from tests.support.slurm_runs import (
     LONG,
@@ -83,6 +84,8 @@ def test_stopped_cancelled_killed_and_preempted_runs_continue(cluster: Cluster, 
         assert_like_home(run, tmp_path / "home")
     assert attempts_of(stopped) == ["stopped", "ended by Slurm", "finished"]
     assert attempts_of(killed) == ["requeued", "ended by Slurm", "finished"]
+    log = invoke(killed.runs_dir, "logs", killed.id).stdout
+    assert [text in log for text in ("epoch 25", "Slurm job", "DUE TO PREEMPTION")] == [True] * 3
 
 
 def preempt(cluster: Cluster, node: str) -> None:

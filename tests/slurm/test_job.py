@@ -21,7 +21,9 @@ from tests.support.slurm_runs import attempts_of
 
 JOB = "import sys; sys.executable = sys.argv.pop(1); from clarinet_tui.slurm import job; sys.exit(job.main())"
 NAMES = {"SLURM_ARRAY_JOB_ID": "1", "SLURM_ARRAY_TASK_ID": "0", "SLURMD_NODENAME": "n1", "SLURM_JOB_NAME": "clarinet"}
-WORKER = 'trap "exit 0" USR1; echo ready; while :; do sleep 0.01; done'
+GPU = {"CUDA_VISIBLE_DEVICES": "3"}
+"""What Slurm sets for a job that has this GPU of the node."""
+WORKER = 'trap "exit 0" USR1; echo "has GPU $CUDA_VISIBLE_DEVICES"; while :; do sleep 0.01; done'
 
 
 def write_program(folder: Path, name: str, command: str) -> Path:
@@ -43,12 +45,12 @@ def run_and_signal(run: RunDirectory, number: signal.Signals, state: str, requeu
     arguments = [str(worker), run.id, "--runs-dir", str(run.runs_dir), "--data-dir", "data", "--array", "3"]
     with subprocess.Popen(
         [sys.executable, "-P", "-c", JOB, *arguments, "--max-requeues", "9"],
-        env={**os.environ, **NAMES, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, **NAMES, **GPU, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         text=True,
     ) as job:
         assert job.stdout is not None
-        while "ready" not in job.stdout.readline():
+        while "has GPU 3" not in job.stdout.readline():
             assert job.poll() is None
         job.send_signal(number)
         exit_code = job.wait(60)

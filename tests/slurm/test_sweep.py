@@ -49,6 +49,7 @@ def test_a_split_array_and_a_late_run_have_the_numbers_of_home(cluster: Cluster,
     runs = [RunDirectory(runs_dir, job.run) for job in jobs]
     for run in runs:
         cluster.wait_until(partial(events_named, run, "finished"))
+    assert not (runs_dir / "clarinet.db").exists()  # nodes only write journals
     wait_for_end(cluster, *runs)
     hosts = {read_environment(run)["host"] for run in runs}
     assert len(hosts) == 2
