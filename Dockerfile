@@ -10,7 +10,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY core core
 COPY clarinet_tui clarinet_tui
 # PyTorch's wheels for CUDA contain its libraries: the node provides only the driver.
-RUN pip install --no-cache-dir --index-url "$TORCH_INDEX" "torch>=2.13,<2.14" "torchvision>=0.28,<0.29" \
+RUN pip install --no-cache-dir --index-url "$TORCH_INDEX" "torch>=2.9,<2.16" "torchvision>=0.24,<0.30" \
     && pip install --no-cache-dir .
 
 FROM python:3.11-slim-bookworm

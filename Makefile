@@ -1,4 +1,4 @@
-# Each target sets up .venv first, if pyproject.toml has changed since.
+# Each target sets up .venv first, if pyproject.toml or requirements-dev.lock has changed since.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
@@ -12,13 +12,13 @@ export CLARINET_TEST_DATA ?= $(wildcard ../shared/data)
 
 setup: $(READY)
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| (echo "make: needs Python 3.11 or newer: name one with PYTHON=python3.12" && false)
 	@test -x $(BIN)/pip || (echo "Making .venv" && $(PYTHON) -m venv --clear .venv)
 	@echo "Installing into .venv (the first time takes a few minutes)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]" > .venv/install.log 2>&1 \
-		|| (cat .venv/install.log && false)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements-dev.lock --editable ".[dev]" \
+		> .venv/install.log 2>&1 || (cat .venv/install.log && false)
 	@touch $@
 
 demo: setup

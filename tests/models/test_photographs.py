@@ -1,15 +1,19 @@
 """Photographs from the preset to predictions: every form of the model gives the same."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import onnxruntime
 import torch
+from numpy.typing import NDArray
 
 from clarinet_tui.runs.directory import RunDirectory
 from core import load_model
 from core.events import Finished
+from core.models.info import ModelInfo
 from core.resolve import resolve
 from core.training.train import train
 from tests.support.cli import invoke
@@ -25,6 +29,8 @@ FEW = {
     "device": "cpu",
     "checkpoints": "none",
 }
+
+Forward = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 
 
 def test_all_forms_of_a_trained_model_agree(tmp_path: Path) -> None:
@@ -51,9 +57,25 @@ def test_all_forms_of_a_trained_model_agree(tmp_path: Path) -> None:
     probabilities = model.probabilities(images)
     assert np.abs(probabilities.max(axis=1) - [row["probability"] for row in rows]).max() < 1e-4
     assert [prediction.label for prediction in map(model.predict_file, paths)] == [row["label"] for row in rows]
-    for name in ("model.pt2", "model.onnx"):
-        assert invoke(run.runs_dir, "save", "one", "--out", str(tmp_path / name)).exit_code == 0
-    program = torch.export.load(tmp_path / "model.pt2").module()
-    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
-    assert np.abs(program(torch.from_numpy(images))[0].numpy() - probabilities).max() < 1e-4
-    assert np.abs(session.run(None, {"images": images})[0] - probabilities).max() < 1e-4
+    check_saved_forms(run, model.probabilities, images, tmp_path)
+
+
+def check_saved_forms(run: RunDirectory, probabilities: Forward, images: NDArray[np.uint8], folder: Path) -> None:
+    """Check that every saved form gives these probabilities for any number of images, and describes the run."""
+    for name in ("model.safetensors", "model.pt2", "model.onnx"):
+        done = invoke(run.runs_dir, "save", "one", "--out", str(folder / name))
+        assert done.exit_code == 0, done.exception
+    extra = {"clarinet.json": ""}
+    saved = load_model(folder / "model.safetensors")
+    program = torch.export.load(folder / "model.pt2", extra_files=extra).module()
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    for count in (1, 2, len(images)):
+        x, ours = images[:count], probabilities(images[:count])
+        assert np.array_equal(saved.probabilities(x), ours)
+        assert np.abs(program(torch.from_numpy(x))[0].detach().numpy() - ours).max() < 1e-4
+        assert np.abs(session.run(None, {"images": x})[0] - ours).max() < 1e-4
+    onnx_info = session.get_modelmeta().custom_metadata_map["clarinet"]
+    infos = [msgspec.json.decode(content, type=ModelInfo) for content in (extra["clarinet.json"], onnx_info)]
+    assert infos == [saved.info, saved.info]
+    assert (saved.info.run, saved.info.selection) == ("one", "last epoch")
+    assert saved.info.run_config == run.read_config()

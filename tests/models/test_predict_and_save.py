@@ -1,15 +1,12 @@
-"""`clarinet predict` and `clarinet save` on a trained run: all forms of a model agree."""
+"""`clarinet predict`, `save`, `inspect` and figures of the model of a trained run."""
 
 import csv
 import json
 import os
 from pathlib import Path
 
-import msgspec
 import numpy as np
-import onnxruntime
 import pytest
-import torch
 from PIL import Image
 from typer.testing import Result
 
@@ -17,7 +14,6 @@ from clarinet_tui.models.run_models import load_run_model
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.inspection_file import FILE, GROUP_TITLES, read_inspection
 from core import load_model
-from core.models.info import ModelInfo
 from tests.support.child_processes import run_worker
 from tests.support.cli import imported_modules, invoke
 from tests.support.tiny import tiny_images
@@ -130,28 +126,6 @@ def test_run_without_final_weights_predicts_with_its_checkpoint(run: RunDirector
     assert np.array_equal(model.probabilities(X), from_checkpoint.probabilities(X))
     assert from_checkpoint.info.selection == "newest checkpoint"
     assert from_checkpoint.info.is_averaged
-
-
-def test_saved_forms_agree_for_any_batch_size(run: RunDirectory, tmp_path: Path) -> None:
-    for name in ("digits.safetensors", "digits.pt2", "digits.onnx"):
-        done = invoke(run.runs_dir, "save", "one", "--out", str(tmp_path / name))
-        assert done.exit_code == 0, done.exception
-    ours = load_run_model(run)
-    saved = load_model(tmp_path / "digits.safetensors")
-    program = torch.export.load(tmp_path / "digits.pt2").module()
-    session = onnxruntime.InferenceSession(tmp_path / "digits.onnx")
-    for count in (1, 2, 20):
-        probabilities = ours.probabilities(X[:count])
-        assert np.array_equal(saved.probabilities(X[:count]), probabilities)
-        assert np.abs(program(torch.from_numpy(X[:count]))[0].numpy() - probabilities).max() < 1e-4
-        assert np.abs(session.run(None, {"images": X[:count]})[0] - probabilities).max() < 1e-4
-    extra = {"clarinet.json": ""}
-    torch.export.load(tmp_path / "digits.pt2", extra_files=extra)
-    onnx_info = session.get_modelmeta().custom_metadata_map["clarinet"]
-    infos = [msgspec.json.decode(content, type=ModelInfo) for content in (extra["clarinet.json"], onnx_info)]
-    assert infos == [saved.info, saved.info]
-    assert (saved.info.run, saved.info.selection) == ("one", "last epoch")
-    assert saved.info.run_config == run.read_config()
 
 
 def test_model_card_describes_the_model(run: RunDirectory, tmp_path: Path) -> None:
