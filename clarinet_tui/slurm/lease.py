@@ -74,7 +74,7 @@ def lease_path(run: RunDirectory) -> Path:
 def check_lease(run: RunDirectory, owner: str) -> None:
     """Raise LockHeldError while another owner touches the run's lease."""
     path = lease_path(run)
-    if is_fresh(path) and (holder := read_owner(path)) != owner:
+    if is_fresh(path) and (holder := read_owner(path)) != _format_owner(owner):
         raise LockHeldError(f"run {run.id}", holder)
 
 
@@ -111,9 +111,13 @@ def is_fresh(path: Path, stale_seconds: float = STALE_SECONDS) -> bool:
 
 def read_owner(path: Path) -> str:
     try:
-        return shorten(printable(path.read_text(errors="replace").strip()), 80) or "another node"
+        return _format_owner(path.read_text(errors="replace")) or "another node"
     except OSError:
         return "another node"
+
+
+def _format_owner(text: str) -> str:
+    return shorten(printable(text.strip()), 80)
 
 
 def _create(path: Path, owner: str) -> int | None:

@@ -14,7 +14,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.slurm.attempts import AttemptStarted, append_event, read_events
 from clarinet_tui.slurm.job import LOCKED, Worker
-from clarinet_tui.slurm.lease import SlurmJob, hold_lease, is_fresh, lease_path
+from clarinet_tui.slurm.lease import SlurmJob, check_lease, hold_lease, is_fresh, lease_path
 from tests.support.histories import make_run
 from tests.support.workers import events_named, start_worker_process
 
@@ -93,6 +93,14 @@ def test_a_worker_outside_of_the_job_is_refused(tmp_path: Path) -> None:
         assert start_worker_process(run).wait(60) == 2
     assert f"run {run.id} is locked by Slurm job 1_0 on n1" in run.log.read_text()
     assert not run.journal.exists()
+
+
+def test_the_worker_of_the_job_is_accepted_whatever_the_name_of_its_node(tmp_path: Path) -> None:
+    run, job = make_run(tmp_path), SlurmJob("4294967295", "999999", "clarinet-00000001", "n" * 64)
+    with hold_lease(run, job.owner):
+        check_lease(run, job.owner)
+        with pytest.raises(LockHeldError, match="Slurm job 4294967295_999999 on nnn"):
+            check_lease(run, FIRST.owner)
 
 
 def test_the_worker_of_a_lease_that_was_taken_over_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
