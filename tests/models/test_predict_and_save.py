@@ -170,8 +170,7 @@ def test_features_of_start_warm_up_and_end(run: RunDirectory, tmp_path: Path) ->
     assert [title.partition(":")[0] for title in titles] == ["start", "warm-up, epoch 1", "end, epoch 3"]
     assert all(len(panel["source"]) == len(panel["target"]) == 20 for panel in figure["panels"])
     assert json.loads(plot(run, "features", "one", "--json").stdout) == figure
-    for out in ("features.png", "features.svg"):
-        assert plot(run, "features", "one", "--out", str(tmp_path / out)).exit_code == 0
+    assert plot(run, "features", "one", "--out", str(tmp_path / "features.svg")).exit_code == 0
     text = plot(run, "features", "one", "--projection", "tsne").stdout
     assert "symbols: target, dots: source" in text
 
