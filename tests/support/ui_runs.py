@@ -9,8 +9,9 @@ from clarinet_tui.history.queries import RunRow
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.state import RunState
+from clarinet_tui.text import GIB
 from core.config import RunConfig
-from core.events import Alarmed, Evaluated, Event, Failed, Finished, Stepped
+from core.events import Alarmed, Evaluated, Event, Failed, Finished, Sampled, Stepped
 from tests.support.ui_start import started
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC).timestamp()
@@ -111,6 +112,24 @@ def raise_alarm(directory: RunDirectory, kind: str = "collapse", iteration: int 
     advice = "Lower classifier_rate, or raise the epochs before the adaptation."
     with JournalWriter(directory.journal, now=lambda: NOW) as journal:
         journal.append(Alarmed(seconds=5.0, kind=kind, message=message, advice=advice, iteration=iteration, over=over))
+
+
+def sample_hardware(directory: RunDirectory, count: int = 60, *, has_gpu: bool = True) -> None:
+    """Append samples of the hardware to a run's journal, one every ten seconds."""
+    seconds = iter(range(0, 10 * count, 10))
+    with JournalWriter(directory.journal, now=lambda: NOW + next(seconds)) as journal:
+        for number in range(count):
+            use = 50 + 40 * math.sin(number / 4)
+            sample = Sampled(
+                iteration=number,
+                gpu_use=use if has_gpu else None,
+                gpu_memory=int((1.2 + number / 100) * GIB) if has_gpu else None,
+                power=60 + 2 * use if has_gpu else None,
+                temperature=45 + min(number, 30) if has_gpu else None,
+                cpu=100 + use / 10,
+                memory=2 * GIB,
+            )
+            journal.append_sample(sample)
 
 
 def three_runs(runs_dir: Path) -> list[RunDirectory]:

@@ -2,11 +2,17 @@
 
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from clarinet_tui.history.curves import Series
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.history.queries import get_run
+from clarinet_tui.history.samples import MAX_PAUSE, read_sample_series
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.ui.feed.detail_reader import DetailReader
-from clarinet_tui.ui.snapshot.run_detail import DetailRequest, HardwareSample
+from clarinet_tui.ui.snapshot.run_detail import DetailRequest
 from clarinet_tui.ui.text.ended_runs import format_use
 from clarinet_tui.ui.text.hardware import format_hardware
 from clarinet_tui.ui.widgets.run_columns import RenderContext, applicable_columns, render_cell
@@ -16,15 +22,32 @@ from tests.support.histories import make_run, open_history, write_events
 from tests.support.ui_runs import run_row
 
 GIB = 1 << 30
-SAMPLES = [HardwareSample(10.0, 1.0 * GIB, 50.0, None, 99.0), HardwareSample(90.0, 9.0 * GIB, None, None, 101.0)]
 
 
-def lines(width: int) -> list[str]:
-    return [line.plain for line in format_hardware(SAMPLES, width)]
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    """A run with two samples; the second has no power."""
+    run = make_run(tmp_path, "abc")
+    write_events(run, [started()])
+    times = iter((1000.0, 1010.0))
+    with JournalWriter(run.journal, now=lambda: next(times)) as journal:
+        journal.append_sample(Sampled(iteration=1, gpu_use=10.0, gpu_memory=GIB, power=50.0, cpu=99.0))
+        journal.append_sample(Sampled(iteration=2, gpu_use=90.0, gpu_memory=9 * GIB, cpu=101.0))
+    return run
 
 
-def test_each_known_quantity_has_its_curve_and_last_value() -> None:
-    assert lines(32) == [
+def read_series(run: RunDirectory, **options: int) -> dict[str, Series]:
+    with open_history(run.runs_dir) as db:
+        ingest_run(db, run)
+        return read_sample_series(db, run.id, **options)
+
+
+def lines(run: RunDirectory, width: int) -> list[str]:
+    return [line.plain for line in format_hardware(read_series(run), width)]
+
+
+def test_each_known_quantity_has_its_curve_and_last_value(run: RunDirectory) -> None:
+    assert lines(run, 32) == [
         "GPU use          ▁▁▁███     90 %",
         "GPU memory       ▁▁▁███  9.0 GiB",
         "GPU power        ▄▄▄···     50 W",
@@ -32,29 +55,51 @@ def test_each_known_quantity_has_its_curve_and_last_value() -> None:
     ]
 
 
-def test_a_narrow_pane_has_no_curves() -> None:
-    assert lines(20)[0] == "GPU use               90 %"
+def test_a_narrow_pane_has_no_curves(run: RunDirectory) -> None:
+    assert lines(run, 20)[0] == "GPU use               90 %"
 
 
 def test_without_samples_there_is_no_line() -> None:
-    assert format_hardware([], 40) == []
-    assert format_hardware([HardwareSample()], 40) == []
+    assert format_hardware({}, 40) == []
 
 
-def test_the_feed_reads_the_samples_of_a_run(tmp_path: Path) -> None:
+def test_the_feed_reads_the_samples_again_when_there_is_a_new_one(run: RunDirectory) -> None:
+    reader, request = DetailReader(run.runs_dir), DetailRequest("abc", frozenset({"hardware"}))
+
+    def read() -> dict[str, Series]:
+        with open_history(run.runs_dir) as db:
+            ingest_run(db, run)
+            row = get_run(db, run.id)
+            assert row is not None
+            return dict(reader.read(db, row, request, reader.read_files(request)).hardware)
+
+    first = read()
+    assert first["gpu_use"].mean.tolist() == [10.0, 90.0]
+    assert read()["gpu_use"] is first["gpu_use"]
+    with JournalWriter(run.journal, now=lambda: 5000.0) as journal:
+        journal.append_sample(Sampled(iteration=3, gpu_use=50.0))
+    assert read()["gpu_use"].x.tolist() == [0.0, 10.0, 10.0 + MAX_PAUSE], "a pause between attempts is cut short"
+    reader.close()
+
+
+def test_many_samples_are_merged_but_for_the_last(tmp_path: Path) -> None:
     run = make_run(tmp_path, "abc")
     write_events(run, [started()])
-    with JournalWriter(run.journal) as journal:
-        journal.append_sample(Sampled(iteration=1, gpu_use=10.0, gpu_memory=GIB, power=50.0, cpu=99.0))
-        journal.append_sample(Sampled(iteration=2, gpu_use=90.0, gpu_memory=9 * GIB, cpu=101.0))
-    with open_history(tmp_path) as db:
-        ingest_run(db, run)
-        row = get_run(db, run.id)
-        assert row is not None
-        reader, request = DetailReader(tmp_path), DetailRequest("abc", frozenset({"memory"}))
-        detail = reader.read(db, row, request, reader.read_files(request))
-        reader.close()
-    assert list(detail.samples) == SAMPLES
+    times = iter(range(0, 1010, 10))
+    with JournalWriter(run.journal, now=lambda: next(times)) as journal:
+        for number in range(101):
+            journal.append_sample(Sampled(iteration=number, cpu=float(number), power=None if number > 49 else 7.0))
+    series = read_series(run, width=5)
+    cpu = series["cpu"]
+    assert [cpu.x.tolist(), cpu.low.tolist(), cpu.high.tolist(), cpu.mean.tolist()] == [
+        [120.0, 370.0, 620.0, 870.0, 1000.0],
+        [0.0, 25.0, 50.0, 75.0, 100.0],
+        [24.0, 49.0, 74.0, 99.0, 100.0],
+        [12.0, 37.0, 62.0, 87.0, 100.0],
+    ]
+    assert series["power"].mean.tolist()[:2] == [7.0, 7.0]
+    assert np.isnan(series["power"].mean[2:]).all()
+    assert "gpu_use" not in series
 
 
 def test_what_a_run_used_is_in_columns_and_in_the_lines_of_ended_runs() -> None:

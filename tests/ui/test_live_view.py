@@ -8,7 +8,7 @@ from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from tests.support.app import SIZES, make_app, screen_text, wait_until
-from tests.support.ui_runs import go_on, three_runs, write_run
+from tests.support.ui_runs import go_on, sample_hardware, three_runs, write_run
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -144,3 +144,36 @@ async def test_a_grid_shows_every_metric(runs_dir: Path, size: tuple[int, int]) 
         assert {"Target accuracy %", "Complementary loss", "Adversarial loss", "Lambda"} <= titles | {"Lambda"}
         await pilot.press("g")
         await wait_until(pilot, lambda: "■ source" in screen_text(app), "the two charts")
+
+
+async def test_a_key_shows_the_hardware_over_time(runs_dir: Path) -> None:
+    on_gpu, _, on_cpu = three_runs(runs_dir)
+    sample_hardware(on_gpu)
+    sample_hardware(on_cpu, has_gpu=False)
+    app = make_app(runs_dir, on_gpu.id)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_until(pilot, lambda: "● target" in screen_text(app), "the chart")
+        assert "H Hardware" in screen_text(app)
+        loss = app.screen.query_one(RunCharts).loss
+        await pilot.press("H")
+        await wait_until(pilot, lambda: "Process memory GiB" in screen_text(app), "the last chart")
+        for title in ("GPU use %", "GPU memory GiB", "GPU power W", "GPU temperature °C", "CPU use %"):
+            assert title in screen_text(app)
+        await wait_until(pilot, lambda: isinstance(app.focused, Chart), "the focus")
+        await pilot.press("plus", "left")
+        shown = app.screen.query("HardwareGrid Chart").results(Chart)
+        assert {chart.view.shows_all or chart.crosshair is None for chart in shown} == {False}, "all are zoomed"
+        assert loss.view.shows_all, "its x axis is another one"
+        await pilot.press("k")
+        await wait_until(pilot, lambda: "No samples of the hardware" in screen_text(app), "the sentence")
+        await pilot.press("k")
+        await wait_until(pilot, lambda: "CPU use %" in screen_text(app), "the run on the CPU")
+        assert "Process memory GiB" in screen_text(app)
+        assert "GPU power" not in screen_text(app)
+        await pilot.press("p")
+        await wait_until(pilot, lambda: app.screen.query_one("#live-log").region, "the log")
+        await pilot.press("H", "g")
+        await wait_until(pilot, lambda: "Source accuracy %" in screen_text(app), "all metrics")
+        assert "No samples" not in screen_text(app)
+        await pilot.press("g")
+        await wait_until(pilot, lambda: loss.region, "the two charts")

@@ -1,6 +1,5 @@
 """The Live view of overlaid runs, and the text beside the charts."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.detail_reader import DetailReader
 from clarinet_tui.ui.feed.history_reader import HistoryReader
-from clarinet_tui.ui.feed.process_memory import STEP, ProcessMemory, read_memory
 from clarinet_tui.ui.snapshot.curves import overlay_lines
 from clarinet_tui.ui.snapshot.run_detail import DetailRequest
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, RunCurves, ViewRequest
@@ -17,7 +15,7 @@ from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from tests.support.app import SIZES, make_app, screen_text, wait_until
-from tests.support.ui_runs import three_runs, write_run
+from tests.support.ui_runs import three_runs
 
 
 @pytest.mark.parametrize("screen", SIZES)
@@ -129,21 +127,6 @@ def test_runs_are_listed_with_their_markers(tmp_path: Path) -> None:
 def test_the_meter_shows_the_share_of_ascent_steps() -> None:
     assert format_ascent(0.5, 10).plain.split() == ["gradient", "ascent", "━━━━━─────", "50.0", "%"]
     assert recent_mean([0.0] * 90 + [1.0] * 10) == 1.0
-
-
-def test_memory_is_that_of_the_locking_process(tmp_path: Path) -> None:
-    run = write_run(tmp_path, "aaa111")
-    assert read_memory(run) is None
-    now = [0.0]
-    memory = ProcessMemory(lambda: now[0])
-    with run.hold_lock() as holder:
-        assert holder.pid == os.getpid()
-        held = memory.read(run)
-        assert held is not None
-        assert held % STEP == 0
-    assert memory.read(run) == held
-    now[0] = 100.0
-    assert memory.read(run) is None
 
 
 def test_an_invalid_run_id_is_reported(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from clarinet_tui.ui.themes import CONTRAST, LIGHT
 from clarinet_tui.ui.widgets.run_detail import PANES
 from tests.support.app import SIZES, make_app
-from tests.support.ui_runs import three_runs, write_reference_runs
+from tests.support.ui_runs import sample_hardware, three_runs, write_reference_runs
 from tests.support.ui_snapshots import SnapCompare, press_and_freeze
 
 
@@ -26,6 +26,12 @@ def test_history(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompar
 def test_live(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
     three_runs(runs_dir)
     assert snap_compare(make_app(runs_dir, "ccc333"), terminal_size=size, run_before=press_and_freeze("■ source"))
+
+
+def test_live_hardware(runs_dir: Path, snap_compare: SnapCompare) -> None:
+    sample_hardware(three_runs(runs_dir)[0])
+    app, keys = make_app(runs_dir, "aaa111"), press_and_freeze("Process memory GiB", "H")
+    assert snap_compare(app, terminal_size=(160, 48), run_before=keys)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -14,7 +14,7 @@ import pytest
 from clarinet_tui.devices.local import DeviceReader
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.history.queries import count_runs, get_run, list_runs
-from clarinet_tui.history.samples import read_samples
+from clarinet_tui.history.samples import read_sample_series
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.runs.environment import read_environment
@@ -185,8 +185,8 @@ def test_the_history_has_samples_and_their_sums(tmp_path: Path, our_gpu: pytest.
         assert (row.hardware, row.gpu_memory, row.gpu_use) == ("NVIDIA GeForce RTX 3090", 9.0 * GIB, 97.0)
         assert row.energy == 7.2e6
         assert row.memory
-        (sample,) = read_samples(db, run.id)
-        assert (sample["iteration"], sample["power"], sample["temperature"]) == (1, 344.5, 71.0)
+        samples = read_sample_series(db, run.id)
+        assert (samples["power"].mean.tolist(), samples["temperature"].mean.tolist()) == ([344.5], [71.0])
 
 
 @pytest.mark.parametrize(

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.history.alarms import read_open_alarms
 from clarinet_tui.history.queries import read_evaluations, read_events
-from clarinet_tui.history.samples import read_samples
+from clarinet_tui.history.samples import read_last_position, read_sample_series
 from clarinet_tui.runs.atomic_files import modified_time
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.inspection_file import FILE as INSPECTION
 from clarinet_tui.runs.inspection_file import read_inspection
 from clarinet_tui.runs.journal_lines import is_confusion_matrix, parse_number
 from clarinet_tui.ui.feed.log_reader import LogReader
-from clarinet_tui.ui.feed.process_memory import ProcessMemory
 from clarinet_tui.ui.feed.run_settings import format_environment, list_run_settings
 from clarinet_tui.ui.snapshot.run_detail import (
     Confusion,
     DetailRequest,
     Failure,
-    HardwareSample,
     LogExcerpt,
     RunDetails,
 )
 from core.errors import InputError
 
 if TYPE_CHECKING:
+    from clarinet_tui.history.curves import Series
     from clarinet_tui.history.database import Database
     from clarinet_tui.history.queries import RunRow
-
-
-MAX_SAMPLES = 180
 
 
 class DetailReader:
@@ -42,7 +38,8 @@ class DetailReader:
     def __init__(self, runs_dir: Path) -> None:
         self._runs_dir = runs_dir
         self._last: tuple[object, RunDetails] | None = None
-        self._log, self._memory = LogReader(), ProcessMemory()
+        self._log = LogReader()
+        self._samples: tuple[object, dict[str, Series]] = None, {}
 
     def read_files(self, request: DetailRequest | None) -> tuple[Any, ...]:
         """Read what does not come from the database; equal to the last result if nothing has changed."""
@@ -53,19 +50,26 @@ class DetailReader:
         except InputError as error:
             return (str(error),)
         lines = self._log.read(directory) if "log" in request.parts else LogExcerpt()
-        memory = self._memory.read(directory) if "memory" in request.parts else None
         changing = (directory.config, directory.environment, directory.path / INSPECTION)
-        return lines, memory, *map(modified_time, changing)
+        return lines, *map(modified_time, changing)
 
     def read(self, db: Database, run: RunRow, request: DetailRequest, files: tuple[Any, ...]) -> RunDetails:
         if len(files) == 1:
             return RunDetails(request, problem=str(files[0]))
-        lines, memory, *stamps = files
+        lines, *stamps = files
         key = (request, run, stamps)
         if self._last is None or self._last[0] != key:
             alarms = tuple(read_open_alarms(db, run.id)) if run.alarms else ()
             self._last = key, replace(_read_detail(db, RunDirectory(self._runs_dir, run.id), request), alarms=alarms)
-        return replace(self._last[1], log=lines, memory=memory)
+        hardware = self._read_samples(db, run.id) if "hardware" in request.parts else {}
+        return replace(self._last[1], log=lines, hardware=hardware)
+
+    def _read_samples(self, db: Database, run: str) -> dict[str, Series]:
+        """Read all samples of a run, if there is a new one since the last time."""
+        key = run, read_last_position(db, run)
+        if self._samples[0] != key:
+            self._samples = key, read_sample_series(db, run)
+        return self._samples[1]
 
     def close(self) -> None:
         self._log.close()
@@ -84,17 +88,9 @@ def _read_detail(db: Database, directory: RunDirectory, request: DetailRequest) 
             failure=_make_failure(_last_event(events, "failed")) if "about" in parts else None,
             confusion=_read_confusion(db, directory.id, started) if "confusion" in parts else None,
             inspection=read_inspection(directory) if "inspection" in parts else None,
-            samples=_read_samples(db, directory.id) if "memory" in parts else (),
         )
     except InputError as error:
         return RunDetails(request, problem=str(error))
-
-
-def _read_samples(db: Database, run_id: str) -> tuple[HardwareSample, ...]:
-    """Return the samples of the last half hour of training."""
-    names = [field.name for field in fields(HardwareSample)]
-    samples = read_samples(db, run_id, limit=MAX_SAMPLES)
-    return tuple(HardwareSample(**{name: sample[name] for name in names}) for sample in samples)
 
 
 def _read_environment(db: Database, directory: RunDirectory, started: dict[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
-from clarinet_tui.ui.screens.run_actions import RunActionScreen
+from clarinet_tui.ui.screens.small_charts import GRIDS, SmallChartScreen
 from clarinet_tui.ui.screens.view_screen import PaletteCommand, next_value
 from clarinet_tui.ui.snapshot.references import NONE_SHOWN, REFERENCE_KINDS, REFERENCE_NAMES, ReferenceRequest
 from clarinet_tui.ui.snapshot.run_detail import DetailRequest
@@ -28,19 +28,18 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.run_detail import RunDetails
     from clarinet_tui.ui.snapshot.snapshot import RunCurves
     from clarinet_tui.ui.snapshot.x_axes import AxisName
-    from clarinet_tui.ui.widgets.metric_grid import MetricGrid
-    from clarinet_tui.ui.widgets.run_charts import RunCharts
 
 
-class LiveScreen(RunActionScreen):
+class LiveScreen(SmallChartScreen):
     """Loss above, accuracy below; a wide terminal shows metrics and log beside them, a narrow one the log after p."""
 
     NAME = "live"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "axis", "X axis", id="live.axis", tooltip="Iteration, epoch, adaptation epoch or time"),
         Binding("M", "metric", "Metric", id="live.metric", tooltip="Overlaid runs: the next metric"),
-        Binding("b", "references", "Reference", id="live.references", tooltip="Show published number and other seeds"),
         Binding("g", "grid", "Grid", id="live.grid", tooltip="All metrics as small charts, or loss and accuracy"),
+        Binding("H", "hardware", "Hardware", id="live.hardware", tooltip="GPU, CPU and memory over time"),
+        Binding("b", "references", "Reference", id="live.references", tooltip="Show published number and other seeds"),
         Binding(
             "z", "full_scale", "0–100", id="live.full_scale", show=False, tooltip="Accuracy from 0 to 100, or closer"
         ),
@@ -84,12 +83,6 @@ class LiveScreen(RunActionScreen):
     def on_screen_resume(self) -> None:
         self.refresh_bindings()
 
-    @property
-    def _charts(self) -> RunCharts:
-        from clarinet_tui.ui.widgets.run_charts import RunCharts
-
-        return self.query_one(RunCharts)
-
     def run_in_view(self) -> str | None:
         """Return the selected run, or the newest one."""
         if self.state.live_run not in self.state.overlaid_runs and len(self.state.overlaid_runs) > 1:
@@ -124,7 +117,7 @@ class LiveScreen(RunActionScreen):
         curves = tuple(
             self._charts.curves_request(run, *(readings if run == front else ())) for run in self._shown_runs()
         )
-        detail = DetailRequest(front, frozenset({"log", "memory"}))
+        detail = DetailRequest(front, frozenset({"log", "hardware"}))
         kinds = REFERENCE_KINDS[self._reference_kind]
         references = ReferenceRequest(front, "seeds" in kinds) if kinds and len(curves) == 1 else None
         return ViewRequest(curves=curves, detail=detail, references=references)
@@ -141,8 +134,7 @@ class LiveScreen(RunActionScreen):
         self._charts.show(*shown, front=curves.run.id)
         self._show_references(snapshot)
         self._show_run(curves, detail)
-        if self.has_class("-grid"):
-            self._grid.show(curves, self._charts.usable_axis)
+        self.show_grids(curves, detail)
         if detail:
             self.query_one(LogTail).show(curves.run.id, detail.log)
 
@@ -164,10 +156,13 @@ class LiveScreen(RunActionScreen):
         from clarinet_tui.ui.text.hardware import format_hardware
 
         run, width = curves.run, self.size.width
-        self.query_one("#live").display = not self.has_class("-grid")
+        live, is_shown = self.query_one("#live"), self.classes.isdisjoint(GRIDS)
+        if is_shown and not live.display:
+            self.call_after_refresh(self.restyle)  # texts fit the side pane, whose width is known then
+        live.display = is_shown
         self.query_one("#live-empty").display = False
         if self.focused is None:  # the charts were hidden until now
-            self._charts.loss.focus()
+            self.call_after_refresh(self.focus_first_chart)
         side = max(20, self.query_one("#side").size.width - 3)
         about = (
             self._format_runs(side) if len(self._charts.runs) > 1 else run_summary.format_about(run, self.state.now())
@@ -180,10 +175,8 @@ class LiveScreen(RunActionScreen):
         self.query_one("#live-alarms", StyledText).set_content(
             Content("\n").join(format_alarms(curves.alarms, width - 2))
         )
-        metrics = metrics_text.format_metrics(
-            curves, side, detail.memory if detail else None, explained=self._is_explained
-        )
-        hardware = format_hardware(detail.samples, side) if detail else []
+        metrics = metrics_text.format_metrics(curves, side, explained=self._is_explained)
+        hardware = format_hardware(detail.hardware, side) if detail else []
         self.query_one("#live-metrics", StyledText).set_content(Content("\n").join([metrics, *hardware]))
 
     def _format_runs(self, width: int) -> Content:
@@ -199,33 +192,19 @@ class LiveScreen(RunActionScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("metric", "compare"):
             return len(self.state.overlaid_runs) > 1
-        if action == "references":
-            return len(self.state.overlaid_runs) < 2
+        if action == "references" and len(self.state.overlaid_runs) > 1:
+            return False
         return super().check_action(action, parameters)
 
     def action_log(self) -> None:
         """Show the log instead of the charts, or the charts again."""
+        self.remove_class(*GRIDS)
+        self._redraw()
         self.toggle_class("-log")
         if self.has_class("-log"):
             self.query_one(LogTail).lines.focus()
         else:
             self._charts.loss.focus()
-
-    @property
-    def _grid(self) -> MetricGrid:
-        from clarinet_tui.ui.widgets.metric_grid import MetricGrid
-
-        return self.query_one(MetricGrid)
-
-    async def action_grid(self) -> None:
-        """Show every metric in a small chart, or loss and accuracy again."""
-        from clarinet_tui.ui.widgets.metric_grid import MetricGrid
-
-        if not self.query(MetricGrid):
-            await self.mount(MetricGrid(self.state.chart_glyphs(), id="metric-grid"), after="#live")
-        self.toggle_class("-grid")
-        self._redraw()
-        self.set_focus(self._grid if self.has_class("-grid") else self._charts.loss)
 
     def action_full_scale(self) -> None:
         full = self._charts.accuracy.y_range is None
@@ -235,11 +214,6 @@ class LiveScreen(RunActionScreen):
     def action_explain(self) -> None:
         self._is_explained = not self._is_explained
         self._redraw()
-
-    def _redraw(self) -> None:
-        if self.state.snapshot:
-            self.show(self.state.snapshot)
-        self.send_request()
 
     def action_metric(self) -> None:
         self._charts.next_metric()

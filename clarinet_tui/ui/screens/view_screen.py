@@ -75,7 +75,9 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
             self.receive_snapshot(self.state.snapshot)
 
     def use_glyphs(self) -> None:
-        for chart in self.charts():
+        from clarinet_tui.ui.widgets.chart import Chart
+
+        for chart in self.query(Chart):
             chart.glyphs = self.state.chart_glyphs()
             chart.refresh()
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from clarinet_tui.history.alarms import Alarm
+    from clarinet_tui.history.curves import Series
     from clarinet_tui.runs.inspection_file import Inspection
 
-DetailPart = Literal["about", "settings", "confusion", "inspection", "log", "memory"]
+DetailPart = Literal["about", "settings", "confusion", "inspection", "log", "hardware"]
 """Parts that can be requested separately: each reads a file or a table."""
 
 MAX_LOG_LINES = 500
@@ -63,17 +65,6 @@ class LogExcerpt:
 
 
 @dataclass(frozen=True)
-class HardwareSample:
-    """What the hardware did at one time; what is unknown is None. Memory is in bytes, use in percent."""
-
-    gpu_use: float | None = None
-    gpu_memory: float | None = None
-    power: float | None = None
-    temperature: float | None = None
-    cpu: float | None = None
-
-
-@dataclass(frozen=True)
 class RunDetails:
     """The requested parts; the others are empty."""
 
@@ -85,10 +76,8 @@ class RunDetails:
     inspection: Inspection | None = None
     failure: Failure | None = None
     log: LogExcerpt = field(default_factory=LogExcerpt)
-    memory: int | None = None
-    """Memory of the run's process in bytes, if it is on this machine."""
-    samples: tuple[HardwareSample, ...] = ()
-    """The last samples in order."""
+    hardware: Mapping[str, Series] = field(default_factory=dict, compare=False)
+    """What was sampled of the hardware, over the seconds since the first sample."""
     alarms: tuple[Alarm, ...] = ()
     problem: str = ""
     """An error message, if something could not be read."""

@@ -13,7 +13,6 @@ from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import (
     finite_mean,
     fit_width,
-    format_bytes,
     format_number,
     format_percent,
     progress_bar,
@@ -43,7 +42,7 @@ def format_value(metric: Metric, values: Sequence[float]) -> str:
     return f"{format_number(value * metric.factor, 3)} {metric.unit}".rstrip()
 
 
-def format_metrics(curves: RunCurves, width: int, memory: int | None = None, *, explained: bool = False) -> Content:
+def format_metrics(curves: RunCurves, width: int, *, explained: bool = False) -> Content:
     """Format a line for each metric of the run, and for gradient ascent a second one with a bar.
 
     If they are explained, the meaning of each metric is below its line.
@@ -62,8 +61,6 @@ def format_metrics(curves: RunCurves, width: int, memory: int | None = None, *, 
         lines.append(styled((f"{name_cell} ", "muted"), (sparkline(values, plot_width), "live"), (text, "")))
         if explained:
             lines += [styled((f"  {row}", "faint")) for row in textwrap.wrap(metric.description, max(width - 2, 10))]
-    if memory:
-        lines.append(styled((f"{'memory':<{NAME}}", "muted"), (f"{format_bytes(memory):>{plot_width + VALUE}}", "")))
     return Content("\n").join(lines)
 
 

@@ -31,7 +31,7 @@ class LegendEntry:
     value: str = ""
 
     def pieces(self, *, value: bool = True, letters: int | None = None) -> list[Piece]:
-        shown = f" {self.value}" if value and self.value else ""
+        shown = (f" {self.value}" if self.name else self.value) if value and self.value else ""
         return [(f"{self.marker} ", self.style), (self.name[:letters], LABEL), (shown, PLAIN)]
 
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 KEPT_ACTION = "help"
 """The help lists every key, so its own key is always shown."""
-DROPPED = ("quit", "copy_command", "note", "tag", "remove", "clone", "sort", "pane(1)", "resume", "app.view('history')")
+DROPPED = (
+    *("quit", "copy_command", "note", "tag", "remove", "clone", "sort", "pane(1)", "resume", "app.view('history')"),
+    *("scale", "smooth"),
+)
 """Actions whose keys are dropped first if there is too little room."""
 PADDING = 3
 """Columns around a key and its description."""
