@@ -13,6 +13,7 @@ from textual.strip import Strip
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.snapshot.snapshot import Listing
 from clarinet_tui.ui.text.run_panes import format_about
+from clarinet_tui.ui.text.run_summary import format_title
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.run_columns import (
     COLUMNS,
@@ -148,6 +149,14 @@ def test_columns_without_values_are_hidden() -> None:
     titles = {column.title for column in applicable_columns([run_row()])}
     assert "name and tags" not in titles
     assert "name and tags" in {column.title for column in applicable_columns([run_row(tags=("icml",))])}
+
+
+def test_a_long_name_hides_neither_state_nor_id() -> None:
+    run = run_row(id="3l8vrnxuz", method="fwd+basset-kept", name="a name " * 20, alarms=("collapse",))
+    title = format_title(run).plain[:78]
+    assert run.state in title
+    assert "collapse" in title
+    assert run.id in title
 
 
 def test_a_run_without_values_can_be_shown() -> None:

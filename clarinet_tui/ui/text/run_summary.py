@@ -29,15 +29,15 @@ def format_summary(run: RunRow, alarms: tuple[Alarm, ...], width: int) -> Conten
 
 
 def format_title(run: RunRow) -> Content:
-    """Format state, method, task, seed, name, open alarms and id."""
+    """Format state, method, task, seed, open alarms, id and name, of which a narrow screen cuts the last."""
     style = STATE_STYLES[run.state]
     spans: list[Span] = [(f"{style.glyph} ", style.role), (run.method or "?", "strong")]
     spans += [GAP, (format_task(run.task), "strong")]
     spans += [GAP, (f"seed {'?' if run.seed is None else run.seed}", "")]
-    spans += [GAP, (run.name, "")] if run.name else []
     spans += [GAP, (run.state, style.role)]
     spans += [GAP, (name_alarms(run.alarms), "warn")] if run.alarms else []
-    return styled(*spans, GAP, (run.id, "muted"))
+    spans += [GAP, (run.id, "muted")]
+    return styled(*spans, *([GAP, (run.name, "")] if run.name else []))
 
 
 def format_accuracies(run: RunRow) -> Content:
