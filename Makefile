@@ -65,6 +65,7 @@ bench: setup
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.recording
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.ingest
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.first_ingest
+	@PYTHONPATH=. $(BIN)/python -m benchmarks.cluster
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.first_paint
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.long_run
 	@PYTHONPATH=. $(BIN)/python -m benchmarks.redraw
