@@ -100,7 +100,7 @@ def test_every_run_starts_once_whenever_the_supervisor_is_killed(runs: Path) -> 
         with running_supervisor(runs):
             time.sleep(rng.random() / 2)
     with running_supervisor(runs):
-        wait_until(lambda: is_empty(runs), runs)
+        wait_until(lambda: is_empty(runs), runs, timeout=40.0 * len(queued))
     assert [(last_event(run), len(read_worker_starts(run))) for run in queued] == [("finished", 1)] * len(queued), (
         read_logs(runs)
     )
