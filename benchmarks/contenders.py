@@ -18,7 +18,7 @@ from core.dropout import disable_dropout, set_dropout_generator
 from core.events import Stepped
 from core.losses.adversarial import adversarial_loss, domain_input, reverse_gradient
 from core.losses.complementary import ascent_loss, class_losses, forward_loss
-from core.losses.predictions import entropy, entropy_weights, log_scatter
+from core.losses.predictions import entropy_weights, log_scatter, minus_entropy
 from core.losses.pseudo_labels import confident_cross_entropy, likeliest_allowed
 from core.losses.target_predictions import information_loss
 from core.methods.jitter import jitter
@@ -120,11 +120,12 @@ class BareLimit(BareLoop):
     def adversarial_loss(self, *domains: tuple[Tensor, Tensor]) -> Tensor:
         features, logits = (torch.cat(parts) for parts in zip(*domains, strict=True))
         log_t = log_scatter(logits, self.config.scatter)
-        pairs = domain_input(reverse_gradient(features, STRENGTH), log_t, detach=self.config.detach_predictions)
-        scores = self.discriminator(pairs).chunk(2)
-        weights = entropy_weights(reverse_gradient(entropy(log_t, self.config.entropy_epsilon), STRENGTH)).chunk(2)
+        minus_h, t = minus_entropy(log_t, self.config.entropy_epsilon)
+        pairs = domain_input(reverse_gradient(features, STRENGTH), t.detach() if self.config.detach_predictions else t)
+        scores = self.discriminator.signed(self.discriminator(pairs))
+        weights = entropy_weights(reverse_gradient(minus_h, STRENGTH)).view(2, -1)
         terms, detach_sums = self.config.domain_terms, self.config.detach_weight_sums
-        return adversarial_loss(*scores, *weights, terms=terms, detach_sums=detach_sums)
+        return adversarial_loss(scores, weights, terms=terms, detach_sums=detach_sums)
 
 
 class BareBasset(BareLoop):

@@ -72,7 +72,7 @@ class DropoutFactors:
         if layout:
             thresholds, scales = self._thresholds_and_scales(phase, layout)
             drawn = torch.empty_like(thresholds).random_(generator=self.generator)
-            factors = torch.where(drawn < thresholds, scales, 0.0)
+            factors = scales * (drawn < thresholds)
             parts = torch.split(factors, [size for _, size in layout])
             self._drawn = list(zip(layout, parts, strict=True))[::-1]
 

@@ -79,6 +79,8 @@ class Classifier(nn.Module):
 class Discriminator(nn.Module):
     """D on features (DANN) or features × classes (CDAN, CLARINET): a raw score a row, positive for the source."""
 
+    signs: Tensor
+
     def __init__(self, inputs: int, hidden: int = 500) -> None:
         super().__init__()
         self.layers = nn.Sequential(
@@ -95,9 +97,15 @@ class Discriminator(nn.Module):
                 nn.init.xavier_normal_(part.weight)
                 nn.init.zeros_(part.bias)
 
+        self.register_buffer("signs", torch.tensor([[1.0], [-1.0]]), persistent=False)
+
     def forward(self, x: Tensor) -> Tensor:
         scores: Tensor = self.layers(x)
         return scores.squeeze(1)
+
+    def signed(self, scores: Tensor) -> Tensor:
+        """Return the scores of B source and B target rows as (2, B), positive where they are right."""
+        return scores.view(2, -1) * self.signs
 
 
 def choose_network(shape: Shape) -> str:

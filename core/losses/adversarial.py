@@ -7,42 +7,30 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 
-def domain_input(features: Tensor, log_predictions: Tensor, detach: bool) -> Tensor:
-    """g(x) = G(x) ⊗ T(F(G(x))) of Eq. 9, flattened to (B, K·width) as in CDAN; `detach` stops the gradient into T."""
-    predictions = log_predictions.exp()
-    if detach:
-        predictions = predictions.detach()
+def domain_input(features: Tensor, predictions: Tensor) -> Tensor:
+    """g(x) = G(x) ⊗ T(F(G(x))) of Eq. 9, flattened to (B, K·width) as in CDAN."""
     return torch.bmm(predictions.unsqueeze(2), features.unsqueeze(1)).flatten(1)
 
 
-def adversarial_loss(
-    source_scores: Tensor,
-    target_scores: Tensor,
-    source_weights: Tensor,
-    target_weights: Tensor,
-    *,
-    terms: Literal["mean", "sum"],
-    detach_sums: bool,
-) -> Tensor:
+def adversarial_loss(scores: Tensor, weights: Tensor, *, terms: Literal["mean", "sum"], detach_sums: bool) -> Tensor:
     """L_adv: minus Eq. 9 (which lacks CDAN's minus), source 1, target 0, on D's raw scores.
 
-    Each domain's term is normalised by the sum of its weights, without gradient through that sum if `detach_sums`;
-    `terms` takes the sum of the two as in Eq. 9, or their mean.
+    Scores and weights are (2, B), of source and target; scores have their sign changed for the target, so that D is
+    right where they are positive. Each domain's term is normalised by the sum of its weights, without gradient through
+    that sum if `detach_sums`; `terms` takes the sum of the two as in Eq. 9, or their mean.
     """
-    source = -_weighted_mean(logsigmoid(source_scores), source_weights, detach_sums)
-    target = -_weighted_mean(logsigmoid(-target_scores), target_weights, detach_sums)
-    return (source + target) / 2 if terms == "mean" else source + target
+    totals = weights.sum(dim=1)
+    divisors = (totals.detach() if detach_sums else totals) * (-2 if terms == "mean" else -1)
+    return ((weights * logsigmoid(scores)).sum(dim=1) / divisors).sum()
 
 
-def discriminator_accuracy(source_scores: Tensor, target_scores: Tensor) -> Tensor:
-    """Return the percentage of both batches that D assigns to the right domain; adaptation aims at 50."""
-    right = torch.cat((source_scores > 0, target_scores <= 0))
-    return 100 * right.to(source_scores.dtype).mean()
+def discriminator_accuracy(scores: Tensor) -> Tensor:
+    """Return the percentage of both batches that D assigns to the right domain; adaptation aims at 50.
 
-
-def _weighted_mean(values: Tensor, weights: Tensor, detach_sum: bool) -> Tensor:
-    total = weights.sum()
-    return (weights * values).sum() / (total.detach() if detach_sum else total)
+    Scores are those of `adversarial_loss`; 0 is the target.
+    """
+    source, target = scores
+    return 100 * torch.stack((source > 0, target >= 0)).mean(dtype=scores.dtype)
 
 
 class _Reversal(torch.autograd.Function):

@@ -17,13 +17,20 @@ def log_scatter(logits: Tensor, l: float) -> Tensor:  # noqa: E741
 
 def entropy(log_p: Tensor, epsilon: float = 0.0) -> Tensor:
     """H of Eq. 8 for each row of log-probabilities, in nats; with epsilon, -Σ p·log(p + epsilon) as CDAN has it."""
-    log_shifted = torch.logaddexp(log_p, log_p.new_full((), math.log(epsilon))) if epsilon > 0 else log_p
-    return -(log_p.exp() * log_shifted).sum(dim=1)
+    return -minus_entropy(log_p, epsilon)[0]
 
 
-def entropy_weights(h: Tensor) -> Tensor:
+def minus_entropy(log_p: Tensor, epsilon: float = 0.0) -> tuple[Tensor, Tensor]:
+    """-H of Eq. 8, and the probabilities."""
+    # A number in the host's memory, which every device takes as an argument.
+    log_shifted = torch.logaddexp(log_p, torch.tensor(math.log(epsilon), dtype=log_p.dtype)) if epsilon > 0 else log_p
+    p = log_p.exp()
+    return (p * log_shifted).sum(dim=1), p
+
+
+def entropy_weights(minus_h: Tensor) -> Tensor:
     """ω = 1 + exp(-H) of Eq. 9: certain predictions weigh up to twice as much as uncertain ones."""
-    return 1 + torch.exp(-h)
+    return 1 + torch.exp(minus_h)
 
 
 def information(log_p: Tensor) -> Tensor:

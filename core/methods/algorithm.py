@@ -3,8 +3,8 @@
 import importlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
@@ -55,6 +55,7 @@ class Algorithm(ABC):
         self.captured_lambda: Callable[[int], Tensor] | None = None
         """While a step is captured, gives λ as a tensor for a delay in epochs."""
         self.loss_scale = LossScale(problem.device) if self.config.precision == "fp16" else None
+        self._one = torch.ones((), device=problem.device)
         self.modules: dict[str, nn.Module] = {}
         self.optimizers: dict[str, Optimizer] = {}
         self.rates: dict[str, float] = {}
@@ -186,7 +187,9 @@ class Algorithm(ABC):
     def forward(self, source: Tensor, target: Tensor | None) -> tuple[Outputs, Outputs | None]:
         """Run G and F on both domains, together or apart."""
         if target is None or not self.joins_domains:
-            return self._forward_one(source), None if target is None else self._forward_one(target)
+            # Around both passes, which then share converted weights; on the CPU, gradients are added in float32.
+            with self.autocast() if self.saves_launches else nullcontext():
+                return self._forward_one(source), None if target is None else self._forward_one(target)
         both, n = self._forward_one(torch.cat((source, target))), len(source)
         joint = both if self.saves_launches else None  # on the CPU, gradients are added in the order of two passes
         return Outputs(both.features[:n], both.logits[:n], joint), Outputs(both.features[n:], both.logits[n:], joint)
@@ -208,6 +211,10 @@ class Algorithm(ABC):
     def autocast(self) -> torch.autocast:
         dtype = HALF_PRECISIONS.get(self.config.precision)
         return torch.autocast(self.problem.device.type, dtype=dtype or torch.bfloat16, enabled=dtype is not None)
+
+    def gradients(self, loss: Tensor, parameters: Sequence[nn.Parameter], **options: bool) -> tuple[Tensor, ...]:
+        """Return those of a loss; torch.autograd.grad alone would create its first factor, 1, in each iteration."""
+        return torch.autograd.grad(loss, parameters, self._one, **options)
 
     def lambda_at(self, adaptation_step: int, delay_epochs: int = 0) -> float:
         """Return λ = 2/(1+exp(-10·i/horizon)) - 1, which rises from 0 to 1; a tensor while a step is captured."""

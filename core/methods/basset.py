@@ -74,7 +74,7 @@ class Basset(Algorithm):
             for term, term_metrics in self.adaptation_terms(batch, source, target, adaptation_step, weight):
                 loss = loss + term
                 metrics |= term_metrics
-        gradients = torch.autograd.grad(loss, parameters)
+        gradients = self.gradients(loss, parameters)
         apply_gradients(optimizer, self.fg, gradients[: len(self.fg)])
         if len(gradients) > len(self.fg):
             apply_gradients(self.d_optimizer, self.d, gradients[len(self.fg) :])
@@ -96,13 +96,13 @@ class Basset(Algorithm):
     ) -> Iterator[Term]:
         """Yield each part that is switched on, already weighted."""
         config, teacher = self.config, self.teacher
-        if teacher and config.relabel_weight and batch.weights is not None:
-            labels = likeliest_allowed(self._predict(teacher, batch.clean_source, batch.source), batch.weights)
+        source_predictions, target_predictions = self._predict(batch) if teacher else (None, None)
+        if source_predictions is not None and batch.weights is not None:
+            labels = likeliest_allowed(source_predictions, batch.weights)
             loss = functional.cross_entropy(source.logits, labels)
             yield config.relabel_weight * loss, {"relabel_loss": loss}
-        if teacher and config.teacher_weight:
-            assert batch.target is not None
-            predictions = self._predict(teacher, batch.clean_target, batch.target)
+        if teacher and target_predictions is not None:
+            predictions = target_predictions
             if config.balance_classes:
                 predictions = teacher.balanced(predictions)
             loss, share = confident_cross_entropy(target.logits, predictions, config.teacher_threshold)
@@ -117,6 +117,18 @@ class Basset(Algorithm):
             loss, metrics, _ = adversarial_objective(self, self.discriminator, source, target, adaptation_step)
             yield loss, metrics
 
-    def _predict(self, teacher: Teacher, clean: Tensor | None, images: Tensor) -> Tensor:
+    def _predict(self, batch: Batch) -> tuple[Tensor | None, Tensor | None]:
+        """Return the teacher's predictions for the images without jitter, of the domains that need them."""
+        assert self.teacher is not None
+        assert batch.target is not None
+        source = batch.source if batch.clean_source is None else batch.clean_source
+        target = batch.target if batch.clean_target is None else batch.clean_target
+        relabels = self.config.relabel_weight > 0 and batch.weights is not None
         with self.autocast():
-            return teacher.predict(images if clean is None else clean)
+            if relabels and self.config.teacher_weight and self.saves_launches:
+                both = self.teacher.predict(torch.cat((source, target)))
+                return both[: len(source)], both[len(source) :]
+            return (
+                self.teacher.predict(source) if relabels else None,
+                self.teacher.predict(target) if self.config.teacher_weight else None,
+            )

@@ -45,7 +45,7 @@ class Clarinet(Algorithm):
         warmup_target = not is_adapting and self.config.warmup_target and self.classifier.has_batch_norm
         source, target = self.forward(batch.source, batch.target if shared or warmup_target else None)
         loss, metrics = complementary_objective(self.config, source.logits, batch.weights, self.problem.priors)
-        gradients = torch.autograd.grad(loss, self.fg, retain_graph=shared)
+        gradients = self.gradients(loss, self.fg, retain_graph=shared)
 
         if not is_adapting:
             apply_gradients(self.fg_warmup_optimizer, self.fg, gradients)
@@ -60,7 +60,7 @@ class Clarinet(Algorithm):
         adversarial, adversarial_metrics, weight = adversarial_objective(
             self, self.discriminator, source, target, adaptation_step
         )
-        both = torch.autograd.grad(adversarial, [*self.fg, *self.d])
+        both = self.gradients(adversarial, [*self.fg, *self.d])
 
         if shared:
             apply_gradients(self.fg_optimizer, self.fg, gradients)  # lines 8-13, after L_adv at the same weights

@@ -13,12 +13,7 @@ class DANN(Supervised):
     def adapt(self, source: Outputs, target: Outputs, adaptation_step: int) -> Adaptation:
         weight = self.lambda_at(adaptation_step)
         scores = self.run_network(self.discriminator, reverse_gradient(join(source, target).features, weight))
-        sizes = [len(source.features), len(target.features)]
-        source_scores, target_scores = torch.split(self.as_float32(scores), sizes)
-        equal = torch.ones_like(source_scores), torch.ones_like(target_scores)
-        loss = adversarial_loss(source_scores, target_scores, *equal, terms=self.config.domain_terms, detach_sums=True)
-        metrics = {
-            "adversarial_loss": loss,
-            "discriminator_accuracy": discriminator_accuracy(source_scores, target_scores),
-        }
-        return loss, metrics, weight
+        scores = self.discriminator.signed(self.as_float32(scores))
+        equal = torch.ones_like(scores)
+        loss = adversarial_loss(scores, equal, terms=self.config.domain_terms, detach_sums=True)
+        return loss, {"adversarial_loss": loss, "discriminator_accuracy": discriminator_accuracy(scores)}, weight

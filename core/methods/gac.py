@@ -1,7 +1,5 @@
 """GAC, gradient-ascent complementary learning (Ishida et al. 2019): the source alone; also stage 1 of two steps."""
 
-import torch
-
 from core.methods.algorithm import Algorithm, Batch, StageProblem, StepMetrics, apply_gradients
 from core.methods.objectives import complementary_objective
 
@@ -17,5 +15,5 @@ class GAC(Algorithm):
         assert batch.weights is not None
         source, _ = self.forward(batch.source, None)
         loss, metrics = complementary_objective(self.config, source.logits, batch.weights, self.problem.priors)
-        apply_gradients(self.fg_optimizer, self.fg, torch.autograd.grad(loss, self.fg))
+        apply_gradients(self.fg_optimizer, self.fg, self.gradients(loss, self.fg))
         return StepMetrics(metrics, {"classifier_rate": self.fg_optimizer.param_groups[0]["lr"]})

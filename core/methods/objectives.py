@@ -1,6 +1,5 @@
 """Objectives that several methods share: complementary labels, and the conditional adversary."""
 
-import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
@@ -15,7 +14,7 @@ from core.losses.complementary import (
     pairwise_loss,
     scl_exp_loss,
 )
-from core.losses.predictions import entropy, entropy_weights, log_scatter
+from core.losses.predictions import entropy_weights, log_scatter, minus_entropy
 from core.methods.algorithm import Algorithm, Outputs, join
 from core.networks import Discriminator
 
@@ -58,26 +57,17 @@ def adversarial_objective(
     entropy_lambda = algorithm.lambda_at(adaptation_step, config.entropy_lambda_delay)
     both = join(source, target)
     log_t = log_scatter(both.logits, config.scatter)
-    h = entropy(log_t, config.entropy_epsilon)
+    minus_h, t = minus_entropy(log_t, config.entropy_epsilon)
     # Reversing both factors is reversing their product, and cheaper: the product is K times as wide.
-    pairs = domain_input(
-        reverse_gradient(both.features, adaptation_lambda),
-        reverse_gradient(log_t, adaptation_lambda),
-        detach=config.detach_predictions,
-    )
-    scores = algorithm.run_network(discriminator, pairs)
-    source_scores, target_scores = torch.split(algorithm.as_float32(scores), [len(source.logits), len(target.logits)])
-    weights = entropy_weights(reverse_gradient(h, entropy_lambda))
-    loss = adversarial_loss(
-        source_scores,
-        target_scores,
-        *torch.split(weights, [len(source.logits), len(target.logits)]),
-        terms=config.domain_terms,
-        detach_sums=config.detach_weight_sums,
-    )
+    predictions = t.detach() if config.detach_predictions else reverse_gradient(log_t, adaptation_lambda).exp()
+    pairs = domain_input(reverse_gradient(both.features, adaptation_lambda), predictions)
+    scores = discriminator.signed(algorithm.as_float32(algorithm.run_network(discriminator, pairs)))
+    weights = entropy_weights(reverse_gradient(minus_h, entropy_lambda)).view(2, -1)
+    terms, detach_sums = config.domain_terms, config.detach_weight_sums
+    loss = adversarial_loss(scores, weights, terms=terms, detach_sums=detach_sums)
     metrics = {
         "adversarial_loss": loss,
-        "discriminator_accuracy": discriminator_accuracy(source_scores, target_scores),
-        "entropy": h.mean(),
+        "discriminator_accuracy": discriminator_accuracy(scores),
+        "entropy": -minus_h.mean(),
     }
     return loss, metrics, adaptation_lambda

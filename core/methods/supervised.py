@@ -1,6 +1,5 @@
 """Methods with true or pseudo-labels: cross-entropy plus an adaptation term, minimised in one step."""
 
-import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
@@ -45,7 +44,7 @@ class Supervised(Algorithm):
             loss = loss + term
             metrics |= adaptation_metrics
             parameters = [*self.fg, *self.d]
-        gradients = torch.autograd.grad(loss, parameters)
+        gradients = self.gradients(loss, parameters)
         apply_gradients(self.fg_optimizer, self.fg, gradients[: len(self.fg)])
         if len(gradients) > len(self.fg):
             apply_gradients(self.d_optimizer, self.d, gradients[len(self.fg) :])

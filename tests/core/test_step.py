@@ -1,7 +1,7 @@
 """A training step as a GPU sees it: it never waits for the device, and iterations differ in λ and rates alone."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     FakeTensorMode,
 )
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.operations import OperationLog, count_launches
 from core.data.batches import ResidentImages
@@ -20,6 +21,7 @@ from core.dropout import Dropout
 from core.methods import METHODS, find_method
 from core.methods.algorithm import Algorithm
 from core.methods.basset import Basset
+from core.methods.device_numbers import DeviceNumbers
 from core.methods.objectives import complementary_objective
 from core.methods.registry import StageSpec
 from core.training.evaluate import TestSet as LabelledImages
@@ -115,7 +117,45 @@ def test_iterations_differ_in_lambda_and_rates_alone(stage: str, shape: str) -> 
         assert not [operation for operation in logs[0] if "float64" in operation], "MPS has none"
 
 
-@pytest.mark.parametrize(("saves_launches", "ceiling"), [(False, 215), (True, 177)])
+class CastLog(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts how often each weight is converted to another type."""
+
+    def __init__(self, weights: Iterable[Tensor]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.casts = {weight.data_ptr(): 0 for weight in weights}
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function is torch.ops.aten._to_copy.default and args[0].data_ptr() in self.casts:
+            self.casts[args[0].data_ptr()] += 1
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("is_captured", [False, True])
+@pytest.mark.parametrize(
+    ("method", "precision", "shape"),
+    [
+        *((method, "bf16", "grey") for method in ("clarinet", "basset", "gac+dann", "gac+dan")),
+        ("clarinet", "fp16", "grey"),
+        ("clarinet", "bf16", "colour"),
+    ],
+)
+def test_each_weight_is_converted_once_an_iteration(method: str, precision: str, shape: str, is_captured: bool) -> None:
+    """Also with a pass for each domain, which batch normalisation of its own has."""
+    algorithm = make_algorithm(tiny_config(method, precision=precision, batch_norm="separate"), shape)
+    algorithm.saves_launches = True
+    batch, first = make_batch(algorithm.problem.stage_plan, shape), list(first_iterations(algorithm))[-1]
+    algorithm.iterate(batch, first)
+    matrices = [weight for module in algorithm.modules.values() for weight in module.parameters() if weight.dim() > 1]
+    with CastLog(matrices) as log:
+        if is_captured:
+            with DeviceNumbers(algorithm).set_to(first + 1):
+                algorithm.train_batch(batch, first + 1)
+        else:
+            algorithm.iterate(batch, first + 1)
+    assert set(log.casts.values()) == {1}
+
+
+@pytest.mark.parametrize(("saves_launches", "ceiling"), [(False, 182), (True, 144)])
 def test_operations_of_an_iteration(saves_launches: bool, ceiling: int) -> None:
     """A GPU waits for launches. There were 245 before dropouts were drawn at once and domains joined."""
     algorithm = make_algorithm(tiny_config("clarinet", optimizer="sgd", preset="paper"), "grey")

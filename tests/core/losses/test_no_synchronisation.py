@@ -18,7 +18,7 @@ from core.losses.complementary import (
     scl_exp_loss,
 )
 from core.losses.mmd import mmd_linear, mmd_quadratic
-from core.losses.predictions import entropy, entropy_weights, information, log_scatter
+from core.losses.predictions import entropy_weights, information, log_scatter, minus_entropy
 from core.losses.pseudo_labels import balance, confident_cross_entropy, likeliest_allowed
 from core.losses.target_predictions import class_confusion, information_loss
 
@@ -27,10 +27,10 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 def whole_adversarial(x: Tensor, weights: Tensor) -> Tensor:
     log_t = log_scatter(x, 0.5)
-    omega = entropy_weights(entropy(reverse_gradient(log_t, x.new_empty(())), 1e-5))
-    scores = domain_input(x, log_t, detach=True).sum(dim=1)
-    loss = adversarial_loss(scores[:4], scores[4:], omega[:4], omega[4:], terms="mean", detach_sums=True)
-    return loss + discriminator_accuracy(scores[:4], scores[4:])
+    minus_h, predictions = minus_entropy(reverse_gradient(log_t, x.new_empty(())), 1e-5)
+    scores = domain_input(x, predictions.detach()).sum(dim=1).view(2, 4)
+    loss = adversarial_loss(scores, entropy_weights(minus_h).view(2, 4), terms="mean", detach_sums=True)
+    return loss + discriminator_accuracy(scores)
 
 
 LOSSES: dict[str, Loss] = {

@@ -46,7 +46,7 @@ def test_entropy_is_eq_8(logits: Tensor, l: float, epsilon: float) -> None:  # n
     p = literal_scatter(logits, l)
     expected = -(p * torch.log(p + epsilon)).sum(dim=1)
     assert_same(entropy(log_scatter(logits, l), epsilon), expected, logits)
-    assert_same(entropy_weights(entropy(log_scatter(logits, l), epsilon)), 1 + torch.exp(-expected), logits)
+    assert_same(entropy_weights(-entropy(log_scatter(logits, l), epsilon)), 1 + torch.exp(-expected), logits)
 
 
 def test_entropy_bounds() -> None:
@@ -54,7 +54,7 @@ def test_entropy_bounds() -> None:
     values = entropy(log_p)
     assert values[0].item() == pytest.approx(math.log(4))
     assert values[1].item() == pytest.approx(0, abs=1e-9)
-    weights = entropy_weights(values)
+    weights = entropy_weights(-values)
     assert weights[0].item() == pytest.approx(1.25)
     assert weights[1].item() == pytest.approx(2)
 
@@ -63,7 +63,7 @@ def test_entropy_bounds() -> None:
 @pytest.mark.parametrize("size", [1e4, 1e30])
 def test_extreme_logits_stay_finite(size: float, epsilon: float) -> None:
     logits = torch.tensor([[size, -size, 0.0], [0, 0, 0], [-size, -size, size]], requires_grad=True)
-    weights = entropy_weights(entropy(log_scatter(logits, 0.5), epsilon))
+    weights = entropy_weights(-entropy(log_scatter(logits, 0.5), epsilon))
     weights.sum().backward()  # type: ignore[no-untyped-call]
     assert logits.grad is not None
     assert weights.isfinite().all()
