@@ -1,6 +1,7 @@
 """The device of a run, and torch's settings while it trains."""
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -65,3 +66,25 @@ def torch_settings(threads: int, precision: str = "32") -> Iterator[None]:
         torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
         for owner, name, value in before:
             setattr(owner, name, value)
+
+
+@contextmanager
+def nondeterminism() -> Iterator[list[str]]:
+    """Collect torch's warnings of operations that are not deterministic, each once; others are shown as before."""
+    found: list[str] = []
+    known: set[str] = set()
+    show = warnings.showwarning
+
+    def collect(message: Warning | str, *place: Any, **more: Any) -> None:
+        text = str(message).split(", but")[0].splitlines()[0]
+        if "determinis" not in text:
+            show(message, *place, **more)
+        elif text not in known:
+            known.add(text)
+            found.append(f"{text}: the same run may give other numbers")
+
+    warnings.showwarning = collect
+    try:
+        yield found
+    finally:
+        warnings.showwarning = show

@@ -8,9 +8,9 @@ from pathlib import Path
 from core.config import RunConfig
 from core.data.load import load_task
 from core.data.task_data import TaskData
-from core.events import Event
+from core.events import Evaluated, Event, Noticed, Stepped
 from core.methods import find_method
-from core.training.device import find_device, torch_settings
+from core.training.device import find_device, nondeterminism, torch_settings
 from core.training.plan import make_plan
 from core.training.session import Session
 from core.training.state import Hooks
@@ -48,16 +48,24 @@ def train(
     `data_dir`, the data is in CLARINET_DATA or ./data. Nothing is recorded: `clarinet_tui.record` does that.
     """
     device = find_device(config.device)  # first, so that no data is read or generated in vain
-    with torch_settings(config.threads, config.precision):
+    with torch_settings(config.threads, config.precision), nondeterminism() as notices:
         if data is None:
             data = load_task(config, Path(data_dir or os.environ.get("CLARINET_DATA") or "data"), progress)
         hooks = Hooks(checkpoint_dir, should_stop, before_checkpoint, clock)
         session = Session(config, data, device, pseudo_labels, hooks)
         try:
             yield from session.resume() if resume else session.start()
-            yield from session.run()
+            yield from _add_notices(session.run(), notices)
         except GeneratorExit:
             session.save()
             raise
         finally:
             session.data.close()
+
+
+def _add_notices(events: Iterator[Event], notices: list[str]) -> Iterator[Event]:
+    """Yield the events, and after those of training what was noticed meanwhile."""
+    for event in events:
+        yield event
+        while notices and isinstance(event, Stepped | Evaluated):
+            yield Noticed(iteration=event.iteration, message=notices.pop(0), seconds=event.seconds)

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import shutil
 import threading
+import warnings
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from core.events import (
     Evaluated,
     Event,
     Finished,
+    Noticed,
     PseudoLabelled,
     StageStarted,
     Started,
@@ -28,7 +30,7 @@ from core.events import (
     flatten_event,
 )
 from core.methods import METHODS, find_method
-from core.methods.algorithm import StepMetrics
+from core.methods.algorithm import Algorithm, Batch, StepMetrics
 from core.metrics import METRICS
 from core.training.checkpoint import NAME, load
 from core.training.metric_buffer import MetricBuffer
@@ -160,6 +162,27 @@ def test_deterministic_matrix_products_are_configured_before_cuda_starts(monkeyp
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     events_of(tiny_config(epochs=1))
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+
+
+def test_operations_that_are_not_deterministic_are_noticed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def step(self: Algorithm, batch: Batch, iteration: int) -> StepMetrics:
+        for text in (
+            f"put_ does not have a deterministic implementation, but you set {iteration}",
+            f"other {iteration}",
+        ):
+            warnings.warn(text, stacklevel=1)
+        return train_batch(self, batch, iteration)
+
+    train_batch = Algorithm.train_batch
+    monkeypatch.setattr(Algorithm, "train_batch", step)
+    before = warnings.showwarning
+    with warnings.catch_warnings(record=True) as shown:
+        events = events_of(tiny_config())
+    notices = [event.message for event in events if isinstance(event, Noticed)]
+    assert notices == ["put_ does not have a deterministic implementation: the same run may give other numbers"]
+    assert "other 1" in [str(warning.message) for warning in shown]
+    assert warnings.showwarning is before
+    assert isinstance(events[-1], Finished)
 
 
 def test_speed_counts_the_wait_for_the_device() -> None:
