@@ -14,8 +14,10 @@ from pathlib import Path
 from clarinet_tui.runs.atomic_files import as_input_error, create_file, modified_time
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import LockHeldError
+from clarinet_tui.runs.run_files import UnreadableFileError, read_file
 from clarinet_tui.text import printable, shorten
 
+MAX_BYTES = 4096
 TOUCH_SECONDS = 10.0
 STALE_SECONDS = 60.0
 """An owner that has not touched its lease for so long is dead."""
@@ -111,9 +113,10 @@ def is_fresh(path: Path, stale_seconds: float = STALE_SECONDS) -> bool:
 
 def read_owner(path: Path) -> str:
     try:
-        return _format_owner(path.read_text(errors="replace")) or "another node"
-    except OSError:
-        return "another node"
+        content = read_file(path, MAX_BYTES) or b""
+    except UnreadableFileError:
+        content = b""
+    return _format_owner(content.decode(errors="replace")) or "another node"
 
 
 def _format_owner(text: str) -> str:

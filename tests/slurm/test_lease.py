@@ -129,3 +129,10 @@ def test_a_run_that_saves_nothing_new_is_not_started_again(tmp_path: Path) -> No
     (failed,) = events_named(run, "failed")
     assert failed["message"].startswith("its last 3 attempts on Slurm saved nothing new")
     assert not lease_path(run).exists()
+
+
+def test_a_named_pipe_in_place_of_a_lease_does_not_block(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    os.mkfifo(lease_path(run))
+    with pytest.raises(LockHeldError, match="another node"), hold_lease(run, FIRST.owner):
+        pass
