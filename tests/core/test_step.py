@@ -155,6 +155,16 @@ def test_each_weight_is_converted_once_an_iteration(method: str, precision: str,
     assert set(log.casts.values()) == {1}
 
 
+@pytest.mark.parametrize("method", ["clarinet", "gac+dann", "gac+cdan-e"])
+def test_the_discriminator_gets_both_domains_at_once(method: str) -> None:
+    algorithm = make_algorithm(tiny_config(method), "grey")
+    rows: list[int] = []
+    algorithm.modules["discriminator"].register_forward_hook(lambda _, inputs, scores: rows.append(len(inputs[0])))
+    batch = make_batch(algorithm.problem.stage_plan, "grey")
+    algorithm.iterate(batch, list(first_iterations(algorithm))[-1])
+    assert rows == [2 * len(batch.source)]
+
+
 @pytest.mark.parametrize(("saves_launches", "ceiling"), [(False, 182), (True, 144)])
 def test_operations_of_an_iteration(saves_launches: bool, ceiling: int) -> None:
     """A GPU waits for launches. There were 245 before dropouts were drawn at once and domains joined."""
