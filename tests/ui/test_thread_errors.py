@@ -27,6 +27,7 @@ ACTIONS = [
     ("note", HISTORY, ("N", "x", "enter")),
     ("make_command", HISTORY, ("y",)),
     ("make_form", HISTORY, ("e",)),
+    ("inspect", HISTORY, ("i",)),
     ("stop", DEVICES, ("S",)),
     ("cancel", DEVICES, ("d",)),
     ("move", DEVICES, ("J",)),
