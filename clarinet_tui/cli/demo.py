@@ -23,7 +23,6 @@ def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
 
     Example: clarinet demo
     """
-    from clarinet_tui.cli.plot import plot
     from clarinet_tui.queue.demo import demo_configs
     from clarinet_tui.runs.directory import RunDirectory
     from clarinet_tui.runs.worker_command import worker_arguments
@@ -38,9 +37,7 @@ def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
             raise typer.Exit(code)
         methods[run.id] = find_method(config.method)
         print()
-    plot("accuracy", " or ".join(f"id:{run}" for run in methods), x="time", runs_dir=runs_dir)
-    print(_summary(runs_dir, methods))
-    print(_next_steps(runs_dir, list(methods)))
+    print_results(runs_dir, methods)
 
 
 def wait_for_worker(arguments: list[str]) -> int:
@@ -63,6 +60,17 @@ def wait_for_worker(arguments: list[str]) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def print_results(runs_dir: Path, methods: dict[str, "MethodSpec"]) -> None:
+    """Print a chart and the accuracies of these runs, and what to do next."""
+    from clarinet_tui.cli.lookup import open_records
+    from clarinet_tui.cli.plot import FigureOptions, figure_of_history, print_figure
+
+    query = " or ".join(f"id:{run}" for run in methods)
+    print_figure(figure_of_history(open_records(runs_dir), "accuracy", query, FigureOptions(x="time")))
+    print(_summary(runs_dir, methods))
+    print(_next_steps(runs_dir, list(methods)))
 
 
 def _summary(runs_dir: Path, methods: dict[str, "MethodSpec"]) -> str:

@@ -98,7 +98,7 @@ def plot(
         if out and file_format:
             _write(figure, out, file_format, width)
         else:
-            _print(figure, json=json)
+            print_figure(figure, json=json)
 
 
 def _file_format(out: Path) -> Format:
@@ -113,10 +113,10 @@ def _make_figure(kind: Kind, query: str, options: FigureOptions, runs_dir: Path,
         return features_figure(query, options.projection or "pca", runs_dir, data_dir)
     if kind == "calibration":
         return calibration_figure(query, runs_dir, data_dir)
-    return _figure_of_history(open_records(runs_dir), kind, query, options)
+    return figure_of_history(open_records(runs_dir), kind, query, options)
 
 
-def _figure_of_history(records: "RunRecords", kind: Kind, query: str, options: FigureOptions) -> "Figure":
+def figure_of_history(records: "RunRecords", kind: Kind, query: str, options: FigureOptions) -> "Figure":
     from clarinet_tui.evidence.figures.accuracy import accuracy_figure
     from clarinet_tui.evidence.figures.budget import budget_figure
     from clarinet_tui.evidence.figures.classes import classes_figure
@@ -146,7 +146,7 @@ def _write(figure: "Figure", out: Path, file_format: Format, width: float) -> No
         print(f"· {printable(note)}")
 
 
-def _print(figure: "Figure", *, json: bool) -> None:
+def print_figure(figure: "Figure", *, json: bool = False) -> None:
     from clarinet_tui.chart.glyphs import glyphs_for
     from clarinet_tui.evidence.figures.figure import figure_object
     from clarinet_tui.evidence.terminal.figure import figure_view

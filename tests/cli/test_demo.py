@@ -4,8 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from clarinet_tui.cli.demo import print_results
+from clarinet_tui.queue.demo import METHODS
+from core.methods import find_method
+from tests.support.trained_runs import make_trained_run
 
 WORKER = """
 import os, signal, sys, time
@@ -30,6 +36,16 @@ class Popen(subprocess.Popen):
         os.kill(os.getpid(), signal.SIGTERM)
 subprocess.Popen = Popen
 """
+
+
+def test_results_are_a_chart_the_accuracies_and_next_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = {make_trained_run(tmp_path, f"run{n}", [20, 50 + n], method=m).id: m for n, m in enumerate(METHODS)}
+    print_results(tmp_path, {run: find_method(method) for run, method in runs.items()})
+    chart, rest = capsys.readouterr().out.split("Target accuracy after the last epoch")
+    assert all(find_method(method).title in chart for method in METHODS)
+    assert [line.split()[0] for line in rest.splitlines()[1:4]] == ["GAC+CDAN_E", "CLARINET", "BASSET"]
+    assert "GAC+CDAN_E (two-step) recognises 52.0 % of the handwritten digits" in rest
+    assert f"clarinet compare run0 run1 run2 --runs-dir {tmp_path}" in rest
 
 
 def test_a_signal_that_arrives_while_the_worker_starts_is_passed_on() -> None:
