@@ -76,7 +76,7 @@ def nondeterminism() -> Iterator[list[str]]:
     show = warnings.showwarning
 
     def collect(message: Warning | str, *place: Any, **more: Any) -> None:
-        text = str(message).split(", but")[0].splitlines()[0]
+        text = str(message).partition("\n")[0].partition(", but")[0]
         if "determinis" not in text:
             show(message, *place, **more)
         elif text not in known:

@@ -169,6 +169,7 @@ def test_operations_that_are_not_deterministic_are_noticed_once(monkeypatch: pyt
         for text in (
             f"put_ does not have a deterministic implementation, but you set {iteration}",
             f"other {iteration}",
+            "",
         ):
             warnings.warn(text, stacklevel=1)
         return train_batch(self, batch, iteration)
