@@ -55,14 +55,14 @@ def label(
 
     if out.suffix != ".npz":
         raise InputError(f"--out: expected FILE.npz, got {out.name!a}")
-    if port is not None and not browser:
-        raise InputError("--port: only with --browser")
-    if browser and (blocks or not pictures):
-        raise InputError("--browser: shows pictures on a page, without --blocks and --no-pictures")
     names = [name.strip() for name in classes.split(",") if name.strip()]
-    labelling = Labelling(find_pictures(path), names, out.with_suffix(".answers.jsonl"), seed)
     if browser:
+        if blocks or not pictures:
+            raise InputError("--browser: shows pictures on a page, without --blocks and --no-pictures")
         _serve(path, names, out, image_size, seed, 8000 if port is None else port)
+    if port is not None:
+        raise InputError("--port: only with --browser")
+    labelling = Labelling(find_pictures(path), names, out.with_suffix(".answers.jsonl"), seed)
     show_picture = partial(_show_picture, blocks=blocks) if pictures else None
     with _keys() as read_key:
         _ask_all(labelling, path, read_key, show_picture)
