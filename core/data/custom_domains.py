@@ -29,7 +29,7 @@ def read_custom_domain(
     notes = []
     if listings:
         count = partial(progress, f"Reading sizes of {domain.title}")
-        shape, note = folder_shape(listings, image_size, cut=cut, progress=count)
+        shape, note = folder_shape(listings, image_size, cut=cut, cache=scratch.cache_folder(), progress=count)
         if note:
             notes.append(f"{domain.title}: {note}")
     splits: list[Split] = [part.to_split(shape, cut=cut) if isinstance(part, FolderListing) else part for part in parts]

@@ -1,6 +1,6 @@
-"""Decoded image files, kept for other runs on the same files: found by their paths, times and sizes.
+"""Pixels and sizes of image files, kept for other runs on the same files: found by their paths, times and sizes.
 
-A file of the cache has only pixels and their checksum, so that reading one runs no code; one that does not fit is
+A file of the cache has only numbers and their checksum, so that reading one runs no code; one that does not fit is
 ignored and replaced.
 """
 
@@ -13,15 +13,13 @@ import stat
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-
-from core.data.images import FileImages
 
 MAGIC = b"clarinet pixels\1"
 PREFIX = "decoded-"
@@ -32,14 +30,14 @@ WAIT_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class CachedPixels:
-    """The place of the decoded images of some files."""
+class CachedArray:
+    """The place of what was read from some image files."""
 
     path: Path
-    shape: tuple[int, int, int, int]
+    shape: tuple[int, ...]
 
     def read(self) -> NDArray[np.uint8] | None:
-        """Return the images (N, H, W, C), mapped from the file; changes to them never reach it."""
+        """Return the array, mapped from the file; changes to it never reach the file."""
         size = int(np.prod(self.shape, dtype=np.int64))
         try:
             with os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
@@ -57,7 +55,7 @@ class CachedPixels:
         return x
 
     def write(self, x: NDArray[np.uint8]) -> None:
-        """Keep images if there is space; a folder that cannot be written to keeps none."""
+        """Keep an array if there is space; a folder that cannot be written to keeps none."""
         try:
             _remove_unused(self.path.parent)
             if shutil.disk_usage(self.path.parent).free > 2 * x.nbytes:
@@ -67,7 +65,7 @@ class CachedPixels:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Wait until no other process decodes the same files, so that runs that start together decode them once."""
+        """Wait until no other process reads the same files, so that runs that start together read them once."""
         try:
             lock = self.path.with_suffix(".lock").open("wb")
         except OSError:
@@ -79,20 +77,35 @@ class CachedPixels:
             yield
 
 
-def find_cached(files: FileImages, folder: Path | None) -> CachedPixels | None:
-    """Return where these images are kept; None without a folder, or if a file is missing."""
+def find_cached(
+    paths: Sequence[Path], settings: tuple[object, ...], shape: tuple[int, ...], folder: Path | None
+) -> CachedArray | None:
+    """Return where an array read from these files is kept; None without a folder, or if a file is missing."""
     import PIL
 
     if folder is None:
         return None
     try:
-        stats = [(str(path.resolve()), path.stat()) for path in files.paths]
+        folders = {parent: f"{parent.resolve()}/" for parent in {path.parent for path in paths}}
+        stats = [(folders[path.parent] + path.name, path.stat()) for path in paths]
     except OSError:
         return None
-    what = [[name, status.st_mtime_ns, status.st_size] for name, status in stats]
-    key = json.dumps([PIL.__version__, os.getuid(), files.shape, files.cut, what]).encode()
-    name = f"{PREFIX}{hashlib.blake2b(key, digest_size=16).hexdigest()}"
-    return CachedPixels(folder / name, (len(files), *files.shape))
+    files = [[name, status.st_mtime_ns, status.st_size] for name, status in stats]
+    key = json.dumps([PIL.__version__, os.getuid(), *settings, files]).encode()
+    return CachedArray(folder / f"{PREFIX}{hashlib.blake2b(key, digest_size=16).hexdigest()}", shape)
+
+
+def read_or_make(cached: CachedArray | None, make: Callable[[], NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Return the array that is kept, or make it and keep it."""
+    if cached is None:
+        return make()
+    if (kept := cached.read()) is not None:
+        return kept
+    with cached.lock():
+        if (kept := cached.read()) is None:
+            kept = make()
+            cached.write(kept)
+    return kept
 
 
 def _try_lock(descriptor: int) -> bool:

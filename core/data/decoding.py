@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.decoded_cache import find_cached
+from core.data.decoded_cache import find_cached, read_or_make
 from core.data.images import ArrayImages, FileImages, decode_image
 from core.data.scratch import Scratch
 
@@ -28,19 +28,14 @@ class Decoder:
 
     def decode(self, files: FileImages, rows: Rows, progress: Progress) -> tuple[ArrayImages, Rows]:
         """Return images from which `rows`, as returned, are to be read: kept ones, or decoded and kept now."""
-        cached = find_cached(files, self.scratch.cache_folder())
+        folder = self.scratch.cache_folder()
+        cached = find_cached(files.paths, (files.shape, files.cut), (len(files), *files.shape), folder)
         if cached and (kept := cached.read()) is not None:
             return ArrayImages(kept), rows
         if len(rows) * FEW < len(files):
             chosen = FileImages([files.paths[row] for row in rows], files.shape, files.cut)
             return ArrayImages(self._decode_all(chosen, progress)), np.arange(len(rows))
-        if cached is None:
-            return ArrayImages(self._decode_all(files, progress)), rows
-        with cached.lock():
-            if (kept := cached.read()) is None:
-                kept = self._decode_all(files, progress)
-                cached.write(kept)
-        return ArrayImages(kept), rows
+        return ArrayImages(read_or_make(cached, lambda: self._decode_all(files, progress))), rows
 
     def _decode_all(self, files: FileImages, progress: Progress) -> NDArray[np.uint8]:
         """Return all images in order; the first unreadable file is an InputError, and the rest is not read."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from core.data.decoded_cache import find_cached, read_or_make
 from core.data.images import FileImages, open_image, upright_size
 from core.data.splits import Split
 from core.data.task_data import Shape
@@ -17,6 +18,9 @@ DEFAULT_SIZE = 224
 """Height and width of images that differ in size, unless image_size is set."""
 REPORT_EVERY = 64
 """Files between two reports of progress."""
+SHAPE_TYPE = np.dtype("<i4")
+"""How the three numbers of a shape are kept."""
+Progress = Callable[[int, int], None]
 GREY_MODES = {"1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F"}
 
 
@@ -73,27 +77,35 @@ def folder_shape(
     image_size: int,
     *,
     cut: bool = False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    cache: Path | None = None,
+    progress: Progress = lambda done, total: None,
 ) -> tuple[Shape, str | None]:
     """Return the shape that all images are decoded to, and a note if that resizes them."""
+    paths = [path for listing in listings for path in listing.paths]
+    cached = find_cached(paths, ("shape",), (3 * SHAPE_TYPE.itemsize,), cache)
+    kept = read_or_make(cached, lambda: np.array(_read_shape(paths, progress), SHAPE_TYPE).view(np.uint8))
+    height, width, channels = kept.view(SHAPE_TYPE).tolist()
+    if image_size or not width:
+        side = image_size or DEFAULT_SIZE
+        reason = "image_size" if image_size else "the pictures differ in size"
+        action = "cut and resized" if cut else "resized"
+        note = None if (height, width) == (side, side) else f"{action} to {side}×{side} ({reason})"
+        return (side, side, channels), note
+    return (height, width, channels), None
+
+
+def _read_shape(paths: Sequence[Path], progress: Progress) -> Shape:
+    """Return the shape of all images from their headers, with height and width 0 if they differ in size."""
     sizes: set[tuple[int, int]] = set()
     has_colour = False
-    paths = [path for listing in listings for path in listing.paths]
     for done, path in enumerate(paths, 1):
         with open_image(path) as image:
             sizes.add(upright_size(image))
             has_colour |= image.mode not in GREY_MODES
         if done % REPORT_EVERY == 0 or done == len(paths):
             progress(done, len(paths))
-    channels = 3 if has_colour else 1
-    if image_size or len(sizes) > 1:
-        side = image_size or DEFAULT_SIZE
-        reason = "image_size" if image_size else "the pictures differ in size"
-        action = "cut and resized" if cut else "resized"
-        note = None if sizes == {(side, side)} else f"{action} to {side}×{side} ({reason})"
-        return (side, side, channels), note
-    ((width, height),) = sizes
-    return (height, width, channels), None
+    width, height = sizes.pop() if len(sizes) == 1 else (0, 0)
+    return height, width, 3 if has_colour else 1
 
 
 def _image_files(folder: Path) -> tuple[Path, ...]:
