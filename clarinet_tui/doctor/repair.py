@@ -11,10 +11,9 @@ from clarinet_tui.history.states import update_history
 from clarinet_tui.history.verification import find_mismatches, repair_run
 from clarinet_tui.queue.queue_file import QUEUE_FILE, lock_queue, read_queue
 from clarinet_tui.runs.directory import RunDirectory, list_runs
-from clarinet_tui.runs.lock import LockHeldError, is_locked, read_lock_owner
+from clarinet_tui.runs.lock import LockHeldError, is_held_by, is_locked, read_lock_owner
 from clarinet_tui.runs.ownership import find_owner, is_own, own_path
 from clarinet_tui.runs.problems import find_problems
-from clarinet_tui.runs.process import is_alive
 from core.errors import InputError
 
 DISPENSABLE = ("environment.json", "stage1.json", "lock")
@@ -46,22 +45,15 @@ def _repair_queue(runs_dir: Path) -> Iterator[str]:
 def _move_unreadable_files(run: RunDirectory) -> Iterator[str]:
     for problem in find_problems(run):
         path = run.path / problem.file
-        if problem.file not in DISPENSABLE or (problem.file == "lock" and _is_locked(path)):
+        if problem.file not in DISPENSABLE or (problem.file == "lock" and is_locked(path)):
             continue
         yield f"run {run.id}: {problem}: renamed to {_set_aside(path).name}"
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        return is_locked(path)
-    except OSError:
-        return False  # a link or a directory
 
 
 def _release_lock(run: RunDirectory) -> Iterator[str]:
     """Record that a lock is free whose process has died."""
     owner = read_lock_owner(run.lock)
-    if owner is None or owner.released is not None or is_alive(owner) is not False:
+    if owner is None or owner.released is not None or is_held_by(run.lock, owner) is not False:
         return
     with suppress(LockHeldError), run.hold_lock():
         yield f"run {run.id}: released the lock of process {owner.pid} on {owner.host}, which has died"

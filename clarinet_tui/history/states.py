@@ -13,8 +13,8 @@ from clarinet_tui.queue.queue_file import Queue, read_all_queues
 from clarinet_tui.queue.worker_exit import never_started
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, current_process, is_alive
+from clarinet_tui.runs.lock import is_held_by, read_lock_owner
+from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, current_process
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm.job_file import Job
 from clarinet_tui.slurm.monitor import try_refresh
@@ -85,7 +85,7 @@ def _refresh_run(
     state = _job_state(run, *job, row) if job else None
     if state is None:
         owner = read_lock_owner(run.lock)
-        alive = None if owner is None else is_alive(owner, here)
+        alive = None if owner is None else is_held_by(run.lock, owner, here)
         state = _queue_state(run, queue, alive) or _process_state(run, row, owner, alive, now)
     if state == row["state"]:
         return False

@@ -16,8 +16,7 @@ from clarinet_tui.queue.supervisor_process import find_supervisor
 from clarinet_tui.runs.atomic_files import modified_time
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_lines import parse_event
-from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.process import is_alive
+from clarinet_tui.runs.lock import is_held_by, read_lock_owner
 from clarinet_tui.runs.state import FINAL_EVENTS
 from clarinet_tui.runs.tail import FileTail
 from clarinet_tui.runs.worker_log import TIMESTAMP, split_timestamp
@@ -82,7 +81,7 @@ class RunLog:
         if self._is_queued():
             return False
         owner = read_lock_owner(self._run.lock)
-        if owner is None or (alive := is_alive(owner)) is None:
+        if owner is None or (alive := is_held_by(self._run.lock, owner)) is None:
             return self.has_final_event
         has_started = self._run.journal.exists() or owner.released is None
         return has_started and not alive

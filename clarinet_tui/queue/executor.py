@@ -13,7 +13,7 @@ from clarinet_tui.devices.placement import worker_environment, worker_options
 from clarinet_tui.queue.queue_file import QueueEntry
 from clarinet_tui.runs.atomic_files import open_append
 from clarinet_tui.runs.directory import RunDirectory, find_local_worker, find_worker
-from clarinet_tui.runs.process import handles_signal, request_stop, send_signal
+from clarinet_tui.runs.signals import handles_signal, request_stop, signal_holder
 from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
 
 
@@ -65,13 +65,13 @@ class LocalExecutor:
                 child.terminate()
             return handled
         worker = find_worker(run)
-        return worker is not None and request_stop(worker)
+        return worker is not None and request_stop(run.lock, worker)
 
     def kill(self, run: RunDirectory) -> None:
         if child := self._live_child(run):
             child.kill()
         elif worker := find_worker(run):
-            send_signal(worker, signal.SIGKILL)
+            signal_holder(run.lock, worker, signal.SIGKILL)
 
     def worker_pids(self, runs: Iterable[RunDirectory]) -> set[int]:
         workers = [self._live_child(run) or find_local_worker(run) for run in runs]

@@ -12,8 +12,8 @@ from clarinet_tui.queue.worker_exit import never_started
 from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory, find_local_worker, find_worker
 from clarinet_tui.runs.journal_reader import read_last_event
-from clarinet_tui.runs.lock import LockHeldError
-from clarinet_tui.runs.process import is_alive, request_stop, send_signal
+from clarinet_tui.runs.lock import LockHeldError, is_held_by
+from clarinet_tui.runs.signals import request_stop, signal_holder
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm import control
 from core.errors import InputError
@@ -72,9 +72,9 @@ def _stop_worker(run: RunDirectory) -> StopResult:
     worker = find_worker(run)
     if worker is None:
         raise InputError(f"run {run.id}: is not running")
-    if is_alive(worker) is None:
+    if is_held_by(run.lock, worker) is None:
         raise InputError(f"run {run.id}: is running on {worker.host} as process {worker.pid}: stop it there")
-    request_stop(worker)
+    request_stop(run.lock, worker)
     return StopResult.REQUESTED
 
 
@@ -100,9 +100,9 @@ def wait_until_stopped(
             _drop_ended(run)
             break
         if worker and elapsed > timeout:
-            send_signal(worker, signal.SIGKILL)
+            signal_holder(run.lock, worker, signal.SIGKILL)
         elif worker and (elapsed > min(SUPERVISOR_SECONDS, timeout / 2) or not _is_started(run)):
-            request_stop(worker)  # again: a worker that has just started does not handle the signal yet
+            request_stop(run.lock, worker)  # again: a worker that has just started does not handle the signal yet
         sleep(0.1)
     event = read_last_event(run.journal)
     if event is None:

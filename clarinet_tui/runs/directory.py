@@ -22,9 +22,16 @@ from clarinet_tui.runs.atomic_files import (
     replace_file,
     sync_directory,
 )
-from clarinet_tui.runs.lock import UNSUPPORTED, LocksUnsupportedError, hold_lock, is_locked, read_lock_owner
+from clarinet_tui.runs.lock import (
+    UNSUPPORTED,
+    LocksUnsupportedError,
+    hold_lock,
+    is_held_by,
+    is_locked,
+    read_lock_owner,
+)
 from clarinet_tui.runs.ownership import find_owner, is_own, user_name
-from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, is_alive
+from clarinet_tui.runs.process import SILENT_AFTER, LockOwner
 from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, file_version, parse_toml, read_file
 from clarinet_tui.runs.typed_command import typed_command
 from clarinet_tui.text import shorten
@@ -224,7 +231,7 @@ def find_worker(run: RunDirectory) -> LockOwner | None:
     A worker on another machine counts as dead when its lock is free and its journal was not written for SILENT_AFTER s.
     """
     owner = read_lock_owner(run.lock)
-    if owner is None or (alive := is_alive(owner)) is False:
+    if owner is None or (alive := is_held_by(run.lock, owner)) is False:
         return None
     silent = time.time() - modified_time(run.journal) > SILENT_AFTER
     return owner if alive or not silent or is_locked(run.lock) else None
@@ -233,7 +240,7 @@ def find_worker(run: RunDirectory) -> LockOwner | None:
 def find_local_worker(run: RunDirectory) -> LockOwner | None:
     """Return the run's worker only if it is on this machine: pids of another one mean nothing here."""
     owner = read_lock_owner(run.lock)
-    return owner if owner is not None and is_alive(owner) else None
+    return owner if owner is not None and is_held_by(run.lock, owner) else None
 
 
 def read_toml(path: Path) -> dict[str, Any]:

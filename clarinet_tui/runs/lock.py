@@ -114,7 +114,7 @@ def _is_current(file: int, path: Path) -> bool:
 
 def _find_live_owner(path: Path) -> LockOwner | None:
     owner = read_lock_owner(path)
-    return owner if owner is not None and is_alive(owner) is not False else None
+    return owner if owner is not None and is_held_by(path, owner) is not False else None
 
 
 def _describe_holder(file: int, path: Path) -> str:
@@ -169,17 +169,33 @@ def is_locked(path: Path) -> bool:
 
     False where that cannot be seen: without locks, or without the permission to open the file.
     """
+    return _is_locked_by(path, None) is True
+
+
+def is_held_by(path: Path, owner: LockOwner, here: LockOwner | None = None) -> bool | None:
+    """Return whether the process lives and holds this very lock; None if that cannot be seen from here.
+
+    In a copied directory, the file names a process that lives and holds the lock of the original.
+    """
+    return is_alive(owner, here) and _is_locked_by(path, owner.pid)
+
+
+def _is_locked_by(path: Path, pid: int | None) -> bool | None:
+    """Return whether this process, or any if None, holds the lock; None if that cannot be seen."""
     try:
         file = open_file(path)
     except UnreadableFileError:
-        return False
+        return None
     if file is None:
         return False
     with file:
         try:
-            return not _try_lock(file.fileno(), path, fcntl.LOCK_SH)
+            if _try_lock(file.fileno(), path, fcntl.LOCK_SH):
+                return False
         except (OSError, LocksUnsupportedError):
-            return False
+            return None
+        # A process that has just locked a copy has not replaced the name of the original's process in it yet.
+        return pid is None or _find_holding_pid(file.fileno()) in (pid, None)
 
 
 def keep_lock(path: Path) -> bool:

@@ -1,14 +1,11 @@
 """Identify a process across reused pids, reboots, containers and machines."""
 
 import os
-import signal
 import socket
 import time
 from pathlib import Path
 
 import msgspec
-
-from core.errors import InputError
 
 SILENT_AFTER = 600.0
 """Seconds without a journal line after which a run on another machine counts as silent."""
@@ -101,52 +98,6 @@ def is_same_machine(one: LockOwner, other: LockOwner) -> bool:
     if one.boot and one.boot == other.boot:
         return True
     return bool(one.machine) and (one.machine, one.host) == (other.machine, other.host)
-
-
-def request_stop(owner: LockOwner) -> bool:
-    """Send SIGTERM unless one was received already; return whether it was sent.
-
-    A second SIGTERM would end a worker while it saves its checkpoint. A worker removes its handler when the first one
-    arrives, and has none before it has started up: without a handler nothing is sent, and the caller may try again.
-    """
-    return send_signal(owner, signal.SIGTERM, only_if_handled=True)
-
-
-def handles_signal(pid: int, number: signal.Signals) -> bool:
-    """Return whether the process has a handler for the signal; True where that cannot be seen."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
-    except OSError:
-        return True
-    caught = next((line for line in status.splitlines() if line.startswith("SigCgt:")), None)
-    return caught is None or bool(int(caught.split()[1], 16) >> (number - 1) & 1)
-
-
-def send_signal(owner: LockOwner, number: signal.Signals, *, only_if_handled: bool = False) -> bool:
-    """Send a signal to this very process, never to another process with its pid; return whether it was sent."""
-    if not is_alive(owner):
-        return False
-    try:
-        file = os.pidfd_open(owner.pid) if hasattr(os, "pidfd_open") else None
-    except ProcessLookupError:
-        return False
-    try:
-        # The pid may have been reused before pidfd_open, but not after it: so the identity is checked again.
-        if not is_alive(owner) or (only_if_handled and not handles_signal(owner.pid, number)):
-            return False
-        if file is None:
-            os.kill(owner.pid, number)
-        else:
-            signal.pidfd_send_signal(file, number)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        process = f"process {owner.pid} on {owner.host}"
-        raise InputError(f"{process} belongs to another user: only they can stop it") from None
-    finally:
-        if file is not None:
-            os.close(file)
-    return True
 
 
 def process_start(pid: int) -> float | None:

@@ -14,7 +14,6 @@ from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.verification import find_mismatch
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.process import current_process
 from tests.support.cli import invoke
 from tests.support.events import evaluation, started, step
 from tests.support.histories import content, make_run, open_history, write_events, write_lock
@@ -111,9 +110,8 @@ def test_the_lock_of_a_dead_process_is_released(run: RunDirectory) -> None:
 
 
 def test_the_lock_of_a_live_process_is_kept(run: RunDirectory) -> None:
-    owner = write_lock(run)
-    assert owner.pid == current_process().pid
-    assert list(repair(run.runs_dir)) == []
+    with run.hold_lock():
+        assert list(repair(run.runs_dir)) == []
 
 
 def test_a_damaged_database_is_rebuilt(run: RunDirectory) -> None:

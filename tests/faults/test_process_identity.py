@@ -1,6 +1,8 @@
-"""Locks that name another process: a reused pid, another machine, a worker that is already stopping."""
+"""Locks that name another process: a reused pid, a copy, another machine, a worker that is already stopping."""
 
+import fcntl
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,11 +14,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from clarinet_tui.doctor.repair import repair
+from clarinet_tui.history import trash
 from clarinet_tui.queue import requests, stopping
+from clarinet_tui.queue.executor import LocalExecutor
 from clarinet_tui.queue.queue_file import read_queue
-from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
-from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.process import LockOwner, current_process, is_alive, process_start, request_stop, send_signal
+from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK, find_supervisor
+from clarinet_tui.runs.directory import RunDirectory, find_worker
+from clarinet_tui.runs.lock import hold_lock, is_held_by, is_locked
+from clarinet_tui.runs.process import LockOwner, current_process, is_alive, process_start
+from clarinet_tui.runs.signals import request_stop, signal_holder
 from core.errors import InputError
 from tests.support.events import started, step
 from tests.support.histories import write_events, write_lock
@@ -56,11 +63,11 @@ def unqueued_worker(run: RunDirectory) -> Iterator["subprocess.Popen[bytes]"]:
             worker.kill()
 
 
-def write_stale_owner(lock: Path, pid: int) -> LockOwner:
-    """Write a lock owner that had this pid before the process that has it now."""
+def write_owner(lock: Path, pid: int, earlier: float = 0.0) -> LockOwner:
+    """Write the owner of a lock: the process with this pid, or one that had it so many ticks earlier."""
     start = process_start(pid)
     assert start is not None
-    owner = msgspec.structs.replace(current_process(), pid=pid, start=start - 1)
+    owner = msgspec.structs.replace(current_process(), pid=pid, start=start - earlier)
     lock.write_bytes(msgspec.json.encode(owner) + b"\n")
     return owner
 
@@ -69,10 +76,10 @@ def test_a_process_with_the_workers_old_pid_is_not_signalled(runs: Path) -> None
     run = make_fault_run(runs, "one")
     write_events(run, [started(), step(1)])
     with unrelated_process() as process:
-        owner = write_stale_owner(run.lock, process.pid)
+        owner = write_owner(run.lock, process.pid, earlier=1.0)
         assert is_alive(owner) is False
-        assert not send_signal(owner, signal.SIGKILL)
-        assert not request_stop(owner)
+        assert not signal_holder(run.lock, owner, signal.SIGKILL)
+        assert not request_stop(run.lock, owner)
         assert read_state(run) == "lost"
         with pytest.raises(InputError, match="run one: is not running"):
             stopping.stop(run)
@@ -84,11 +91,50 @@ def test_a_process_with_the_workers_old_pid_is_not_signalled(runs: Path) -> None
         assert read_state(run) == "queued" or read_worker_starts(run)
 
 
+def test_a_copied_directory_signals_no_process_of_the_original(runs: Path, tmp_path: Path) -> None:
+    run, copies = make_fault_run(runs, "one", "steps=100000"), tmp_path / "copies"
+    with unqueued_worker(run) as process, hold_lock(runs / SUPERVISOR_LOCK, "the queue"):
+        shutil.copytree(runs, copies)
+        copy, worker = RunDirectory(copies, "one"), find_worker(run)
+        assert worker is not None
+        assert worker.pid == process.pid
+        assert find_supervisor(runs)
+        assert (find_worker(copy), find_supervisor(copies)) == (None, None)
+        assert not signal_holder(copy.lock, worker, signal.SIGKILL)
+        assert not LocalExecutor().stop(copy)
+        LocalExecutor().kill(copy)
+        with pytest.raises(InputError, match="run one: is not running"):
+            stopping.stop(copy)
+        assert not stopping.wait_until_stopped(copy, 0.0)
+        assert read_state(copy) == "lost"
+        requests.resume([copy], requests.LaunchOptions(copies, copies, paused=True))
+        assert any("released the lock of process" in done for done in repair(copies))
+        requests.cancel(copies, ["one"])
+        shutil.copyfile(run.lock, copy.lock)
+        trash.remove_run(copy)
+        assert process.poll() is None
+        assert stopping.stop(run) is stopping.StopResult.REQUESTED
+        assert stopping.wait_until_stopped(run, 30.0)
+
+
+def test_a_lock_that_another_process_has_just_taken_does_not_name_its_holder(runs: Path) -> None:
+    """It names the process of the original until the new holder has written its own identity."""
+    run = make_fault_run(runs, "one")
+    with unrelated_process() as process, run.lock.open("w") as file:
+        owner = write_owner(run.lock, process.pid)
+        assert is_held_by(run.lock, owner) is False
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert is_locked(run.lock)
+        assert is_held_by(run.lock, owner) is False
+        assert not signal_holder(run.lock, owner, signal.SIGKILL)
+        assert is_held_by(run.lock, write_owner(run.lock, os.getpid())) is True
+
+
 def test_a_process_with_the_supervisors_old_pid_is_not_the_supervisor(runs: Path) -> None:
     run = make_fault_run(runs, "one", "steps=3")
     enqueue_directly(run)
     with unrelated_process() as process:
-        write_stale_owner(runs / SUPERVISOR_LOCK, process.pid)
+        write_owner(runs / SUPERVISOR_LOCK, process.pid, earlier=1.0)
         assert supervisor_pid(runs) is None
         with running_supervisor(runs):
             wait_until(lambda: not read_queue(runs).entries, runs)

@@ -23,10 +23,10 @@ from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.reindex import reindex
 from clarinet_tui.history.states import refresh_states
 from clarinet_tui.queue.queue_file import read_queue, update_queue
-from clarinet_tui.queue.supervisor_process import find_supervisor
+from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
 from clarinet_tui.runs.directory import RunDirectory, find_worker, list_runs
 from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.process import send_signal
+from clarinet_tui.runs.signals import signal_holder
 from tests.support.disks import fill, mount_error, small_disk
 from tests.support.histories import content, open_history
 from tests.support.queue_model import Model, Place, observe
@@ -113,17 +113,18 @@ class Simulation:
     def fail(self, fault: str) -> None:
         self.log.append(fault)
         if fault == "kill supervisor":
-            self._kill(find_supervisor(self.runs_dir))
+            self._kill(self.runs_dir / SUPERVISOR_LOCK)
         elif fault == "kill worker" and (runs := list_runs(self.runs_dir)):
-            self._kill(read_lock_owner(self.rng.choice(runs).lock))
+            self._kill(self.rng.choice(runs).lock)
         elif fault == "fill disk" and os.path.ismount(self.runs_dir.parent) and self.filler is None:
             self.filler = fill(self.runs_dir.parent)
         elif fault == "free disk":
             self.free_disk()
 
-    def _kill(self, owner: Any) -> None:
+    def _kill(self, lock: Path) -> None:
+        owner = read_lock_owner(lock)
         if owner is not None and owner.pid != os.getpid():
-            self.counts["killed"] += send_signal(owner, signal.SIGKILL)
+            self.counts["killed"] += signal_holder(lock, owner, signal.SIGKILL)
 
     def free_disk(self) -> None:
         if self.filler is not None:

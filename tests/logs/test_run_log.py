@@ -187,17 +187,16 @@ def test_is_over(tmp_path: Path) -> None:
     assert not is_over(), "it was refused, and is queued"
     write_lock(run, start=-1.0)
     assert is_over(), "lost before its first event"
-    write_lock(run)
-    assert not is_over()
-    write_events(run, [started()])
-    assert not is_over()
+    with run.hold_lock():
+        assert not is_over()
+        write_events(run, [started()])
+        assert not is_over()
     write_lock(run, host="elsewhere", boot="another")
     assert not is_over()
     write_events(run, [FINISHED])
     assert is_over()
-    write_lock(run)
-    assert not is_over(), "its worker is alive"
-    write_lock(run, released=1.0)
+    with run.hold_lock():
+        assert not is_over(), "its worker is alive"
     assert is_over()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK, SUPERVISOR_LOG, ensure_supervisor, find_supervisor
-from clarinet_tui.runs.process import send_signal
+from clarinet_tui.runs.signals import signal_holder
 from tests.support.supervised import runs_directory, wait_until
 
 
@@ -23,5 +23,5 @@ def test_a_supervisor_that_ended_does_not_stay_in_the_process_table(runs: Path) 
     supervisor = find_supervisor(runs)
     assert supervisor is not None
     assert [(runs / name).stat().st_mode & 0o077 for name in (SUPERVISOR_LOCK, SUPERVISOR_LOG)] == [0, 0]
-    assert send_signal(supervisor, signal.SIGTERM)
+    assert signal_holder(runs / SUPERVISOR_LOCK, supervisor, signal.SIGTERM)
     wait_until(lambda: not Path(f"/proc/{supervisor.pid}").exists(), runs)

@@ -21,7 +21,7 @@ from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK, find_supervis
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.journal_reader import read_last_event
 from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.process import send_signal
+from clarinet_tui.runs.signals import signal_holder
 from core.resolve import resolve
 from tests.support.fault_worker import STARTS_FILE
 from tests.support.histories import open_history
@@ -74,7 +74,7 @@ def runs_directory(runs_dir: Path) -> Iterator[Path]:
     finally:
         for lock in (runs_dir / SUPERVISOR_LOCK, *(run.lock for run in list_runs(runs_dir))):
             if owner := read_lock_owner(lock):
-                send_signal(owner, signal.SIGKILL)
+                signal_holder(lock, owner, signal.SIGKILL)
 
 
 def supervisor_pid(runs_dir: Path) -> int | None:

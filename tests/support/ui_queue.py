@@ -10,9 +10,10 @@ import pytest
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
-from clarinet_tui.queue.supervisor_process import find_supervisor
-from clarinet_tui.runs.directory import RunDirectory, find_worker, list_runs
-from clarinet_tui.runs.process import send_signal
+from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
+from clarinet_tui.runs.directory import RunDirectory, list_runs
+from clarinet_tui.runs.lock import read_lock_owner
+from clarinet_tui.runs.signals import signal_holder
 from core.resolve import resolve
 from tests.support.nvml import ELSEWHERE, install_standin
 from tests.support.ui_runs import NOW
@@ -61,7 +62,7 @@ def still_machine(library: Path, patch: pytest.MonkeyPatch) -> None:
 def dismissed(runs_dir: Path) -> Iterator[Path]:
     """The directory; its supervisor and workers are stopped afterwards."""
     yield runs_dir
-    holders = [find_supervisor(runs_dir), *map(find_worker, list_runs(runs_dir))]
-    for holder in holders:
+    for lock in (runs_dir / SUPERVISOR_LOCK, *(run.lock for run in list_runs(runs_dir))):
+        holder = read_lock_owner(lock)
         if holder is not None and holder.pid != os.getpid():
-            send_signal(holder, signal.SIGKILL)
+            signal_holder(lock, holder, signal.SIGKILL)
