@@ -13,7 +13,7 @@ import msgspec
 from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.directory import RunDirectory, find_local_worker, is_valid_id
 from clarinet_tui.runs.lock import hold_lock
-from clarinet_tui.runs.ownership import check_own_file, find_owner, list_paths, own_path, user_name
+from clarinet_tui.runs.ownership import check_own_file, directory_id, find_owner, list_paths, own_path, user_name
 from clarinet_tui.runs.run_files import MAX_JSON_BYTES, ContentError, UnreadableFileError, open_file, parse_json
 from core.errors import InputError
 
@@ -171,12 +171,7 @@ def _entries_of_user(runs_dir: Path, queue: Queue, uid: int) -> Iterator[QueueEn
 
 def is_copied(runs_dir: Path, queue: Queue) -> bool:
     """Return whether the queue was written in another directory, or by a version that did not record where."""
-    return bool(queue.entries) and queue.directory != _inode(runs_dir)
-
-
-def _inode(runs_dir: Path) -> int:
-    """Return the inode of the runs directory, which a copy does not have."""
-    return Path(runs_dir).stat().st_ino
+    return bool(queue.entries) and queue.directory != directory_id(runs_dir)
 
 
 def _read_file(path: Path) -> tuple[Queue, os.stat_result] | None:
@@ -219,7 +214,7 @@ def update_queue(
         after, stays_copy = edit(before), is_copied(runs_dir, before) and not adopt
         if after == before and not (adopt and is_copied(runs_dir, before)):
             return after
-        after = msgspec.structs.replace(after, directory=before.directory if stays_copy else _inode(runs_dir))
+        after = msgspec.structs.replace(after, directory=before.directory if stays_copy else directory_id(runs_dir))
         path = own_path(Path(runs_dir), QUEUE_FILE)
         # The commands of hooks can contain secrets, such as a webhook's address.
         mode = 0o600 if any(entry.on_alarm or entry.on_end for entry in after.entries) else 0o644

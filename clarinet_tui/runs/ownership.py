@@ -56,6 +56,11 @@ def own_path(runs_dir: Path, name: str) -> Path:
     return named
 
 
+def directory_id(runs_dir: Path) -> int:
+    """Return the inode of the runs directory, which a copy does not have."""
+    return Path(runs_dir).stat().st_ino
+
+
 def check_own_file(path: Path, uid: int | None) -> None:
     """Raise InputError if a file of a runs directory that has the name of this user's belongs to another one."""
     if uid is not None and not is_own(uid, path.parent):

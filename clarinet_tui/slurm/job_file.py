@@ -8,7 +8,7 @@ import msgspec
 
 from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.lock import hold_lock
-from clarinet_tui.runs.ownership import own_path
+from clarinet_tui.runs.ownership import directory_id, own_path
 from clarinet_tui.runs.run_files import UnreadableFileError, read_json
 from core.errors import InputError
 
@@ -52,6 +52,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Jobs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     version: int = VERSION
+    directory: int = 0
+    """The inode of the runs directory; zero in files of older versions. In a copy, no job belongs to the runs."""
     checked_at: float = 0.0
     """When Slurm was last asked."""
     answered_at: float = 0.0
@@ -75,7 +77,7 @@ class Jobs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def read_jobs(runs_dir: Path) -> Jobs:
-    """Return the jobs; none if there is no file."""
+    """Return the jobs; none if there is no file, or one that was copied from another directory."""
     path = own_path(Path(runs_dir), JOB_FILE)
     try:
         jobs: Jobs = read_json(path, Jobs) or Jobs()
@@ -83,7 +85,7 @@ def read_jobs(runs_dir: Path) -> Jobs:
         raise InputError(f"{path}: not a list of Slurm jobs ({error.reason}): move the file away") from None
     if jobs.version > VERSION:
         raise InputError(f"{path}: written by a newer version of Clarinet: update Clarinet")
-    return jobs
+    return Jobs() if jobs.directory and jobs.directory != directory_id(runs_dir) else jobs
 
 
 @contextmanager
@@ -97,6 +99,7 @@ def write_jobs(runs_dir: Path, jobs: Jobs) -> None:
     """Replace the jobs; the caller holds their lock."""
     path = own_path(Path(runs_dir), JOB_FILE)
     with as_input_error(path):
+        jobs = msgspec.structs.replace(jobs, directory=directory_id(runs_dir))
         replace_file(path, msgspec.json.format(msgspec.json.encode(jobs)) + b"\n")
 
 

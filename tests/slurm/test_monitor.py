@@ -1,16 +1,20 @@
 """States of runs with jobs, from the journal and Slurm's last answer."""
 
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from clarinet_tui.queue import stopping
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.slurm.attempts import JobEnded, read_events
 from clarinet_tui.slurm.job_file import Job, Jobs, read_jobs, update_jobs
 from clarinet_tui.slurm.monitor import describe_wait, refresh_jobs
+from core.errors import InputError
 from core.events import Failed, Finished, Stopped
 from tests.support.events import started, step
 from tests.support.histories import make_run, write_events
@@ -86,6 +90,24 @@ def test_a_controller_that_does_not_answer_changes_nothing(tmp_path: Path, monke
     jobs = refresh_jobs(tmp_path, force=True)
     assert (jobs.problem.startswith("slurm: squeue is not installed"), jobs.answered_at) == (True, 5.0)
     assert [job.run for job in jobs.jobs] == [run.id]
+
+
+def test_a_copied_directory_cancels_no_job_of_the_original(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, copies = make_run(tmp_path / "runs"), tmp_path / "copies"
+    set_job(run, 5.0, state="RUNNING", kill_at=1.0)
+    update_jobs(run.runs_dir, lambda jobs: msgspec.structs.replace(jobs, unfinished=("clarinet-11111111",)))
+    shutil.copytree(run.runs_dir, copies)
+    shutil.move(run.runs_dir, tmp_path / "moved")
+    calls = tmp_path / "calls"
+    answer(monkeypatch, tmp_path / "bin", squeue=queued("clarinet-00000000", time.time()))
+    (tmp_path / "bin" / "scancel").write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
+    (tmp_path / "bin" / "scancel").chmod(0o755)
+    assert refresh_jobs(copies, force=True).jobs == ()
+    with pytest.raises(InputError, match="is not running"):
+        stopping.stop(RunDirectory(copies, run.id))
+    assert not calls.exists()
+    assert [job.run for job in refresh_jobs(tmp_path / "moved", force=True).jobs] == [run.id]
+    assert "clarinet-11111111" in calls.read_text()
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, folder: Path, **programs: str) -> None:
