@@ -6,6 +6,8 @@ READY := .venv/.ready
 RUNS ?= runs/results
 DATA ?= data
 export PYTHONSAFEPATH := 1
+# Keep compiled modules even where the environment does not: the tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 export CLARINET_TEST_DATA ?= $(wildcard ../shared/data)
 
 .PHONY: setup demo test coverage lint build build-check release-check lock docs bench bench-gpu screenshots soak clean
