@@ -12,28 +12,31 @@ USE = {
 model = load_model("{name}")
 print(model.predict_file("picture.png").label)""",
     ".onnx": """import numpy as np, onnxruntime
-from PIL import Image
-
-image = Image.open("picture.png").convert("{mode}").resize(({width}, {height}), Image.Resampling.BILINEAR)
+{read}
 session = onnxruntime.InferenceSession("{name}")
-images = np.asarray(image, dtype=np.uint8).reshape(1, {height}, {width}, {channels})
 probabilities, logits = session.run(None, {{"images": images}})""",
-    ".pt2": """import torch
-
+    ".pt2": """import numpy as np, torch
+{read}
 model = torch.export.load("{name}").module()
-images = torch.zeros((1, {height}, {width}, {channels}), dtype=torch.uint8)
-probabilities, logits = model(images)""",
+probabilities, logits = model(torch.from_numpy(images))""",
 }
+READ = """from PIL import Image, ImageOps
+
+image = ImageOps.exif_transpose(Image.open("picture.png")).convert("{mode}")
+image = {resize}
+images = np.array(image, dtype=np.uint8).reshape(1, {height}, {width}, {channels})"""
+RESIZE = {
+    "stretch": "image.resize(({width}, {height}), Image.Resampling.BILINEAR)",
+    "cut": "ImageOps.fit(image, ({width}, {height}), Image.Resampling.BILINEAR)",
+}
+"""By the setting `fit`."""
 
 
 def model_card(info: ModelInfo, path: Path) -> str:
     config = info.run_config
-    height, width, channels = info.shape
-    mode = "L" if channels == 1 else "RGB"
-    code = USE[path.suffix].format(name=path.name, mode=mode, height=height, width=width, channels=channels)
     sections = {
         "": [f"A classifier of {len(info.classes)} classes for the target of {_code(config.task)}."],
-        "Use": ["```python", code, "```"],
+        "Use": ["```python", _code_example(info, path), "```"],
         "Input and classes": list(_input(info)),
         "Training": list(_training(info)),
         "Accuracy": list(_accuracy(info)),
@@ -49,12 +52,27 @@ def model_card(info: ModelInfo, path: Path) -> str:
     return "\n".join(lines)
 
 
+def _code_example(info: ModelInfo, path: Path) -> str:
+    """Return a program that reads a picture as training did."""
+    size = dict(zip(("height", "width", "channels"), info.shape, strict=True))
+    resize = RESIZE[info.run_config.fit].format(**size)
+    read = READ.format(mode="L" if info.shape[2] == 1 else "RGB", resize=resize, **size)
+    return USE[path.suffix].format(name=path.name, read=read)
+
+
 def _input(info: ModelInfo) -> Iterator[str]:
+    config = info.run_config
     height, width, channels = info.shape
     yield f"- Images of {height}×{width} with {channels} channels, as bytes from 0 to 255, channels last."
     yield "- The network sees them as byte / 127.5 − 1, which exported models compute themselves."
-    if info.run_config.scale_each_image:
+    if config.centre_crop:
+        yield f"- The network then leaves out {config.centre_crop:.3g} of height and width around the centre."
+    if config.scale_each_image:
         yield "- The network then shifts and scales each image to mean 0 and deviation 1."
+    if config.imagenet_scaling:
+        yield "- The network then scales colours by ImageNet's mean and deviation."
+    other = "cut at the centre" if config.fit == "cut" else "stretched"
+    yield f"- Pictures of other proportions were {other} in training."
     yield f"- Classes, in order: {', '.join(map(_code, info.classes))}."
 
 

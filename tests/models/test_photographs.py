@@ -1,14 +1,17 @@
 """Photographs from the preset to predictions: every form of the model gives the same."""
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import onnxruntime
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 
 from clarinet_tui.runs.directory import RunDirectory
 from core import load_model
@@ -57,6 +60,9 @@ def test_all_forms_of_a_trained_model_agree(tmp_path: Path) -> None:
     probabilities = model.probabilities(images)
     assert np.abs(probabilities.max(axis=1) - [row["probability"] for row in rows]).max() < 1e-4
     assert [prediction.label for prediction in map(model.predict_file, paths)] == [row["label"] for row in rows]
+    with Image.open(paths[1]) as picture:
+        assert picture.width != picture.height
+        picture.save(tmp_path / "picture.png")
     check_saved_forms(run, model.probabilities, images, tmp_path)
 
 
@@ -65,6 +71,8 @@ def check_saved_forms(run: RunDirectory, probabilities: Forward, images: NDArray
     for name in ("model.safetensors", "model.pt2", "model.onnx"):
         done = invoke(run.runs_dir, "save", "one", "--out", str(folder / name))
         assert done.exit_code == 0, done.exception
+        if name != "model.safetensors":
+            check_card(folder, probabilities(images[1:2]))
     extra = {"clarinet.json": ""}
     saved = load_model(folder / "model.safetensors")
     program = torch.export.load(folder / "model.pt2", extra_files=extra).module()
@@ -79,3 +87,14 @@ def check_saved_forms(run: RunDirectory, probabilities: Forward, images: NDArray
     assert infos == [saved.info, saved.info]
     assert (saved.info.run, saved.info.selection) == ("one", "last epoch")
     assert saved.info.run_config == run.read_config()
+
+
+def check_card(folder: Path, expected: NDArray[np.float32]) -> None:
+    """Check that the program in the model card reads a picture as training did."""
+    card = (folder / "model.md").read_text()
+    found: dict[str, Any] = {}
+    with contextlib.chdir(folder):
+        exec(card.partition("```python\n")[2].partition("```")[0], found)
+    assert np.abs(np.asarray(found["probabilities"].tolist()) - expected).max() < 1e-4
+    for text in ("ImageNet's mean", "cut at the centre", "leaves out 0.125 of height"):
+        assert text in card, text
