@@ -34,7 +34,7 @@ def warn_of_cost(config: "RunConfig", runs_dir: Path, data_dir: Path) -> None:
 def confirm_cost(configs: Sequence["RunConfig"], runs_dir: Path, data_dir: Path) -> None:
     """Ask before more than an hour of training, or training of unknown length, is queued; without a terminal, warn."""
     estimator = _make_estimator(runs_dir, data_dir, _uses_gpu({config.device for config in configs}))
-    estimates = [estimator.estimate(config) for config in configs]
+    estimates = estimator.estimate_all(configs)
     known = [estimate for estimate in estimates if estimate is not None]
     seconds = sum(estimate.seconds for estimate in known)
     if len(known) == len(configs) and seconds <= LONG:

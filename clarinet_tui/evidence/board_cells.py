@@ -1,8 +1,9 @@
 """One cell of the board: the runs of a method on a task, and the mean over those that may be averaged."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TypedDict, Unpack
 
 from clarinet_tui.evidence.choices import Rule
@@ -92,6 +93,8 @@ class Cell:
     """Mean minus the published mean."""
     changes: tuple[str, ...]
     """Settings that differ from the preset."""
+    seconds: float | None
+    """The median training time of the counted runs."""
     notes: tuple[str, ...]
     """Notes on the data."""
     commits: tuple[str, ...]
@@ -147,11 +150,17 @@ def make_cell(task: str, method: str, records: Sequence[RunRecord], **options: U
         published=published,
         distance=distance(summary, published.summary) if published else None,
         changes=_changes(template),
+        seconds=_median_seconds(record for record in members if record.row.id in results),
         notes=tuple(dict.fromkeys(note for record in members for note in record.row.notes)),
         commits=tuple(sorted({record.code.commit for record in members if record.code.commit and record.is_finished})),
         mixed=_mixed(counted),
         excluded=tuple(excluded),
     )
+
+
+def _median_seconds(records: Iterable[RunRecord]) -> float | None:
+    seconds = [record.row.seconds for record in records if record.row.seconds]
+    return median(seconds) if seconds else None
 
 
 def _seed_order(result: SeedResult | UnfinishedSeed) -> tuple[bool, int]:

@@ -1,11 +1,13 @@
 """Estimate how long runs will take before they start: from finished runs, or from what a common machine needs."""
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from statistics import median
 
 from clarinet_tui.history.database import Database
+from clarinet_tui.history.durations import Phase, RunKind, Speeds, measure_speeds
+from clarinet_tui.runs.stage1 import stage1_role
 from core.config import RunConfig
 from core.errors import InputError
 from core.methods import find_method
@@ -20,8 +22,10 @@ USUAL_BATCH = 128
 class RunEstimate:
     iterations: int
     seconds: float
-    is_measured: bool
-    """Whether the speed is that of finished runs of the same method and task, not a guess."""
+    runs: int = 0
+    """The finished runs whose speed was measured; 0 for a guess."""
+    stage1_seconds: float = 0.0
+    """The part of `seconds` that another run with the same stage 1 can save."""
 
 
 class Estimator:
@@ -29,26 +33,56 @@ class Estimator:
 
     def __init__(self, database: Database | None, data_dir: Path, *, on_gpu: bool) -> None:
         self._database, self._data_dir, self._on_gpu = database, data_dir, on_gpu
-        self._speeds: dict[tuple[str, str], float | None] = {}
+        self._speeds: dict[tuple[RunKind, frozenset[Phase]], Speeds | None] = {}
+        self._sizes: dict[str, tuple[int | None, int | None]] = {}
 
     def estimate(self, config: RunConfig) -> RunEstimate | None:
-        """Return None if the number of images is not known, as for folders of images."""
-        iterations = count_iterations(config, self._data_dir)
-        if iterations is None:
+        """Return None if the number of images is not known, as for folders of images without a run."""
+        planned = plan_phases(config, *self._count_images(config.task))
+        if planned is None:
             return None
-        measured = self._measured_seconds(config.method, config.task)
-        seconds = measured or self._usual_seconds(config)
-        return RunEstimate(iterations, iterations * seconds, measured is not None)
+        speeds = self._read_speeds(config, planned)
+        seconds = {phase: count * speeds.phases.get(phase, speeds.whole) for phase, count in planned.items()}
+        stage1 = {stage.name for stage in find_method(config.method).stages if stage.stage1}
+        return RunEstimate(
+            sum(planned.values()),
+            sum(seconds.values()),
+            speeds.runs,
+            sum(value for phase, value in seconds.items() if phase.stage in stage1),
+        )
 
-    def _measured_seconds(self, method: str, task: str) -> float | None:
-        """Return the seconds of an iteration in the newest finished runs on the same kind of device."""
-        if (method, task) not in self._speeds and self._database is not None:
-            sql = f"""SELECT seconds / iteration FROM runs
-                WHERE state = 'finished' AND method = ? AND task = ? AND seconds > 0 AND iteration > 0
-                    AND device {"" if self._on_gpu else "NOT"} LIKE 'cuda%' ORDER BY ended DESC LIMIT 5"""
-            speeds = [float(speed) for (speed,) in self._database.tuples(sql, (method, task))]
-            self._speeds[method, task] = median(speeds) if speeds else None
-        return self._speeds.get((method, task))
+    def estimate_all(self, configs: Iterable[RunConfig]) -> list[RunEstimate | None]:
+        """Estimate runs that are started together: the first run with a stage 1 trains it for the others."""
+        trained: set[str] = set()
+        estimates = []
+        for config in configs:
+            estimate, role = self.estimate(config), stage1_role(config)
+            if role and estimate and role.takes_labels and role.signature in trained:
+                estimate = replace(estimate, seconds=estimate.seconds - estimate.stage1_seconds)
+            trained |= {role.signature} if role else set()
+            estimates.append(estimate)
+        return estimates
+
+    def _read_speeds(self, config: RunConfig, planned: Collection[Phase]) -> Speeds:
+        """Return the speeds of finished runs of the same kind, or a guess."""
+        kind = RunKind(config.method, config.task, config.preset, self._on_gpu)
+        key = kind, frozenset(planned)
+        if key not in self._speeds:
+            self._speeds[key] = measure_speeds(self._database, kind, planned) if self._database else None
+        return self._speeds[key] or Speeds({}, self._usual_seconds(config), 0)
+
+    def _count_images(self, task: str) -> tuple[int | None, int | None]:
+        """Return the images of source and target: those of the files, or as many as the newest run on them had."""
+        if task not in self._sizes:
+            parsed = parse_task(task)
+            counts = _count_images(parsed.source, self._data_dir), _count_images(parsed.target, self._data_dir)
+            if None in counts and self._database is not None:
+                sql = """SELECT fields ->> 'source_size', fields ->> 'target_size' FROM events
+                    WHERE event = 'started' AND run IN (SELECT id FROM runs WHERE task = ? AND state = 'finished')
+                    ORDER BY time DESC LIMIT 1"""
+                counts = next(iter(self._database.tuples(sql, (task,))), counts)
+            self._sizes[task] = counts
+        return self._sizes[task]
 
     def _usual_seconds(self, config: RunConfig) -> float:
         kind = "colour" if parse_task(config.task).shape == COLOUR else "grey"
@@ -56,22 +90,24 @@ class Estimator:
         return seconds * config.batch_size / USUAL_BATCH
 
 
-def count_iterations(config: RunConfig, data_dir: Path) -> int | None:
-    """Return the iterations of a run: complete batches of the longer domain, in each epoch of each stage."""
-    task = parse_task(config.task)
-    source, target = _count_images(task.source, data_dir), _count_images(task.target, data_dir)
+def plan_phases(config: RunConfig, source: int | None, target: int | None) -> dict[Phase, int] | None:
+    """Return the iterations of each phase: complete batches of the longer domain, in each epoch of each stage."""
     if source is None or target is None:
         return None
     source = int(min(source, config.source_size or source) * config.source_fraction)
     target = min(target, config.target_size or target)
-    total = 0
+    planned = {}
     for stage in find_method(config.method).stages:
         images = max(source, target) if stage.adapts else source
         if stage.stage1:
-            total += config.stage1.epochs * (config.epoch_iterations or images // config.stage1.batch_size)
+            iterations = config.epoch_iterations or images // config.stage1.batch_size
+            planned[Phase(stage.name, False)] = config.stage1.epochs * iterations
         else:
-            total += (config.warmup_epochs + config.epochs) * (config.epoch_iterations or images // config.batch_size)
-    return total
+            iterations = config.epoch_iterations or images // config.batch_size
+            if config.warmup_epochs:
+                planned[Phase(stage.name, False)] = config.warmup_epochs * iterations
+            planned[Phase(stage.name, True)] = config.epochs * iterations
+    return planned
 
 
 def _count_images(domain: Domain, data_dir: Path) -> int | None:

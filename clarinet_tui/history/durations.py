@@ -1,33 +1,91 @@
-"""How long runs take, estimated from finished runs of the same kind."""
+"""How long runs take: the speed of finished runs, and the time left of running ones."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.runs.state import RunState
 
-RunKind = tuple[str, str, str]
-"""Method, task and preset."""
+RECENT = 5
+"""The newest finished runs that a speed is measured on."""
 
 
-@dataclass(frozen=True)
-class Duration:
-    """The median training time, and the number of runs that it is from."""
+class Phase(NamedTuple):
+    """The warm-up or the rest of a stage: their iterations take different times."""
 
-    seconds: float
+    stage: str
+    adapts: bool
+
+
+class Speeds(NamedTuple):
+    """The median seconds of an iteration: in each phase, and in whole runs."""
+
+    phases: Mapping[Phase, float]
+    whole: float
     runs: int
+    """The number of runs that were measured."""
 
 
-def typical_durations(db: Database) -> Mapping[RunKind, Duration]:
-    """Return the durations of finished runs by kind."""
-    seconds_by_kind: dict[RunKind, list[float]] = {}
-    sql = """SELECT method, task, preset, seconds FROM runs
-        WHERE state = 'finished' AND seconds > 0 AND method <> '' AND task <> '' AND preset <> ''"""
-    for method, task, preset, seconds in db.tuples(sql):
-        seconds_by_kind.setdefault((method, task, preset), []).append(seconds)
-    return {kind: Duration(median(values), len(values)) for kind, values in seconds_by_kind.items()}
+class RunKind(NamedTuple):
+    method: str
+    task: str
+    preset: str
+    on_gpu: bool
+
+
+_RECENT_RUNS = f"""SELECT id, seconds / (iteration - given) FROM (SELECT *,
+        ifnull((SELECT min(iteration) - 1 FROM iterations WHERE run = runs.id), 0) AS given FROM runs
+        WHERE state = 'finished' AND task = :task AND seconds > 0
+            AND (ifnull(device, '') GLOB 'cuda*' OR device GLOB 'xpu*' OR device GLOB 'mps*') = :on_gpu
+            AND (method = :method OR EXISTS (SELECT 1 FROM evaluations WHERE run = runs.id AND stage = :stage))
+        ORDER BY preset = :preset DESC, ended DESC LIMIT {RECENT})
+    WHERE iteration > given"""
+"""The newest finished runs of a method, or with a stage, first those of the preset; and the seconds of an iteration.
+
+A stage 1 that another run has trained counts neither in the seconds nor in the iterations.
+"""
+_POINTS = """SELECT iteration, seconds, stage, adaptation_epoch IS NOT NULL FROM evaluations
+        WHERE run = :run AND seconds IS NOT NULL
+    UNION ALL SELECT iteration, seconds, NULL, 0 FROM events WHERE run = :run AND event = 'stage' AND NOT superseded
+    ORDER BY 1, 2"""
+"""When a run evaluated, and when its stages started."""
+
+
+def measure_speeds(db: Database, kind: RunKind, phases: Collection[Phase]) -> Speeds | None:
+    """Measure finished runs of a method and task, first those of the preset; None if there are none.
+
+    A phase that they did not train, such as a stage 1 whose labels were given, is measured on runs of other methods.
+    """
+    runs = dict(db.tuples(_RECENT_RUNS, {**kind._asdict(), "stage": None}))
+    if not runs:
+        return None
+    measured = _measure_phases(db, runs)
+    for stage in {phase.stage for phase in phases if phase not in measured}:
+        others = db.tuples(_RECENT_RUNS, {**kind._asdict(), "method": None, "stage": stage})
+        measured = _measure_phases(db, [run for run, _ in others]) | measured
+    return Speeds(measured, median(runs.values()), len(runs))
+
+
+def _measure_phases(db: Database, runs: Collection[str]) -> dict[Phase, float]:
+    speeds: dict[Phase, list[float]] = {}
+    for run in runs:
+        for phase, (iterations, seconds) in _sum_phases(db, run).items():
+            speeds.setdefault(phase, []).append(seconds / iterations)
+    return {phase: median(values) for phase, values in speeds.items()}
+
+
+def _sum_phases(db: Database, run: str) -> dict[Phase, tuple[int, float]]:
+    """Return the iterations and seconds of each phase of a run, added up from evaluation to evaluation."""
+    totals: dict[Phase, tuple[int, float]] = {}
+    last_iteration, last_seconds = 0, 0.0
+    for iteration, seconds, stage, adapts in db.tuples(_POINTS, {"run": run}):
+        if stage and iteration > last_iteration and seconds > last_seconds:
+            phase = Phase(stage, bool(adapts))
+            before = totals.get(phase, (0, 0.0))
+            totals[phase] = before[0] + iteration - last_iteration, before[1] + seconds - last_seconds
+        last_iteration, last_seconds = iteration, seconds
+    return totals
 
 
 _SIMILAR_RUN = """SELECT other.seconds,

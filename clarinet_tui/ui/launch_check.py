@@ -5,10 +5,14 @@ from __future__ import annotations
 import itertools
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
+from clarinet_tui.evidence.run_estimate import Estimator, RunEstimate
+from clarinet_tui.history.database import Database
 from clarinet_tui.queue.sweep import MAX_RUNS, Grid, expand_grid, nest, parse_seeds, sweep_command
 from clarinet_tui.slurm.options import SlurmOptions, parse_pairs
 from clarinet_tui.ui.launch_form import SLURM, LaunchForm, format_value, list_settings, parse_values
@@ -39,9 +43,11 @@ class CheckedForm:
     methods: tuple[MethodSpec, ...] = ()
     """All available methods."""
     slurm: SlurmOptions | None = None
+    """The options of Slurm jobs; None for this machine."""
     first_runs: tuple[RunConfig, ...] = ()
     """The configurations of the first seed's runs."""
-    """The options of Slurm jobs; None for this machine."""
+    estimates: Mapping[bool, tuple[RunEstimate | None, ...]] = field(default_factory=dict)
+    """How long each of them takes, on a GPU and not on one."""
 
     @property
     def command(self) -> str:
@@ -77,6 +83,18 @@ def check_form(form: LaunchForm) -> CheckedForm:
     except InputError as error:
         return replace(checked, problems={"runs": _without_place(error)})
     return replace(checked, grid=grid, first_runs=tuple(configs))
+
+
+def estimate_times(checked: CheckedForm, runs_dir: Path, data_dir: Path, database: Path | None) -> CheckedForm:
+    """Add how long the runs take, at the speed of finished runs."""
+    try:
+        history = Database.open_read_only(runs_dir, database)
+    except InputError:  # there are no runs yet
+        history = None
+    with history or nullcontext():
+        estimators = {on_gpu: Estimator(history, data_dir, on_gpu=on_gpu) for on_gpu in (False, True)}
+        estimates = {key: tuple(estimator.estimate_all(checked.first_runs)) for key, estimator in estimators.items()}
+    return replace(checked, estimates=estimates)
 
 
 def _without_place(error: InputError) -> str:

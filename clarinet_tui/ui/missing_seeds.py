@@ -31,6 +31,8 @@ class MissingSeeds:
     seeds: tuple[int, ...]
     template_run: str | None = None
     changes: tuple[str, ...] = ()
+    seconds: float | None = None
+    """The time that a run of the cell took."""
 
 
 def find_missing_seeds(
@@ -42,7 +44,8 @@ def find_missing_seeds(
         queued = submitted.get((cell.method, cell.task, preset), ())
         seeds = tuple(seed for seed in cell.missing if seed not in queued)
         if seeds:
-            missing.append(MissingSeeds(cell.method, cell.task, preset, seeds, cell.template_run, cell.changes))
+            of_cell = cell.template_run, cell.changes, cell.seconds
+            missing.append(MissingSeeds(cell.method, cell.task, preset, seeds, *of_cell))
     return missing
 
 
@@ -63,7 +66,7 @@ def format_explanation(cells: list[MissingSeeds], machine: MachineSnapshot | Non
         sentences.append(f"And {len(cells) - MAX_NAMED} more cells.")
     changes = next((cell.changes for cell in cells if cell.changes), ())
     with_changes = f" with {', '.join(changes)}, as in the existing runs" if changes and len(cells) == 1 else ""
-    sentences.append(f"Preset {cells[0].preset}{with_changes}. {_format_time(cells, machine)}")
+    sentences.append(f"Preset {cells[0].preset}{with_changes}. {_format_time(cells)}")
     if machine and machine.devices:
         devices = ", ".join(device.label for device in match_devices("auto", machine.devices))
         sentences.append(f"On the first free device of {devices}.")
@@ -78,11 +81,9 @@ def _format_seeds(cell: MissingSeeds) -> str:
     return f"{method_title(cell.method)} on {format_task(cell.task)}, {seeds} {format_seeds(cell.seeds)}"
 
 
-def _format_time(cells: list[MissingSeeds], machine: MachineSnapshot | None) -> str:
-    """Estimate the device time from finished runs of the same method, task and preset."""
-    known = machine.durations if machine else {}
-    kinds = [(cell.method, cell.task, cell.preset) for cell in cells]
-    if not all(kind in known for kind in kinds):
+def _format_time(cells: list[MissingSeeds]) -> str:
+    """Estimate the device time from the finished runs of the same cells."""
+    if any(cell.seconds is None for cell in cells):
         return "Duration unknown: no such run has finished yet."
-    total = sum(known[kind].seconds * len(cell.seeds) for kind, cell in zip(kinds, cells, strict=True))
+    total = sum((cell.seconds or 0.0) * len(cell.seeds) for cell in cells)
     return f"About {format_duration(total)} of device time."

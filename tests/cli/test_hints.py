@@ -104,8 +104,8 @@ def test_run_without_a_preset_says_what_it_costs(runs: Path, capsys: pytest.Capt
 
 def test_estimate_follows_finished_runs_of_the_same_kind(runs: Path) -> None:
     end = Finished(iteration=100, epoch=1, target_accuracy=50.0, source_accuracy=None, seconds=50.0)
-    write_events(make_run(runs, "abc", task="Y->D", device="cpu"), [started(task="Y->D"), step(100), end])
+    write_events(make_run(runs, "abc", task="Y->D", device="cpu"), [started(task="Y->D"), step(1), step(100), end])
     with open_history(runs) as database:
         ingest_all(database, runs)
         estimate = Estimator(database, runs, on_gpu=False).estimate(resolve(preset="smoke"))
-    assert estimate == RunEstimate(iterations=80, seconds=40.0, is_measured=True)
+    assert estimate == RunEstimate(iterations=80, seconds=40.0, runs=1)

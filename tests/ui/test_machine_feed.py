@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.durations import Duration, typical_durations
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.queue.queue_file import update_queue
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
@@ -82,17 +81,16 @@ def test_a_run_without_a_readable_config_keeps_its_row(tmp_path: Path) -> None:
     assert (row.id, row.method, row.seed) == ("aaa111", "?", None)
 
 
-def test_durations_are_medians_of_finished_runs_of_a_kind(tmp_path: Path) -> None:
-    for seed, epochs in ((1, 4), (2, 8), (3, 40)):
-        write_run(tmp_path, f"aaa11{seed}", seed=seed, epochs=epochs)
-    write_run(tmp_path, "bbb222", until=2, end="failed")
+def test_waiting_runs_of_a_known_kind_have_their_time(tmp_path: Path) -> None:
+    write_run(tmp_path, "aaa111", epochs=4)
+    fill_queue(tmp_path, "bbb222", "ccc333", device="cpu")
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
-        assert typical_durations(db) == {("clarinet", "Y->D", "smoke"): Duration(20.0, 3)}
     reader = MachineReader(tmp_path, tmp_path)
-    assert reader.read().durations[("clarinet", "Y->D", "smoke")].runs == 3
+    seconds = {row.method: row.seconds for row in reader.read().queue_rows}
+    assert seconds == {"clarinet": pytest.approx(8.0), "gac+dan": None}
     (tmp_path / "clarinet.db").unlink()
-    assert reader.read().durations == {}
+    assert {row.seconds for row in reader.read().queue_rows} == {None}
 
 
 class WaitSignal(threading.Event):

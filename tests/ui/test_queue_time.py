@@ -2,15 +2,9 @@
 
 from dataclasses import replace
 
-import pytest
-
-from clarinet_tui.history.durations import Duration
-from clarinet_tui.ui.launch_check import CheckedForm
-from clarinet_tui.ui.launch_form import LaunchForm
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
 from clarinet_tui.ui.text.devices import format_device
 from clarinet_tui.ui.text.ended_runs import format_ended_runs
-from clarinet_tui.ui.text.launch import epochs_factor
 from clarinet_tui.ui.text.queue import format_queued_run, reason_fits
 from clarinet_tui.ui.text.queue_time import format_queue_end, makespan
 from tests.support.ui_queue import CPU
@@ -19,8 +13,8 @@ from tests.support.ui_runs import run_row
 KIND = ("clarinet", "M->U", "quick")
 
 
-def machine(*rows: QueueRow, seconds: float = 600.0) -> MachineSnapshot:
-    return MachineSnapshot(devices=(CPU,), queue_rows=rows, durations={KIND: Duration(seconds, 1)})
+def machine(*rows: QueueRow) -> MachineSnapshot:
+    return MachineSnapshot(devices=(CPU,), queue_rows=rows)
 
 
 def test_runs_start_on_the_slot_that_is_free_first() -> None:
@@ -33,7 +27,7 @@ def test_runs_start_on_the_slot_that_is_free_first() -> None:
 
 def test_the_end_counts_running_and_waiting_runs() -> None:
     started = QueueRow("aaa111", *KIND[:2], 1, KIND[2], started_on="cpu")
-    waiting = [QueueRow(f"run{seed}", *KIND[:2], seed, KIND[2]) for seed in (2, 3)]
+    waiting = [QueueRow(f"run{seed}", *KIND[:2], seed, KIND[2], seconds=600.0) for seed in (2, 3)]
     running = {"aaa111": run_row(id="aaa111", seconds_left=120.0)}
     assert format_queue_end(machine(started, *waiting), running) == "done in about 22m00"
     unknown = QueueRow("run9", "gac", "M->U", 9, "quick")
@@ -61,12 +55,3 @@ def test_an_ended_run_fits_a_narrow_line() -> None:
 def test_the_use_of_a_device_is_drawn_from_0_to_100() -> None:
     assert "▁▁▁▁▁▁▁▁▁▁▁▁████████████" in format_device(CPU, machine(), {}, 158, (0.0, 100.0)).plain
     assert "█" not in format_device(CPU, machine(), {}, 80, (0.0, 100.0)).plain
-
-
-@pytest.mark.parametrize(
-    ("settings", "factor"),
-    [({}, 1.0), ({"epochs": "30"}, 2.0), ({"warmup_epochs": "0"}, 0.5), ({"epochs": "1,2"}, 1.0)],
-)
-def test_the_estimate_of_a_launch_follows_its_epochs(settings: dict[str, str], factor: float) -> None:
-    form = replace(LaunchForm(), settings=settings)
-    assert epochs_factor(CheckedForm(form, defaults={"epochs": "10", "warmup_epochs": "10"})) == factor

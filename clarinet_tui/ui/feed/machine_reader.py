@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.devices.local import list_devices
+from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.history.database import Database, database_path
-from clarinet_tui.history.durations import typical_durations
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, only_schedulable, read_all_queues
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.queue.supervisor_process import find_supervisor, queue_origin
@@ -23,7 +23,6 @@ from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device
-    from clarinet_tui.history.durations import Duration, RunKind
     from core.config import RunConfig
     from core.data.catalogue import DomainStatus
 
@@ -45,24 +44,27 @@ class MachineReader:
         self._domains: tuple[DomainStatus, ...] = ()
         self._data_read = float("-inf")
         self._db: Database | None = None
-        self._durations: Mapping[RunKind, Duration] = {}
-        self._version = -1
+        self._seconds: Mapping[str, float] = {}
+        self._estimated: object = None
+        """What the estimates were made from."""
 
     def read(self) -> MachineSnapshot:
         devices = tuple(list_devices())
         queue = read_all_queues(self.runs_dir)
         workers = self._find_workers(queue)
+        rows = self._make_rows(queue, devices, workers)
+        seconds = self._estimate_seconds(rows, devices)
+        rows = [replace(row, seconds=seconds.get(row.id)) for row in rows]
         return MachineSnapshot(
             devices=devices,
             queue=queue,
-            queue_rows=(*self._make_rows(queue, devices, workers), *self._slurm.read_rows(self._read_config)),
+            queue_rows=(*rows, *self._slurm.read_rows(self._read_config)),
             workers=workers,
             has_supervisor=find_supervisor(self.runs_dir) is not None,
             supervisor_host=queue_origin(self.runs_dir),
             host=current_process().host,
             partitions=self._slurm.read_partitions(),
             domains=self._read_data(),
-            durations=self._read_durations(),
         )
 
     def close(self) -> None:
@@ -99,19 +101,51 @@ class MachineReader:
             self._data_read = self._clock()
         return self._domains
 
-    def _read_durations(self) -> Mapping[RunKind, Duration]:
-        """Read durations from the history, again only after it has changed."""
+    def _estimate_seconds(self, rows: Sequence[QueueRow], devices: tuple[Device, ...]) -> Mapping[str, float]:
+        """Estimate the waiting runs of which finished runs are known, again only after one of the two has changed."""
+        waiting = [row for row in rows if row.is_waiting and self._read_config(row.id)]
+        database = self._open_database() if waiting else None
+        if database is None:
+            return {}
+        finished = database.tuples("SELECT count(*), max(ended) FROM runs WHERE state = 'finished'")
+        basis = finished, [(row.id, row.device) for row in waiting]
+        if basis != self._estimated:
+            by_kind: dict[bool, list[QueueRow]] = {}
+            for row in waiting:
+                by_kind.setdefault(_uses_gpu(row.device, devices), []).append(row)
+            self._seconds = {
+                run: seconds
+                for on_gpu, kind in by_kind.items()
+                for run, seconds in self._estimate_kind(database, [row.id for row in kind], on_gpu)
+            }
+            self._estimated = basis
+        return self._seconds
+
+    def _estimate_kind(self, database: Database, runs: Sequence[str], on_gpu: bool) -> Iterator[tuple[str, float]]:
+        from clarinet_tui.evidence.run_estimate import Estimator
+
+        configs = {run: config for run in runs if (config := self._read_config(run))}
+        estimates = Estimator(database, self.data_dir, on_gpu=on_gpu).estimate_all(configs.values())
+        for run, estimate in zip(configs, estimates, strict=True):
+            if estimate and estimate.runs:
+                yield run, estimate.seconds
+
+    def _open_database(self) -> Database | None:
         path = self.database or database_path(self.runs_dir)
         if not path.exists():
             self.close()
-            return {}
+            return None
         if self._db is None:
-            self._db, self._version = Database.open_read_only(self.runs_dir, path), -1
+            self._db = Database.open_read_only(self.runs_dir, path)
         self._db.reopen_if_replaced()
-        version = self._db.rows("PRAGMA data_version")[0][0]
-        if version != self._version:
-            self._durations, self._version = typical_durations(self._db), version
-        return self._durations
+        return self._db
+
+
+def _uses_gpu(request: str, devices: Sequence[Device]) -> bool:
+    try:
+        return any(device.is_gpu for device in match_devices(request, devices))
+    except InputError:  # a device that was removed
+        return False
 
 
 def _row_of(run: str, config: RunConfig) -> QueueRow:

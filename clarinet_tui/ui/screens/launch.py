@@ -15,7 +15,7 @@ from textual.widgets import Button, Input, OptionList, Static
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.error_guard import report_error
 from clarinet_tui.ui.feed.samples_feed import SamplesFeed
-from clarinet_tui.ui.launch_check import CheckedForm, check_form
+from clarinet_tui.ui.launch_check import CheckedForm, check_form, estimate_times
 from clarinet_tui.ui.launch_form import LISTED_TASKS, SLURM, LaunchForm, list_settings
 from clarinet_tui.ui.screens.action_screen import MachineScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
@@ -147,7 +147,9 @@ class LaunchScreen(MachineScreen):
 
     def _check(self, form: LaunchForm) -> None:
         try:
-            done = self.FormChecked(check_form(form))
+            state = self.state
+            checked = estimate_times(check_form(form), state.runs_dir, state.data_dir, state.database)
+            done = self.FormChecked(checked)
         except Exception as error:  # noqa: BLE001  reported by the handler of the message
             done = self.FormChecked(CheckedForm(form, problems={"runs": describe_error(error)}), error)
         self.post_message(done)

@@ -10,7 +10,6 @@ from clarinet_tui.queue.queue_file import Queue
 
 if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device
-    from clarinet_tui.history.durations import Duration, RunKind
     from clarinet_tui.slurm.commands import Partition
     from core.data.catalogue import DomainStatus
 
@@ -34,6 +33,8 @@ class QueueRow:
     """Why it waits; empty if it starts next."""
     time_limit: float = 0.0
     """Seconds that an attempt may take; 0 is no limit."""
+    seconds: float | None = None
+    """How long it will take, if runs of its kind have finished."""
     is_paused: bool = False
     is_stopping: bool = False
     """Whether a stop was requested."""
@@ -61,7 +62,6 @@ class MachineSnapshot:
     partitions: tuple[Partition, ...] = ()
     """The partitions of Slurm; none without Slurm."""
     domains: tuple[DomainStatus, ...] = ()
-    durations: Mapping[RunKind, Duration] = field(default_factory=dict)
     problem: str = ""
     """An error message, if something could not be read."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from core.tasks import Task, parse_task
 from core.validation import describe_type
 
 if TYPE_CHECKING:
+    from clarinet_tui.evidence.run_estimate import RunEstimate
     from clarinet_tui.queue.sweep import Grid
     from clarinet_tui.ui.launch_check import CheckedForm
     from core.data.catalogue import DomainStatus
@@ -104,48 +105,53 @@ def format_run_count(grid: Grid) -> Content:
 
 
 def format_time_estimate(checked: CheckedForm, machine: MachineSnapshot | None, width: int) -> Content:
-    """Format how long the runs take, estimated from finished runs of the same method, task and preset."""
+    """Format how long the runs take, and what the estimate is based on."""
     grid = checked.grid
     if grid is None or machine is None:
         return styled()
-    keys = [(method, task, checked.form.preset) for method in grid.methods for task in grid.tasks]
-    unknown = [key for key in keys if key not in machine.durations]
-    if unknown:
-        method, task, preset = unknown[0]
-        reason = f": no {preset} run of {method} on {format_task(task)} has finished yet" if width >= DETAILED else ""
+    on_gpu, slots = _find_slots(checked, machine)
+    estimates = checked.estimates.get(on_gpu, ())
+    known = [estimate for estimate in estimates if estimate is not None]
+    if not known or len(known) < len(estimates):
+        reason = ": the number of images is not known" if width >= DETAILED else ""
         return styled((f"time unknown{reason}", "muted"))
-    each = [machine.durations[key].seconds * epochs_factor(checked) for key in keys]
-    slots = len(grid) if checked.form.device == SLURM else _count_slots(checked.form.device, machine)
-    total = makespan(each * (len(grid) // len(keys)), slots)
-    spans: list[Span] = [("about ", "muted"), (format_duration(total), "strong")]
-    if len(grid) > 1:
+    each = [estimate.seconds for estimate in known]
+    total = makespan(each * len(grid.seeds), slots)
+    is_guess = any(not estimate.runs for estimate in known)
+    if is_guess and total < 60:
+        spans: list[Span] = [("less than a minute", "muted")]
+    else:
+        spans = [("roughly " if is_guess else "about ", "muted"), (format_duration(total), "strong")]
+    if len(grid) > 1 and not is_guess:
         times = dict.fromkeys((format_duration(min(each)), format_duration(max(each))))
         spans.append((f", each {' to '.join(times)}", "muted"))
     if width >= DETAILED:
-        known = sum(machine.durations[key].runs for key in keys)
-        basis = f", on {format_count(slots, 'slot')}, estimated from {format_count(known, 'finished run')}"
-        spans.append((basis, "muted"))
+        spans.append((f", on {format_count(slots, 'slot')}: {_format_basis(checked, known, on_gpu)}", "muted"))
     return styled(*spans)
 
 
-def epochs_factor(checked: CheckedForm) -> float:
-    """Return how many times as many epochs the form sets as its preset; 1 if they are not plain numbers."""
-    try:
-        preset, chosen = (
-            sum(int(values[name]) for name in ("epochs", "warmup_epochs"))
-            for values in (checked.defaults, {**checked.defaults, **checked.form.settings})
-        )
-    except (KeyError, ValueError):  # methods with different defaults, or several values
-        return 1.0
-    return chosen / preset if preset > 0 else 1.0
+def _format_basis(checked: CheckedForm, estimates: Sequence[RunEstimate], on_gpu: bool) -> str:
+    """Name the runs whose speed is used, or the first kind of run that none has been finished of."""
+    device = "a GPU" if on_gpu else "a CPU"
+    kinds = [(config.method, config.task) for config in checked.first_runs]
+    runs = {kind: estimate.runs for kind, estimate in zip(kinds, estimates, strict=True)}
+    for (method, task), count in runs.items():
+        if count == 0:
+            return f"a guess, as no {method} run on {format_task(task)} has finished on {device}"
+    return f"from the iterations of {format_count(sum(runs.values()), 'finished run')} on {device}"
 
 
-def _count_slots(selected: str, machine: MachineSnapshot) -> int:
+def _find_slots(checked: CheckedForm, machine: MachineSnapshot) -> tuple[bool, int]:
+    """Return whether the chosen device is a GPU, and how many runs train at once."""
+    form = checked.form
+    if form.device == SLURM:
+        return "gpu" in form.slurm, len(checked.grid or ())
     try:
-        devices = match_devices(selected, machine.devices)
+        devices = match_devices(form.device, machine.devices)
     except InputError:
-        return 1
-    return sum(machine.queue.slots_for(device.key) for device in devices)
+        return False, 1
+    slots = sum(machine.queue.slots_for(device.key) for device in devices)
+    return any(device.is_gpu for device in devices), slots
 
 
 def format_problem(checked: CheckedForm) -> Content:

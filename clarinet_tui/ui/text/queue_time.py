@@ -1,4 +1,4 @@
-"""When the queue will be done, estimated from finished runs of the same method, task and preset."""
+"""When the queue will be done, estimated from the speed of finished runs."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ def format_queue_end(machine: MachineSnapshot, running: Mapping[str, RunRow]) ->
     waiting = [row for row in machine.waiting if not row.is_paused]
     started = [running.get(row.id) for row in machine.queue_rows if not row.is_waiting]
     left = [run.seconds_left for run in started if run and run.seconds_left is not None]
-    known = [machine.durations.get((row.method, row.task, row.preset)) for row in waiting]
-    seconds = [duration.seconds for duration in known if duration]
-    unknown = len(known) - len(seconds) + len(started) - len(left)
+    seconds = [row.seconds for row in waiting if row.seconds is not None]
+    unknown = len(waiting) - len(seconds) + len(started) - len(left)
     if not seconds and not left:
         return ""
     slots = sum(machine.queue.slots_for(device.key) for device in machine.devices if device.is_gpu) or 1
