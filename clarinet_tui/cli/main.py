@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,6 +42,7 @@ from clarinet_tui.cli import (
     tui,
     verify,
 )
+from clarinet_tui.cli.option_group import with_options
 from clarinet_tui.cli.output import warn
 from clarinet_tui.streams import replace_unencodable
 from core.errors import InputError
@@ -51,7 +52,7 @@ MAX_MESSAGE = 2000
 ADVISED = re.compile(r"`(clarinet (?!data\b)[a-z]+[^`]*)`")
 """A command in an error message that takes a runs directory."""
 
-GROUPS: dict[str, dict[str, Any]] = {
+GROUPS: dict[str, dict[str, typer.Typer | Callable[..., None]]] = {
     "Train": {"run": run.run, "sweep": sweep.sweep, "demo": demo.demo},
     "Runs and queue": {
         "queue": queue.app,
@@ -148,7 +149,7 @@ for commands in GROUPS.values():
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
-            app.command(name)(command)
+            app.command(name)(with_options(command))
 
 
 def hoist_database(arguments: Sequence[str]) -> list[str]:

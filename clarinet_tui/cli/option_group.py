@@ -7,14 +7,18 @@ from functools import wraps
 from typing import Any, get_type_hints
 
 
-def with_option_group(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with the fields of its last parameter, a dataclass, as options: Typer reads signatures."""
-    *others, last = inspect.signature(command).parameters.values()
-    group = last.annotation
-    assert is_dataclass(group)
-    assert isinstance(group, type)
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command for Typer: each field of its last parameter, if that is a dataclass, becomes an option.
+
+    The command stays an ordinary function, so that types of calls are checked; Typer reads only signatures.
+    """
+    parameters = list(inspect.signature(command).parameters.values())
+    group = parameters[-1].annotation if parameters else None
+    if not (isinstance(group, type) and is_dataclass(group)):
+        return command
+    last = parameters.pop()
     types, keyword = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
-    parameters = [parameter.replace(kind=keyword) for parameter in others]
+    parameters = [parameter.replace(kind=keyword) for parameter in parameters]
     parameters += [
         inspect.Parameter(field.name, keyword, default=field.default, annotation=types[field.name])
         for field in fields(group)

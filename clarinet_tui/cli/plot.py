@@ -10,7 +10,6 @@ from typer import Argument, Option
 
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import open_records
-from clarinet_tui.cli.option_group import with_option_group
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryArgument, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, write_file
 from clarinet_tui.cli.plot_models import Projection, calibration_figure, features_figure
@@ -63,7 +62,6 @@ class FigureOptions:
                 raise InputError(f"{option}: only for `clarinet plot {option_kind}`")
 
 
-@with_option_group
 def plot(
     kind: Annotated[Kind, Argument(metavar="KIND", help="Figure to draw.")] = "accuracy",
     query: QueryArgument = "",

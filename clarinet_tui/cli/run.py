@@ -11,7 +11,6 @@ from typer import Argument, Exit, Option
 from clarinet_tui.cli.completion import method_names, run_ids, task_names
 from clarinet_tui.cli.cost import confirm_cost, warn_of_cost
 from clarinet_tui.cli.launch import Launch
-from clarinet_tui.cli.option_group import with_option_group
 from clarinet_tui.cli.options import slurm_options
 from clarinet_tui.cli.settings import ChosenSettings
 from clarinet_tui.cli.tui import open_app, replace_process
@@ -29,7 +28,6 @@ OutputForm = Literal["json", "jsonl"] | None
 """How events are printed: as one array, one a line, or as text."""
 
 
-@with_option_group
 def run(
     file: Annotated[Path | None, Argument(metavar="FILE", help="TOML file of settings.")] = None,
     method: Annotated[str | None, Option(help="clarinet, gac+cdan-e, …", autocompletion=method_names)] = None,

@@ -9,7 +9,6 @@ from typer import Argument, Option
 from clarinet_tui.cli.completion import method_names, task_names
 from clarinet_tui.cli.cost import confirm_cost
 from clarinet_tui.cli.launch import Launch
-from clarinet_tui.cli.option_group import with_option_group
 from clarinet_tui.cli.options import slurm_options
 from clarinet_tui.cli.output import print_json_rows
 from clarinet_tui.cli.settings import merge_pairs
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from core.config import RunConfig
 
 
-@with_option_group
 def sweep(
     file: Annotated[
         Path | None, Argument(metavar="FILE", help="TOML file: methods, tasks, seeds, [grid], settings.")
