@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clarinet_tui.evidence.choices import COMPARED_FAMILIES
+
 if TYPE_CHECKING:
     from clarinet_tui.chart.glyphs import GlyphSet
     from clarinet_tui.ui.actions import RunActions
@@ -66,6 +68,13 @@ class AppState:
         from clarinet_tui.ui.actions import RunActions
 
         return RunActions(self.runs_dir, self.data_dir, self.database)
+
+    def compare(self, runs: tuple[str, ...]) -> None:
+        """Select runs for the Compare view by id; one-step runs come first, as they are its left side."""
+        snapshot = self.snapshot
+        rows = [*snapshot.listing.rows, *(curves.run for curves in snapshot.curves.values())] if snapshot else []
+        two_step = {row.id for row in rows if row.family == COMPARED_FAMILIES[1]}
+        self.compared_runs, self.compared_queries = tuple(sorted(runs, key=two_step.__contains__)), None
 
     def chart_glyphs(self) -> GlyphSet:
         from clarinet_tui.chart.glyphs import glyphs_for

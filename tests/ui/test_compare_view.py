@@ -246,15 +246,15 @@ async def test_queries_select_runs_and_errors_are_shown(runs_dir: Path) -> None:
         assert app.state.compared_queries is None
 
 
-async def test_runs_selected_by_id_can_be_swapped(runs_dir: Path) -> None:
+async def test_one_step_is_left_and_runs_selected_by_id_can_be_swapped(runs_dir: Path) -> None:
     three_runs(runs_dir)
-    app = make_app(runs_dir, "aaa111", "ccc333")
+    app = make_app(runs_dir, "bbb222", "aaa111")  # a two-step and a one-step run
     async with app.run_test(size=WIDE) as pilot:
-        await wait_until(pilot, lambda: "■ ccc333" in screen_text(app), "the overlay")
+        await wait_until(pilot, lambda: "■ aaa111" in screen_text(app), "the overlay")
         await opened(app, pilot, "c", words="selected by id")
-        assert compared(app).command == "clarinet compare aaa111 ccc333"
+        assert compared(app).command == "clarinet compare aaa111 bbb222"
         await pilot.press("w")
-        await wait_until(pilot, lambda: compared(app).request.runs == ("ccc333", "aaa111"))
+        await wait_until(pilot, lambda: compared(app).request.runs == ("bbb222", "aaa111"))
 
 
 async def test_only_new_evaluations_change_the_numbers(runs_dir: Path) -> None:

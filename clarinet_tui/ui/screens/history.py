@@ -241,11 +241,6 @@ class HistoryScreen(RunOrderScreen):
         self.state.overlaid_runs, self.state.live_run = selected[:MAX_OVERLAID], selected[0]
         self.app.switch_mode("live")
 
-    def _one_step_first(self, runs: tuple[str, ...]) -> tuple[str, ...]:
-        listed = self.state.snapshot.listing.rows if self.state.snapshot else ()
-        families = {run.id: run.family for run in listed}
-        return tuple(sorted(runs, key=lambda run: families.get(run, "") == "two-step"))
-
     def action_compare(self) -> None:
         """Compare the selected runs, a single one with the run under the cursor; without a selection, the default."""
         table = self.table
@@ -255,5 +250,5 @@ class HistoryScreen(RunOrderScreen):
         if len(selected) == 1:
             self.notify("Select another run with space, then press c to compare them.", timeout=4)
             return
-        self.state.compared_runs, self.state.compared_queries = self._one_step_first(selected), None
+        self.state.compare(selected)
         self.app.switch_mode("compare")

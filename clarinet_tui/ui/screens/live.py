@@ -219,7 +219,7 @@ class LiveScreen(SmallChartScreen):
         self._charts.next_metric()
 
     def action_compare(self) -> None:
-        self.state.compared_runs, self.state.compared_queries = self.state.overlaid_runs, None
+        self.state.compare(self.state.overlaid_runs)
         self.app.switch_mode("compare")
 
     def palette_commands(self) -> Iterable[PaletteCommand]:
