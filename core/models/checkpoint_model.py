@@ -28,9 +28,10 @@ def model_from_checkpoint(folder: Path, config: RunConfig, started: Mapping[str,
             teacher = modules["teacher"].items()
             weights = {name.removeprefix(TEACHER): value for name, value in teacher if name.startswith(TEACHER)}
         info = _describe(config, started, position, is_averaged, state["last"])
+        network = build_network(info, weights, str(folder))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InputError(f"{folder}: its checkpoint has no weights of a classifier ({error})") from None
-    return Model(build_network(info, weights, str(folder)), info, device)
+    return Model(network, info, device)
 
 
 def _describe(

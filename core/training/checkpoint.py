@@ -45,7 +45,7 @@ def load(path: Path, config: RunConfig) -> dict[str, Any]:
     except (RuntimeError, EOFError, zipfile.BadZipFile, OSError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
         raise InputError(f"{path}: is damaged or truncated ({reason})") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") != FORMAT or "state" not in content:
         raise InputError(f"{path}: is not a checkpoint of this version of Clarinet")
     try:
         recorded = msgspec.json.decode(content["protocol"], type=dict[str, Any])

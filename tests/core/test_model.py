@@ -18,6 +18,7 @@ from core import load_model
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Checkpointed, Event, Failed, FailureKind, Finished, Noticed
+from core.models.checkpoint_model import model_from_checkpoint
 from core.models.info import KEY
 from core.models.weights_file import MODEL_FILE, epoch_file
 from core.training.train import train
@@ -242,3 +243,20 @@ def test_damaged_and_missing_files_are_refused(trained: tuple[Path, list[Event]]
     os.mkfifo(tmp_path / "pipe.safetensors")
     with pytest.raises(InputError, match="is not a regular file"):
         load_model(tmp_path / "pipe.safetensors")
+
+
+@pytest.mark.parametrize("weights", [None, 3, {1: 2}, {"head.weight": torch.zeros(2)}, "numbers"])
+def test_checkpoints_without_weights_are_refused(
+    trained: tuple[Path, list[Event]], tmp_path: Path, weights: Any
+) -> None:
+    folder, events = trained
+    content = torch.load(folder / "checkpoint.pt", weights_only=True)
+    modules = content["state"]["algorithm"]["modules"]
+    modules["classifier"] = dict.fromkeys(modules["classifier"], 1) if weights == "numbers" else weights
+    del modules["teacher"]
+    if weights is None:
+        del content["state"]
+    torch.save(content, tmp_path / "checkpoint.pt")
+    started = {name: getattr(events[0], name) for name in ("classes", "shape")}
+    with pytest.raises(InputError, match=r"has no weights of a classifier|do not fit lenet|is not a checkpoint"):
+        model_from_checkpoint(tmp_path, tiny_config("basset", epoch_iterations=0), started)
