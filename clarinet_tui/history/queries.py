@@ -114,11 +114,12 @@ def list_runs(
         raise InputError(f"sort: expected one of {', '.join(sorted(SORT_FIELDS))}, got {sort!a}")
     where, parameters = compile_query(query, now)
     direction = "DESC" if descending else "ASC"
+    order = ", ".join(f"{column} {direction} NULLS LAST" for column in dict.fromkeys((sort, "created", "id")))
     # Tags and notes are read for the rows of the page only.
     sql = f"""WITH page AS (SELECT id AS selected FROM runs WHERE {where}
-            ORDER BY {sort} {direction} NULLS LAST, id {direction} LIMIT ? OFFSET ?)
+            ORDER BY {order} LIMIT ? OFFSET ?)
         SELECT {_COLUMNS} FROM page JOIN runs ON runs.id = page.selected
-        ORDER BY runs.{sort} {direction} NULLS LAST, runs.id {direction}"""
+        ORDER BY {order}"""
     return [_run_row(db, dict(row)) for row in db.rows(sql, (*parameters, limit, offset))]
 
 

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
@@ -193,13 +193,16 @@ def publish_run(staged: Path, run: RunDirectory) -> bool:
 
 @contextmanager
 def create_runs(runs_dir: Path, configs: Sequence[RunConfig]) -> Iterator[list[RunDirectory]]:
-    """Create runs that appear together, once all are written; none is left if the block raises."""
+    """Create runs that appear together, once all are written; none is left if the block raises.
+
+    Their times of creation differ by a microsecond, so that lists keep their order.
+    """
     runs: list[RunDirectory] = []
     staged: list[Path] = []
     now = datetime.now(UTC)
     with ExitStack() as on_error:
-        for config in configs:
-            staged.append(stage_run(Path(runs_dir), config, now))
+        for number, config in enumerate(configs):
+            staged.append(stage_run(Path(runs_dir), config, now + timedelta(microseconds=number)))
             on_error.callback(shutil.rmtree, staged[-1], ignore_errors=True)
         for path in staged:
             run = RunDirectory(runs_dir, new_id(now))

@@ -12,9 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.queries import count_runs, list_runs
 from clarinet_tui.history.query_language import QueryError, compile_query, quote_value
+from clarinet_tui.runs.directory import create_runs
 from core.errors import InputError
+from core.resolve import resolve
 from tests.support.histories import open_history
 
 NOW = datetime(2026, 6, 15, 12).timestamp()
@@ -286,3 +289,12 @@ def test_invalid_dates(tmp_path: Path) -> None:
     for text in ("9999999999d", "0000-00-00", "2026-13-01", "99999-01-01", "1e5d"):
         with pytest.raises(QueryError):
             compile_query(f"since:{text}", NOW)
+
+
+def test_runs_created_together_keep_their_order(tmp_path: Path) -> None:
+    with create_runs(tmp_path, [resolve(preset="smoke", seed=seed) for seed in range(12)]) as runs:
+        order = [run.id for run in runs]
+    with open_history(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        assert [row.id for row in list_runs(db)] == order[::-1]
+        assert [row.id for row in list_runs(db, sort="method", descending=False)] == order
