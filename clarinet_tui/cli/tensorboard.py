@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.text import format_count
@@ -28,7 +28,7 @@ def export_tensorboard(runs: "Sequence[RunDirectory]", out: Path, runs_dir: Path
         files: dict[str, EventFiles] = {}
         for run in runs:
             row = _read_row(database, run.id)
-            files[run.id] = stack.enter_context(EventFiles(out, row, _classes(database, run.id)))
+            files[run.id] = stack.enter_context(EventFiles(out, row))
             files[run.id].write_settings(run.read_config())
         open_ids = set(files)
         while open_ids:
@@ -51,11 +51,3 @@ def _read_row(database: "Database", run_id: str) -> "RunRow":
     row = get_run(database, run_id)
     assert row is not None, "open_history has ingested every run directory"
     return row
-
-
-def _classes(database: "Database", run_id: str) -> tuple[str, ...]:
-    from clarinet_tui.history.queries import read_events
-
-    events: list[dict[str, Any]] = read_events(database, run_id)
-    names = next((event.get("classes") for event in events if event["event"] == "started"), None)
-    return tuple(map(str, names)) if isinstance(names, list) else ()

@@ -10,7 +10,7 @@ from typing import Any, Self
 from clarinet_tui.evidence.figures.figure import ConfusionMatrix, Figure
 from clarinet_tui.evidence.figures.matplotlib_output import render_figure
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.queries import ITERATION_KEYS, RunRow, read_evaluations, read_iterations
+from clarinet_tui.history.queries import ITERATION_KEYS, RunRow, read_evaluations, read_events, read_iterations
 from core.config import RunConfig, setting_specs
 from core.errors import InputError
 
@@ -22,15 +22,16 @@ RESULT = f"{EVALUATION}/target_accuracy"
 class EventFiles:
     """Writes a run into a directory of its own, and continues where it stopped when it is called again."""
 
-    def __init__(self, folder: Path, row: RunRow, classes: tuple[str, ...]) -> None:
+    def __init__(self, folder: Path, row: RunRow) -> None:
         self._proto = _import("tensorboard.compat.proto")
         for name in ("event_pb2", "summary_pb2"):
             _import(f"tensorboard.compat.proto.{name}")
         writer = _import("tensorboard.summary.writer.event_file_writer")
         self._writer = writer.EventFileWriter(str(folder / row.id))
         self._origin = row.started or row.created
-        self._classes = classes
+        self._classes: tuple[str, ...] = ()
         self._iteration = self._evaluated = -1
+        self._resumes = 0
         self.scalars = 0
 
     def __enter__(self) -> Self:
@@ -50,8 +51,7 @@ class EventFiles:
 
     def write_new(self, db: Database, row: RunRow) -> None:
         """Write what was recorded since the last call; a resumed run first removes what it repeats."""
-        if row.iteration is not None and row.iteration < self._iteration:
-            self._restart(row.iteration)
+        self._read_events(db, row)
         for iteration in read_iterations(db, row.id, start=self._iteration + 1):
             self._iteration = iteration["iteration"]
             self._add_scalars(iteration, "")
@@ -61,6 +61,17 @@ class EventFiles:
                 self._add_scalars(evaluation, f"{EVALUATION}/")
                 self._add_confusion(evaluation)
         self._writer.flush()
+
+    def _read_events(self, db: Database, row: RunRow) -> None:
+        """Find the names of the classes, which a run records when it starts, and resumes since the last call."""
+        events = read_events(db, row.id)
+        names = next((event.get("classes") for event in events if event["event"] == "started"), None)
+        self._classes = tuple(map(str, names)) if isinstance(names, list) else ()
+        resumes = [event["from_iteration"] for event in events if event["event"] == "resumed"]
+        first = min(resumes[self._resumes :], default=self._iteration)
+        self._resumes = len(resumes)
+        if first < self._iteration:
+            self._restart(first)
 
     def _restart(self, iteration: int) -> None:
         event, log = self._proto.event_pb2.Event, self._proto.event_pb2.SessionLog

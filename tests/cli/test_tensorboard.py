@@ -1,11 +1,15 @@
 """`clarinet export --format tensorboard`, read back with TensorBoard's own reader."""
 
+import contextlib
 import math
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+from tensorboard.backend.event_processing.directory_watcher import DirectoryDeletedError
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from clarinet_tui.cli.tensorboard import export_tensorboard
@@ -13,7 +17,7 @@ from clarinet_tui.history.queries import ITERATION_KEYS, read_evaluations, read_
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Finished
 from tests.support.cli import imported_modules, invoke
-from tests.support.events import resumed, started, step
+from tests.support.events import evaluation, resumed, started, step
 from tests.support.finished_runs import read_runs
 from tests.support.histories import make_run, open_history
 from tests.support.trained_runs import make_trained_run
@@ -65,37 +69,42 @@ def test_confusion_matrices_are_images_and_settings_hparams(tmp_path: Path) -> N
     assert b"classifier_rate" in events.PluginTagToContent("hparams")["_hparams_/session_start_info"]
 
 
-def test_follow_writes_what_a_run_adds_until_it_ends(tmp_path: Path) -> None:
+def test_follow_waits_for_a_run_to_start_and_writes_what_it_adds_until_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clarinet_tui.cli.tensorboard.INTERVAL", 0.05)
     runs = tmp_path / "runs"
     open_history(runs).close()
     run = make_run(runs, "one")
+    options = {"follow": True}
+    writer = threading.Thread(target=export_tensorboard, args=([run], tmp_path / "tb", runs), kwargs=options)
     with run.hold_lock(), JournalWriter(run.journal) as journal:
+        writer.start()
+        wait_for(tmp_path / "tb" / "one", lambda events: events.PluginTagToContent("hparams"))
         journal.append(started())
         for number in range(1, 11):
             journal.append(step(number))
         journal.sync_or_wait()
-        options = {"follow": True}
-        writer = threading.Thread(target=export_tensorboard, args=([run], tmp_path / "tb", runs), kwargs=options)
-        writer.start()
-        wait_for(tmp_path / "tb" / "one", 10)
+        wait_for(tmp_path / "tb" / "one", lambda events: len(scalars(events, "complementary_loss")) == 10)
         journal.append(resumed(5))
         for number in range(6, 15):
             journal.append(step(number, {"complementary_loss": 7.0}))
+        journal.append(evaluation(14, confusion=[[3, 1], [0, 4]]))
         journal.append(Finished(iteration=14, epoch=1, target_accuracy=None, source_accuracy=None))
     writer.join(TIMEOUT)
     assert not writer.is_alive()
-    values = scalars(read_back(tmp_path / "tb" / "one"), "complementary_loss")
-    assert sorted(values) == list(range(1, 15))
-    assert values[4] == 1.0
+    events = read_back(tmp_path / "tb" / "one")
+    expected = {number: 7.0 if number > 5 else number / 4 for number in range(1, 15)}
+    assert scalars(events, "complementary_loss") == expected
+    assert len(events.Images("evaluation/confusion")) == 1
 
 
-def wait_for(folder: Path, count: int) -> None:
+def wait_for(folder: Path, is_there: Callable[[Any], object]) -> None:
     deadline = time.monotonic() + TIMEOUT
     while True:
-        events = read_back(folder) if folder.is_dir() and list(folder.iterdir()) else None
-        has_scalars = events is not None and "complementary_loss" in events.Tags()["scalars"]
-        if has_scalars and len(scalars(events, "complementary_loss")) == count:
-            return
+        with contextlib.suppress(KeyError, DirectoryDeletedError):  # no such tag yet, no such directory yet
+            if is_there(read_back(folder)):
+                return
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
