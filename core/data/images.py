@@ -1,13 +1,12 @@
 """Images in an array or in files: reading, decoding and converting them to one shape."""
 
 import struct
-import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,10 +80,9 @@ def open_image(path: Path) -> Iterator["Image"]:
     from PIL import Image
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            opened = Image.open(path, formats=("PNG", "JPEG"))
-        with opened as image:
+        with Image.open(path, formats=("PNG", "JPEG")) as image:
+            if image.width * image.height > (Image.MAX_IMAGE_PIXELS or float("inf")):
+                raise Image.DecompressionBombError  # Pillow itself only warns up to twice the limit
             yield image
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
         raise InputError(f"{path}: has more pixels than the {Image.MAX_IMAGE_PIXELS} that are read") from None
@@ -108,10 +106,8 @@ def decode_image(path: Path, shape: Shape, *, cut: bool = False) -> NDArray[np.u
 
 def read_picture(path: Path, mode: str = "RGB") -> "Image":
     """Return a PNG or JPEG file upright, in eight bits of grey (L) or colour (RGB)."""
-    from PIL import ImageOps
-
     with open_image(path) as opened:
-        return _to_eight_bits(ImageOps.exif_transpose(opened)).convert(mode)
+        return _to_eight_bits(_turn_upright(opened)).convert(mode)
 
 
 def _centre(height: int, width: int, shape: Shape) -> tuple[int, int, int, int]:
@@ -124,10 +120,30 @@ def _centre(height: int, width: int, shape: Shape) -> tuple[int, int, int, int]:
 
 def upright_size(image: "Image") -> tuple[int, int]:
     """Return width and height after the rotation that the camera has recorded."""
+    return (image.height, image.width) if _orientation(image) in (5, 6, 7, 8) else image.size
+
+
+def _turn_upright(image: "Image") -> "Image":
+    """Undo the camera's rotation; ImageOps.exif_transpose also writes all tags again, and fails on unusual ones."""
+    from PIL.Image import Transpose
+
+    turns = {
+        2: Transpose.FLIP_LEFT_RIGHT,
+        3: Transpose.ROTATE_180,
+        4: Transpose.FLIP_TOP_BOTTOM,
+        5: Transpose.TRANSPOSE,
+        6: Transpose.ROTATE_270,
+        7: Transpose.TRANSVERSE,
+        8: Transpose.ROTATE_90,
+    }
+    turn = turns.get(_orientation(image))
+    return image if turn is None else image.transpose(turn)
+
+
+def _orientation(image: "Image") -> Any:
     from PIL import ExifTags
 
-    is_turned = image.getexif().get(ExifTags.Base.Orientation) in (5, 6, 7, 8)
-    return (image.height, image.width) if is_turned else image.size
+    return image.getexif().get(ExifTags.Base.Orientation)
 
 
 def _to_eight_bits(image: "Image") -> "Image":

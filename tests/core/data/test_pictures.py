@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image, ImageOps
 
 from core.data.image_folders import folder_shape, list_folder
 from core.data.images import decode_image
@@ -23,6 +23,7 @@ def png_header(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize("side", [10_000, 60_000])
 def test_bombs_are_refused_by_their_header(tmp_path: Path, side: int) -> None:
     (tmp_path / "bomb.png").write_bytes(png_header(side, side))
@@ -55,6 +56,23 @@ def test_pictures_are_turned_as_the_camera_was(tmp_path: Path) -> None:
     upright = decode_image(tmp_path / "cat" / "turned.jpg", shape)
     assert upright[:7].mean() > 240
     assert upright[9:].mean() < 15
+
+
+@pytest.mark.parametrize("orientation", range(10))
+def test_every_orientation_is_undone_whatever_other_tags_there_are(tmp_path: Path, orientation: int) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 16, 3), np.uint8)
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = orientation
+    picture = tmp_path / "picture.png"
+    Image.fromarray(pixels).save(picture, exif=exif)
+    with Image.open(picture) as image:
+        upright = np.asarray(ImageOps.exif_transpose(image))
+    exif[ExifTags.IFD.GPSInfo] = {0: b"N"}
+    unusual = exif.tobytes().replace(b"\0\0\0\1\0\0\0\1N", b"\0\0\0\2\0\0\0\1N")  # bytes, marked as text
+    Image.fromarray(pixels).save(picture, exif=unusual)
+    shape, _ = folder_shape([list_folder(tmp_path)], 0)
+    assert shape == upright.shape
+    assert np.array_equal(decode_image(picture, shape), upright)
 
 
 def test_palette_alpha_and_sixteen_bits_become_bytes(tmp_path: Path) -> None:
