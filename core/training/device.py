@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch._functorch.config
@@ -35,56 +35,64 @@ def find_device(name: str) -> torch.device:
     return device
 
 
-@contextmanager
-def torch_settings(threads: int, precision: str = "32") -> Iterator[None]:
-    """Set the number of threads, determinism and the precision of float32 on GPUs, and restore all on exit.
+class TrainingSettings:
+    """Settings of torch, and of Python's warnings, in effect while a run trains; the caller's are restored on exit.
 
-    torch's own default computes convolutions in TF32 on recent GPUs; here "32" means IEEE.
+    torch's own default computes convolutions in TF32 on recent GPUs; here precision "32" means IEEE.
     """
-    # Deterministic matrix products need this before CUDA starts; it is read once.
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    float32 = "tf32" if precision == "tf32" else "ieee"
-    threads_before = torch.get_num_threads()
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    backends = [
-        (DETERMINISTIC, "fill_uninitialized_memory", False),  # costs a hundred calls an iteration, and none is read
-        # A shared forward pass has two backward passes: the compiled first one must keep the buffers of the second.
-        (FUNCTORCH, "donated_buffer", False),
-        (CUDNN.conv, "fp32_precision", float32),
-        (torch.backends.cuda.matmul, "fp32_precision", float32),
-    ]
-    before = [(owner, name, getattr(owner, name)) for owner, name, _ in backends]
-    torch.set_num_threads(threads)
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    for owner, name, value in backends:
-        setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads_before)
+
+    def __init__(self, threads: int, precision: str = "32") -> None:
+        self.notices: list[str] = []
+        """Operations that are not deterministic, each once, from torch's warnings; others are shown as usual."""
+        self._known: set[str] = set()
+        self._threads, self._threads_before = threads, 0
+        self._deterministic_before = False, False
+        float32 = "tf32" if precision == "tf32" else "ieee"
+        self._values: list[tuple[Any, str, Any]] = [
+            (DETERMINISTIC, "fill_uninitialized_memory", False),  # costs a hundred calls an iteration, and none is read
+            # A shared forward pass has two backward passes: the compiled first one must keep the buffers of the second.
+            (FUNCTORCH, "donated_buffer", False),
+            (CUDNN.conv, "fp32_precision", float32),
+            (torch.backends.cuda.matmul, "fp32_precision", float32),
+            (warnings, "showwarning", self._collect),
+        ]
+        self._before: list[tuple[Any, str, Any]] = []
+        # Deterministic matrix products need this before CUDA starts; it is read once.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+    def __enter__(self) -> Self:
+        self._threads_before = torch.get_num_threads()
+        self._deterministic_before = (
+            torch.are_deterministic_algorithms_enabled(),
+            torch.is_deterministic_algorithms_warn_only_enabled(),
+        )
+        self._before = [(owner, name, getattr(owner, name)) for owner, name, _ in self._values]
+        torch.set_num_threads(self._threads)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        for owner, name, value in self._values:
+            setattr(owner, name, value)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        deterministic, warn_only = self._deterministic_before
+        torch.set_num_threads(self._threads_before)
         torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
-        for owner, name, value in before:
+        for owner, name, value in self._before:
             setattr(owner, name, value)
 
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Give the caller its own settings back, which it may change, until the block ends."""
+        self.__exit__()
+        try:
+            yield
+        finally:
+            self.__enter__()
 
-@contextmanager
-def nondeterminism() -> Iterator[list[str]]:
-    """Collect torch's warnings of operations that are not deterministic, each once; others are shown as before."""
-    found: list[str] = []
-    known: set[str] = set()
-    show = warnings.showwarning
-
-    def collect(message: Warning | str, *place: Any, **more: Any) -> None:
+    def _collect(self, message: Warning | str, *place: Any, **more: Any) -> None:
         text = str(message).partition("\n")[0].partition(", but")[0]
         if "determinis" not in text:
-            show(message, *place, **more)
-        elif text not in known:
-            known.add(text)
-            found.append(f"{text}: the same run may give other numbers")
-
-    warnings.showwarning = collect
-    try:
-        yield found
-    finally:
-        warnings.showwarning = show
+            self._before[-1][2](message, *place, **more)
+        elif text not in self._known:
+            self._known.add(text)
+            self.notices.append(f"{text}: the same run may give other numbers")

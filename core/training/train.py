@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from core.config import RunConfig
@@ -10,7 +11,7 @@ from core.data.load import load_task
 from core.data.task_data import TaskData
 from core.events import Evaluated, Event, Noticed, Stepped
 from core.methods import find_method
-from core.training.device import find_device, nondeterminism, torch_settings
+from core.training.device import TrainingSettings, find_device
 from core.training.plan import make_plan
 from core.training.session import Session
 from core.training.state import Hooks
@@ -46,16 +47,21 @@ def train(
     and events that were not yielded come first when the run is resumed. `before_checkpoint` is called before a state
     is written, so that the caller can store the yielded events first. `pseudo_labels` replace stage 1. Without
     `data_dir`, the data is in CLARINET_DATA or ./data. Nothing is recorded: `clarinet_tui.record` does that.
+
+    Generators of one thread can take turns: each trains with its own number of threads and precision, and between two
+    events torch has the caller's settings. Threads of one process share them: train several runs at once in processes.
     """
     device = find_device(config.device)  # first, so that no data is read or generated in vain
-    with torch_settings(config.threads, config.precision), nondeterminism() as notices:
+    with TrainingSettings(config.threads, config.precision) as settings:
         if data is None:
             data = load_task(config, Path(data_dir or os.environ.get("CLARINET_DATA") or "data"), progress)
         hooks = Hooks(checkpoint_dir, should_stop, before_checkpoint, clock)
         session = Session(config, data, device, pseudo_labels, hooks)
         try:
-            yield from session.resume() if resume else session.start()
-            yield from _add_notices(session.run(), notices)
+            first = session.resume() if resume else session.start()
+            for event in chain(first, _add_notices(session.run(), settings.notices)):
+                with settings.suspended():
+                    yield event
         except GeneratorExit:
             session.save()
             raise

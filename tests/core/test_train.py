@@ -6,9 +6,11 @@ import os
 import shutil
 import threading
 import warnings
-from itertools import pairwise
+from collections.abc import Generator, Iterator
+from functools import partial
+from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -134,28 +136,76 @@ def test_same_seed_gives_same_numbers_despite_global_torch_state(method: str) ->
     assert reproducible_fields(steps(first)[:1]) != reproducible_fields(steps(other)[:1])  # type: ignore[arg-type]
 
 
+def settings_in_effect() -> dict[str, object]:
+    return {
+        "threads": torch.get_num_threads(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "fill": torch.utils.deterministic.fill_uninitialized_memory,  # type: ignore[attr-defined]
+        "convolutions": CUDNN.conv.fp32_precision,
+        "products": torch.backends.cuda.matmul.fp32_precision,
+        "warnings": warnings.showwarning,
+    }
+
+
 def test_global_generator_and_settings_of_torch_are_restored() -> None:
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)
-    threads = torch.get_num_threads()
-    float32 = CUDNN.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision
+    before = settings_in_effect()
     events_of(tiny_config())
     assert torch.rand(1) == expected
-    assert torch.get_num_threads() == threads
-    assert not torch.are_deterministic_algorithms_enabled()
-    assert (CUDNN.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == float32
+    assert settings_in_effect() == before
+
+
+@pytest.fixture
+def threads() -> Iterator[int]:
+    """The number of torch's threads, which is restored afterwards."""
+    before = torch.get_num_threads()
+    yield before
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("threads")
+def test_the_caller_and_two_runs_that_take_turns_have_their_own_settings(tmp_path: Path) -> None:
+    """Whichever run ends first, or is closed; and a caller that changes a setting between two events keeps it."""
+    configs = [tiny_config(epochs=1, threads=1), tiny_config("gac", threads=1, precision="tf32")]
+    alone = [events_of(config) for config in configs]
+    seen: list[list[object]] = [[], []]
+
+    def record(number: int) -> bool:
+        seen[number].append((torch.get_num_threads(), CUDNN.conv.fp32_precision))
+        return False
+
+    runs = [train(config, data=DATA, should_stop=partial(record, number)) for number, config in enumerate(configs)]
+    closed = train(tiny_config(threads=3), data=DATA, checkpoint_dir=tmp_path)
+    torch.set_num_threads(2)
+    before = settings_in_effect()
+    next(closed)
+    together: list[list[Event]] = [[], []]
+    for turn in zip_longest(*runs):
+        for events, event in zip(together, turn, strict=True):
+            events += [event] if event else []
+        assert settings_in_effect() == before
+        if len(together[0]) == 3:
+            torch.set_num_threads(4)
+            before = settings_in_effect()
+            cast("Generator[Event]", closed).close()
+    assert [reproducible_fields(events) for events in together] == [reproducible_fields(events) for events in alone]
+    assert [set(settings) for settings in seen] == [{(1, "ieee")}, {(1, "tf32")}]
+    assert torch.get_num_threads() == 4
 
 
 @pytest.mark.parametrize(("precision", "expected"), [("32", "ieee"), ("tf32", "tf32"), ("bf16", "ieee")])
 def test_float32_is_ieee_on_gpus_unless_tf32_is_requested(precision: str, expected: str) -> None:
     """torch's default computes convolutions in TF32, which has ten bits of mantissa."""
-    for event in train(tiny_config(precision=precision), data=DATA):
-        if isinstance(event, Stepped):
-            assert CUDNN.conv.fp32_precision == expected
-            assert torch.backends.cuda.matmul.fp32_precision == expected
-            return
-    pytest.fail("no iteration")
+    seen = set()
+
+    def stop_at_once() -> bool:
+        seen.add((CUDNN.conv.fp32_precision, torch.backends.cuda.matmul.fp32_precision))
+        return True
+
+    events_of(tiny_config(precision=precision), should_stop=stop_at_once)
+    assert seen == {(expected, expected)}
 
 
 def test_deterministic_matrix_products_are_configured_before_cuda_starts(monkeypatch: pytest.MonkeyPatch) -> None:
