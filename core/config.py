@@ -278,6 +278,14 @@ class SettingSpec:
     default: Any
     description: str
 
+    @property
+    def plain_type(self) -> msgspec.inspect.Type:
+        """The type without its description and tags."""
+        value_type = self.type
+        while isinstance(value_type, msgspec.inspect.Metadata):
+            value_type = value_type.type
+        return value_type
+
 
 @cache
 def setting_specs() -> tuple[SettingSpec, ...]:

@@ -112,6 +112,7 @@ def alarm_kinds(incomplete: str) -> Items:
 def queries(incomplete: str) -> Items:
     """Complete the first condition of a query: its field, then its value."""
     from clarinet_tui.history.query_fields import FIELDS
+    from clarinet_tui.history.setting_fields import setting_fields
 
     name, colon, value = incomplete.partition(":")
     completions = {
@@ -123,7 +124,8 @@ def queries(incomplete: str) -> Items:
         "alarm": alarm_kinds,
     }
     if not colon:
-        return _matching(incomplete, ((f"{name}:", field.expects) for name, field in FIELDS.items()))
+        fields = {**FIELDS, **(setting_fields() if incomplete else {})}
+        return _matching(incomplete, ((f"{name}:", field.expects) for name, field in fields.items()))
     return [(f"{name}:{item}", text) for item, text in completions[name](value)] if name in completions else []
 
 

@@ -21,7 +21,8 @@ MAX_PROCESSES = 4
 """One process merges, so that more would wait for it."""
 TABLES = {
     "runs": "id",
-    **dict.fromkeys(("tags", "notes", "events", "evaluations", "samples", "iterations", "rollups", "ingested"), "run"),
+    **dict.fromkeys(("configs", "tags", "notes", "events", "evaluations", "samples", "iterations"), "run"),
+    **dict.fromkeys(("rollups", "ingested"), "run"),
 }
 """Every table with its column of run ids; `ingested` is the last, because it decides which runs are new."""
 COUNTED = frozenset({"events", "evaluations", "samples", "iterations"})

@@ -18,7 +18,13 @@ from clarinet_tui.history.batch_writer import write_batch
 from clarinet_tui.history.bulk_ingest import ingest_parts, is_worthwhile
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.journal_batches import Batch, Position, ReplacedFileError, read_batch
-from clarinet_tui.history.run_rows import ingest_annotations, insert_run, read_run_columns, update_problems
+from clarinet_tui.history.run_rows import (
+    ingest_annotations,
+    insert_run,
+    read_run_columns,
+    store_missing_configs,
+    update_problems,
+)
 from clarinet_tui.runs.atomic_files import file_size, modified_time
 from clarinet_tui.runs.directory import ANNOTATIONS, JOURNAL, RunDirectory, list_run_ids
 from clarinet_tui.runs.run_files import UnreadableFileError
@@ -125,6 +131,7 @@ def ingest_all(db: Database, runs_dir: Path, progress: Progress = lambda done, t
     # If there is no run at all, the disk is probably not mounted.
     for run_id in ingested if ids else ():
         delete_run(db, run_id)
+    store_missing_configs(db, runs_dir)
     return count
 
 

@@ -50,25 +50,29 @@ def escape(text: str) -> str:
     return re.sub(r"[\\*]", r"\\\g<0>", text)
 
 
+def has_wildcard(pattern: str) -> bool:
+    return "*" in re.sub(r"\\.", "", pattern, flags=re.DOTALL)
+
+
 def unescape(pattern: str) -> str:
     return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
 
 
-def _like(column: str, pattern: str) -> Condition:
+def like(column: str, pattern: str) -> Condition:
     """Match without regard to the case of ASCII letters."""
     pattern = re.sub(r"\\.|[%_*]", lambda match: _LIKE.get(match[0], match[0]), pattern, flags=re.DOTALL)
     return Condition(f"(ifnull({column}, '') LIKE ? ESCAPE '\\')", [pattern])
 
 
-def _negate_if(operator: str, condition: Condition) -> Condition:
+def negate_if(operator: str, condition: Condition) -> Condition:
     return Condition(f"(NOT {condition.sql})", condition.parameters) if operator == "!=" else condition
 
 
-def _text_field(column: str, *, before: str = "", after: str = "", expects: str = "a text") -> QueryField:
+def text_field(column: str, *, before: str = "", after: str = "", expects: str = "a text") -> QueryField:
     """Return a field that matches a column, with wildcards `before` and `after` the value."""
 
     def condition(operator: str, value: str, now: float) -> Condition:
-        return _negate_if(operator, _like(column, f"{before}{value}{after}"))
+        return negate_if(operator, like(column, f"{before}{value}{after}"))
 
     return QueryField(expects, EQUALITY, condition)
 
@@ -76,39 +80,38 @@ def _text_field(column: str, *, before: str = "", after: str = "", expects: str 
 def _state_condition(operator: str, value: str, now: float) -> Condition:
     if value.lower() not in set(RunState):
         raise InvalidValueError(f"one of {', '.join(RunState)}")
-    return _negate_if(operator, _like("runs.state", value))
+    return negate_if(operator, like("runs.state", value))
 
 
 def _task_condition(operator: str, value: str, now: float) -> Condition:
     """Match with regard to case, since M and m are two domains; "mnist->usps" is M->U."""
     try:
-        has_wildcard = "*" in re.sub(r"\\.", "", value, flags=re.DOTALL)
-        value = value if has_wildcard else escape(parse_task(unescape(value)).name)
+        value = value if has_wildcard(value) else escape(parse_task(unescape(value)).name)
     except InputError:
         value = value.replace("→", "->")
     pattern = re.sub(r"\\.|[\[?]", lambda match: _GLOB.get(match[0], match[0]), value, flags=re.DOTALL)
-    return _negate_if(operator, Condition("(ifnull(runs.task, '') GLOB ?)", [pattern]))
+    return negate_if(operator, Condition("(ifnull(runs.task, '') GLOB ?)", [pattern]))
 
 
 def _exists(table: str, column: str, pattern: str) -> Condition:
-    condition = _like(column, pattern)
+    condition = like(column, pattern)
     return Condition(f"(EXISTS (SELECT 1 FROM {table} AND {condition.sql}))", condition.parameters)
 
 
 def _tag_condition(operator: str, value: str, now: float) -> Condition:
-    return _negate_if(operator, _exists("tags WHERE tags.run = runs.id", "tags.tag", value))
+    return negate_if(operator, _exists("tags WHERE tags.run = runs.id", "tags.tag", value))
 
 
 def _note_condition(operator: str, value: str, now: float) -> Condition:
-    return _negate_if(operator, _exists("notes WHERE notes.run = runs.id", "notes.note", f"*{value}*"))
+    return negate_if(operator, _exists("notes WHERE notes.run = runs.id", "notes.note", f"*{value}*"))
 
 
 def _alarm_condition(operator: str, value: str, now: float) -> Condition:
     """Match open alarms; alarm:* is any."""
-    return _negate_if(operator, _exists("json_each(ifnull(runs.alarms, '[]')) WHERE 1", "json_each.value", value))
+    return negate_if(operator, _exists("json_each(ifnull(runs.alarms, '[]')) WHERE 1", "json_each.value", value))
 
 
-def _number_field(column: str, parse: Callable[[str], float], expects: str) -> QueryField:
+def number_field(column: str, parse: Callable[[str], float], expects: str) -> QueryField:
     def condition(operator: str, value: str, now: float) -> Condition:
         if operator in (":", "="):
             if ".." in value:
@@ -142,8 +145,8 @@ def _convert(parse: Callable[[str], float], text: str, expects: str) -> float:
         raise InvalidValueError(expects) from None
 
 
-def _parse_number(text: str) -> float:
-    if not re.fullmatch(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})%?", text, re.ASCII):
+def parse_number(text: str) -> float:
+    if not re.fullmatch(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})(e[+-]?\d{1,3})?%?", text, re.ASCII | re.IGNORECASE):
         raise ValueError
     return float(text.rstrip("%"))
 
@@ -191,40 +194,40 @@ def _time_field(comparison: str) -> QueryField:
 def match_text(word: str) -> Condition:
     """Match a word without a field: the start of an id, or a part of the text of a run."""
     columns = ("runs.name", "runs.method", "runs.task", "runs.state", "runs.host")
-    parts = [_like("runs.id", word + "*"), *(_like(column, f"*{word}*") for column in columns)]
+    parts = [like("runs.id", word + "*"), *(like(column, f"*{word}*") for column in columns)]
     parts += [_tag_condition(":", f"*{word}*", 0.0), _note_condition(":", word, 0.0)]
     sql = " OR ".join(part.sql for part in parts)
     return Condition(f"({sql})", [value for part in parts for value in part.parameters])
 
 
 FIELDS = {
-    "id": _text_field("runs.id", after="*", expects="the start of an id"),
+    "id": text_field("runs.id", after="*", expects="the start of an id"),
     "state": QueryField("a state", EQUALITY, _state_condition),
-    "method": _text_field("runs.method"),
-    "family": _text_field("runs.family"),
+    "method": text_field("runs.method"),
+    "family": text_field("runs.family"),
     "task": QueryField("a task", EQUALITY, _task_condition),
-    "seed": _number_field("runs.seed", _parse_number, "a number"),
-    "preset": _text_field("runs.preset"),
-    "name": _text_field("runs.name", before="*", after="*"),
+    "seed": number_field("runs.seed", parse_number, "a number"),
+    "preset": text_field("runs.preset"),
+    "name": text_field("runs.name", before="*", after="*"),
     "tag": QueryField("a tag", EQUALITY, _tag_condition),
     "note": QueryField("a text", EQUALITY, _note_condition),
     "alarm": QueryField("a kind of alarm", EQUALITY, _alarm_condition),
-    "device": _text_field("runs.device"),
-    "host": _text_field("runs.host"),
-    "stage": _text_field("runs.stage"),
-    "labels": _text_field("runs.label_hash", after="*", expects="the start of a hash"),
-    "acc": _number_field("runs.target_accuracy", _parse_number, "a number"),
-    "source": _number_field("runs.source_accuracy", _parse_number, "a number"),
-    "pseudo": _number_field("runs.pseudo_label_accuracy", _parse_number, "a number"),
-    "epoch": _number_field("runs.epoch", _parse_number, "a number"),
-    "iteration": _number_field("runs.iteration", _parse_number, "a number"),
-    "time": _number_field("runs.seconds", _parse_duration, "a duration such as 90s, 5m or 2h"),
-    "hardware": _text_field("runs.hardware", before="*", after="*"),
-    "gpu_memory": _number_field("runs.gpu_memory", _parse_with_unit(BYTES), SIZE),
-    "gpu_use": _number_field("runs.gpu_use", _parse_number, "a number"),
-    "memory": _number_field("runs.memory", _parse_with_unit(BYTES), SIZE),
-    "energy": _number_field("runs.energy", _parse_with_unit(JOULES), "an energy such as 500kJ, 90Wh or 1.5kWh"),
-    "error": _text_field("runs.error", before="*", after="*"),
+    "device": text_field("runs.device"),
+    "host": text_field("runs.host"),
+    "stage": text_field("runs.stage"),
+    "labels": text_field("runs.label_hash", after="*", expects="the start of a hash"),
+    "acc": number_field("runs.target_accuracy", parse_number, "a number"),
+    "source": number_field("runs.source_accuracy", parse_number, "a number"),
+    "pseudo": number_field("runs.pseudo_label_accuracy", parse_number, "a number"),
+    "epoch": number_field("runs.epoch", parse_number, "a number"),
+    "iteration": number_field("runs.iteration", parse_number, "a number"),
+    "time": number_field("runs.seconds", _parse_duration, "a duration such as 90s, 5m or 2h"),
+    "hardware": text_field("runs.hardware", before="*", after="*"),
+    "gpu_memory": number_field("runs.gpu_memory", _parse_with_unit(BYTES), SIZE),
+    "gpu_use": number_field("runs.gpu_use", parse_number, "a number"),
+    "memory": number_field("runs.memory", _parse_with_unit(BYTES), SIZE),
+    "energy": number_field("runs.energy", _parse_with_unit(JOULES), "an energy such as 500kJ, 90Wh or 1.5kWh"),
+    "error": text_field("runs.error", before="*", after="*"),
     "since": _time_field(">="),
     "until": _time_field("<="),
 }
@@ -239,8 +242,3 @@ ALIASES = {
     "alarms": "alarm",
     "before": "until",
 }
-
-
-def find_field(name: str) -> QueryField | None:
-    name = name.lower()
-    return FIELDS.get(ALIASES.get(name, name))

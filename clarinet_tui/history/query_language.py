@@ -18,16 +18,16 @@ from clarinet_tui.history.query_fields import (
     InvalidValueError,
     QueryField,
     escape,
-    find_field,
     match_text,
     unescape,
 )
+from clarinet_tui.history.setting_fields import find_field
 from core.errors import InputError
 
 MAX_CONDITIONS = 200
 MAX_DEPTH = 50
 MAX_LENGTH = 10_000
-_FIELD = re.compile(r"([A-Za-z_]+)(:|>=|<=|!=|=|>|<)")
+_FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(:|>=|<=|!=|=|>|<)")
 _BARE = re.compile(r'[^\s()",]+')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
@@ -131,7 +131,8 @@ class _Parser:
             return match_text(self._parse_value("a word, or a condition such as seed:1"))
         field = find_field(match[1])
         if field is None:
-            raise QueryError(f"expected one of {', '.join(FIELDS)}, got {match[1]}", self.position)
+            fields = f"a setting that clarinet settings lists, or one of {', '.join(FIELDS)}"
+            raise QueryError(f"expected {fields}, got {match[1]}", self.position)
         if match[2] not in field.operators:
             raise QueryError(f"expected {match[1]} with one of {' '.join(field.operators)}", match.start(2))
         self.position = match.end()

@@ -1,6 +1,7 @@
 """Columns of `runs` that come from a run's directory: settings, environment and annotations."""
 
 import sqlite3
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,24 +26,26 @@ MAX_DAMAGED = 10
 
 def insert_run(db: Database, run: RunDirectory) -> None:
     """Insert the run unless the history has it."""
+    settings, config = _read_settings(run)
     values = {
         "id": run.id,
         "state": RunState.QUEUED,
         "said": RunState.QUEUED,
         "created": modified_time(run.config),
         "notes": "[]",
-        **_read_settings(run),
+        **settings,
     }
     columns, places = ", ".join(values), ", ".join("?" * len(values))
     with db.transaction() as connection:
         connection.execute(f"INSERT OR IGNORE INTO runs ({columns}) VALUES ({places})", tuple(values.values()))
         connection.execute("INSERT OR IGNORE INTO ingested (run, journal, annotations) VALUES (?, 0, 0)", (run.id,))
+        connection.execute("INSERT OR REPLACE INTO configs VALUES (?, ?)", (run.id, config))
         update_problems(connection, run)
 
 
 def read_run_columns(run: RunDirectory) -> dict[str, Any]:
     """Return settings, device and host; they are final when an attempt starts."""
-    settings = _read_settings(run)
+    settings, _ = _read_settings(run)
     settings.pop("device", None)  # the requested one; the environment has the one in use
     environment = read_environment(run)
     owner = read_lock_owner(run.lock)
@@ -62,13 +65,27 @@ def update_problems(connection: sqlite3.Connection, run: RunDirectory) -> None:
     connection.execute("UPDATE runs SET problems = ? WHERE id = ?", (encoded, run.id))
 
 
-def _read_settings(run: RunDirectory) -> dict[str, Any]:
+def store_missing_configs(db: Database, runs_dir: Path) -> None:
+    """Store the settings of runs that were ingested before the history had them."""
+    sql = "SELECT id FROM runs WHERE id NOT IN (SELECT run FROM configs)"
+    for (run_id,) in db.tuples(sql):
+        _, config = _read_settings(RunDirectory(runs_dir, run_id))
+        with db.transaction() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO configs SELECT id, ? FROM runs WHERE id = ?",  # it may just have been deleted
+                (config, run_id),
+            )
+
+
+def _read_settings(run: RunDirectory) -> tuple[dict[str, Any], str | None]:
+    """Return the columns of the run, and all of its settings as JSON."""
     try:
         config = run.read_config()
     except InputError as error:
-        return {"error": str(error)}
+        return {"error": str(error)}, None
     names = ("method", "task", "seed", "preset", "name", "device")
-    return {name: getattr(config, name) for name in names} | {"family": family_of(config.method)}
+    columns = {name: getattr(config, name) for name in names} | {"family": family_of(config.method)}
+    return columns, msgspec.json.encode(config).decode()
 
 
 def ingest_annotations(db: Database, run: RunDirectory, start: Position) -> int:

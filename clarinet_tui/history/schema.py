@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from core.methods import Family
 
 MIGRATION_SET = "clarinet"
-MIGRATIONS = ("0001", "0002", "0003", "0004", "0005")
+MIGRATIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
 """In order; a database with other migrations was made by a newer version."""
 
 ITERATION_COLUMNS = (
@@ -92,6 +92,7 @@ def migrations() -> "Migrations":
     numbered(name="0003")(_update_families)
     numbered(name="0004")(_identify_files)
     numbered(name="0005")(_add_hardware)
+    numbered(name="0006")(_add_configs)
     return numbered
 
 
@@ -131,6 +132,11 @@ def _add_hardware(db: "Tables") -> None:
         {RUN} NOT NULL, position INTEGER NOT NULL, time REAL, iteration INTEGER, seconds REAL,
         {_real(SAMPLE_COLUMNS)}, PRIMARY KEY (run, position)) WITHOUT ROWID"""
     )
+
+
+def _add_configs(db: "Tables") -> None:
+    """Add the complete settings of runs as a JSON object, for queries; NULL if they cannot be read."""
+    db.execute(f"CREATE TABLE configs ({RUN} PRIMARY KEY, config TEXT)")
 
 
 def family_of(method: str) -> "Family":

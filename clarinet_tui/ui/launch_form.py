@@ -73,27 +73,19 @@ def list_settings() -> Iterator[SettingSpec]:
 
 def allowed_values(setting: SettingSpec) -> tuple[str, ...]:
     """Return the allowed values of a choice or boolean; nothing for numbers and text."""
-    value_type = plain_type(setting)
+    value_type = setting.plain_type
     if isinstance(value_type, msgspec.inspect.LiteralType):
         return tuple(map(str, value_type.values))
     return ("true", "false") if isinstance(value_type, msgspec.inspect.BoolType) else ()
-
-
-def plain_type(setting: SettingSpec) -> msgspec.inspect.Type:
-    """Return the type without its bounds."""
-    value_type = setting.type
-    while isinstance(value_type, msgspec.inspect.Metadata):
-        value_type = value_type.type
-    return value_type
 
 
 def parse_values(setting: SettingSpec, text: str) -> list[Any]:
     """Parse the typed values; text is a single value, including its commas."""
     from clarinet_tui.queue.sweep import parse_value
 
-    if isinstance(plain_type(setting), msgspec.inspect.StrType):
+    if isinstance(setting.plain_type, msgspec.inspect.StrType):
         return [text]
     parts = [part.strip() for part in text.split(",")]
-    if isinstance(plain_type(setting), msgspec.inspect.LiteralType):
+    if isinstance(setting.plain_type, msgspec.inspect.LiteralType):
         return parts
     return [parse_value(part) for part in parts]

@@ -6,16 +6,21 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from clarinet_tui.history.query_fields import FIELDS, find_field
+from clarinet_tui.history.query_fields import FIELDS
 from clarinet_tui.history.query_language import quote_value
+from clarinet_tui.history.setting_fields import find_field, setting_fields
 from clarinet_tui.runs.state import RunState
+from clarinet_tui.ui.launch_form import allowed_values
+from core.config import setting_specs
 from core.methods import FAMILIES
 
 WORD = re.compile(r'(?:"(?:[^"\\]|\\.)*"?|[^\s()"])*$')
 """The word that ends at the cursor, including quoted text."""
-CONDITION = re.compile(r"([A-Za-z_]+)(:|>=|<=|!=|=|>|<)")
+CONDITION = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(:|>=|<=|!=|=|>|<)")
 FIRST_FIELDS = ("method", "task", "state", "acc", "tag", "seed", "since", "preset")
 """The most useful fields, candidates before any letter is typed."""
+MEASURED = frozenset(name for name, field in FIELDS.items() if ">" in field.operators) - {"seed"}
+"""Fields that are usually compared with a number."""
 TIMES = ("today", "yesterday", "12h", "2d", "1w")
 FIXED_VALUES: Mapping[str, tuple[str, ...]] = {
     "state": tuple(RunState),
@@ -48,8 +53,13 @@ def complete(text: str, cursor: int, known: Mapping[str, tuple[str, ...]]) -> Co
 
 
 def _complete_field(word: str) -> Iterable[str]:
-    names = [name for name in FIELDS if name.startswith(word.lower())] if word else FIRST_FIELDS
-    return (f"{name}{'>' if '>' in FIELDS[name].operators and name != 'seed' else ':'}" for name in names)
+    names = [name for name in (*FIELDS, *setting_fields()) if name.startswith(word.lower())] if word else FIRST_FIELDS
+    return (f"{name}{'>' if name in MEASURED else ':'}" for name in names)
+
+
+def _setting_values(name: str) -> tuple[str, ...]:
+    spec = next((spec for spec in setting_specs() if spec.name == name), None)
+    return allowed_values(spec) if spec else ()
 
 
 def _complete_value(name: str, start: int, text: str, known: Mapping[str, tuple[str, ...]]) -> Completion:
@@ -59,7 +69,7 @@ def _complete_value(name: str, start: int, text: str, known: Mapping[str, tuple[
     before, comma, last = text.rpartition(",")
     start += len(before) + len(comma)
     name = ALIASES.get(name, name)
-    values = dict.fromkeys((*FIXED_VALUES.get(name, ()), *known.get(name, ())))
+    values = dict.fromkeys((*FIXED_VALUES.get(name, ()), *_setting_values(name), *known.get(name, ())))
     part = last.strip('"').lower()
     starting = [value for value in values if value.lower().startswith(part)]
     containing = [value for value in values if part in value.lower() and value not in starting]

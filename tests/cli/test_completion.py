@@ -130,7 +130,7 @@ def test_settings_and_their_choices() -> None:
 
 def test_states_queries_metrics_and_fields() -> None:
     assert values(completion.state_names("s")) == ["starting", "stopped", "silent"]
-    assert values(completion.queries("st")) == ["state:", "stage:"]
+    assert values(completion.queries("epoch")) == ["epoch:", "epochs:", "epoch_iterations:"]
     assert values(completion.queries("state:f")) == ["state:finished", "state:failed"]
     assert values(completion.queries("task:U")) == ["task:U→M"]
     assert values(completion.queries("seed:1")) == []

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_all
+from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.history.queries import count_runs, list_runs
 from clarinet_tui.history.query_language import QueryError, compile_query, quote_value
-from clarinet_tui.runs.directory import create_runs
+from clarinet_tui.runs.directory import RunDirectory, create_runs
 from core.errors import InputError
 from core.resolve import resolve
-from tests.support.histories import open_history
+from tests.support.histories import make_run, open_history, remove_migrations
 
 NOW = datetime(2026, 6, 15, 12).timestamp()
 DAY = 86400.0
@@ -183,7 +183,7 @@ def test_any_text_is_a_query_or_gives_the_position_of_its_error(db: Database, te
     ("query", "position", "message"),
     [
         ("acc>x", 4, "expected a number after acc>, got 'x'"),
-        ("seed:1 colour:red", 7, "expected one of id, state, method"),
+        ("seed:1 colour:red", 7, "expected a setting that clarinet settings lists, or one of id, state, method"),
         ("method>3", 6, "expected method with one of : = !="),
         ("state:runing", 6, "expected one of queued, starting, running, finished, failed, stopped, lost, silent"),
         ("seed:", 5, "expected a number after seed:"),
@@ -298,3 +298,69 @@ def test_runs_created_together_keep_their_order(tmp_path: Path) -> None:
         ingest_all(db, tmp_path)
         assert [row.id for row in list_runs(db)] == order[::-1]
         assert [row.id for row in list_runs(db, sort="method", descending=False)] == order
+
+
+@pytest.fixture(scope="module")
+def with_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """Two runs whose settings differ, in a history that was made before it had settings."""
+    runs = tmp_path_factory.mktemp("settings")
+    make_run(runs, "short", epoch_iterations=150, classifier_rate=5e-5, flip=True, stage1={"epochs": 7})
+    make_run(
+        runs, "long", complementary_loss="forward", classifier_rate=0.02, weights="my weights.pt", network="resnet18"
+    )
+    make_run(runs, "broken").config.write_text("no toml")
+    with open_history(runs) as db:
+        ingest_all(db, runs)
+        remove_migrations(db.connection, "0006")
+    with Database.open(runs) as db:
+        ingest_all(db, runs)
+        yield db
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("epoch_iterations:150", "short"),
+        ("epoch_iterations:100..", "short"),
+        ("epoch_iterations<150", "long"),
+        ("classifier_rate<0.01", "short"),
+        ("classifier_rate=5e-5", "short"),
+        ("Classifier_Rate>1E-2", "long"),
+        ("stage1.epochs:7", "short"),
+        ("stage1.epochs!=7 -id:broken", "long"),
+        ("flip:true", "short"),
+        ("flip:False", "long"),
+        ("complementary_loss:forward,free", "long"),
+        ("complementary_loss!=forward", "short broken"),
+        ("complementary_loss:for*", "long"),
+        ('weights:"my *"', "long"),
+        ("batch_size>0", "short long"),
+    ],
+)
+def test_settings_are_fields(with_settings: Database, query: str, found: str) -> None:
+    assert find_ids(with_settings, query) == set(found.split())
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (
+            "learning_rate<0.01",
+            r"character 1: expected a setting that clarinet settings lists, or one of id, .*, got learning_rate",
+        ),
+        ("flip:maybe", "character 6: expected one of true, false after flip:, got 'maybe'"),
+        ("flip>0", "character 5: expected flip with one of : = !="),
+        ("complementary_loss:fwd", "expected one of ascent, cross-entropy"),
+        ("epochs:ten", "expected a number after epochs:, got 'ten'"),
+    ],
+)
+def test_wrong_queries_of_settings(query: str, message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        compile_query(query)
+
+
+def test_new_runs_have_their_settings(tmp_path: Path) -> None:
+    with open_history(tmp_path) as db:
+        make_run(tmp_path, "new", epoch_iterations=150)
+        ingest_run(db, RunDirectory(tmp_path, "new"))
+        assert find_ids(db, "epoch_iterations:150") == {"new"}

@@ -16,7 +16,7 @@ from clarinet_tui.runs.process import LockOwner, current_process
 from core.events import Event
 from core.resolve import resolve
 
-TABLES = ("runs", "evaluations", "iterations", "events", "tags", "notes", "rollups", "ingested")
+TABLES = ("runs", "evaluations", "iterations", "events", "tags", "notes", "rollups", "ingested", "configs")
 
 
 @cache
@@ -39,6 +39,7 @@ def remove_migrations(connection: sqlite3.Connection, first: str) -> None:
     added = {"runs.alarms": "0002", "runs.problems": "0004"}
     added |= {f"ingested.{name}": "0004" for name in ("lines", "checksum", "ends", "annotation_ends")}
     added |= {f"runs.{name}": "0005" for name in ("hardware", "gpu_memory", "gpu_use", "memory", "energy")}
+    connection.execute("DROP TABLE configs")
     if first <= "0005":
         connection.execute("DROP TABLE samples")
     for name in (name for name, migration in added.items() if migration >= first):

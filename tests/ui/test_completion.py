@@ -27,7 +27,9 @@ def offered(text: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("text", "candidates"),
     [
-        ("me", ("method:", "memory>")),
+        ("me", ("method:", "memory>", "memory_limit_gb:")),
+        ("stage1.e", ("stage1.epochs:",)),
+        ("flip:", ("true", "false")),
         ("met", ("method:",)),
         ("ac", ("acc>",)),
         ("method:", ("clarinet", "gac", "gac+dan")),
@@ -41,7 +43,7 @@ def offered(text: str) -> tuple[str, ...]:
         ("task:U->", ("U->M",)),
         ("state:fi", ("finished",)),
         ("state:run", ("running",)),
-        ("-st", ("state:", "stage:")),
+        ("-so", ("source>", "source_size:", "source_fraction:")),
         ("since:y", ("yesterday", "today")),
         ("colour:", ()),
         ("acc>8", ()),
@@ -121,7 +123,7 @@ async def test_an_error_is_shown_below_its_position(app: ClarinetApp, runs_dir: 
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(app))
         await pilot.press("slash", "space", "space", *"colour:x")
-        await wait_until(pilot, lambda: "^ expected one of" in screen_text(app), "the problem")
+        await wait_until(pilot, lambda: "^ expected a setting" in screen_text(app), "the problem")
         lines = screen_text(app).splitlines()
         place = next(number for number, line in enumerate(lines) if "^ " in line)
         assert lines[place].index("^") == lines[place - 1].index("colour")

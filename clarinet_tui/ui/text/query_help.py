@@ -13,6 +13,7 @@ EXAMPLES = (
     ("tag:icml OR tag:draft", "either condition; parentheses group"),
     ("-preset:smoke", "not; also NOT preset:smoke"),
     ("acc>80 seed:1..5 time<2h", "numbers, ranges and durations"),
+    ("epochs>10 flip:true", "settings; clarinet settings lists them"),
     ("since:2d until:today", "created between two times"),
     ("alarm:*", "any open alarm; * matches any text"),
     ('name:"two words"', "quotes keep blanks"),
