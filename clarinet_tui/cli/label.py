@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -24,6 +25,27 @@ ANSWERS: "dict[str, Answer]" = {"y": "yes", "n": "no", "s": "skip"}
 MAX_ROWS = 30
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where the questions are asked, and how the terminal shows pictures."""
+
+    pictures: Annotated[bool, Option("--pictures/--no-pictures", help="Show pictures in the terminal.")] = True
+    blocks: Annotated[bool, Option("--blocks", help="Draw with characters even where the terminal shows pixels.")] = (
+        False
+    )
+    browser: Annotated[bool, Option("--browser", help="Ask in a browser, on a page of this machine.")] = False
+    port: Annotated[
+        int | None, Option(min=0, max=65535, help="Port of the page; 0 picks a free one. Default: 8000.")
+    ] = None
+
+    def check(self) -> None:
+        """Raise InputError for options of the other place."""
+        if self.browser and (self.blocks or not self.pictures):
+            raise InputError("--browser: shows pictures on a page, without --blocks and --no-pictures")
+        if self.port is not None and not self.browser:
+            raise InputError("--port: only with --browser")
+
+
 def label(
     path: Annotated[Path, Argument(metavar="PATH", help="Folder of pictures, which is searched.")],
     classes: Annotated[str, Option(metavar="NAME,NAME…", help="Names of the classes, separated by commas.")],
@@ -31,15 +53,9 @@ def label(
     image_size: Annotated[
         int, Option(min=0, max=2048, help="Size in the file; 0 keeps it, or is 224 if sizes differ.")
     ] = 0,
-    pictures: Annotated[bool, Option("--pictures/--no-pictures", help="Show pictures in the terminal.")] = True,
-    blocks: Annotated[
-        bool, Option("--blocks", help="Draw with characters even where the terminal shows pixels.")
-    ] = False,
     seed: Annotated[int, Option(min=0, help="Seed of the order and of the questions.")] = 1,
-    browser: Annotated[bool, Option("--browser", help="Ask in a browser, on a page of this machine.")] = False,
-    port: Annotated[
-        int | None, Option(min=0, max=65535, help="Port of the page; 0 picks a free one. Default: 8000.")
-    ] = None,
+    *,
+    place: Place,
 ) -> None:
     """Label your own pictures by answering yes or no.
 
@@ -55,15 +71,12 @@ def label(
 
     if out.suffix != ".npz":
         raise InputError(f"--out: expected FILE.npz, got {out.name!a}")
+    place.check()
     names = [name.strip() for name in classes.split(",") if name.strip()]
-    if browser:
-        if blocks or not pictures:
-            raise InputError("--browser: shows pictures on a page, without --blocks and --no-pictures")
-        _serve(path, names, out, image_size, seed, 8000 if port is None else port)
-    if port is not None:
-        raise InputError("--port: only with --browser")
+    if place.browser:
+        _serve(path, names, out, image_size, seed, 8000 if place.port is None else place.port)
     labelling = Labelling(find_pictures(path), names, out.with_suffix(".answers.jsonl"), seed)
-    show_picture = partial(_show_picture, blocks=blocks) if pictures else None
+    show_picture = partial(_show_picture, blocks=place.blocks) if place.pictures else None
     with _keys() as read_key:
         _ask_all(labelling, path, read_key, show_picture)
     print("\n".join(write_labels(labelling, path, out, image_size)))

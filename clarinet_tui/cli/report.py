@@ -1,6 +1,7 @@
 """`clarinet report`: one HTML file with everything in the history."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
     from core.config import RunConfig
 
 
+@dataclass(frozen=True)
+class PrivateContent:
+    """What a report contains of the machine and of the user's own code."""
+
+    without_hosts: Annotated[bool, Option("--without-hosts", help="Leave out host names, for a public page.")] = False
+    patches: Annotated[bool, Option("--with-patches", help="Include uncommitted changes of your code.")] = False
+    typed: Annotated[
+        bool, Option("--with-commands-as-typed", help="Include command lines as typed; they may hold secrets.")
+    ] = False
+
+
 def report(
     out: Annotated[Path, Option(metavar="FILE.html", help="File to write.")],
     query: QueryArgument = "",
@@ -21,12 +33,9 @@ def report(
     select: Select = "last",
     preset: PresetFilter = None,
     seeds: Annotated[int, Option(min=1, help="Seeds that make a cell of the board complete.")] = 5,
-    without_hosts: Annotated[bool, Option("--without-hosts", help="Leave out host names, for a public page.")] = False,
-    patches: Annotated[bool, Option("--with-patches", help="Include uncommitted changes of your code.")] = False,
-    typed: Annotated[
-        bool, Option("--with-commands-as-typed", help="Include command lines as typed; they may hold secrets.")
-    ] = False,
     runs_dir: RunsDir = RUNS,
+    *,
+    private: PrivateContent,
 ) -> None:
     """Write an HTML report with tables, figures and settings.
 
@@ -48,10 +57,10 @@ def report(
         command_of=_format_command,
         rule=select,
         preset=preset,
-        typed=typed,
-        patches=patches,
+        typed=private.typed,
+        patches=private.patches,
         seeds=seeds,
-        hosts=not without_hosts,
+        hosts=not private.without_hosts,
     )
     with quiet_pipe():
         write_file(out, to_html(content).encode())
