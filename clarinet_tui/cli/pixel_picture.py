@@ -1,7 +1,10 @@
 """Pictures in the terminal's own pixels, for terminals with sixel or kitty's graphics, through textual-image."""
 
 import importlib
+import os
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -12,6 +15,7 @@ from clarinet_tui.chart.picture import CELL_COLUMNS, GAP, caption_lines
 
 PIXELS = 8
 """Of a column, in a line of pictures; the terminal scales them to its own."""
+PUSH_TITLE, POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 
 
 def pixel_picture(image: NDArray[np.uint8], columns: int, rows: int) -> Any | None:
@@ -52,8 +56,20 @@ def _draw_lines(
 def _find_renderer() -> Any | None:
     """Ask the terminal what it can show, which textual-image does when it is imported."""
     try:
-        renderable = importlib.import_module("textual_image.renderable")
+        with _keep_title():
+            renderable = importlib.import_module("textual_image.renderable")
     except ImportError:
         return None
     found = renderable.Image
     return found if found in (renderable.TGPImage, renderable.SixelImage) else None
+
+
+@contextmanager
+def _keep_title() -> Iterator[None]:
+    """Save and restore the title of a pane of tmux, which takes the question about kitty's graphics for a new one."""
+    in_tmux = "TMUX" in os.environ and sys.stdout.isatty()
+    print(PUSH_TITLE if in_tmux else "", end="", flush=True)
+    try:
+        yield
+    finally:
+        print(POP_TITLE if in_tmux else "", end="", flush=True)

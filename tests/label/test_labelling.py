@@ -128,6 +128,7 @@ def test_session_in_a_terminal_is_stopped_and_continued_and_its_labels_are_train
     try:
         terminal.open(*start)
         terminal.wait_for("Is it")
+        assert "Gi=" not in terminal.title(), "the question whether the terminal is kitty"
         terminal.press("x", "n", "u", "q")
         terminal.wait_for("no picture was labelled")
         terminal.type("clear", "Enter")

@@ -55,6 +55,9 @@ class Terminal:
     def screen(self) -> str:
         return self._tmux("capture-pane", "-p")
 
+    def title(self) -> str:
+        return self._tmux("display-message", "-p", "#{pane_title}")
+
     def wait_until(self, condition: Callable[[str], object], name: str) -> str:
         deadline = time.monotonic() + TIMEOUT
         while not condition(screen := self.screen()):
