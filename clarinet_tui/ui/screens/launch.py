@@ -8,29 +8,28 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.widgets import Button, Input, OptionList, Static
+from textual.widgets import Button, Input, OptionList
 
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.error_guard import report_error
 from clarinet_tui.ui.feed.samples_feed import SamplesFeed
 from clarinet_tui.ui.launch_check import CheckedForm, check_form, estimate_times
-from clarinet_tui.ui.launch_form import LISTED_TASKS, SLURM, LaunchForm, list_settings
+from clarinet_tui.ui.launch_form import LaunchForm, list_settings
 from clarinet_tui.ui.screens.action_screen import MachineScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.samples import TaskSamples
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text import launch as launch_text
-from clarinet_tui.ui.text.launch import Choice
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.choices import Choices
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
+from clarinet_tui.ui.widgets.launch_fields import LaunchFields
 from clarinet_tui.ui.widgets.sample_grid import SampleGrid
 from clarinet_tui.ui.widgets.setting_list import SettingList
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.errors import describe_error
-from core.presets import PRESETS
 from core.tasks import parse_task
 
 HINTS = {
@@ -38,9 +37,6 @@ HINTS = {
     "seeds": "Seeds: 1..5 means five seeds, 1,2,7 means three.",
     "other-tasks": 'Any other pair of M, U, S, m, Y and D, such as M->D, or two folders: "photos->scans".',
 }
-FIELDS_WITH_ERRORS = ("Methods", "Tasks", "Seeds", "Slurm")
-"""Fields with an error line below; the list of settings shows its errors itself."""
-PRESET_CHOICES = tuple(Choice(name, name, preset.description) for name, preset in PRESETS.items())
 
 
 class LaunchScreen(MachineScreen):
@@ -73,24 +69,7 @@ class LaunchScreen(MachineScreen):
 
     def compose(self) -> ComposeResult:
         yield self.top_bar()
-        with Container(id="form"):
-            with VerticalScroll(id="what", can_focus=False):
-                yield from self._field("Methods", Choices(multiple=True, id="methods"))
-                yield from self._field(
-                    "Tasks",
-                    Choices(multiple=True, id="tasks"),
-                    Input(placeholder="others, such as M->D or photos->scans", compact=True, id="other-tasks"),
-                    StyledText(id="missing-data"),
-                )
-                yield from self._field("Seeds", Input(placeholder="1..5", compact=True, id="seeds"))
-                yield from self._field("Preset", Choices(id="preset"))
-                yield from self._field("Device", Choices(one_per_line=True, id="device"))
-                yield from self._field(
-                    "Slurm", Input(placeholder="partition=main time=02:00:00", compact=True, id="slurm")
-                )
-                yield StyledText(id="setting-help")
-                yield SampleGrid(id="samples")
-            yield SettingList(id="settings")
+        yield LaunchFields(id="form")
         yield StyledText(id="hint")
         with Vertical(id="launch-summary"):
             yield StyledText(id="count")
@@ -100,14 +79,6 @@ class LaunchScreen(MachineScreen):
                 yield Button("Queue paused", id="paused", compact=True)
                 yield Button("Copy command", id="copy", compact=True)
         yield KeyFooter()
-
-    def _field(self, label: str, *parts: Choices | Input | StyledText) -> ComposeResult:
-        with Horizontal(classes="field", id=f"{label.lower()}-field"):
-            yield Static(label, classes="label", markup=False)
-            with Vertical(classes="body"):
-                yield from parts
-                if label in FIELDS_WITH_ERRORS:
-                    yield StyledText(id=f"{label.lower()}-problem", classes="problem")
 
     def on_mount(self) -> None:
         self._form = LaunchForm()
@@ -129,9 +100,7 @@ class LaunchScreen(MachineScreen):
         form = self.state.cloned_form or self._form
         self.state.cloned_form = None
         with self.prevent(Input.Changed):
-            self.query_one("#seeds", Input).value = form.seeds
-            self.query_one("#other-tasks", Input).value = form.other_tasks
-            self.query_one("#slurm", Input).value = form.slurm
+            self._fields.fill(form)
         self._change(form)
 
     def make_request(self) -> ViewRequest:
@@ -199,27 +168,15 @@ class LaunchScreen(MachineScreen):
     def show_machine(self, machine: MachineSnapshot) -> None:
         self._draw()
 
+    @property
+    def _fields(self) -> LaunchFields:
+        return self.query_one(LaunchFields)
+
     def _draw_choices(self) -> None:
-        form, machine = self._form, self.state.machine
-        methods = [Choice(spec.name, spec.name, spec.description) for spec in self._checked.methods]
-        width = self.query_one("#device", Choices).size.width
-        self.query_one("#slurm-field").display = form.device == SLURM
-        self.query_one("#methods", Choices).show(methods, form.methods)
-        self.query_one("#tasks", Choices).show(launch_text.task_choices(LISTED_TASKS, machine), form.tasks)
-        self.query_one("#preset", Choices).show(PRESET_CHOICES, (form.preset,))
-        self.query_one("#device", Choices).show(launch_text.device_choices(form.device, machine, width), (form.device,))
+        self._fields.show_choices(self._form, self._checked, self.state.machine)
 
     def _draw(self) -> None:
-        checked, machine = self._checked, self.state.machine
-        self._draw_choices()
-        for name in map(str.lower, FIELDS_WITH_ERRORS):
-            line = self.query_one(f"#{name}-problem", StyledText)
-            line.set_content(styled((checked.problems.get(name, ""), "bad")))
-            line.display = name in checked.problems
-        missing = launch_text.format_missing_data(checked, machine)
-        self.query_one("#missing-data", StyledText).set_content(missing)
-        self.query_one("#missing-data").display = bool(missing)
-        self.query_one(SettingList).show(checked)
+        self._fields.show(self._form, self._checked, self.state.machine)
         if isinstance(self.focused, Choices):
             self.on_choices_choice_highlighted(Choices.ChoiceHighlighted(self.focused.highlighted))
         self._draw_summary()
