@@ -1,5 +1,6 @@
 """Hooks of mkdocs: the command reference comes from the program, and all decisions are in the navigation."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typer.main import get_command
 from clarinet_tui.cli.main import GROUPS, app
 
 COMMANDS_PAGE = "reference/commands.md"
+TEST_NAME = re.compile(r"<code>(tests/[^<]+)</code>")
 
 
 def on_config(config: Any) -> Any:
@@ -21,6 +23,12 @@ def on_config(config: Any) -> Any:
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Add the commands to their page."""
     return markdown + commands_text() if page.file.src_uri == COMMANDS_PAGE else markdown
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """On narrow screens, let the long names of tests break at their parts, and no mean break before its deviation."""
+    html = TEST_NAME.sub(lambda name: re.sub(r"(::|(?<!<)[/_])", r"\1<wbr>", name[0]), html)
+    return html.replace(" ± ", "&nbsp;±&nbsp;")
 
 
 def commands_text() -> str:

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -38,6 +39,19 @@ def test_no_page_loads_anything_from_another_host(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 25
     assert {page.name: found for page in pages if (found := loaded.findall(page.read_text(encoding="utf-8")))} == {}
+
+
+def test_every_link_and_picture_leads_to_a_file_of_the_site(site: Path) -> None:
+    """Also to files that are no pages, which mkdocs does not check."""
+    local = re.compile(r'<(?:a|img|link|script)\b[^>]*?\b(?:href|src)="(?!https?:|data:|#)([^"#?]+)')
+    missing = {
+        f"{page.relative_to(site)}: {link}"
+        for page in site.rglob("*.html")
+        if page.name != "404.html"  # its links are absolute
+        for link in local.findall(page.read_text(encoding="utf-8"))
+        if not (page.parent / unquote(link)).exists()
+    }
+    assert missing == set()
 
 
 def test_every_guide_is_in_the_navigation() -> None:
