@@ -2,8 +2,6 @@
 
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Self
 
 import torch
@@ -57,10 +55,21 @@ class TrainingSettings:
             (warnings, "showwarning", self._collect),
         ]
         self._before: list[tuple[Any, str, Any]] = []
+        """The caller's values; empty while they are in effect."""
         # Deterministic matrix products need this before CUDA starts; it is read once.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
     def __enter__(self) -> Self:
+        self.resume()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.suspend()
+
+    def resume(self) -> None:
+        """Set them, and keep the caller's; nothing if they are in effect."""
+        if self._before:
+            return
         self._threads_before = torch.get_num_threads()
         self._deterministic_before = (
             torch.are_deterministic_algorithms_enabled(),
@@ -71,23 +80,17 @@ class TrainingSettings:
         torch.use_deterministic_algorithms(True, warn_only=True)
         for owner, name, value in self._values:
             setattr(owner, name, value)
-        return self
 
-    def __exit__(self, *error: object) -> None:
+    def suspend(self) -> None:
+        """Give the caller its own settings back, which it may change until `resume`."""
+        if not self._before:
+            return
         deterministic, warn_only = self._deterministic_before
         torch.set_num_threads(self._threads_before)
         torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
         for owner, name, value in self._before:
             setattr(owner, name, value)
-
-    @contextmanager
-    def suspended(self) -> Iterator[None]:
-        """Give the caller its own settings back, which it may change, until the block ends."""
-        self.__exit__()
-        try:
-            yield
-        finally:
-            self.__enter__()
+        self._before = []
 
     def _collect(self, message: Warning | str, *place: Any, **more: Any) -> None:
         text = str(message).partition("\n")[0].partition(", but")[0]
