@@ -4,6 +4,7 @@ from pathlib import Path
 
 from clarinet_tui.doctor.storage_checks import check_runs_size
 from clarinet_tui.runs.disk_use import DiskUse, disk_use
+from tests.support.cli import invoke
 from tests.support.histories import make_run
 
 
@@ -33,3 +34,11 @@ def test_doctor_adds_all_runs(tmp_path: Path) -> None:
         make_run(tmp_path).checkpoint.write_bytes(bytes(4 << 20))
     check = check_runs_size(tmp_path)
     assert (check.verdict, check.message) == ("good", "2 runs: 8 MiB (checkpoints 8 MiB)")
+
+
+def test_show_has_the_space_of_a_run(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    run.checkpoint.write_bytes(bytes(4 << 20))
+    run.model.write_bytes(bytes(1 << 20))
+    done = invoke(tmp_path, "show", run.id)
+    assert "5 MiB (checkpoints 4 MiB, model 1 MiB)" in done.stdout, done.output
