@@ -49,9 +49,9 @@ build: setup
 build-check: build
 	@PYTHONS=$(PYTHON) .ci/install-check pip
 
-# The same with every supported Python that is installed, with pipx and with uv.
+# The same, and the demo, with every supported Python that is installed, with pipx and with uv.
 release-check: build
-	@PYTHON=$(PYTHON) .ci/install-check pip pipx uv
+	@DEMO=1 PYTHON=$(PYTHON) .ci/install-check pip pipx uv
 
 # The versions of all packages that development was last tested with; a local build of torch stands for its release.
 lock: setup
