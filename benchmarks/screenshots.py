@@ -6,6 +6,7 @@ needs no network; one that contains a path of this machine is refused.
 
 import argparse
 import asyncio
+import html
 import os
 import re
 import shutil
@@ -24,29 +25,46 @@ from clarinet_tui.ui.widgets.top_bar import VIEW_KEYS, VIEWS
 
 FOLDER = Path("docs/screenshots")
 LARGE, SMALL = (160, 48), (80, 24)
-UNCHANGED, TIMEOUT = 1.5, 15.0
-"""Seconds without a change before a screenshot, and the longest wait: the Devices view changes continually."""
+UNCHANGED, TIMEOUT, TEXT_TIMEOUT = 1.5, 15.0, 180.0
+"""Seconds without a change before a screenshot, and the longest wait: the Devices view changes continually.
+
+A text that is read from data or a model may take longer.
+"""
 NOT_COPIED = shutil.ignore_patterns(
     "checkpoint*", "*.pt", "lock", "*.db", "*.db-*", "queue.json*", "supervisor*", "trash"
 )
 FONT_FACE = re.compile(r"@font-face\s*\{.*?\}\s*", re.DOTALL)
+TEXT = re.compile(r'(<text [^>]*?)x="([\d.]+)"([^>]*?)textLength="([\d.]+)"([^>]*>)([^<]+)</text>')
+WORD = re.compile("[\u2800-\u28ff]+|[!-~]+|[^\u2800-\u28ff!-~\\s]+")
 FONTS = "Fira Code, ui-monospace, DejaVu Sans Mono, Menlo, Consolas, monospace"
 
 
 @dataclass(frozen=True)
 class Shot:
-    """A screenshot: its view, its size, and the keys that open the view, by default its number."""
+    """A screenshot: its view, its size, the keys to press, by default the view's number, and a text to wait for.
+
+    Live shows the newest run that matches the query.
+    """
 
     name: str
     view: str
     size: tuple[int, int] = LARGE
     keys: tuple[str, ...] = ()
+    text: str = ""
+    query: str = "method:clarinet task:M->U"
 
 
-KEYS = {"launch": ("e",)}
-"""Fill the launch form from the newest run."""
+PICTURE = "▀▀▀▀"
+COMPARED = ("4", *"/method:basset task:M->U", "enter", *"method:fwd+* task:M->U", "enter")
+INSPECTED = (*"/method:basset", "enter")
+"""Select the newest run of basset, which has to be inspected before."""
 SHOTS = (
-    *(Shot(view, view, keys=KEYS.get(view, ())) for view in VIEW_KEYS),
+    *(Shot(view, view) for view in VIEW_KEYS if view not in ("launch", "compare")),
+    Shot("launch", "launch", keys=("e",), text=PICTURE),  # filled from the newest run
+    Shot("compare", "compare", keys=COMPARED, text="paired t"),
+    Shot("hardware", "live", keys=("H",), query="method:basset"),
+    Shot("model", "history", keys=(*INSPECTED, *"pppp"), text="start: A"),
+    Shot("pictures", "history", keys=(*INSPECTED, *"ppppp"), text=PICTURE),
     Shot("live-80x24", "live", SMALL),
     Shot("history-80x24", "history", SMALL),
 )
@@ -56,7 +74,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs-dir", type=Path, required=True, help="real runs")
     parser.add_argument("--data-dir", type=Path, default=Path("data"), help="their data, for the launch form")
-    parser.add_argument("--query", default="method:clarinet", help="the Live view shows the newest run that matches")
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help=f"of {', '.join(s.name for s in SHOTS)}")
     arguments = parser.parse_args()
@@ -64,10 +81,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths = (str(arguments.runs_dir.resolve()), str(arguments.data_dir.resolve()), folder, str(Path.home()))
         enter_copy(Path(folder), arguments.runs_dir, arguments.data_dir)
-        run = find_newest(Path("runs"), arguments.query)
         for shot in SHOTS:
             if not arguments.only or shot.name in arguments.only:
-                write_screenshot(shot, run, out, paths)
+                write_screenshot(shot, out, paths)
 
 
 def enter_copy(folder: Path, runs_dir: Path, data_dir: Path) -> None:
@@ -82,7 +98,7 @@ def enter_copy(folder: Path, runs_dir: Path, data_dir: Path) -> None:
     if data_dir.is_dir():
         (folder / "data").symlink_to(data_dir.resolve())
     os.chdir(folder)
-    os.environ.update(XDG_CONFIG_HOME="config", XDG_STATE_HOME="state", TERM="xterm-256color", LANG="C.UTF-8", TZ="UTC")
+    os.environ.update(XDG_STATE_HOME="state", TERM="xterm-256color", LANG="C.UTF-8", TZ="UTC")
     for name in ("NO_COLOR", "CLARINET_GLYPHS", "LC_ALL"):
         os.environ.pop(name, None)
     time.tzset()
@@ -97,8 +113,10 @@ def find_newest(runs_dir: Path, query: str) -> str:
     return rows[0].id
 
 
-def write_screenshot(shot: Shot, run: str, out: Path, paths: tuple[str, ...]) -> None:
-    app = ClarinetApp(Path("runs"), runs=(run,) if shot.view == "live" else ())
+def write_screenshot(shot: Shot, out: Path, paths: tuple[str, ...]) -> None:
+    os.environ["XDG_CONFIG_HOME"] = f"config-{shot.name}"  # the app remembers the pane of the last screenshot
+    runs = (find_newest(Path("runs"), shot.query),) if shot.view == "live" else ()
+    app = ClarinetApp(Path("runs"), runs=runs)
     svg = asyncio.run(take_screenshot(app, shot))
     shown = [path for path in paths if path in svg]
     if shown:
@@ -111,30 +129,49 @@ def write_screenshot(shot: Shot, run: str, out: Path, paths: tuple[str, ...]) ->
 async def take_screenshot(app: ClarinetApp, shot: Shot) -> str:
     async with app.run_test(size=shot.size, tooltips=True) as pilot:
         await wait_until_unchanged(pilot, app)
-        if app.current_mode != shot.view:
+        if shot.keys or app.current_mode != shot.view:
             await pilot.press(*(shot.keys or (str(VIEW_KEYS[shot.view]),)))
-            await wait_until_unchanged(pilot, app)
+            await wait_until_unchanged(pilot, app, shot.text)
         if app.current_mode != shot.view:
             raise SystemExit(f"{shot.name}: the view did not open")
-        return use_local_fonts(app.export_screenshot(title=f"clarinet-tui · {VIEWS[shot.view]}"))
+        return place_words(use_local_fonts(app.export_screenshot(title=f"clarinet-tui · {VIEWS[shot.view]}")))
 
 
-async def wait_until_unchanged(pilot: Pilot[None], app: ClarinetApp) -> None:
-    """Wait until everything is ingested and the screen does not change any more."""
+async def wait_until_unchanged(pilot: Pilot[None], app: ClarinetApp, text: str = "") -> None:
+    """Wait until everything is ingested, the text is shown and the screen does not change any more."""
     start = changed = time.monotonic()
     before = ""
-    while (now := time.monotonic()) < start + TIMEOUT:
+    while (now := time.monotonic()) < start + (TEXT_TIMEOUT if text else TIMEOUT):
         shown = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
-        if shown != before or not (app.state.snapshot and app.state.snapshot.is_ingested):
+        is_complete = text in shown and app.state.snapshot and app.state.snapshot.is_ingested
+        if shown != before or not is_complete:
             before, changed = shown, now
         if now - changed > UNCHANGED:
             return
         await pilot.pause(0.1)
+    if text not in before:
+        raise SystemExit(f"{text!a} was not shown")
 
 
 def use_local_fonts(svg: str) -> str:
     """Replace the fonts from the network by fonts of the viewer's machine."""
     return FONT_FACE.sub("", svg).replace("Fira Code, monospace", FONTS)
+
+
+def place_words(svg: str) -> str:
+    """Give Braille, other symbols and each word a place of its own: fonts differ in the width of symbols and spaces."""
+    return TEXT.sub(_place_words, svg)
+
+
+def _place_words(text: re.Match[str]) -> str:
+    start, x, between, length, end, content = text.groups()
+    characters = html.unescape(content)
+    column = float(length) / len(characters)
+    words = []
+    for word in WORD.finditer(characters):
+        place, width = float(x) + word.start() * column, len(word[0]) * column
+        words.append(f'{start}x="{place:g}"{between}textLength="{width:g}"{end}{html.escape(word[0])}</text>')
+    return "".join(words)
 
 
 if __name__ == "__main__":
