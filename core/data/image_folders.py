@@ -100,7 +100,7 @@ def _read_shape(paths: Sequence[Path], progress: Progress) -> Shape:
     has_colour = False
     for done, path in enumerate(paths, 1):
         with open_image(path) as image:
-            sizes.add(upright_size(image))
+            sizes.add(upright_size(path, image))
             has_colour |= image.mode not in GREY_MODES
         if done % REPORT_EVERY == 0 or done == len(paths):
             progress(done, len(paths))

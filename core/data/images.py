@@ -1,12 +1,13 @@
 """Images in an array or in files: reading, decoding and converting them to one shape."""
 
+import os
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,11 @@ ProgressCallback = Callable[[str, int, int], None]
 BATCH_BYTES = 2**23
 LUMA = (0.299, 0.587, 0.114)
 """ITU-R 601: the brightness of red, green and blue."""
+ORIENTATION = 0x0112
+"""The tag of the camera's rotation."""
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+TAGS = (b"eXIf", b"iTXt", b"tEXt", b"zTXt")
+"""The chunks of a PNG file that may have that tag."""
 
 
 class ImageSource(Protocol):
@@ -118,9 +124,26 @@ def _centre(height: int, width: int, shape: Shape) -> tuple[int, int, int, int]:
     return top, left, top + inner_height, left + inner_width
 
 
-def upright_size(image: "Image") -> tuple[int, int]:
-    """Return width and height after the rotation that the camera has recorded."""
-    return (image.height, image.width) if _orientation(image) in (5, 6, 7, 8) else image.size
+def upright_size(path: Path, image: "Image") -> tuple[int, int]:
+    """Return width and height after the rotation that the camera has recorded, without decoding if possible."""
+    from PIL.Image import Image
+
+    exif = image.getexif() if image.format == "PNG" and _has_late_tags(path) else Image.getexif(image)
+    return (image.height, image.width) if exif.get(ORIENTATION) in (5, 6, 7, 8) else image.size
+
+
+def _has_late_tags(path: Path) -> bool:
+    """Return whether a PNG file has tags after its pixels; looking for some, Pillow decodes every PNG file."""
+    has_pixels = False
+    with path.open("rb") as file:
+        file.seek(len(PNG_SIGNATURE))
+        while len(header := file.read(8)) == 8:
+            length, kind = int.from_bytes(header[:4]), header[4:]
+            if has_pixels and kind in TAGS:
+                return True
+            has_pixels |= kind == b"IDAT"
+            file.seek(length + 4, os.SEEK_CUR)
+    return False
 
 
 def _turn_upright(image: "Image") -> "Image":
@@ -136,14 +159,8 @@ def _turn_upright(image: "Image") -> "Image":
         7: Transpose.TRANSVERSE,
         8: Transpose.ROTATE_90,
     }
-    turn = turns.get(_orientation(image))
+    turn = turns.get(image.getexif().get(ORIENTATION, 1))
     return image if turn is None else image.transpose(turn)
-
-
-def _orientation(image: "Image") -> Any:
-    from PIL import ExifTags
-
-    return image.getexif().get(ExifTags.Base.Orientation)
 
 
 def _to_eight_bits(image: "Image") -> "Image":

@@ -75,6 +75,24 @@ def test_every_orientation_is_undone_whatever_other_tags_there_are(tmp_path: Pat
     assert np.array_equal(decode_image(picture, shape), upright)
 
 
+def test_sizes_of_png_files_are_read_without_their_pixels(tmp_path: Path) -> None:
+    (tmp_path / "picture.png").write_bytes(png_header(8, 6))
+    assert folder_shape([list_folder(tmp_path)], 0) == ((6, 8, 3), None)
+
+
+def test_tags_after_the_pixels_of_a_png_file_are_found(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    picture = tmp_path / "picture.png"
+    Image.new("RGB", (8, 6)).save(picture, exif=exif)
+    content = picture.read_bytes()
+    start = content.index(b"eXIf") - 4
+    chunk = content[start : start + 12 + int.from_bytes(content[start : start + 4])]
+    picture.write_bytes(content.replace(chunk, b"")[:-12] + chunk + content[-12:])
+    assert folder_shape([list_folder(tmp_path)], 0) == ((8, 6, 3), None)
+    assert decode_image(picture, (8, 6, 3)).shape == (8, 6, 3)
+
+
 def test_palette_alpha_and_sixteen_bits_become_bytes(tmp_path: Path) -> None:
     colours = np.arange(0, 256, 4, dtype=np.uint8).reshape(8, 8)
     grey = Image.fromarray(colours)
