@@ -26,7 +26,7 @@ from clarinet_tui.ui.feed_app import IDLE_SECONDS, FeedApp
 from clarinet_tui.ui.preferences import PreferenceStore, preferences_path
 from clarinet_tui.ui.screens.view_screen import ViewScreen
 from clarinet_tui.ui.text.plain_glyphs import PlainGlyphs, needs_plain_glyphs
-from clarinet_tui.ui.themes import CONTRAST, DARK, THEMES
+from clarinet_tui.ui.themes import CONTRAST, DARK, LIGHT, THEMES
 from clarinet_tui.ui.widgets.top_bar import VIEW_KEYS, VIEWS
 
 if TYPE_CHECKING:
@@ -102,7 +102,13 @@ class ClarinetApp(FeedApp):
         for own_theme in THEMES:
             self.register_theme(own_theme)
         self.set_reactive(App.theme, theme if theme in self.available_themes else DARK)
+        self._set_theme_classes()
         self.stylesheet.set_variables(self.get_css_variables())
+
+    def _set_theme_classes(self) -> None:
+        """Mark the themes that have rules of their own in the style sheet."""
+        for theme, name in ((CONTRAST, "-contrast"), (LIGHT, "-light")):
+            self.set_class(self.theme == theme, name, update=self.is_running)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return variables for themes in the terminal's own colours, which have no shades."""
@@ -145,7 +151,7 @@ class ClarinetApp(FeedApp):
         return [*super().get_line_filters(), *([self._plain_glyphs] if self._plain_glyphs.enabled else [])]
 
     def watch_theme(self, theme: str) -> None:
-        self.set_class(theme == CONTRAST, "-contrast")
+        self._set_theme_classes()
         self.preferences.save(theme=theme)
 
     def action_use_theme(self, theme: str) -> None:

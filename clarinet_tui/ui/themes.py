@@ -35,7 +35,12 @@ THEMES = (
         surface="#F2F0EA",
         panel="#E5E2D9",
         dark=False,
-        variables={"chart-palette": "light", "foreground-muted": "#1B2128B8"},
+        variables={
+            "chart-palette": "light",
+            "foreground-muted": "#1B2128C4",
+            "foreground-disabled": "#1B2128A3",
+            "text-disabled": "#1B2128A3",
+        },
     ),
     Theme(
         name=CONTRAST,

@@ -44,8 +44,6 @@ def press_and_freeze(text: str, *keys: str, first: str = "● target") -> RunBef
         await wait_until(pilot, lambda: text in screen_text(app), text)
         await wait_until(pilot, lambda: is_complete(app), "a complete snapshot")
         app.history_feed.stop()
-        for line in app.screen.query(Input):
-            line.cursor_blink = False
         await _wait_until_still(pilot)
 
     return run_before
@@ -77,6 +75,8 @@ def _shows(app: ClarinetApp, text: str) -> bool:
 
 
 async def _wait_until_still(pilot: Pilot[None]) -> None:
+    for line in pilot.app.screen.query(Input):
+        line.cursor_blink = False
     frames: list[str] = []
     while len(frames) < EQUAL_FRAMES or len(set(frames[-EQUAL_FRAMES:])) > 1:
         await pilot.pause(0.05)

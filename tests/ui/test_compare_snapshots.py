@@ -7,7 +7,7 @@ import pytest
 from tests.support.app import SIZES, make_app
 from tests.support.ui_families import five_seeds, write_family_run
 from tests.support.ui_runs import write_run
-from tests.support.ui_snapshots import SnapCompare, press_and_freeze
+from tests.support.ui_snapshots import SnapCompare, press_and_freeze, step_and_freeze
 
 pytestmark = pytest.mark.parametrize("size", SIZES)
 TITLE = "arget accuracy %"
@@ -63,5 +63,5 @@ def test_other_labels(runs_dir: Path, size: tuple[int, int], snap_compare: SnapC
 
 def test_a_query_that_cannot_be_understood(runs_dir: Path, size: tuple[int, int], snap_compare: SnapCompare) -> None:
     five_seeds(runs_dir, ("clarinet", "gac+dann"))
-    keys = ("4", "slash", "space", *"colour:x", "space")
-    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=press_and_freeze("^ expected one of", *keys))
+    steps = ("4", " newest task", "slash", "space", *"colour:x", "space", " A query is invalid")
+    assert snap_compare(make_app(runs_dir), terminal_size=size, run_before=step_and_freeze(*steps))

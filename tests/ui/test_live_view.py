@@ -6,6 +6,7 @@ import pytest
 
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.chart import Chart
+from clarinet_tui.ui.widgets.metric_grid import MetricGrid
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.ui_runs import go_on, sample_hardware, three_runs, write_run
@@ -142,6 +143,10 @@ async def test_a_grid_shows_every_metric(runs_dir: Path, size: tuple[int, int]) 
         await wait_until(pilot, lambda: "Source accuracy %" in screen_text(app), "the grid")
         titles = {chart.title for chart in app.screen.query("MetricGrid Chart").results(Chart)}
         assert {"Target accuracy %", "Complementary loss", "Adversarial loss", "Lambda"} <= titles | {"Lambda"}
+        grid = app.screen.query_one(MetricGrid)
+        charts = list(grid.query(Chart))
+        await wait_until(pilot, lambda: charts[-1].region.bottom >= grid.region.bottom - 3, "a full grid")
+        assert min(chart.region.height for chart in charts) >= 9
         await pilot.press("g")
         await wait_until(pilot, lambda: "■ source" in screen_text(app), "the two charts")
 

@@ -93,6 +93,7 @@ async def test_the_layout_is_restored(runs_dir: Path, tmp_path: Path) -> None:
         app.action_use_glyphs("halves")
     again = make_app(runs_dir)
     assert again.theme == CONTRAST
+    assert again.has_class("-contrast")
     async with again.run_test(size=(160, 48)) as pilot:
         await wait_until(pilot, lambda: "aaa111" in screen_text(again))
         assert again.screen.query_one(RunDetail).pane == "about"

@@ -11,7 +11,7 @@ from textual.color import Color
 
 from clarinet_tui.chart.palette import PALETTES, colour
 from clarinet_tui.ui.text.plain_glyphs import GLYPH, PLAIN, PlainGlyphs, needs_plain_glyphs
-from clarinet_tui.ui.themes import CONTRAST, THEMES
+from clarinet_tui.ui.themes import CONTRAST, DARK, THEMES
 from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
@@ -117,3 +117,14 @@ async def test_a_limited_console_shows_only_plain_glyphs(runs_dir: Path, monkeyp
         await wait_until(pilot, lambda: "o target" in screen_text(app), "plain signs")
         assert not set(GLYPH) & set(screen_text(app))
         assert "▀" in screen_text(app)
+
+
+@pytest.mark.parametrize("theme", [theme for theme in THEMES if theme.name != DARK], ids=lambda theme: theme.name)
+def test_muted_and_faint_text_can_be_read(theme: object) -> None:
+    from textual.theme import Theme
+
+    assert isinstance(theme, Theme)
+    for name in ("foreground-muted", "foreground-disabled", "text-disabled"):
+        for background in (theme.background, theme.surface):
+            shown = Color.parse(str(background)) + Color.parse(theme.variables[name])
+            assert contrast(shown.hex, str(background)) >= 4.5, (name, background)

@@ -33,7 +33,7 @@ class ChartGrid(GuardedHandlers, VerticalScroll):
     DEFAULT_CSS = """
     ChartGrid { height: 1fr; scrollbar-size-vertical: 1; }
     ChartGrid ItemGrid { height: auto; grid-gutter: 0 1; grid-rows: 9; }
-    ChartGrid Chart { height: 9; }
+    ChartGrid Chart { height: 1fr; }
     """
 
     def __init__(self, glyphs: GlyphSet, *, id: str | None = None) -> None:  # noqa: A002

@@ -174,7 +174,7 @@ class FilterLine(GuardedHandlers, Vertical):
         error.display = problem is not None and not is_unfinished
         if problem:
             column = cell_len(line.value[: problem.position]) - round(line.scroll_offset.x)
-            indent = " " * (len(self._prompt) + max(column, 0))
+            indent = " " * (len(self._prompt) + max(column, 0) - 1)  # the line is padded by one
             error.set_content(styled((f"{indent}^ ", "bad"), (problem.message, "bad")))
 
     def on_descendant_blur(self) -> None:

@@ -24,7 +24,6 @@ class HardwareGrid(ChartGrid):
 
     DEFAULT_CSS = """
     HardwareGrid ItemGrid { height: 1fr; grid-rows: 1fr; }
-    HardwareGrid Chart { height: 1fr; }
     HardwareGrid StyledText { height: 1fr; padding: 0 4; content-align: center middle; text-align: center; }
     HardwareGrid.-sampled StyledText { display: none; }
     """
