@@ -15,6 +15,7 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 
 from clarinet_tui.runs.directory import read_toml
+from clarinet_tui.streams import FALLBACK
 from core.errors import InputError
 
 VARIABLE = "CLARINET_NOTIFY"
@@ -76,10 +77,13 @@ def describe_target(target: str) -> str:
 
 
 def _ring() -> None:
-    """Ring the terminal's bell; a queued run has no terminal."""
-    if sys.stdout.isatty():
-        sys.stdout.write("\a")
-        sys.stdout.flush()
+    """Ring the terminal's bell; a queued run has no terminal.
+
+    A progress bar replaces `sys.stdout` and writes whole lines only, so the bell is written to the terminal itself.
+    """
+    terminal = sys.__stdout__
+    if terminal is not None and terminal.isatty():
+        os.write(terminal.fileno(), b"\a")
 
 
 def _show_on_desktop(title: str, message: str) -> str | None:
@@ -94,7 +98,7 @@ def _post(target: str, title: str, message: str, fields: Mapping[str, str]) -> N
     parts = urlsplit(target)
     if parts.scheme == "ntfy":
         scheme = "http" if parts.hostname in LOCAL_HOSTS else "https"
-        headers = {"Title": title.encode("ascii", "replace").decode()}
+        headers = {"Title": title.encode("ascii", FALLBACK).decode()}
         request = urllib.request.Request(parts._replace(scheme=scheme).geturl(), message.encode(), headers)
     else:
         content = json.dumps({"title": title, "message": message, **fields}).encode()

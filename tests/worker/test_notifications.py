@@ -6,11 +6,13 @@ import pty
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.progress import Progress
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.worker.event_hook import EventHook
@@ -63,7 +65,7 @@ def notify(run: RunDirectory, *targets: str) -> list[str]:
 def test_ntfy_gets_title_and_message(run: RunDirectory) -> None:
     with server() as (port, received):
         assert notify(run, f"ntfy://127.0.0.1:{port}/my-topic") == []
-    title = "clarinet on U?M, seed 1: collapse"  # headers are ASCII
+    title = "clarinet on U->M, seed 1: collapse"  # headers are ASCII
     assert received == [("/my-topic", title, "few classes → 2".encode())]
 
 
@@ -92,12 +94,20 @@ def test_desktop_program_gets_the_text_as_arguments(
     assert notify(run, "desktop") == ["notify desktop: there is no program notify-send"]
 
 
-def test_bell_rings_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bell_rings_on_a_terminal_beside_a_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     master, slave = pty.openpty()
-    with os.fdopen(slave, "w") as terminal, os.fdopen(master, "rb", 0) as screen:
-        monkeypatch.setattr(sys, "stdout", terminal)
-        assert send("bell", "title", "text", {}) is None
-        assert screen.read(1) == b"\a"
+    with os.fdopen(master, "rb", 0) as screen:
+        with os.fdopen(slave, "w") as terminal:
+            monkeypatch.setattr(sys, "stdout", terminal)
+            monkeypatch.setattr(sys, "__stdout__", terminal)
+            with Progress(console=Console(file=terminal, force_terminal=True)):
+                assert send("bell", "title", "text", {}) is None
+            monkeypatch.undo()
+        shown = b""
+        with suppress(OSError):  # the end of what was written to a terminal that is closed
+            while content := screen.read(4096):
+                shown += content
+    assert b"\a" in shown
 
 
 def test_targets_are_the_users_choice(tmp_path: Path) -> None:
