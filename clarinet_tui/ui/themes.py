@@ -59,8 +59,8 @@ THEMES = (
         variables={
             "chart-palette": "contrast",
             "foreground-muted": "#E6E6E6",
-            "foreground-disabled": "#B3B3B3",
-            "text-disabled": "#B3B3B3",
+            "foreground-disabled": "#CCCCCC",
+            "text-disabled": "#CCCCCC",
             "footer-key-foreground": "#FFD84D",
         },
     ),
