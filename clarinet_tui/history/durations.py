@@ -38,7 +38,8 @@ _RECENT_RUNS = f"""SELECT id, seconds / (iteration - given) FROM (SELECT *,
         ifnull((SELECT min(iteration) - 1 FROM iterations WHERE run = runs.id), 0) AS given FROM runs
         WHERE state = 'finished' AND task = :task AND seconds > 0
             AND (ifnull(device, '') GLOB 'cuda*' OR device GLOB 'xpu*' OR device GLOB 'mps*') = :on_gpu
-            AND (method = :method OR EXISTS (SELECT 1 FROM evaluations WHERE run = runs.id AND stage = :stage))
+            AND (method = :method
+                OR :stage IS NOT NULL AND EXISTS (SELECT 1 FROM evaluations WHERE run = runs.id AND stage = :stage))
         ORDER BY preset = :preset DESC, ended DESC LIMIT {RECENT})
     WHERE iteration > given"""
 """The newest finished runs of a method, or with a stage, first those of the preset; and the seconds of an iteration.
