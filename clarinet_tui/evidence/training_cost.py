@@ -71,7 +71,7 @@ def training_cost(config: RunConfig, events: Sequence[Row]) -> TrainingCost:
         specs = find_method(config.method).stages
     except InputError:  # a plug-in that is not installed
         return TrainingCost((), find_shared_stage1(events))
-    started = {event.get("stage"): event for event in events if event["event"] == "stage" and not event["superseded"]}
+    started = {event["stage"]: event for event in find_stages(events)}
     stages = []
     for spec in specs:
         # A run with a shared stage 1 skips that stage, but numbers its iterations as if it had trained it.
@@ -80,6 +80,13 @@ def training_cost(config: RunConfig, events: Sequence[Row]) -> TrainingCost:
             images = config.stage1.batch_size if spec.stage1 else config.batch_size
             stages.append(StageCost(spec.name, event["iteration"], event["epoch"], images, spec.adapts))
     return TrainingCost(tuple(stages), find_shared_stage1(events))
+
+
+def find_stages(events: Sequence[Row]) -> list[Row]:
+    """Return the events at which stages began; one that a damaged journal has without name or numbers does not count."""
+    types = {"stage": str, "iteration": int, "epoch": int}
+    stages = (event for event in events if event["event"] == "stage" and not event["superseded"])
+    return [event for event in stages if all(isinstance(event.get(name), kind) for name, kind in types.items())]
 
 
 def find_shared_stage1(events: Sequence[Row]) -> SharedStage1 | None:

@@ -47,6 +47,12 @@ def test_shared_stage_1_counts_in_images_and_time() -> None:
     assert metric_curve(rows, "target_accuracy", "device time", cost)[0].tolist() == [67]
 
 
+def test_a_damaged_stage_event_does_not_count() -> None:
+    changes: list[dict[str, Any]] = [{"iteration": None}, {"epoch": "3"}, {"stage": ["cdan-e"]}]
+    damaged = [stage("cdan-e") | change for change in changes]
+    assert [part.name for part in training_cost(TWO, damaged).stages] == ["gac"]
+
+
 def test_own_stage_1_is_not_counted_twice() -> None:
     assert training_cost(TWO, [stage("gac"), labelled(given=False, origin="abc", origin_seconds=60)]).shared is None
     assert training_cost(TWO, [labelled(superseded=True)]).shared is None

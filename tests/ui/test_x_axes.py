@@ -46,8 +46,9 @@ def test_axes_convert_back_to_iterations() -> None:
         assert make_map().to_iteration(axis, place) == pytest.approx(300.0)
 
 
-def test_a_run_without_evaluations_has_only_iterations() -> None:
-    empty = make_axis_map([])
+@pytest.mark.parametrize("events", [[], [{"event": "stage", "superseded": False}]], ids=["none", "damaged stage"])
+def test_a_run_without_evaluations_has_only_iterations(events: list[dict[str, Any]]) -> None:
+    empty = make_axis_map([], events)
     assert np.isnan(empty.to_axis("epoch", np.array([1.0]))).all()
     assert empty.to_iteration("epoch", 3.0) == 3.0
 

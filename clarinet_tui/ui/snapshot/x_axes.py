@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clarinet_tui.evidence.bands import interpolate_and_extend
+from clarinet_tui.evidence.training_cost import find_stages
 
 AxisName = Literal["iteration", "epoch", "adaptation epoch", "time"]
 AXES: tuple[AxisName, ...] = get_args(AxisName)
@@ -56,6 +57,5 @@ def make_axis_map(evaluations: Sequence[Row], events: Sequence[Row] = ()) -> Axi
 
 def _first_point(events: Sequence[Row]) -> Row:
     """A run with given pseudo-labels begins where stage 1 would have ended; any other run begins at 0."""
-    stages = (event for event in events if event["event"] == "stage" and not event["superseded"])
-    first = next(stages, {"iteration": 0, "epoch": 0})
+    first = next(iter(find_stages(events)), {"iteration": 0, "epoch": 0})
     return {"iteration": first["iteration"], "epoch": first["epoch"], "adaptation_epoch": None, "seconds": 0.0}
