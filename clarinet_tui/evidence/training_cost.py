@@ -83,7 +83,7 @@ def training_cost(config: RunConfig, events: Sequence[Row]) -> TrainingCost:
 
 
 def find_stages(events: Sequence[Row]) -> list[Row]:
-    """Return the events at which stages began; one that a damaged journal has without name or numbers does not count."""
+    """Return the events at which stages began, without those that lack their name or numbers in a damaged journal."""
     types = {"stage": str, "iteration": int, "epoch": int}
     stages = (event for event in events if event["event"] == "stage" and not event["superseded"])
     return [event for event in stages if all(isinstance(event.get(name), kind) for name, kind in types.items())]
