@@ -51,7 +51,7 @@ class Shot:
     size: tuple[int, int] = LARGE
     keys: tuple[str, ...] = ()
     text: str = ""
-    query: str = "method:clarinet task:M->U"
+    query: str = "method:basset task:U->M"
 
 
 PICTURE = "▀▀▀▀"
