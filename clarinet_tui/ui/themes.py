@@ -20,7 +20,12 @@ THEMES = (
         surface="#161B22",
         panel="#1D242D",
         dark=True,
-        variables={"chart-palette": "dark"},
+        variables={
+            "chart-palette": "dark",
+            "foreground-muted": "#D9DFE7B0",
+            "foreground-disabled": "#D9DFE78A",
+            "text-disabled": "#D9DFE78A",
+        },
     ),
     Theme(
         name=LIGHT,

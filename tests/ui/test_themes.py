@@ -11,7 +11,7 @@ from textual.color import Color
 
 from clarinet_tui.chart.palette import PALETTES, colour
 from clarinet_tui.ui.text.plain_glyphs import GLYPH, PLAIN, PlainGlyphs, needs_plain_glyphs
-from clarinet_tui.ui.themes import CONTRAST, DARK, THEMES
+from clarinet_tui.ui.themes import CONTRAST, THEMES
 from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
 
@@ -119,7 +119,7 @@ async def test_a_limited_console_shows_only_plain_glyphs(runs_dir: Path, monkeyp
         assert "▀" in screen_text(app)
 
 
-@pytest.mark.parametrize("theme", [theme for theme in THEMES if theme.name != DARK], ids=lambda theme: theme.name)
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
 def test_muted_and_faint_text_can_be_read(theme: object) -> None:
     from textual.theme import Theme
 
