@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 
 def open_history(runs_dir: Path) -> "Database":
-    """Open the history and bring it up to date with the run directories."""
+    """Open the history and bring it up to date with the run directories; without a directory, open an empty one."""
     from clarinet_tui.history.database import Database
     from clarinet_tui.history.states import update_history
     from clarinet_tui.history.temporary import temporary_database
 
+    if not runs_dir.exists():
+        return Database.in_memory()
     temporary = temporary_database(runs_dir)
     if temporary is not None:
         warn(f"{runs_dir}: cannot be written: its history is built in a temporary file for this command")

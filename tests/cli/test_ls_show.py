@@ -209,6 +209,11 @@ def test_runs_directory_that_is_a_file_is_one_sentence(tmp_path: Path, arguments
     assert (tmp_path / "runs").read_text() == "mine"
 
 
+def test_listing_a_directory_that_does_not_exist_does_not_make_it(tmp_path: Path) -> None:
+    assert "No runs yet" in run_clarinet(tmp_path, "ls", "--runs-dir", "misspelt").stdout
+    assert not (tmp_path / "misspelt").exists()
+
+
 def test_show_lists_damaged_lines_and_the_failure(runs: Path) -> None:
     journal = runs / "bbb222" / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
