@@ -210,7 +210,7 @@ def test_runs_directory_that_is_a_file_is_one_sentence(tmp_path: Path, arguments
 
 
 def test_listing_a_directory_that_does_not_exist_does_not_make_it(tmp_path: Path) -> None:
-    assert "No runs yet" in run_clarinet(tmp_path, "ls", "--runs-dir", "misspelt").stdout
+    assert "No runs yet" in invoke(tmp_path / "misspelt", "ls").stdout
     assert not (tmp_path / "misspelt").exists()
 
 
