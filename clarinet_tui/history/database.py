@@ -98,8 +98,10 @@ class Database:
             return
         if not self.path.parent.is_dir():  # moved away: opening would create it again
             raise HistoryError(f"{self.path.parent}: does not exist any more")
-        opened = (self.open_read_only if self.read_only else self.open)(self.path.parent, self.path)
+        # First: closing drops all locks of this process on the -shm file, which the new connection may share. Another
+        # process would then truncate it, and the next access to its memory would end this process (SIGBUS).
         self.connection.close()
+        opened = (self.open_read_only if self.read_only else self.open)(self.path.parent, self.path)
         self.connection, self._identity = opened.connection, opened._identity
 
     def close(self) -> None:
