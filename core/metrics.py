@@ -141,6 +141,13 @@ _CATALOGUE = (
         shown=("loss chart", "comparison"),
     ),
     Metric(
+        "surrogate_loss",
+        "loss",
+        "the loss that is minimised in place of Eq. 6: forward, SCL-EXP or pairwise",
+        label="surrogate",
+        shown=("loss chart", "comparison", "log"),
+    ),
+    Metric(
         "information_loss",
         "loss",
         "minus the information of the target's predictions",

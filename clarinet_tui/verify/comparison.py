@@ -61,16 +61,18 @@ class Comparison:
 def compare_iterations(
     recorded: Iterable[Mapping[str, Any]], replayed: Mapping[int, Mapping[str, float | str]]
 ) -> Comparison:
-    """Compare every metric of every recorded iteration with the replay."""
+    """Compare every recorded metric of every recorded iteration; the version that recorded may have had fewer."""
+    rows = list(recorded)
+    names = {name for row in rows for name in row if name not in NOT_METRICS and is_reproducible(name)}
     iterations: list[int] = []
     differences: list[Difference] = []
     count = 0
-    for row in recorded:
+    for row in rows:
         iteration: int = row["iteration"]
         iterations.append(iteration)
-        expected = {name: value for name, value in row.items() if name not in NOT_METRICS and is_reproducible(name)}
+        expected = {name: value for name, value in row.items() if name in names}
         metrics = replayed.get(iteration, {})
-        actual = {name: _round_as_recorded(value) for name, value in metrics.items() if is_reproducible(name)}
+        actual = {name: _round_as_recorded(value) for name, value in metrics.items() if name in names}
         for name in expected.keys() | actual.keys():
             count += 1
             difference = Difference(iteration, name, expected.get(name), actual.get(name))

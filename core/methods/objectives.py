@@ -22,7 +22,7 @@ from core.networks import Discriminator
 def complementary_objective(
     config: RunConfig, logits: Tensor, weights: Tensor, priors: Tensor
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return the loss to minimise, and metrics; the metric is always Eq. 6, never a surrogate."""
+    """Return the loss to minimise, and metrics: always Eq. 6, and the loss that is minimised in its place."""
     losses = class_losses(logits, weights, priors, by_loss_index=config.class_priors == "loss-index")
     loss_of_eq6 = complementary_loss(losses)
     metrics = {"complementary_loss": loss_of_eq6, "least_class_loss": losses.per_class.min()}
@@ -34,11 +34,11 @@ def complementary_objective(
         case "non-negative":
             loss = non_negative_loss(losses)
         case "forward":
-            loss = forward_loss(logits, weights)
+            loss = metrics["surrogate_loss"] = forward_loss(logits, weights)
         case "scl-exp":
-            loss = scl_exp_loss(logits, weights)
+            loss = metrics["surrogate_loss"] = scl_exp_loss(logits, weights)
         case "pairwise":
-            loss = pairwise_loss(logits, weights)
+            loss = metrics["surrogate_loss"] = pairwise_loss(logits, weights)
         case "cross-entropy":
             loss = functional.cross_entropy(logits, weights)
             metrics["classification_loss"] = loss

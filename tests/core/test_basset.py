@@ -110,7 +110,7 @@ def test_warmup_uses_the_source_alone_and_its_own_optimizer() -> None:
     algorithm = basset()
     metrics = algorithm.step(batch(), 0)
     assert metrics.on_host == {"classifier_rate": algorithm.config.warmup_rate}
-    assert set(metrics.on_device) == {"complementary_loss", "least_class_loss"}
+    assert set(metrics.on_device) == {"complementary_loss", "least_class_loss", "surrogate_loss"}
     assert not algorithm.optimizer.state
 
 

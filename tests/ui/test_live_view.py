@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.metric_grid import MetricGrid
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from tests.support.app import SIZES, make_app, screen_text, wait_until
-from tests.support.ui_runs import go_on, sample_hardware, three_runs, write_run
+from tests.support.events import step
+from tests.support.ui_runs import NOW, STEPS, go_on, sample_hardware, three_runs, write_run
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -26,6 +28,17 @@ async def test_live_shows_both_charts_and_updates(runs_dir: Path, size: tuple[in
         go_on(directory, 6, 8)
         await wait_until(pilot, lambda: "epoch 6/8" in screen_text(app), "the next epoch")
         assert app.screen.query(Chart).first().lines[0].x[-1] > before
+
+
+async def test_the_loss_that_is_minimised_is_shown_in_place_of_eq_6(runs_dir: Path) -> None:
+    directory = three_runs(runs_dir)[2]
+    measured = {"complementary_loss": -5.0, "surrogate_loss": 0.1}
+    with JournalWriter(directory.journal, now=lambda: NOW) as journal:
+        journal.append(step(5 * STEPS + 1, measured))
+    app = make_app(runs_dir, "ccc333")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_until(pilot, lambda: "surrogate 0.1" in screen_text(app), "the surrogate")
+        assert "complementary" not in {line.name for line in app.screen.query(Chart).first().lines}
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -34,11 +34,18 @@ def test_differences_are_sorted() -> None:
     assert not result.is_within(0.01)
 
 
-@pytest.mark.parametrize("now", [{}, {1: {}}, {1: {"a": "nan"}}, {1: {"a": "inf"}}, {1: {"a": 1.0, "new": 2.0}}])
-def test_missing_new_and_non_finite_values_exceed_any_tolerance(now: dict[int, dict[str, float | str]]) -> None:
+@pytest.mark.parametrize("now", [{}, {1: {}}, {1: {"a": "nan"}}, {1: {"a": "inf"}}])
+def test_missing_and_non_finite_values_exceed_any_tolerance(now: dict[int, dict[str, float | str]]) -> None:
     result = compare_iterations([row(1, a=1.0)], now)
     assert len(result.differences) == 1
     assert not result.is_within(1e9)
+
+
+def test_a_metric_of_a_newer_version_is_not_compared_but_one_that_other_iterations_have_is() -> None:
+    recorded, replayed = [row(1, a=1.0), row(2, a=1.0, b=2.0)], {1: {"a": 1.0, "new": 2.0}, 2: {"a": 1.0, "b": 2.0}}
+    assert compare_iterations(recorded, replayed).differences == ()
+    replayed[1]["b"] = 3.0
+    assert compare_iterations(recorded, replayed).differences == (Difference(1, "b", None, 3.0),)
 
 
 def test_environment_differences() -> None:

@@ -23,11 +23,13 @@ ACCURACIES = shown_in("accuracy chart")
 
 
 def make_lines(curves: RunCurves, metrics: dict[str, Metric], axis: AxisName = "iteration") -> tuple[Line, ...]:
-    """Return the lines of the metrics that the run has."""
+    """Return the lines of the metrics that the run has; beside a surrogate, Eq. 6 is noise that covers the chart."""
     lines = []
+    surrogate = curves.series.get("surrogate_loss") if "surrogate_loss" in metrics else None
+    hidden = "complementary_loss" if surrogate is not None and len(surrogate.x) else ""
     for slot, metric in enumerate(metrics.values()):
         series = curves.series.get(metric.name)
-        if series is None or not len(series.x):
+        if series is None or not len(series.x) or metric.name == hidden:
             continue
         x = curves.axis_map.to_axis(axis, np.asarray(series.x, dtype=np.float64))
         lines.append(
