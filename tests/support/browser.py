@@ -1,6 +1,7 @@
 """A headless Chromium controlled through a pipe: evaluates scripts and records network requests and console errors."""
 
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -98,7 +99,7 @@ def open_page(program: str, folder: Path) -> Iterator[Page]:
 
     def pipes() -> None:
         """The browser reads from descriptor 3 and writes to 4."""
-        high = [os.dup2(end, place) for end, place in ((child_reads, 50), (child_writes, 51))]
+        high = [fcntl.fcntl(end, fcntl.F_DUPFD, 5) for end in (child_reads, child_writes)]  # they may be 3 and 4
         for end, place in zip(high, (3, 4), strict=True):
             os.dup2(end, place)
 
