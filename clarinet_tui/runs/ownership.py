@@ -45,14 +45,16 @@ def own_path(runs_dir: Path, name: str) -> Path:
     Raise InputError if another user has put one there: it could name processes to kill, or hold a lock for ever.
     """
     plain, named = runs_dir / name, runs_dir / _with_uid(name, os.geteuid())
-    for path in (plain, named):
-        if (owner := find_owner(path)) is not None and is_own(owner, runs_dir):
+    # Looked at once: another process of this user may make the file meanwhile, and two processes need the same lock.
+    plain_owner, named_owner = find_owner(plain), find_owner(named)
+    for path, owner in ((plain, plain_owner), (named, named_owner)):
+        if owner is not None and is_own(owner, runs_dir):
             return path
     directory_owner = find_owner(plain.parent.resolve())
     is_owner = directory_owner is None or is_own(directory_owner, runs_dir)
-    if is_owner and find_owner(plain) is None:
+    if is_owner and plain_owner is None:
         return plain
-    check_own_file(named, find_owner(named))
+    check_own_file(named, named_owner)
     return named
 
 

@@ -24,6 +24,7 @@ from clarinet_tui.queue.queue_file import (
 )
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.queue.supervisor_process import queue_origin
+from clarinet_tui.runs import ownership
 from clarinet_tui.runs.ownership import SAFE_VARIABLE, own_path
 from core.errors import InputError
 from tests.support.fault_worker import STARTS_FILE
@@ -268,6 +269,21 @@ def test_a_copied_queue_starts_nothing_until_it_is_continued(tmp_path: Path, mon
     requests.pause(copy, [], False)
     assert (starts, queue_origin(copy)) == ([tmp_path / "moved", copy], "")
     assert read_queue(copy)["one"].on_alarm == ()
+
+
+def test_a_file_that_appears_meanwhile_is_still_the_one_of_its_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes that make the first lock at once must lock the same file."""
+    find_owner = ownership.find_owner
+
+    def find_and_make(path: Path) -> int | None:
+        owner = find_owner(path)
+        (tmp_path / QUEUE_FILE).touch()
+        return owner
+
+    monkeypatch.setattr(ownership, "find_owner", find_and_make)
+    assert own_path(tmp_path, QUEUE_FILE).name == QUEUE_FILE
 
 
 def test_files_of_a_safe_directory_count_as_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
