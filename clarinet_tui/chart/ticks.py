@@ -19,7 +19,7 @@ class Tick:
 def round_step(span: float, count: int, *, whole: bool = False) -> float:
     """Return the smallest round step that divides the span into at most `count` parts."""
     rough = span / max(count, 1)
-    if not math.isfinite(rough) or rough <= 0:
+    if not math.isfinite(rough) or rough < 1e-300:  # below, a power of ten would be rounded to zero
         return 1.0
     power = 10.0 ** math.floor(math.log10(rough))
     step = next((factor * power for factor in STEPS if factor * power >= rough * (1 - 1e-9)), 10 * power)
