@@ -1,7 +1,5 @@
 """The settings of a run: typed, bounded, described and tagged."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -267,39 +265,6 @@ def settings_tagged(*tags: Tag) -> frozenset[str]:
     """Return the names of the settings that have any of the tags; the table `stage1` is one name."""
     fields = [(field.name, meta) for field in msgspec.structs.fields(RunConfig) for meta in field.type.__metadata__]
     return frozenset(name for name, meta in fields if set(tags) & set((meta.extra or {}).get("tags", ())))
-
-
-@dataclass(frozen=True)
-class SettingSpec:
-    """One setting as a form or a help page shows it."""
-
-    name: str
-    type: msgspec.inspect.Type
-    default: Any
-    description: str
-
-    @property
-    def plain_type(self) -> msgspec.inspect.Type:
-        """The type without its description and tags."""
-        value_type = self.type
-        while isinstance(value_type, msgspec.inspect.Metadata):
-            value_type = value_type.type
-        return value_type
-
-
-@cache
-def setting_specs() -> tuple[SettingSpec, ...]:
-    """Return every setting, those of stage 1 as `stage1.epochs`."""
-    return tuple(_specs(RunConfig, ""))
-
-
-def _specs(struct: type[Struct], prefix: str) -> Iterator[SettingSpec]:
-    for field in msgspec.structs.fields(struct):
-        if field.type is Stage1 or getattr(field.type, "__origin__", None) is Stage1:
-            yield from _specs(Stage1, f"{field.name}.")
-            continue
-        description = next(meta.description for meta in field.type.__metadata__ if meta.description)
-        yield SettingSpec(prefix + field.name, msgspec.inspect.type_info(field.type), field.default, description or "")
 
 
 def checkpoint_settings(config: RunConfig) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
-from core.config import RunConfig, Tag, setting_specs, settings_tagged
+from core.config import RunConfig, Tag, settings_tagged
 from core.errors import InputError
 from core.methods import find_method
 from core.methods.registry import MethodSpec
 from core.presets import PRESETS
+from core.setting_specs import setting_specs
 from core.tasks import DOMAINS, OFFLINE_TASK, Domain, Task, parse_task
 from core.validation import convert_settings, format_value, merge_settings
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from core.config import RunConfig, setting_specs
+from core.config import RunConfig
 from core.errors import InputError
+from core.setting_specs import setting_specs
 
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.(.*)`)?", re.DOTALL)
 

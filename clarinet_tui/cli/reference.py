@@ -14,7 +14,7 @@ from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from core.config import SettingSpec
+    from core.setting_specs import SettingSpec
 
 Rows = Sequence[dict[str, Any]]
 
@@ -116,7 +116,7 @@ def _find_settings(name: str | None) -> "list[SettingSpec]":
     """Return the setting of this name, or those whose name contains it."""
     from difflib import get_close_matches
 
-    from core.config import setting_specs
+    from core.setting_specs import setting_specs
 
     specs = setting_specs()
     named = [spec for spec in specs if spec.name == name]

@@ -27,7 +27,8 @@ from core.errors import InputError
 MAX_CONDITIONS = 200
 MAX_DEPTH = 50
 MAX_LENGTH = 10_000
-_FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(:|>=|<=|!=|=|>|<)")
+FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(:|>=|<=|!=|=|>|<)")
+"""A field and its operator."""
 _BARE = re.compile(r'[^\s()",]+')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
@@ -123,7 +124,7 @@ class _Parser:
         self.conditions += 1
         if self.conditions > MAX_CONDITIONS:
             raise QueryError(f"expected at most {MAX_CONDITIONS} conditions", self.position)
-        match = _FIELD.match(self.text, self.position)
+        match = FIELD.match(self.text, self.position)
         for operator in ("AND", "OR"):
             if self._is_operator(operator):
                 raise self._missing_operand(operator)

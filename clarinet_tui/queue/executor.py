@@ -12,7 +12,8 @@ from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.placement import worker_environment, worker_options
 from clarinet_tui.queue.queue_file import QueueEntry
 from clarinet_tui.runs.atomic_files import open_append
-from clarinet_tui.runs.directory import RunDirectory, find_local_worker, find_worker
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.live_worker import find_local_worker, find_worker
 from clarinet_tui.runs.signals import handles_signal, request_stop, signal_holder
 from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
 

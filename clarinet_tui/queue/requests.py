@@ -9,8 +9,9 @@ from clarinet_tui.devices.local import list_devices
 from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
 from clarinet_tui.queue.supervisor_process import ensure_supervisor, find_supervisor, queue_origin
-from clarinet_tui.runs.directory import RunDirectory, create_runs, find_worker
+from clarinet_tui.runs.directory import RunDirectory, create_runs
 from clarinet_tui.runs.journal_reader import read_last_event
+from clarinet_tui.runs.live_worker import find_worker
 from clarinet_tui.runs.ownership import is_read_only
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm import control

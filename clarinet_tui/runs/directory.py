@@ -4,7 +4,6 @@ import errno
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,6 @@ from clarinet_tui.runs.atomic_files import (
     StorageError,
     append_line,
     as_input_error,
-    modified_time,
     replace_file,
     sync_directory,
 )
@@ -26,12 +24,9 @@ from clarinet_tui.runs.lock import (
     UNSUPPORTED,
     LocksUnsupportedError,
     hold_lock,
-    is_held_by,
-    is_locked,
-    read_lock_owner,
 )
 from clarinet_tui.runs.ownership import find_owner, is_own, user_name
-from clarinet_tui.runs.process import SILENT_AFTER, LockOwner
+from clarinet_tui.runs.process import LockOwner
 from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, file_version, parse_toml, read_file
 from clarinet_tui.runs.typed_command import typed_command
 from clarinet_tui.text import shorten
@@ -226,24 +221,6 @@ def _remove_unfinished(run: RunDirectory) -> bool:
     except OSError:
         return False
     return True
-
-
-def find_worker(run: RunDirectory) -> LockOwner | None:
-    """Return the live worker of a run.
-
-    A worker on another machine counts as dead when its lock is free and its journal was not written for SILENT_AFTER s.
-    """
-    owner = read_lock_owner(run.lock)
-    if owner is None or (alive := is_held_by(run.lock, owner)) is False:
-        return None
-    silent = time.time() - modified_time(run.journal) > SILENT_AFTER
-    return owner if alive or not silent or is_locked(run.lock) else None
-
-
-def find_local_worker(run: RunDirectory) -> LockOwner | None:
-    """Return the run's worker only if it is on this machine: pids of another one mean nothing here."""
-    owner = read_lock_owner(run.lock)
-    return owner if owner is not None and is_held_by(run.lock, owner) else None
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from clarinet_tui.history.query_fields import FIELDS
-from clarinet_tui.history.query_language import quote_value
+from clarinet_tui.history.query_language import FIELD, quote_value
 from clarinet_tui.history.setting_fields import find_field, setting_fields
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.launch_form import allowed_values
-from core.config import setting_specs
 from core.methods import FAMILIES
+from core.setting_specs import setting_specs
 
 WORD = re.compile(r'(?:"(?:[^"\\]|\\.)*"?|[^\s()"])*$')
 """The word that ends at the cursor, including quoted text."""
-CONDITION = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(:|>=|<=|!=|=|>|<)")
 FIRST_FIELDS = ("method", "task", "state", "acc", "tag", "seed", "since", "preset")
 """The most useful fields, candidates before any letter is typed."""
 MEASURED = frozenset(name for name, field in FIELDS.items() if ">" in field.operators) - {"seed"}
@@ -46,7 +45,7 @@ def complete(text: str, cursor: int, known: Mapping[str, tuple[str, ...]]) -> Co
     word = text[start:cursor]
     while word.startswith("-"):
         start, word = start + 1, word[1:]
-    condition = CONDITION.match(word)
+    condition = FIELD.match(word)
     if condition:
         return _complete_value(condition[1].lower(), start + condition.end(), word[condition.end() :], known)
     return Completion(start, tuple(_complete_field(word)))

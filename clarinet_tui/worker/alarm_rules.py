@@ -40,9 +40,7 @@ class Window:
 
     def add(self, measured: dict[str, float]) -> None:
         self.count += 1
-        loss = measured.get("classification_loss")
-        if loss is None:
-            loss = measured.get("complementary_loss")
+        loss = measured.get("classification_loss", measured.get("surrogate_loss", measured.get("complementary_loss")))
         if loss is not None:
             self.loss_sum += loss
             self.loss_count += 1

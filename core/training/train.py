@@ -59,17 +59,22 @@ def train(
         session = Session(config, data, device, pseudo_labels, hooks)
         try:
             first = session.resume() if resume else session.start()
-            for event in chain(first, _add_notices(session.run(), settings.notices)):
-                settings.suspend()
-                yield event
-                if not session.metrics.pending:  # switching takes 20 µs: once for a block of iterations
-                    settings.resume()
+            yield from _take_turns(chain(first, _add_notices(session.run(), settings.notices)), session, settings)
         except GeneratorExit:
             settings.resume()
             session.save()
             raise
         finally:
             session.data.close()
+
+
+def _take_turns(events: Iterator[Event], session: Session, settings: TrainingSettings) -> Iterator[Event]:
+    """Yield the events with the caller's settings of torch, and train with those of the run."""
+    for event in events:
+        settings.suspend()
+        yield event
+        if not session.metrics.pending:  # switching takes 20 µs: once for a block of iterations
+            settings.resume()
 
 
 def _add_notices(events: Iterator[Event], notices: list[str]) -> Iterator[Event]:

@@ -20,7 +20,8 @@ from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.executor import LocalExecutor
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK, find_supervisor
-from clarinet_tui.runs.directory import RunDirectory, find_worker
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.live_worker import find_worker
 from clarinet_tui.runs.lock import hold_lock, is_held_by, is_locked
 from clarinet_tui.runs.process import LockOwner, current_process, is_alive, process_start
 from clarinet_tui.runs.signals import request_stop, signal_holder
@@ -64,7 +65,7 @@ def unqueued_worker(run: RunDirectory) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def write_owner(lock: Path, pid: int, earlier: float = 0.0) -> LockOwner:
-    """Write the owner of a lock: the process with this pid, or one that had it so many ticks earlier."""
+    """Write the owner of a lock: the process with this pid, or one that started this number of ticks earlier."""
     start = process_start(pid)
     assert start is not None
     owner = msgspec.structs.replace(current_process(), pid=pid, start=start - earlier)

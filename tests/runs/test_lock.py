@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from clarinet_tui.queue.queue_file import update_queue
-from clarinet_tui.runs.directory import RunDirectory, find_worker
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.live_worker import find_worker
 from clarinet_tui.runs.lock import LockHeldError, hold_lock, is_locked, keep_lock, read_lock_owner
 from clarinet_tui.runs.process import current_process, is_alive, process_start
 from core.errors import InputError

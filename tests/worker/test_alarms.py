@@ -20,8 +20,8 @@ from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
 from clarinet_tui.runs.worker_command import hook_environment
 from clarinet_tui.worker.alarm_rules import EARLY, PATIENCE, WINDOW
 from clarinet_tui.worker.alarms import ALARM_KINDS, AlarmMonitor
-from core.config import setting_specs
 from core.events import Alarmed, Evaluated, Event, Resumed, StageStarted, Started, Stepped
+from core.setting_specs import setting_specs
 from tests.support.child_processes import run_worker
 from tests.support.events import evaluation, resumed, started, step
 from tests.support.workers import events_named, make_task, tiny_run
@@ -99,6 +99,13 @@ def test_no_progress_starts_after_patience_and_ends() -> None:
     assert alarms_of([stage(), *stuck]) == [("no-progress", False, first)]
     better = [step(len(stuck) + n, {"complementary_loss": 1.5}) for n in range(1, 2 * WINDOW)]
     assert alarms_of([stage(), *stuck, *better])[1][:2] == ("no-progress", True)
+
+
+def test_progress_is_that_of_the_loss_that_is_minimised() -> None:
+    noise = [step(n, {"complementary_loss": 2.3, "surrogate_loss": 0.1 / n}) for n in range(1, 3 * PATIENCE)]
+    assert alarms_of([stage(), *noise]) == []
+    stuck = [step(n, {"complementary_loss": 2.3 / n, "surrogate_loss": 0.1}) for n in range(1, 3 * PATIENCE)]
+    assert [kind for kind, _, _ in alarms_of([stage(), *stuck])] == ["no-progress"]
 
 
 def test_long_run_may_start_slowly() -> None:

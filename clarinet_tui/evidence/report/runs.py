@@ -12,7 +12,8 @@ from clarinet_tui.evidence.run_records import RunRecord
 from clarinet_tui.evidence.selection import ORACLE, RULE_DESCRIPTIONS, SelectedEpoch
 from clarinet_tui.evidence.sides import make_sides
 from clarinet_tui.text import JOULES_PER_KWH, format_count, format_duration, format_task
-from core.config import Tag, setting_specs, settings_tagged
+from core.config import Tag, settings_tagged
+from core.setting_specs import setting_specs
 
 HEADERS: dict[Rule, str] = {
     "last": "last %",

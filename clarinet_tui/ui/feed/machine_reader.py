@@ -14,7 +14,8 @@ from clarinet_tui.history.database import Database, database_path
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, only_schedulable, read_all_queues
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.queue.supervisor_process import find_supervisor, queue_origin
-from clarinet_tui.runs.directory import RunDirectory, find_worker
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.live_worker import find_worker
 from clarinet_tui.runs.process import current_process
 from clarinet_tui.ui.feed.slurm_reader import SlurmReader
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
