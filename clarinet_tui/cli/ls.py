@@ -9,7 +9,7 @@ from typer import Option
 
 from clarinet_tui.cli.completion import sort_fields
 from clarinet_tui.cli.lookup import open_history
-from clarinet_tui.cli.options import RUNS, Json, Jsonl, QueryArgument, RunsDir
+from clarinet_tui.cli.options import RUNS, Json, Jsonl, QueryWords, RunsDir, join_query
 from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe, warn
 from clarinet_tui.text import format_duration, printable, shell_command, shorten
 from core.errors import InputError
@@ -34,7 +34,7 @@ TEXT_FIELDS = frozenset(
 
 
 def list_(
-    query: QueryArgument = "",
+    words: QueryWords = None,
     sort: Annotated[
         str,
         Option(metavar="FIELD", help="Such as created, acc, seed, task or time.", autocompletion=sort_fields),
@@ -55,7 +55,7 @@ def list_(
     """
     from clarinet_tui.history.queries import SORT_ALIASES, count_runs, list_runs
 
-    field = SORT_ALIASES.get(sort, sort)
+    query, field = join_query(words), SORT_ALIASES.get(sort, sort)
     descending = (field not in TEXT_FIELDS) != reverse
     database = open_history(runs_dir)
     rows = list_runs(database, query, sort=field, descending=descending, limit=-1 if all_ else limit)

@@ -26,8 +26,8 @@ Query = Annotated[
     str | None,
     Option("--query", "-q", help="All runs that match, for example: tag:old acc<50", autocompletion=queries),
 ]
-QueryArgument = Annotated[
-    str, Argument(metavar="QUERY", help="For example: tag:icml method:clarinet", autocompletion=queries)
+QueryWords = Annotated[
+    list[str] | None, Argument(metavar="QUERY", help="For example: tag:icml method:clarinet", autocompletion=queries)
 ]
 Settings = Annotated[
     list[str] | None,
@@ -46,6 +46,11 @@ On = Annotated[Place | None, Option("--on", envvar="CLARINET_ON", help="Where to
 SlurmPairs = Annotated[
     list[str] | None, Option("--slurm", metavar="KEY=VALUE", help="Any option of sbatch, or setup=LINE; repeatable.")
 ]
+
+
+def join_query(words: list[str] | None) -> str:
+    """Return the query that was given as one argument, or as one argument for each condition."""
+    return " ".join(words or ())
 
 
 def slurm_options(

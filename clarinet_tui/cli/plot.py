@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import open_records
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryArgument, RunsDir
+from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryWords, RunsDir, join_query
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, write_file
 from clarinet_tui.cli.plot_models import Projection, calibration_figure, features_figure
 from clarinet_tui.evidence.choices import FORMATS, Axis, BandKind, Budget, Format
@@ -64,7 +64,7 @@ class FigureOptions:
 
 def plot(
     kind: Annotated[Kind, Argument(metavar="KIND", help="Figure to draw.")] = "accuracy",
-    query: QueryArgument = "",
+    words: QueryWords = None,
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Write a .png, .svg or .pdf; default: draw in the terminal.")
     ] = None,
@@ -89,7 +89,7 @@ def plot(
     if json and out:
         raise InputError("--json and --out exclude each other")
     file_format = _file_format(out) if out else None
-    figure = _make_figure(kind, query, options, runs_dir, data_dir)
+    figure = _make_figure(kind, join_query(words), options, runs_dir, data_dir)
     if not figure.panels:
         raise InputError(f"plot {kind}: these runs have no data to draw yet")
     with quiet_pipe():

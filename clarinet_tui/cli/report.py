@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from clarinet_tui.cli.lookup import open_records
-from clarinet_tui.cli.options import RUNS, PresetFilter, QueryArgument, RunsDir, Select
+from clarinet_tui.cli.options import RUNS, PresetFilter, QueryWords, RunsDir, Select, join_query
 from clarinet_tui.cli.output import quiet_pipe, write_file
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class PrivateContent:
 
 def report(
     out: Annotated[Path, Option(metavar="FILE.html", help="File to write.")],
-    query: QueryArgument = "",
+    words: QueryWords = None,
     title: Annotated[str, Option(help="Heading of the report.")] = "CLARINET and its baselines",
     select: Select = "last",
     preset: PresetFilter = None,
@@ -50,7 +50,7 @@ def report(
     _check_folder(out.parent)
     content = make_report(
         open_records(runs_dir),
-        query,
+        join_query(words),
         title=title,
         written=time.time(),
         host=host_name(),

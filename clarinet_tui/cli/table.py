@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from typer import Option
 
 from clarinet_tui.cli.lookup import open_records
-from clarinet_tui.cli.options import RUNS, PresetFilter, QueryArgument, RunsDir, Select
+from clarinet_tui.cli.options import RUNS, PresetFilter, QueryWords, RunsDir, Select, join_query
 from clarinet_tui.cli.output import make_console, quiet_pipe, write_file
 from core.errors import InputError
 
@@ -19,7 +19,7 @@ WIDTH = 100
 
 
 def table(
-    query: QueryArgument = "",
+    words: QueryWords = None,
     format: Annotated[Format, Option(help="Output format.")] = "terminal",  # noqa: A002
     select: Select = "last",
     preset: PresetFilter = None,
@@ -45,7 +45,7 @@ def table(
     if standalone and format != "latex":
         raise InputError("--standalone: needs --format latex")
     board = make_board(
-        open_records(runs_dir), query, rule=select, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit
+        open_records(runs_dir), join_query(words), rule=select, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit
     )
     with quiet_pipe():
         if format == "terminal":

@@ -72,6 +72,12 @@ def test_ls_sorts_numbers_descending_and_text_ascending(runs: Path) -> None:
     assert "target_accuracy" in str(invoke(runs, "ls", "--sort", "colour").exception)
 
 
+def test_conditions_of_a_query_may_be_several_arguments(runs: Path) -> None:
+    assert ids(runs, "state:finished", "seed:3") == ids(runs, "state:finished seed:3") == ["aaa111"]
+    assert ids(runs, "seed:3", "OR", "state:failed") == ["bbb222", "aaa111"]
+    assert "query, character 8" in str(invoke(runs, "ls", "seed:3", "colour:red").exception)
+
+
 def test_ls_shows_tags_if_any_and_counts_hidden_runs(runs: Path) -> None:
     listed = invoke(runs, "ls", "--limit", "2", "state:finished OR state:failed")
     assert listed.stdout.splitlines()[0].split()[-1] == "tags"
