@@ -5,6 +5,7 @@ Importing torch and its compiler, which its optimizers need, takes ten times lon
 
 import multiprocessing
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -77,6 +78,12 @@ def run_worker(run: RunDirectory, *arguments: str, log: Path | None = None) -> i
     return start_worker(run, *arguments, log=log).wait()
 
 
+def new_session() -> None:
+    """Start a session, which the closing of its terminal ends even if the tests were started with `nohup`."""
+    os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def new_session_with_slow_checkpoints() -> None:
     """Start a session, and make each checkpoint take ten minutes."""
     import torch
@@ -85,7 +92,7 @@ def new_session_with_slow_checkpoints() -> None:
         print("SAVES", file=sys.stderr, flush=True)
         time.sleep(600)
 
-    os.setsid()
+    new_session()
     torch.save = save  # type: ignore[assignment]
 
 

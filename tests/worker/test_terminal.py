@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.runs.directory import RunDirectory
-from tests.support.child_processes import new_session_with_slow_checkpoints, start_worker
+from tests.support.child_processes import new_session, new_session_with_slow_checkpoints, start_worker
 from tests.support.supervised import read_state
 from tests.support.workers import events_named, make_task, read_events, tiny_run, wait_until
 
@@ -24,7 +24,7 @@ def run(tmp_path: Path) -> RunDirectory:
 class Terminal:
     """A pseudo-terminal whose foreground process is the worker of a run."""
 
-    def __init__(self, run: RunDirectory, prepare: Callable[[], object] = os.setsid) -> None:
+    def __init__(self, run: RunDirectory, prepare: Callable[[], object] = new_session) -> None:
         self.master, slave = pty.openpty()
         self.worker = start_worker(run, log=Path(os.ttyname(slave)), prepare=prepare)
         wait_until(self.worker, run, lambda: events_named(run, "step"))
