@@ -12,7 +12,7 @@ from core.methods import find_method
 if TYPE_CHECKING:
     from clarinet_tui.evidence.bands import Points
 
-SHARED_AXES: frozenset[Axis] = frozenset({"epoch", "adaptation epoch", "iteration"})
+SHARED_AXES: frozenset[Axis] = frozenset({"samples", "epoch", "adaptation epoch", "iteration"})
 """Axes on which runs of one protocol share their x values; the others need interpolation."""
 Row = Mapping[str, Any]
 

@@ -30,7 +30,7 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     axis: str = "iteration"
     accuracy_scale: str = "data"
     """Whether accuracies are drawn in the range of the data or from 0 to 100: data or full."""
-    compare_axis: str = "epoch"
+    compare_axis: str = "samples"
     compare_band: str = "std"
     compare_members: str = "shown"
     """Whether single runs are drawn behind the mean of their side: shown or hidden."""

@@ -176,7 +176,7 @@ async def test_x_is_aligned_in_five_ways(runs_dir: Path) -> None:
         await opened(app, pilot)
         left, right = sides(app)
         begins = {}
-        for axis in ("epoch", "adaptation epoch", "samples", "device time", "iteration"):
+        for axis in ("samples", "epoch", "adaptation epoch", "device time", "iteration"):
             await wait_until(pilot, lambda axis=axis: left.x_name == axis, axis)  # type: ignore[misc]
             begins[axis] = (left.lines[0].x[0], right.lines[0].x[0])
             await pilot.press("x")
@@ -282,7 +282,7 @@ async def test_the_layout_is_saved(runs_dir: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await opened(app, pilot)
         charts = app.screen.query_one(CompareCharts)
-        await wait_until(pilot, lambda: charts.left.x_name == "adaptation epoch")
+        await wait_until(pilot, lambda: charts.left.x_name == "epoch")
         assert (charts.band, charts.show_seeds, charts.overlaid) == ("interval", False, True)
         assert not app.screen.query_one("#numbers").display
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.widgets.compare_charts import CompareCharts
     from clarinet_tui.ui.widgets.difference_pane import DifferencePane
 
-AXES: tuple[Axis, ...] = ("epoch", "adaptation epoch", "samples", "device time", "iteration")
+AXES: tuple[Axis, ...] = ("samples", "epoch", "adaptation epoch", "device time", "iteration")
+"""The first is the default: epochs of one-step and two-step methods differ in length."""
 PANES = ("both", "charts", "numbers")
 HINT = "In History, select runs with space and press c, or press / here to select runs with two queries."
 MIN_ROWS_FOR_BOTH = 36
@@ -45,7 +46,7 @@ class CompareScreen(ViewScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "choose", "Select", key_display="/", id="compare.choose", tooltip="Select runs by queries"),
         Binding("p,right_square_bracket", "page(1)", "Pane", id="compare.pane", tooltip="Charts, numbers or both"),
-        Binding("x", "axis", "X axis", id="compare.axis", tooltip="Epochs, adaptation, samples, time or iterations"),
+        Binding("x", "axis", "X axis", id="compare.axis", tooltip="Samples, epochs, adaptation, time or iterations"),
         Binding("v", "overlay", "Overlay", id="compare.overlay", tooltip="Two charts side by side, or one chart"),
         Binding("b", "band", "Band", id="compare.band", tooltip="Band: std, 95 % interval, min–max or none"),
         Binding("B", "members", "Seeds", id="compare.members", tooltip="Show or hide single runs behind their mean"),
@@ -78,7 +79,7 @@ class CompareScreen(ViewScreen):
 
     def on_mount(self) -> None:
         saved = self.state.preferences.values
-        self._axis: Axis = next((axis for axis in AXES if axis == saved.compare_axis), "epoch")
+        self._axis: Axis = next((axis for axis in AXES if axis == saved.compare_axis), AXES[0])
         self._metric = next(iter(COMPARED_METRICS))
         self._snapshot: ComparisonSnapshot | None = None
         self._charts.band = next((band for band in BANDS if band == saved.compare_band), "std")

@@ -31,7 +31,7 @@ class ComparisonRequest:
     runs: tuple[str, ...] = ()
     queries: tuple[str, str] | None = None
     metric: str = "target_accuracy"
-    axis: Axis = "epoch"
+    axis: Axis = "samples"
     width: int = 200
     task_preset: TaskPreset | None = None
     """The task and preset whose curves are read; None is the first."""
