@@ -1,13 +1,17 @@
 """Write files so that a reader, or the next start after a crash, finds the old content or the new."""
 
 import os
+from functools import partial
 from pathlib import Path
+
+OWN_FILE = 0o644
+"""The mode before the umask: other users never write to these files."""
 
 
 def write_synced(path: Path, content: "bytes | memoryview") -> None:
     """Write a new file to the disk itself; a file or symbolic link of that name is removed first."""
     path.unlink(missing_ok=True)
-    with path.open("xb") as file:
+    with open(path, "xb", opener=partial(os.open, mode=OWN_FILE)) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

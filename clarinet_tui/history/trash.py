@@ -49,7 +49,7 @@ def remove_run(run: RunDirectory, database: Path | None = None) -> None:
     update_queue(run.runs_dir, dequeue)
     trash = _trash(run.runs_dir)
     with as_input_error(trash):
-        trash.mkdir(exist_ok=True)
+        trash.mkdir(mode=0o755, exist_ok=True)
         with run.hold_lock():  # so that no worker starts on it meanwhile
             path, count = trash / run.id, 1
             while path.exists():

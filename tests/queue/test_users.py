@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from clarinet_tui.devices.device import Device
+from clarinet_tui.history.trash import remove_run
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import (
     QUEUE_FILE,
@@ -243,11 +244,13 @@ def test_a_command_in_a_queue_that_others_can_write_is_ignored(tmp_path: Path) -
 def test_a_queue_is_never_written_so_that_others_could_change_it(tmp_path: Path) -> None:
     umask = os.umask(0)
     try:
+        remove_run(make_fault_run(tmp_path, "two"))
         enqueue_directly(make_fault_run(tmp_path, "one"))
     finally:
         os.umask(umask)
-    modes = {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("queue.json", "queue.lock", "one")}
-    assert modes == {"queue.json": 0o644, "queue.lock": 0o600, "one": 0o755}
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    written = {"queue.json": 0o644, "queue.lock": 0o600, "one": 0o755, ".trash": 0o755, "clarinet.db": 0o644}
+    assert modes == written
     assert stat.S_IMODE((tmp_path / "one" / "config.toml").stat().st_mode) == 0o644
 
 

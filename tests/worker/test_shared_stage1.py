@@ -3,7 +3,9 @@
 import json
 import os
 import signal
+import stat
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -235,10 +237,18 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def first(task: str, tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    """A run that made its own stage 1."""
-    run = tiny_run(tmp_path_factory.mktemp("runs"), task, "first")
-    assert run_worker(run) == 0, run.log.read_text()
+    """A run that made its own stage 1, with a umask that takes no permission away."""
+    run, log = tiny_run(tmp_path_factory.mktemp("runs"), task, "first"), tmp_path_factory.mktemp("logs") / "log"
+    assert start_worker(run, log=log, prepare=partial(os.umask, 0)).wait() == 0, log.read_text()
     return run
+
+
+def test_other_users_can_write_no_file_of_a_worker(first: RunDirectory) -> None:
+    for path in (first.checkpoint, first.model, first.journal, first.pseudo_labels, first.lock):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o644, path
+    for folder in (first.path, first.runs_dir / "stage1"):
+        paths = [folder, *folder.rglob("*")]
+        assert [path for path in paths if stat.S_IMODE(path.stat().st_mode) & 0o022] == []
 
 
 def test_taken_labels_give_the_same_stage_2_and_record_their_origin(first: RunDirectory, task: str) -> None:
