@@ -137,7 +137,8 @@ class EventHook:
         return printables | {"CLARINET_RUNS": str(self._run.runs_dir.absolute())}
 
     def _report(self, problem: str) -> None:
-        self._report_once(f"{self._option} {shlex.join(self._command)}: {problem}")
+        """Name the program without its arguments, which may be secret: worker.log is exported."""
+        self._report_once(f"{self._option} {self._command[0]}: {problem}")
 
     def _report_once(self, message: str) -> None:
         if not self._has_failed:
