@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.data.image_folders import sort_class_names
-from core.data.splits import DomainSplits, Labels, Mask, Split
+from core.data.splits import MAX_CLASSES, MAX_NAME, DomainSplits, Labels, Mask, Split
 from core.errors import InputError
 
 
@@ -27,7 +27,19 @@ def common_classes(source: DomainSplits, target: DomainSplits) -> tuple[str, ...
         _check_numbers(names, unnamed)
     if len(names) < 2:
         raise InputError(f"{source.train.place}: labels contain only {len(names)} class; a task needs two or more")
+    _check_names(source, names)
     return names
+
+
+def _check_names(source: DomainSplits, names: tuple[str, ...]) -> None:
+    """Refuse what neither the journal of a run nor the file of a model can have."""
+    if len(names) > MAX_CLASSES:
+        raise InputError(f"{source.place}: has {len(names)} classes; at most {MAX_CLASSES} are possible")
+    for name in names:
+        if len(name) > MAX_NAME or any("\ud800" <= character <= "\udfff" for character in name):
+            raise InputError(
+                f"{source.place}: class {name[:80]!a}: expected a name in UTF-8 of at most {MAX_NAME} letters"
+            )
 
 
 def missing_classes(domain: DomainSplits, classes: tuple[str, ...]) -> str | None:

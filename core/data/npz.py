@@ -1,6 +1,7 @@
 """Images in an .npz file: x, and optionally y, ybar and classes."""
 
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from numpy.typing import NDArray
 
 from core.data.images import ArrayImages
 from core.data.scratch import Scratch
-from core.data.splits import Labels, Mask, Split
+from core.data.splits import MAX_CLASSES, Labels, Mask, Split
 from core.errors import InputError
 
 KEYS = ("x", "y", "ybar", "classes")
+DAMAGE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What reading an incomplete, damaged or encrypted archive raises."""
 
 
 def read_arrays(path: Path, scratch: Scratch) -> Split:
@@ -37,7 +40,7 @@ def count_images(path: Path) -> int | None:
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, _ = read(member)
             return int(shape[0])
-    except (OSError, KeyError, ValueError, IndexError, zipfile.BadZipFile):
+    except (*DAMAGE, KeyError, ValueError, IndexError):
         return None
 
 
@@ -46,25 +49,25 @@ def _load(path: Path, scratch: Scratch) -> dict[str, NDArray[Any]]:
         raise InputError(f"{path}: is not a regular file")  # reading a named pipe would wait for a writer
     try:
         with zipfile.ZipFile(path) as archive:
-            sizes = {info.filename.removesuffix(".npy"): info.file_size for info in archive.infolist()}
+            sizes = {info.filename: info.file_size for info in archive.infolist()}
             arrays = {}
-            for key in (key for key in KEYS if key in sizes):
+            for key in (key for key in KEYS if f"{key}.npy" in sizes):
                 with archive.open(f"{key}.npy") as member:
-                    if key == "x" and scratch.is_too_large(sizes[key]):
+                    if key == "x" and scratch.is_too_large(sizes["x.npy"]):
                         arrays[key] = scratch.unpack(member)
                     else:
                         arrays[key] = np.lib.format.read_array(member, allow_pickle=False)
             return arrays
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         if "pickle" in str(error).lower() or "object" in str(error).lower():
             raise InputError(
                 f"{path}: {key} is an array of Python objects, which is not read because it could run code; "
                 "save plain numbers, and names as text (dtype str)"
             ) from None
         raise InputError(f"{path}: {key} cannot be read ({error})") from None
-    except (OSError, EOFError, zipfile.BadZipFile) as error:
+    except DAMAGE as error:
         raise InputError(f"{path}: is not a complete .npz file ({error}); save it with numpy.savez") from None
 
 
@@ -91,11 +94,11 @@ def _check_labels(path: Path, key: str, values: NDArray[Any], count: int) -> Lab
     if values.shape != (count,):
         raise InputError(f"{path}: {key}: expected one label for each of {count} images, got {_format_shape(values)}")
     labels = values.astype(np.int64)
-    low = np.flatnonzero((labels < -1) | ((labels < 0) & (values > 0)))  # a uint64 beyond int64 becomes negative
-    if len(low):
+    outside = np.flatnonzero((labels < -1) | (labels >= MAX_CLASSES) | ((labels < 0) & (values > 0)))  # beyond int64
+    if len(outside):
         raise InputError(
-            f"{path}: {key}: label {values[low[0]]} of image {low[0]} is out of range; classes count from 0, "
-            "and -1 means unknown"
+            f"{path}: {key}: label {values[outside[0]]} of image {outside[0]} is out of range; classes count from 0 to "
+            f"{MAX_CLASSES - 1}, and -1 means unknown"
         )
     return labels
 

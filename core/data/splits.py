@@ -9,6 +9,9 @@ from core.data.images import ImageSource
 
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+MAX_CLASSES = 100_000
+MAX_NAME = 1000
+"""Characters of a class's name."""
 
 
 @dataclass(frozen=True)

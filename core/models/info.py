@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from core.config import RunConfig
+from core.data.splits import MAX_CLASSES, MAX_NAME
 from core.errors import InputError
 from core.metrics import METRICS
 from core.validation import convert_settings
@@ -17,7 +18,7 @@ KEY = "clarinet"
 MAX_BYTES = 4 << 20
 Side = Annotated[int, Meta(ge=1, le=8192)]
 Channels = Annotated[int, Meta(ge=1, le=1024)]
-Name = Annotated[str, Meta(max_length=1000)]
+Name = Annotated[str, Meta(max_length=MAX_NAME)]
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
@@ -28,7 +29,7 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     """The feature extractor, never `auto`."""
     shape: tuple[Side, Side, Channels]
     """Height, width and channels of an image."""
-    classes: Annotated[tuple[Name, ...], Meta(min_length=2, max_length=100_000)]
+    classes: Annotated[tuple[Name, ...], Meta(min_length=2, max_length=MAX_CLASSES)]
     is_averaged: bool = False
     """Whether the weights are those of an averaged teacher."""
     label_hash: Name = ""

@@ -243,6 +243,16 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"x": images(3), "y": labels(3), "classes": np.array(["b", "c", "d"])},
         "have different classes: only .*a.* has a; only .*b.* has d",
     ),
+    "name that is not UTF-8": (
+        {"x": images(2), "ybar": np.arange(2), "classes": np.array(["a", "caf\udce9"])},
+        {"x": images(2)},
+        r"a: class 'caf\\udce9': expected a name in UTF-8",
+    ),
+    "long name": (
+        {"x": images(2), "ybar": np.arange(2), "classes": np.array(["a", "b" * 1001])},
+        {"x": images(2)},
+        "expected a name in UTF-8 of at most 1000 letters",
+    ),
     "numbers against names": (
         {"x": images(3), "y": labels(3), "classes": np.array(["a", "b", "c"])},
         {},
