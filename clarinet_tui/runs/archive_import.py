@@ -6,8 +6,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ class ImportResult:
 
 
 def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) -> ImportResult:
-    """Import all runs, each atomically; raise InputError if one of them already exists with other content."""
+    """Import all runs or none; raise InputError if one of them already exists with other content."""
     manifest = check_archive(path, limits)
     existing = _find_existing(manifest, runs_dir)
     new = {run_id: files for run_id, files in manifest.runs.items() if run_id not in existing}
@@ -60,16 +60,24 @@ def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) 
         try:
             fcntl.flock(held, fcntl.LOCK_EX)
             _write(path, folder, new, limits)
-            for run_id in sorted(new):
-                if os.path.lexists(runs_dir / run_id):
-                    raise InputError(f"run {run_id}: was created in {runs_dir} during the import: try again")
-                sync_directory(folder / run_id)
-                (folder / run_id).rename(runs_dir / run_id)
-            sync_directory(runs_dir)
+            _publish(folder, runs_dir, sorted(new))
         finally:
             shutil.rmtree(folder)
             os.close(held)
     return ImportResult(tuple(sorted(new)), tuple(sorted(existing)))
+
+
+def _publish(folder: Path, runs_dir: Path, ids: Iterable[str]) -> None:
+    """Rename the runs to their places; back again if one of them is taken."""
+    with ExitStack() as on_error:
+        for run_id in ids:
+            if os.path.lexists(runs_dir / run_id):
+                raise InputError(f"run {run_id}: was created in {runs_dir} during the import: try again")
+            sync_directory(folder / run_id)
+            (folder / run_id).rename(runs_dir / run_id)
+            on_error.callback((runs_dir / run_id).rename, folder / run_id)
+        sync_directory(runs_dir)
+        on_error.pop_all()
 
 
 def _remove_leftovers(runs_dir: Path) -> None:

@@ -189,6 +189,23 @@ def test_run_with_other_content_refuses_the_whole_archive(run: RunDirectory, tmp
     assert [path.name for path in run.runs_dir.iterdir()] == ["abc123"]
 
 
+def test_a_run_that_appears_during_the_import_refuses_the_whole_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [make_run(tmp_path / "made", id=name) for name in ("aaa", "bbb")]
+    write_archive(made, tmp_path / "a.tar.gz")
+    runs = tmp_path / "runs"
+
+    def fsync(file: int) -> None:
+        if os.path.samestat(os.fstat(file), next(runs.glob(".import-*/aaa"), tmp_path).stat()):
+            (runs / "bbb").mkdir()  # another process makes the second run before the first one is renamed
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(InputError, match=r"run bbb: was created in .* during the import: try again"):
+        import_archive(tmp_path / "a.tar.gz", runs)
+    assert [path.name for path in runs.iterdir()] == ["bbb"]
+
+
 def test_later_format_is_refused(run: RunDirectory, tmp_path: Path) -> None:
     path = tmp_path / "a.tar.gz"
     write_archive([run], path)
