@@ -217,9 +217,9 @@ def test_impossible_times_are_shown_as_invalid(template: Path, time: str) -> Non
     output_of(runs, "report", "--out", str(runs.parent / "report.html"))
 
 
-def test_a_runs_directory_whose_name_is_not_utf8(template: Path) -> None:
-    runs = Path(os.fsdecode(os.fsencode(template.parent) + b"/n\xffm"))
+def test_a_runs_directory_whose_name_is_not_utf8(template: Path, tmp_path: Path) -> None:
+    runs = Path(os.fsdecode(os.fsencode(tmp_path) + b"/n\xffm"))
     shutil.copytree(template, runs)
     for command in (("ls",), ("show", "good1"), ("check",), ("backup", str(runs / "b.tar.gz"))):
-        result = run_clarinet(template.parent, *command, "--runs-dir", str(runs))
+        result = run_clarinet(tmp_path, *command, "--runs-dir", str(runs))
         assert (result.returncode, "Traceback" in result.stderr) == (0, False), result.stderr
