@@ -1,4 +1,4 @@
-"""Each promise of docs/guarantees.md names tests that exist."""
+"""Each promise of docs/guarantees.md names tests that exist, and only what it names contacts a server."""
 
 import re
 from pathlib import Path
@@ -18,6 +18,21 @@ def test_each_named_test_exists() -> None:
     assert len(named) == PAGE.count("`tests/")
     missing = [f"{path}::{name}" for path, name in named if not defines_test(ROOT / path, name)]
     assert missing == []
+
+
+def test_only_downloads_and_notifications_contact_a_server() -> None:
+    """The two modules of `clarinet serve` and `clarinet label` listen on this machine, the last one reads its name."""
+    modules = r"urllib\.request|urllib3|http|socket|ssl|aiohttp|httpx|requests|ftplib|smtplib|torch\.hub"
+    client = re.compile(rf"^ *(?:import|from) (?:{modules})\b", re.MULTILINE)
+    paths = [path for package in ("core", "clarinet_tui") for path in (ROOT / package).rglob("*.py")]
+    importing = {str(path.relative_to(ROOT)) for path in paths if client.search(path.read_text(encoding="utf-8"))}
+    assert importing == {
+        "core/data/download.py",
+        "clarinet_tui/worker/notifications.py",
+        "clarinet_tui/ui/serve/server.py",
+        "clarinet_tui/ui/serve/label_server.py",
+        "clarinet_tui/runs/process.py",
+    }
 
 
 def defines_test(path: Path, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import tarfile
 from contextlib import closing
 from pathlib import Path
 
@@ -128,6 +129,9 @@ def test_backup_and_restore(run: RunDirectory, tmp_path: Path) -> None:
         journal.write(b"[100,1,nu")  # the run is writing
     there = tmp_path.with_name(tmp_path.name + "-there")
     assert invoke(run.runs_dir, "backup", str(there.with_suffix(".tar.gz"))).exit_code == 0
+    with tarfile.open(there.with_suffix(".tar.gz")) as archive:
+        names = archive.getnames()
+    assert names.index("abc/checkpoint.pt") < names.index("abc/journal.jsonl"), "so that no checkpoint is ahead of it"
     restored = invoke(there, "restore", str(there.with_suffix(".tar.gz")))
     assert "1 run restored, 0 existed" in restored.stdout
     copy = RunDirectory(there, "abc")

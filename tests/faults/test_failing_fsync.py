@@ -35,7 +35,7 @@ def test_a_run_whose_journal_cannot_be_synced_fails_without_a_checkpoint(tmp_pat
 
 def test_a_run_without_a_checkpoint_does_not_finish_either(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    run = tiny_run(tmp_path / "runs", make_task(tmp_path), "one", "clarinet", epochs=1, checkpoint_minutes=1000)
+    run = tiny_run(tmp_path / "runs", make_task(tmp_path), "one", "clarinet", epochs=1, checkpoints="none")
     assert start_worker(run, log=log, prepare=break_disk).wait() == 1, log.read_text()
     assert not events_named(run, "finished")
     assert last_event(run) == "failed"

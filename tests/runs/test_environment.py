@@ -88,6 +88,25 @@ def test_filters_of_a_repository_are_not_run(repository: Path, tmp_path: Path, n
     assert not trap.exists()
 
 
+def test_objects_that_a_partial_clone_lacks_are_not_fetched(repository: Path, tmp_path: Path) -> None:
+    """The address of its remote can be a command."""
+    trap = tmp_path / "trap"
+    settings = {
+        "core.repositoryformatversion": "1",
+        "extensions.partialClone": "origin",
+        "protocol.ext.allow": "always",
+    }
+    settings |= {"remote.origin.promisor": "true", "remote.origin.url": f"ext::touch {trap}"}
+    for key, value in settings.items():
+        git(repository, "config", key, value)
+    for path in (repository / ".git" / "objects").glob("??/*"):  # all but the commit
+        if path.parent.name + path.name not in (repository / ".git" / "logs" / "HEAD").read_text():
+            path.unlink()
+    (repository / "code.py").write_text("two\n")
+    assert git_state(repository) is not None
+    assert not trap.exists()
+
+
 def test_submodules_are_not_asked(repository: Path, tmp_path: Path) -> None:
     """Whether files of a submodule have changed would be read with the submodule's own settings."""
     trap, script = tmp_path / "trap", tmp_path / "script"

@@ -13,6 +13,7 @@ MAKE_RUN = """
 import os, sys
 from pathlib import Path
 os.umask(int(sys.argv[2], 8))
+from clarinet_tui.queue.executor import start_detached
 from clarinet_tui.runs.annotations import add_tag
 from clarinet_tui.runs.archive import write_archive
 from clarinet_tui.runs.archive_import import import_archive
@@ -25,6 +26,7 @@ run = make_run(runs, "abc")
 write_events(run, [started()])
 add_tag(run, "mine")
 write_environment(run, run.read_config(), device="cpu", command=["secret"])
+start_detached(["true"], run.log).wait()
 write_archive([run], Path(sys.argv[1]) / "out.tar.gz")
 import_archive(Path(sys.argv[1]) / "out.tar.gz", runs.with_name("imported"))
 """
@@ -39,6 +41,7 @@ def test_modes_of_files(tmp_path: Path, umask: str) -> None:
     assert mode(tmp_path / "out.tar.gz") == 0o666 & ~int(umask, 8)
     for run in (tmp_path / "runs" / "abc", tmp_path / "imported" / "abc"):
         assert mode(run) == 0o755 & ~int(umask, 8)
+        assert (run / "worker.log").exists()
         for path in run.iterdir():
             private = path.name in ("environment.json", "worker.log")
             assert mode(path) == (0o600 if private else 0o644 & ~int(umask, 8)), path

@@ -52,7 +52,7 @@ class Disk:
 
 def test_lines_are_written_in_the_background(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    writer = JournalWriter(path, interval=0.01)
+    writer = JournalWriter(path)
     writer.append(step(1))
     until(lambda: len(records(path)) == 1)
     writer.close()
