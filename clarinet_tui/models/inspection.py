@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clarinet_tui.models.picture_choice import choose_pictures, spread
-from clarinet_tui.models.run_models import kept_epochs, load_run_model
+from clarinet_tui.models.run_models import kept_epochs, load_run_model, read_started
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap, Inspection
+from core.data.complementary_labels import label_hash
 from core.data.images import ProgressCallback
 from core.data.load import load_task
 from core.data.task_data import TaskData
@@ -41,7 +42,9 @@ class Inspector:
     @classmethod
     def open(cls, run: RunDirectory, data_dir: Path, progress: ProgressCallback) -> "Inspector":
         model = load_run_model(run)
-        return cls(run, model, _load_data(model, data_dir, progress), progress)
+        data = _load_data(model, data_dir, progress)
+        _check_unchanged(run, model, data)
+        return cls(run, model, data, progress)
 
     def inspect(self) -> Inspection:
         """Return everything that the app and reports show."""
@@ -130,9 +133,17 @@ def _umap(features: NDArray[np.float64]) -> Any:
 
 
 def _load_data(model: Model, data_dir: Path, progress: ProgressCallback) -> TaskData:
-    """Load the run's data as in training; images that differ from the recorded ones are refused."""
+    """Load the run's data as in training, whatever memory it takes."""
     config = msgspec.structs.replace(model.info.run_config, memory_limit_gb=64.0)
-    data = load_task(config, data_dir, progress)
-    if data.classes != model.info.classes or data.shape != model.info.shape:
-        raise InputError(f"task: the data of {config.task} has other classes or another size than in training")
-    return data
+    return load_task(config, data_dir, progress)
+
+
+def _check_unchanged(run: RunDirectory, model: Model, data: TaskData) -> None:
+    """Refuse data that differs from what the run has recorded about it: figures would be of other images."""
+    info, mask = model.info, data.source_train.ybar
+    assert mask is not None, "load_task gives every source complementary labels"
+    task, test_size = info.run_config.task, read_started(run).get("test_size")
+    if data.classes != info.classes or data.shape != info.shape:
+        raise InputError(f"task: the data of {task} has other classes or another size than in training")
+    if label_hash(mask) != info.label_hash or len(data.target_test) != test_size:
+        raise InputError(f"task: images or labels of {task} have changed since training")

@@ -40,7 +40,7 @@ def load_run_model(run: RunDirectory, epoch: int | None = None, device: str = "c
         model = load_model(run.model, device)
     else:
         check_weights(run)
-        model = model_from_checkpoint(run.path, run.read_config(), _started(run), device)
+        model = model_from_checkpoint(run.path, run.read_config(), read_started(run), device)
     model.info = msgspec.structs.replace(model.info, run=run.id, **_code(run))
     return model
 
@@ -59,8 +59,8 @@ def _epoch_file(run: RunDirectory, epoch: int) -> str:
     return epoch_file(epoch)
 
 
-def _started(run: RunDirectory) -> dict[str, Any]:
-    """Return the fields of the first event, which names classes and shape."""
+def read_started(run: RunDirectory) -> dict[str, Any]:
+    """Return the fields of the first event, which has classes, shape and sizes."""
     first = next(read_journal(run.journal), None)
     if not isinstance(first, JournalEvent) or first.fields.get("event") != "started":
         raise InputError(f"{run.journal}: does not begin with the start of a run")

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from core import load_model
+from core.errors import InputError
 from core.models.calibration import measure_calibration
 from core.models.domain_distance import proxy_a_distance
 from core.models.initial_model import initial_model
@@ -37,6 +38,17 @@ def test_domains_that_are_alike_have_no_distance() -> None:
     source, target = (RANDOM.normal(size=(400, 8)).astype(np.float32) for _ in range(2))
     assert proxy_a_distance(source, target) < 0.5
     assert proxy_a_distance(source, target + 8) == 2.0
+
+
+def test_distance_of_domains_of_other_sizes_is_not_one_of_classes() -> None:
+    """Images that are sorted by class, ten times as many in the source as in the target."""
+    source, target = (
+        (RANDOM.normal(size=(10 * count, 20)) + 5 * np.eye(20)[np.repeat(np.arange(10), count)]).astype(np.float32)
+        for count in (100, 10)
+    )
+    assert proxy_a_distance(source, target) < 0.7
+    with pytest.raises(InputError, match="needs two images or more of each domain"):
+        proxy_a_distance(source, target[:1])
 
 
 @pytest.mark.parametrize("method", ["clarinet", "gac+dann"])
