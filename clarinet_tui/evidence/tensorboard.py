@@ -34,6 +34,7 @@ class EventFiles:
         self._iteration = self._evaluated = -1
         self._resumes = 0
         self.scalars = 0
+        self._restart(-1)  # replaces what an earlier export has written into the same directory
 
     def __enter__(self) -> Self:
         return self
@@ -75,6 +76,7 @@ class EventFiles:
             self._restart(first)
 
     def _restart(self, iteration: int) -> None:
+        """Make readers forget what follows an iteration."""
         event, log = self._proto.event_pb2.Event, self._proto.event_pb2.SessionLog
         start = log(status=log.START)
         self._writer.add_event(event(wall_time=self._origin, step=iteration + 1, session_log=start))
