@@ -112,12 +112,13 @@ def _make_entry(run_id: str, device: str, options: LaunchOptions) -> QueueEntry:
 
 
 def _add(queue: Queue, entries: Sequence[QueueEntry], runs_dir: Path, *, front: bool) -> Queue:
-    """Append entries, in place of abandoned ones of the same runs."""
-    queued = [entry.id for entry in entries if entry.id in queue]
-    kept = queue.without([run_id for run_id in queued if _is_abandoned(RunDirectory(runs_dir, run_id), queue[run_id])])
-    added = [entry for entry in entries if entry.id not in kept]
-    queue = kept.with_entries([*kept.entries, *added])
-    return _with_moved(queue, [entry.id for entry in added], 0) if front else queue
+    """Append entries, in place of abandoned ones of the same runs; raise InputError if a run was queued meanwhile."""
+    ids = [entry.id for entry in entries]
+    for run_id in ids:
+        _check_not_queued(RunDirectory(runs_dir, run_id), queue)
+    queue = queue.without(ids)
+    queue = queue.with_entries([*queue.entries, *entries])
+    return _with_moved(queue, ids, 0) if front else queue
 
 
 def check_devices_exist(requests: Iterable[str]) -> None:
@@ -153,8 +154,7 @@ def resume(
     for run in runs:
         run.check_own("resume")
         control.check_no_job(run, jobs)
-        if run.id in queue and not _is_abandoned(run, queue[run.id]):
-            raise InputError(f"run {run.id}: is already {'queued' if queue[run.id].is_waiting else 'running'}")
+        _check_not_queued(run, queue)
         if worker := find_worker(run):
             raise InputError(f"run {run.id}: is already running as process {worker.pid} on {worker.host}")
         if (event := read_last_event(run.journal)) and event["event"] == RunState.FINISHED:
@@ -177,9 +177,13 @@ def _distinct(items: Iterable[SlurmOptions | None]) -> list[SlurmOptions | None]
     return distinct
 
 
-def _is_abandoned(run: RunDirectory, entry: QueueEntry) -> bool:
-    """Return whether worker and supervisor were both killed, so that the entry was not removed."""
-    return not entry.is_waiting and find_worker(run) is None and find_supervisor(run.runs_dir) is None
+def _check_not_queued(run: RunDirectory, queue: Queue) -> None:
+    """Raise InputError if it is queued, unless its worker and its supervisor were both killed and left the entry."""
+    if run.id not in queue:
+        return
+    is_waiting = queue[run.id].is_waiting
+    if is_waiting or find_worker(run) or find_supervisor(run.runs_dir):
+        raise InputError(f"run {run.id}: is already {'queued' if is_waiting else 'running'}")
 
 
 def pause(runs_dir: Path, ids: Collection[str], paused: bool) -> None:

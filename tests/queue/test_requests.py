@@ -190,6 +190,23 @@ def test_stopping_a_waiting_run_dequeues_it_and_resuming_queues_it_again(tmp_pat
         requests.resume([run], launch_options(tmp_path))
 
 
+def test_a_run_that_is_queued_meanwhile_is_refused_and_no_other_is_queued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs_dir = tmp_path / "runs"
+    first, second = make_run(runs_dir), make_run(runs_dir)
+
+    def queue_second(run: RunDirectory) -> None:
+        """Queue it between the checks and the transaction, as another process would."""
+        if second.id not in read_queue(runs_dir):
+            requests.enqueue([second], launch_options(tmp_path))
+
+    monkeypatch.setattr(requests.control, "last_options", queue_second)
+    with pytest.raises(InputError, match=f"run {second.id}: is already queued"):
+        requests.resume([first, second], launch_options(tmp_path))
+    assert order(runs_dir) == [second.id]
+
+
 def test_a_stopped_run_is_queued_again_and_a_finished_one_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
