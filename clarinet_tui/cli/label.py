@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 from typer import Argument, Option
 
-from clarinet_tui.cli.output import make_console, warn
+from clarinet_tui.cli.output import check_out, make_console, warn
 from clarinet_tui.cli.tui import replace_process, require_serve
 from clarinet_tui.text import printable
 from core.errors import InputError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 KEYS = "[y]es  [n]o  [s]kip  [u]ndo  [q]uit"
 ANSWERS: "dict[str, Answer]" = {"y": "yes", "n": "no", "s": "skip"}
 MAX_ROWS = 30
+Fit = Literal["stretch", "cut"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,9 @@ def label(
     image_size: Annotated[
         int, Option(min=0, max=2048, help="Size in the file; 0 keeps it, or is 224 if sizes differ.")
     ] = 0,
+    fit: Annotated[
+        Fit, Option(help="How pictures are resized: as the setting fit of the run, cut in preset photographs.")
+    ] = "stretch",
     seed: Annotated[int, Option(min=0, help="Seed of the order and of the questions.")] = 1,
     *,
     place: Place,
@@ -69,23 +73,22 @@ def label(
     from clarinet_tui.label.labelling import Labelling
     from clarinet_tui.label.pictures import find_pictures
 
-    if out.suffix != ".npz":
-        raise InputError(f"--out: expected FILE.npz, got {out.name!a}")
+    check_out(out, ".npz")
     place.check()
     names = [name.strip() for name in classes.split(",") if name.strip()]
     if place.browser:
-        _serve(path, names, out, image_size, seed, 8000 if place.port is None else place.port)
+        _serve(path, names, out, [f"--image-size={image_size}", f"--fit={fit}", f"--seed={seed}"], place.port)
     labelling = Labelling(find_pictures(path), names, out.with_suffix(".answers.jsonl"), seed)
     show_picture = partial(_show_picture, blocks=place.blocks) if place.pictures else None
     with _keys() as read_key:
         _ask_all(labelling, path, read_key, show_picture)
-    print("\n".join(write_labels(labelling, path, out, image_size)))
+    print("\n".join(write_labels(labelling, path, out, image_size, cut=fit == "cut")))
 
 
-def _serve(folder: Path, names: list[str], out: Path, image_size: int, seed: int, port: int) -> NoReturn:
+def _serve(folder: Path, names: list[str], out: Path, options: list[str], port: int | None) -> NoReturn:
     """Replace this process with the server of the page."""
     require_serve()
-    options = [f"--folder={folder}", f"--out={out}", f"--image-size={image_size}", f"--seed={seed}", f"--port={port}"]
+    options = [f"--folder={folder}", f"--out={out}", *options, f"--port={8000 if port is None else port}"]
     replace_process(["-m", "clarinet_tui.ui.serve.label_server", *options, *(f"--class={name}" for name in names)])
 
 

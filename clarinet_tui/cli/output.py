@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 from clarinet_tui.text import printable
+from core.errors import InputError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -92,6 +93,16 @@ def quiet_pipe() -> Iterator[None]:
         # The interpreter flushes stdout once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
+
+
+def check_out(out: Path, *suffixes: str) -> None:
+    """Raise InputError for another suffix or a place that takes no file, before a command does its work."""
+    if out.suffix not in suffixes:
+        raise InputError(f"--out: expected FILE{' or FILE'.join(suffixes)}, got {out.name!a}")
+    if not out.parent.is_dir():
+        raise InputError(f"--out: {out.parent} is not a directory")
+    if out.is_dir():
+        raise InputError(f"--out: {out} is a directory")
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -23,7 +23,7 @@ MAX_BYTES = 256 << 20
 
 
 class AnswerLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the file of answers; `undo` withdraws the last answer that counts."""
+    """One line of the file of answers; `undo` withdraws that of its picture, or the last one if it names none."""
 
     picture: str = ""
     label: str = ""
@@ -47,6 +47,9 @@ class Labelling:
     def __init__(self, pictures: Sequence[str], classes: Sequence[str], answers_file: Path, seed: int = 1) -> None:
         if len(classes) < 2 or len(set(classes)) < len(classes):
             raise InputError("--classes: expected two or more different names")
+        for name in (*classes, *pictures):
+            if name.encode(errors="replace").decode() != name:
+                raise InputError(f"{name!a}: expected a name in UTF-8; rename it")
         self.classes = tuple(classes)
         self.answers_file = answers_file
         order = sorted(pictures)
@@ -81,7 +84,7 @@ class Labelling:
         """Withdraw the last answer; return False if there is none."""
         if not self.answers:
             return False
-        self._write(AnswerLine(answer="undo", time=time.time()))
+        self._write(AnswerLine(picture=next(reversed(self.answers)), answer="undo", time=time.time()))
         return True
 
     def labels(self) -> list[tuple[str, int, int]]:
@@ -102,7 +105,9 @@ class Labelling:
 
     def _apply(self, line: AnswerLine) -> None:
         if line.answer == "undo":
-            if self.answers:
+            if line.picture:
+                self.answers.pop(line.picture, None)
+            elif self.answers:
                 self.answers.popitem()
         elif line.picture in self._questions:
             self.answers.pop(line.picture, None)

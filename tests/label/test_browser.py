@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from clarinet_tui.cli.main import app
+from clarinet_tui.label.arrays import write_labels
 from clarinet_tui.label.labelling import Labelling
 from clarinet_tui.ui.serve.access import AccessControl
 from clarinet_tui.ui.serve.label_server import LabelServer
@@ -88,7 +90,8 @@ def test_wrong_requests_change_nothing(photos: Path, tmp_path: Path) -> None:
 
     async def ask() -> None:
         access = AccessControl(0, "secret")
-        server = LabelServer(labelling, photos, tmp_path / "labels.npz", 0, access)
+        write = partial(write_labels, labelling, photos, tmp_path / "labels.npz", 0)
+        server = LabelServer(labelling, photos, write, access)
         async with TestClient(TestServer(server.make_app())) as client:
             object.__setattr__(access, "port", client.port)
             here = {"Host": f"127.0.0.1:{client.port}", "Origin": f"http://127.0.0.1:{client.port}"}

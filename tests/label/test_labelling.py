@@ -12,6 +12,8 @@ from PIL import Image
 from clarinet_tui.chart.picture import picture_text
 from clarinet_tui.label.arrays import write_arrays
 from clarinet_tui.label.labelling import Answer, Labelling
+from clarinet_tui.runs.atomic_files import append_line
+from core.data.images import decode_image
 from core.data.load import load_task
 from core.errors import InputError
 from core.events import Finished
@@ -72,6 +74,38 @@ def test_answers_are_resumed_and_undone(tmp_path: Path) -> None:
     while resumed.undo():
         pass
     assert Labelling(NAMES, CLASSES, tmp_path / "answers").next_question() == questions[0]
+
+
+def test_undo_withdraws_an_answer_of_its_own_process(tmp_path: Path) -> None:
+    """Two processes that label the same folder write to one file."""
+    first, second = (Labelling(NAMES, CLASSES, tmp_path / "answers") for _ in range(2))
+    questions = []
+    for labelling in (first, first, second):
+        question = labelling.next_question()
+        assert question is not None
+        questions.append(question)
+        labelling.record(question, "no", 1.0)
+    first.undo()
+    assert list(Labelling(NAMES, CLASSES, tmp_path / "answers").answers) == [questions[0].picture]
+    append_line(tmp_path / "answers", {"answer": "undo"})  # as older versions wrote it
+    assert Labelling(NAMES, CLASSES, tmp_path / "answers").answers == {}
+
+
+@pytest.mark.parametrize("names", [(["caf\udce9.png"], CLASSES), (NAMES, ("cat", "caf\udce9"))])
+def test_names_that_are_not_utf_8_are_refused(names: tuple[list[str], tuple[str, ...]], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^'caf\\udce9(\.png)?': expected a name in UTF-8"):
+        Labelling(*names, tmp_path / "answers")
+
+
+def test_pictures_of_several_sizes_are_stretched_or_cut_as_in_training(tmp_path: Path) -> None:
+    for number, size in enumerate(((8, 6), (20, 6))):
+        pixels = np.random.default_rng(number).integers(0, 256, (*size[::-1], 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(tmp_path / NAMES[number])
+    labels = [(name, -1, 0) for name in NAMES[:2]]
+    for cut in (False, True):
+        write_arrays(tmp_path / "labels.npz", tmp_path, labels, CLASSES, 6, cut=cut)
+        expected = [decode_image(tmp_path / name, (6, 6, 3), cut=cut) for name in NAMES[:2]]
+        assert np.array_equal(np.load(tmp_path / "labels.npz")["x"], expected)
 
 
 def test_torn_last_line_is_asked_again_and_other_classes_are_refused(tmp_path: Path) -> None:

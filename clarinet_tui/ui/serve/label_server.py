@@ -8,7 +8,7 @@ import io
 import secrets
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -43,9 +43,11 @@ class Answer(msgspec.Struct, forbid_unknown_fields=True):
 class LabelServer:
     """Asks one question at a time, in all tabs the same; an answer to another one is ignored."""
 
-    def __init__(self, labelling: Labelling, folder: Path, out: Path, image_size: int, access: AccessControl) -> None:
+    def __init__(
+        self, labelling: Labelling, folder: Path, write: Callable[[], list[str]], access: AccessControl
+    ) -> None:
         self._labelling, self._folder, self._access = labelling, folder, access
-        self.write = partial(write_labels, labelling, folder, out, image_size)
+        self.write = write
         self._number = 0
         self._question: Question | None = None
         self._content = b""
@@ -156,16 +158,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--class", action="append", dest="classes", default=[])
     parser.add_argument("--image-size", type=int, default=0)
+    parser.add_argument("--fit", default="stretch")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--port", type=int, required=True)
     options = parser.parse_args(arguments)
     try:
         pictures, answers = find_pictures(options.folder), options.out.with_suffix(".answers.jsonl")
         labelling = Labelling(pictures, options.classes, answers, options.seed)
+        cut = options.fit == "cut"
+        write = partial(write_labels, labelling, options.folder, options.out, options.image_size, cut=cut)
         with listen("127.0.0.1", options.port) as listener:
             access = AccessControl(listener.getsockname()[1], secrets.token_urlsafe(24))
             print(format_addresses("127.0.0.1", access, "Ctrl+C writes the file and ends."), flush=True)
-            server = LabelServer(labelling, options.folder, options.out, options.image_size, access)
+            server = LabelServer(labelling, options.folder, write, access)
             web.run_app(
                 server.make_app(), sock=listener, access_log=None, print=None, shutdown_timeout=SHUTDOWN_TIMEOUT
             )
