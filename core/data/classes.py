@@ -36,7 +36,7 @@ def _check_names(source: DomainSplits, names: tuple[str, ...]) -> None:
     if len(names) > MAX_CLASSES:
         raise InputError(f"{source.place}: has {len(names)} classes; at most {MAX_CLASSES} are possible")
     for name in names:
-        if len(name) > MAX_NAME or any("\ud800" <= character <= "\udfff" for character in name):
+        if len(name) > MAX_NAME or name.encode(errors="replace").decode() != name:
             raise InputError(
                 f"{source.place}: class {name[:80]!a}: expected a name in UTF-8 of at most {MAX_NAME} letters"
             )

@@ -195,6 +195,11 @@ def read_images(
     return out
 
 
+def is_one_image(x: NDArray[np.uint8]) -> bool:
+    """Return whether an array (N, H, W) is rather one image (H, W, C): no network takes images of that width."""
+    return x.ndim == 3 and x.shape[2] in (1, 3)
+
+
 def can_convert(channels: int, new_channels: int) -> bool:
     """Return whether images can be converted to another number of channels."""
     return channels == new_channels or {channels, new_channels} == {1, 3}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.images import ArrayImages
+from core.data.images import ArrayImages, is_one_image
 from core.data.scratch import Scratch
 from core.data.splits import MAX_CLASSES, Labels, Mask, Split
 from core.errors import InputError
@@ -79,6 +79,8 @@ def _check_images(path: Path, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.
         raise InputError(f"{path}: x: expected uint8 pixels from 0 to 255, got {x.dtype}")
     if x.ndim not in (3, 4) or 0 in x.shape[1:]:
         raise InputError(f"{path}: x: expected (N, H, W) or (N, H, W, C), got {_format_shape(x)}")
+    if is_one_image(x):
+        raise InputError(f"{path}: x: expected (N, H, W) or (N, H, W, C), got {_format_shape(x)}; one image is x[None]")
     if len(x) == 0:
         raise InputError(f"{path}: x contains no images")
     if x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] > 4:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.data.batches import normalise
-from core.data.images import can_convert, convert_images, decode_image
+from core.data.images import can_convert, convert_images, decode_image, is_one_image
 from core.errors import InputError
 from core.models.info import ModelInfo
 from core.models.weights_file import MODEL_FILE, read_weights
@@ -72,6 +72,8 @@ class Model:
 
     def read_picture(self, path: Path | str) -> NDArray[np.uint8]:
         """Return a .png or .jpg file as an image (H, W, C) of the model's shape."""
+        if self.info.shape[2] not in (1, 3):
+            raise InputError(f"{path}: pictures have 1 or 3 channels, images of this model {self.info.shape[2]}")
         return decode_image(Path(path), self.info.shape, cut=self.cuts_images)
 
     @torch.inference_mode()
@@ -92,7 +94,7 @@ class Model:
 
     def _check(self, images: NDArray[np.uint8]) -> NDArray[np.uint8]:
         x = images[..., None] if images.ndim == 3 else images
-        if x.dtype != np.uint8 or x.ndim != 4:
+        if x.dtype != np.uint8 or x.ndim != 4 or is_one_image(images):
             raise InputError(f"images: expected uint8 (N, H, W, C), got {images.dtype} {images.shape}")
         if 0 in x.shape[1:] or not can_convert(x.shape[3], self.info.shape[2]):
             wanted = "×".join(map(str, self.info.shape))

@@ -85,11 +85,25 @@ def test_pictures_are_converted_as_in_training(trained: tuple[Path, list[Event]]
 
 
 @pytest.mark.parametrize(
-    "images", [np.zeros((1, 28, 28, 1)), np.zeros((28, 28), np.uint8), np.zeros((1, 28, 28, 2), np.uint8)]
+    "images",
+    [
+        np.zeros((1, 28, 28, 1)),
+        np.zeros((28, 28), np.uint8),
+        np.zeros((28, 28, 3), np.uint8),
+        np.zeros((1, 28, 28, 2), np.uint8),
+    ],
 )
 def test_wrong_arrays_are_refused(trained: tuple[Path, list[Event]], images: Any) -> None:
     with pytest.raises(InputError, match="images: expected"):
         load_model(trained[0]).probabilities(images)
+
+
+def test_pictures_are_refused_by_a_model_of_other_channels(trained: tuple[Path, list[Event]], tmp_path: Path) -> None:
+    model = load_model(trained[0])
+    model.info = msgspec.structs.replace(model.info, shape=(28, 28, 2))
+    Image.new("RGB", (28, 28)).save(tmp_path / "picture.png")
+    with pytest.raises(InputError, match=r"picture\.png: pictures have 1 or 3 channels, images of this model 2"):
+        model.predict_file(tmp_path / "picture.png")
 
 
 def test_no_images_have_no_predictions(trained: tuple[Path, list[Event]]) -> None:

@@ -66,6 +66,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no x": ({"y": labels(3)}, "has no array x"),
     "float pixels": ({"x": np.full((2, 4, 4), np.nan)}, "x: expected uint8 pixels from 0 to 255, got float64"),
     "flat": ({"x": images(4, (9,))}, r"x: expected \(N, H, W\) or \(N, H, W, C\), got \(4, 9\)"),
+    "one image": ({"x": images(9, (8, 3))}, r"x: expected .*, got \(9, 8, 3\); one image is x\[None\]"),
     "no pixels": ({"x": images(4, (0, 5))}, "x: expected"),
     "no images": ({"x": images(0)}, "x contains no images"),
     "channels first": ({"x": images(2, (3, 32, 32))}, r"expected channels last, .* got \(2, 3, 32, 32\); transpose it"),
