@@ -201,7 +201,7 @@ def test_a_run_that_is_queued_meanwhile_is_refused_and_no_other_is_queued(
         if second.id not in read_queue(runs_dir):
             requests.enqueue([second], launch_options(tmp_path))
 
-    monkeypatch.setattr(requests.control, "last_options", queue_second)
+    monkeypatch.setattr("clarinet_tui.slurm.control.last_options", queue_second)
     with pytest.raises(InputError, match=f"run {second.id}: is already queued"):
         requests.resume([first, second], launch_options(tmp_path))
     assert order(runs_dir) == [second.id]
