@@ -42,6 +42,11 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) * 2
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a long text by its length: pytest copies names into its reports, and one had ten million characters."""
+    return f"{argname} of {len(val)}" if isinstance(val, str | bytes) and len(val) > 200 else None
+
+
 def pytest_collection_finish() -> None:
     """Exempt imported modules from garbage collection, which otherwise takes 40 % of the time of the app's tests."""
     gc.collect()

@@ -2,6 +2,7 @@
 
 import gc
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from clarinet_tui import History, record
 from clarinet_tui.history.database import DATABASE_NAME
 from core import resolve, train
 from core.errors import InputError
+from tests.support import forked_python
 from tests.support.cli import HEAVY, imported_modules
 from tests.support.events import evaluation, started, step
 from tests.support.histories import make_run, open_history, write_events
@@ -157,7 +159,8 @@ def test_record_trains_and_records(tmp_path: Path) -> None:
         assert len(list(history.iterations(run["id"]))) == len(steps)
 
 
-def test_record_that_is_left_early_saves_a_checkpoint(tmp_path: Path) -> None:
+def test_record_that_is_left_early_saves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", forked_python.Popen)
     for event in record(tiny_settings(make_task(tmp_path), epochs=100_000), runs_dir=tmp_path / "runs"):
         if event["event"] == "step":
             break
@@ -169,7 +172,8 @@ def test_record_that_is_left_early_saves_a_checkpoint(tmp_path: Path) -> None:
     assert (tmp_path / "runs" / run["id"] / "checkpoint.pt").exists()
 
 
-def test_record_refuses_wrong_input(tmp_path: Path) -> None:
+def test_record_refuses_wrong_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", forked_python.Popen)
     with pytest.raises(InputError, match="record: epochs: expected an integer"):
         record(epochs="ten")
     with pytest.raises(InputError, match=r"^batch_size: a batch of 64 is more than the 40 images"):

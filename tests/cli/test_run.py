@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import forked_python
 from tests.support.cli import CLARINET, cli_environment
 from tests.support.tiny import tiny_images
 
@@ -32,24 +34,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str, **more: Any) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*CLARINET, "run", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=cli_environment(),
-        **more,
-    )
+def run(
+    folder: Path, *arguments: str, start: Callable[..., "subprocess.CompletedProcess[str]"] = forked_python.run
+) -> "subprocess.CompletedProcess[str]":
+    command = [*CLARINET, "run", *arguments]
+    return start(command, cwd=folder, capture_output=True, text=True, timeout=120, env=cli_environment())
 
 
 def events(output: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in output.splitlines()]
 
 
-def test_json_lines_from_start_to_finish(folder: Path) -> None:
-    done = run(folder, "--headless", "--jsonl", "--task", "photos->scans", "--method", "gac+cdan-e", *SHORT)
+def test_json_lines_from_start_to_finish_and_no_foreign_core_package(folder: Path) -> None:
+    assert (folder / "core").is_dir()
+    arguments = ["--headless", "--jsonl", "--task", "photos->scans", "--method", "gac+cdan-e", *SHORT]
+    done = run(folder, *arguments, start=subprocess.run)
     assert done.returncode == 0, done.stderr
     output = events(done.stdout)
     assert [output[0]["event"], output[-1]["event"]] == ["started", "finished"]
@@ -66,8 +65,7 @@ def test_json_lines_from_start_to_finish(folder: Path) -> None:
     assert (folder / "runs" / "clarinet.db").exists()
 
 
-def test_plain_lines_without_a_terminal_and_no_foreign_core_package(folder: Path) -> None:
-    assert (folder / "core").is_dir()
+def test_plain_lines_without_a_terminal(folder: Path) -> None:
     done = run(folder, "--headless", "--task", "photos->scans", *SHORT)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -87,13 +85,12 @@ def test_flags_override_the_settings_file_and_json_is_one_array(folder: Path) ->
 
 
 def run_until_signal(
-    folder: Path, arguments: list[str], steps: int, number: signal.Signals
+    folder: Path, arguments: list[str], steps: int, number: signal.Signals, start: Any = forked_python.Popen
 ) -> tuple[list[dict[str, Any]], int]:
     """Signal a run after some iterations; return its events and its exit code."""
     command = [*CLARINET, "run", "--headless", "--jsonl", *arguments]
     output = []
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=cli_environment()) as process:
-        assert process.stdout is not None
+    with start(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=cli_environment()) as process:
         for line in process.stdout:
             output.append(json.loads(line))
             if sum(event["event"] == "step" for event in output) == steps and output[-1]["event"] == "step":
@@ -103,7 +100,7 @@ def run_until_signal(
 
 def test_signal_saves_the_run_and_resume_continues_it(folder: Path) -> None:
     arguments = ["--task", "photos->scans", *SHORT, "--epochs", "400", "--run-id", "mine"]
-    first, code = run_until_signal(folder, arguments, 32, signal.SIGINT)
+    first, code = run_until_signal(folder, arguments, 32, signal.SIGINT, subprocess.Popen)
     assert (code, first[-1]["event"]) == (130, "stopped")
     assert "epochs = 400" in (folder / "runs" / "mine" / "config.toml").read_text()
     second, code = run_until_signal(folder, ["--resume", "mi"], 3, signal.SIGTERM)
@@ -125,7 +122,7 @@ def test_requeued_job_resumes_under_its_id(folder: Path) -> None:
 
 def test_run_killed_before_its_first_checkpoint_starts_over(folder: Path) -> None:
     arguments = ["--headless", "--jsonl", "--task", "photos->scans", *SHORT, "--run-id", "killed"]
-    process = subprocess.Popen(
+    process = forked_python.Popen(
         [*CLARINET, "run", *arguments], cwd=folder, stdout=subprocess.PIPE, env=cli_environment()
     )
     assert process.stdout is not None
@@ -144,13 +141,7 @@ def test_run_killed_before_its_first_checkpoint_starts_over(folder: Path) -> Non
 
 def test_second_worker_of_a_run_is_refused(folder: Path) -> None:
     arguments = ["--headless", "--jsonl", "--task", "photos->scans", *SHORT, "--epochs", "500", "--run-id", "twice"]
-    first = subprocess.Popen(
-        [*CLARINET, "run", *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=cli_environment(),
-    )
+    first = forked_python.Popen([*CLARINET, "run", *arguments], cwd=folder, env=cli_environment())
     try:
         while not (folder / "runs" / "twice" / "journal.jsonl").exists():
             assert first.poll() is None
@@ -160,7 +151,7 @@ def test_second_worker_of_a_run_is_refused(folder: Path) -> None:
         assert f"process {first.pid}" in second.stderr
     finally:
         first.terminate()
-        first.communicate(timeout=60)
+        assert first.wait(60) is not None
 
 
 @pytest.mark.parametrize(
@@ -190,7 +181,7 @@ def test_invalid_input_is_one_sentence_and_changes_nothing(folder: Path, argumen
 
 def test_closed_pipe_does_not_stop_the_run(folder: Path) -> None:
     arguments = ["--headless", "--jsonl", "--task", "photos->scans", *SHORT, "--run-id", "piped"]
-    process = subprocess.Popen(
+    process = forked_python.Popen(
         [*CLARINET, "run", *arguments],
         cwd=folder,
         stdout=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.verify.comparison import Replay
 from core.errors import InputError
+from tests.support import forked_python
 from tests.support.child_processes import run_worker
 from tests.support.events import started, step
 from tests.support.histories import make_run, write_events
@@ -40,6 +42,12 @@ def runs(trained: Path, tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retrain in processes that are forked."""
+    monkeypatch.setattr(subprocess, "run", forked_python.run)
+
+
 def verify(runs: Path, *arguments: str) -> Result:
     return CliRunner().invoke(app, ["verify", *arguments, "--runs-dir", str(runs), "--data-dir", str(runs / "data")])
 
@@ -53,6 +61,7 @@ def test_run_agrees_exactly_with_itself(runs: Path) -> None:
     assert labels.startswith("The labels are the same: ")
 
 
+@pytest.mark.usefixtures("forked")
 def test_run_with_shared_stage1_starts_from_its_pseudo_labels(runs: Path) -> None:
     done = verify(runs, "taker", "--json")
     assert done.exit_code == 0, done.output
@@ -62,6 +71,7 @@ def test_run_with_shared_stage1_starts_from_its_pseudo_labels(runs: Path) -> Non
     assert result["labels"]["pseudo-labels"]["recorded"] == result["labels"]["pseudo-labels"]["now"] != ""
 
 
+@pytest.mark.usefixtures("forked")
 def test_changed_number_is_found(runs: Path) -> None:
     run = RunDirectory(runs, "one")
     lines = run.journal.read_bytes().split(b"\n")
@@ -97,6 +107,7 @@ def test_tolerance_applies_to_numbers_only(runs: Path, monkeypatch: pytest.Monke
     assert verify(runs, "made", "--tolerance", "0.06").exit_code == 1
 
 
+@pytest.mark.usefixtures("forked")
 def test_changed_labels_are_reported(trained: Path, runs: Path) -> None:
     run = RunDirectory(runs, "taker")
     labels = np.load(run.pseudo_labels)
@@ -108,6 +119,7 @@ def test_changed_labels_are_reported(trained: Path, runs: Path) -> None:
     assert "another run made this run's stage 1" in str(verify(runs, "taker").exception)
 
 
+@pytest.mark.usefixtures("forked")
 def test_run_without_iterations_or_data_cannot_be_verified(runs: Path, tmp_path: Path) -> None:
     write_events(make_run(runs, id="empty"), [started()])
     assert "has no iterations yet" in str(verify(runs, "empty").exception)

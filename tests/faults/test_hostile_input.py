@@ -14,6 +14,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from core.events import Failed, Noticed
 from core.resolve import resolve
+from tests.support import forked_python
 from tests.support.cli import CLARINET
 from tests.support.events import started, step
 from tests.support.histories import write_events
@@ -27,9 +28,7 @@ CONTROL_CHARACTERS = "\x1b\x07\x9b\u202e"
 
 def clarinet(runs: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, "CLARINET_RUNS": str(runs), "NO_COLOR": "1"}
-    return subprocess.run(
-        [*CLARINET, *arguments], cwd=runs, capture_output=True, text=True, env=environment, timeout=60
-    )
+    return forked_python.run([*CLARINET, *arguments], cwd=runs, env=environment)
 
 
 def output_of(runs: Path, *arguments: str) -> str:

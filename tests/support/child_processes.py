@@ -3,6 +3,7 @@
 Importing torch and its compiler, which its optimizers need, takes ten times longer than a test's run.
 """
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -16,9 +17,9 @@ from pathlib import Path
 from clarinet_tui.runs.directory import RunDirectory
 
 TIMEOUT = 120.0
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(
-    ["core.training.train", "core.data.load", "torch._inductor", "clarinet_tui.worker.main"]
+forkserver = multiprocessing.get_context("forkserver")
+forkserver.set_forkserver_preload(
+    ["core.training.train", "core.data.load", "torch._inductor", "clarinet_tui.worker.main", "clarinet_tui.cli.main"]
 )
 
 
@@ -68,7 +69,7 @@ def start_worker(
     arguments += ("--resume",) if run.has_checkpoint else ()
     environment = {**os.environ, "NO_COLOR": "1"}
     process_arguments = (list(arguments), str(log or run.log), str(run.runs_dir), environment, prepare)
-    process = _context.Process(target=_work, args=process_arguments, daemon=True)
+    process = forkserver.Process(target=_work, args=process_arguments, daemon=True)
     process.start()
     return Worker(process)
 
@@ -101,6 +102,7 @@ def _work(
 ) -> None:
     from clarinet_tui.worker.main import main
 
+    gc.freeze()  # collecting what was imported before the fork takes longer than a test's run
     prepare()
     file = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     os.dup2(file, 1)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
+from tests.support import forked_python
 from tests.support.coverage import unmeasured_environment
 
 CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
@@ -20,10 +21,8 @@ def cli_environment() -> dict[str, str]:
 
 
 def run_clarinet(folder: Path, *arguments: str, timeout: float = 60) -> "subprocess.CompletedProcess[str]":
-    """Run a command in `folder`, in a process of its own."""
-    return subprocess.run(
-        [*CLARINET, *arguments], cwd=folder, capture_output=True, text=True, timeout=timeout, env=cli_environment()
-    )
+    """Run a command in `folder`, in a process of its own, which is forked."""
+    return forked_python.run([*CLARINET, *arguments], cwd=folder, timeout=timeout, env=cli_environment())
 
 
 def invoke(runs: Path, *arguments: str) -> Result:

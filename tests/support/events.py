@@ -14,6 +14,7 @@ EIGHT_METRICS = (
     "entropy",
     "samples_per_second",
 )
+CLOCK_FIELDS = ("seconds", "samples_per_second")
 
 
 def started(**fields: Any) -> Started:

@@ -23,9 +23,9 @@ from clarinet_tui.runs.journal_reader import read_last_event
 from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.runs.signals import signal_holder
 from core.resolve import resolve
+from tests.support.events import CLOCK_FIELDS
 from tests.support.fault_worker import STARTS_FILE
 from tests.support.histories import open_history
-from tests.support.tiny import CLOCK_FIELDS
 from tests.support.workers import events_named
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ from core.data.complementary_labels import draw_complementary
 from core.data.task_data import ImageSet, TaskData
 from core.events import Event, Stepped, flatten_event
 from core.resolve import resolve
+from tests.support.events import CLOCK_FIELDS
 
 CLASSES = 4
-CLOCK_FIELDS = ("seconds", "samples_per_second")
 
 
 def tiny_images(count: int, seed: int, shift: int = 0, labelled: bool = False) -> ImageSet:

@@ -8,12 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
 from core.resolve import resolve
-from tests.support.tiny import CLOCK_FIELDS, tiny_images
+from tests.support.events import CLOCK_FIELDS
 
 TIMEOUT = 120.0
 
@@ -24,6 +22,10 @@ class Process(Protocol):
 
 def make_task(folder: Path, size: int = 40) -> str:
     """Write two domains as arrays, and return the task between them."""
+    import numpy as np  # not needed by processes that import this module
+
+    from tests.support.tiny import tiny_images
+
     for name, seed, shift in (("photos", 1, 0), ("scans", 3, 2)):
         (folder / name).mkdir()
         for split, count in (("train", size), ("test", 20)):
