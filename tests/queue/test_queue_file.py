@@ -108,14 +108,12 @@ def test_a_symbolic_link_is_not_followed(tmp_path: Path) -> None:
     assert outside.read_text() == "mine"
 
 
-def test_a_queue_with_an_alarm_command_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["on_alarm", "on_end"])
+def test_a_queue_with_an_alarm_command_is_readable_by_its_owner_only(tmp_path: Path, option: str) -> None:
     def mode() -> int:
         return (tmp_path / QUEUE_FILE).stat().st_mode & 0o077
 
-    plain = QueueEntry(id="aaa", working_directory="/", data_dir="/")
-    secret = QueueEntry(
-        id="bbb", working_directory="/", data_dir="/", on_alarm=("curl", "https://example.org/hook?token=1")
-    )
+    plain, secret = entry("aaa"), entry("bbb", **{option: ("curl", "https://example.org/hook?token=1")})
     update_queue(tmp_path, lambda queue: queue.with_entries([plain]))
     before = mode()
     update_queue(tmp_path, lambda queue: queue.with_entries([plain, secret]))

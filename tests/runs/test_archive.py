@@ -130,16 +130,16 @@ def test_without_patches(run: RunDirectory, tmp_path: Path) -> None:
     assert import_archive(tmp_path / "a.tar.gz", run.runs_dir).existing == ("abc123",)
 
 
-@pytest.mark.parametrize("patches", [True, False])
-def test_the_command_for_alarms_is_never_packed(run: RunDirectory, tmp_path: Path, patches: bool) -> None:
+@pytest.mark.parametrize(("option", "patches"), [("--on-alarm", True), ("--on-alarm", False), ("--on-end", True)])
+def test_the_command_for_alarms_is_never_packed(run: RunDirectory, tmp_path: Path, option: str, patches: bool) -> None:
     """Older versions recorded it in environment.json."""
-    command = ["main.py", "abc123", "--on-alarm=curl", "--on-alarm=https://example.org/?token=private", "--queued"]
+    command = ["main.py", "abc123", f"{option}=curl", f"{option}=https://example.org/?token=private", "--queued"]
     run.environment.write_bytes(msgspec.json.encode({"host": "there", "command": command}))
     write_archive([run], tmp_path / "a.tar.gz", patches=patches)
     assert b"private" not in gzip.decompress((tmp_path / "a.tar.gz").read_bytes())
     import_archive(tmp_path / "a.tar.gz", tmp_path / "there")
     imported = read_environment(RunDirectory(tmp_path / "there", "abc123"))
-    assert imported["command"] == ["main.py", "abc123", "--on-alarm=...", "--on-alarm=...", "--queued"]
+    assert imported["command"] == ["main.py", "abc123", f"{option}=...", f"{option}=...", "--queued"]
     assert import_archive(tmp_path / "a.tar.gz", run.runs_dir).existing == ("abc123",)
 
 
