@@ -11,6 +11,7 @@ from typer import Argument, Option
 from clarinet_tui.cli.completion import run_ids
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunsDir
 from clarinet_tui.cli.output import (
+    check_out,
     make_console,
     print_json_rows,
     quiet_pipe,
@@ -53,8 +54,8 @@ def predict(
 
     if csv + json + jsonl + (out is not None) > 1:
         raise InputError("--csv, --json, --jsonl and --out exclude each other")
-    if out is not None and out.suffix not in (".csv", ".json"):
-        raise InputError(f"--out: expected FILE.csv or FILE.json, got {out.name!a}")
+    if out is not None:
+        check_out(out, ".csv", ".json")
     inputs = find_inputs(paths)
     loaded = find_model(model, runs_dir, epoch, device)
     with show_progress() as progress:

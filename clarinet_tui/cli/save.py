@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from clarinet_tui.cli.options import RUNS, RunId, RunsDir
-from clarinet_tui.cli.output import write_file
+from clarinet_tui.cli.output import check_out, write_file
 from clarinet_tui.text import format_bytes
-from core.errors import InputError
 
 if TYPE_CHECKING:
     from core.models.model import Model
@@ -35,14 +34,11 @@ def save(
     from clarinet_tui.models.run_models import load_run_model
     from clarinet_tui.runs.directory import find_run
 
-    if out.suffix not in SUFFIXES:
-        raise InputError(f"--out: expected FILE{', FILE'.join(SUFFIXES)}, got {out.name!a}")
-    if not out.parent.is_dir():
-        raise InputError(f"--out: {out.parent} is not a directory")
+    check_out(out, *SUFFIXES)
     model = load_run_model(find_run(runs_dir, id), epoch)
     content = _encode(model, out.suffix)
     write_file(out, content)
-    write_file(out.with_suffix(".md"), model_card(model.info, out).encode())
+    write_file(out.with_name(f"{out.name}.md"), model_card(model.info, out).encode())
     print(f"{format_bytes(len(content))}, {len(model.classes)} classes, epoch {model.info.epoch}")
 
 

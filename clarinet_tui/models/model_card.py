@@ -4,32 +4,36 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clarinet_tui.text import format_percent, printable
+from core.methods.registry import methods
 from core.models.info import ModelInfo
 
 USE = {
     ".safetensors": """from core import load_model
 
-model = load_model("{name}")
+model = load_model({name})
 print(model.predict_file("picture.png").label)""",
     ".onnx": """import numpy as np, onnxruntime
 {read}
-session = onnxruntime.InferenceSession("{name}")
+session = onnxruntime.InferenceSession({name})
 probabilities, logits = session.run(None, {{"images": images}})""",
     ".pt2": """import numpy as np, torch
 {read}
-model = torch.export.load("{name}").module()
+model = torch.export.load({name}).module()
 probabilities, logits = model(torch.from_numpy(images))""",
 }
 READ = """from PIL import Image, ImageOps
 
-image = ImageOps.exif_transpose(Image.open("picture.png")).convert("{mode}")
-image = {resize}
+image = ImageOps.exif_transpose(Image.open("picture.png"))
+if image.mode.startswith("I"):  # 16 bits, which Pillow clips
+    image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+image = image.convert("{mode}"){cut}
+image = image.resize(({width}, {height}), Image.Resampling.BILINEAR)
 images = np.array(image, dtype=np.uint8).reshape(1, {height}, {width}, {channels})"""
-RESIZE = {
-    "stretch": "image.resize(({width}, {height}), Image.Resampling.BILINEAR)",
-    "cut": "ImageOps.fit(image, ({width}, {height}), Image.Resampling.BILINEAR)",
-}
-"""By the setting `fit`."""
+CUT = """
+scale = min(image.height / {height}, image.width / {width})
+height, width = round({height} * scale), round({width} * scale)
+top, left = (image.height - height) // 2, (image.width - width) // 2
+image = image.crop((left, top, left + width, top + height))"""
 
 
 def model_card(info: ModelInfo, path: Path) -> str:
@@ -41,9 +45,8 @@ def model_card(info: ModelInfo, path: Path) -> str:
         "Training": list(_training(info)),
         "Accuracy": list(_accuracy(info)),
         "Limits": [
-            "Source images had complementary labels (classes that an image is not), the target none. The accuracy is "
-            "that of the target's own test images; pictures of another kind may be classified worse. Probabilities are "
-            "not calibrated."
+            f"Source images had {_source_labels(config.method)}, the target none. The accuracy is that of the target's "
+            "own images; pictures of another kind may be classified worse. Probabilities are not calibrated."
         ],
     }
     lines = [f"# {printable(path.name)}", ""]
@@ -52,12 +55,19 @@ def model_card(info: ModelInfo, path: Path) -> str:
     return "\n".join(lines)
 
 
+def _source_labels(method: str) -> str:
+    spec = methods().get(method)
+    if spec and spec.family == "reference":
+        return "true labels"
+    return "complementary labels (classes that an image is not)"
+
+
 def _code_example(info: ModelInfo, path: Path) -> str:
     """Return a program that reads a picture as training did."""
     size = dict(zip(("height", "width", "channels"), info.shape, strict=True))
-    resize = RESIZE[info.run_config.fit].format(**size)
-    read = READ.format(mode="L" if info.shape[2] == 1 else "RGB", resize=resize, **size)
-    return USE[path.suffix].format(name=path.name, read=read)
+    cut = CUT.format(**size) if info.run_config.fit == "cut" else ""
+    read = READ.format(mode="L" if info.shape[2] == 1 else "RGB", cut=cut, **size)
+    return USE[path.suffix].format(name=repr(path.name), read=read)
 
 
 def _input(info: ModelInfo) -> Iterator[str]:

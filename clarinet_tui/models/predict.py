@@ -85,4 +85,4 @@ def _predict_arrays(model: Model, path: Path) -> Iterator[Item]:
             for row, prediction in zip(chosen, model.predict(images.read(chosen)), strict=True):
                 yield Item(f"{path}[{row}]", prediction)
     except InputError as error:
-        yield Item(str(path), None, str(error).removeprefix(f"{path}: "))
+        yield Item(str(path), None, f"{path}: {str(error).removeprefix(f'{path}: ')}")

@@ -72,7 +72,7 @@ def check_saved_forms(run: RunDirectory, probabilities: Forward, images: NDArray
         done = invoke(run.runs_dir, "save", "one", "--out", str(folder / name))
         assert done.exit_code == 0, done.exception
         if name != "model.safetensors":
-            check_card(folder, probabilities(images[1:2]))
+            check_card(folder, name, probabilities(images[1:2]))
     extra = {"clarinet.json": ""}
     saved = load_model(folder / "model.safetensors")
     program = torch.export.load(folder / "model.pt2", extra_files=extra).module()
@@ -89,9 +89,9 @@ def check_saved_forms(run: RunDirectory, probabilities: Forward, images: NDArray
     assert saved.info.run_config == run.read_config()
 
 
-def check_card(folder: Path, expected: NDArray[np.float32]) -> None:
+def check_card(folder: Path, name: str, expected: NDArray[np.float32]) -> None:
     """Check that the program in the model card reads a picture as training did."""
-    card = (folder / "model.md").read_text()
+    card = (folder / f"{name}.md").read_text()
     found: dict[str, Any] = {}
     with contextlib.chdir(folder):
         exec(card.partition("```python\n")[2].partition("```")[0], found)

@@ -83,7 +83,7 @@ def test_unreadable_pictures_are_named_and_the_rest_is_predicted(run: RunDirecto
         str(pictures / name) for name in ("0.png", "more/3.png", "more/4.png")
     ]
     assert f"clarinet: {pictures / '1.png'}: cannot be read as an image" in done.stderr
-    assert "array of Python objects" in done.stderr
+    assert f"clarinet: {pictures / 'wrong.npz'}: x is an array of Python objects" in done.stderr
     assert "3 pictures of 6 could not be read" in done.stderr
 
 
@@ -102,6 +102,7 @@ def test_wrong_input_is_refused_before_anything_is_read(run: RunDirectory, tmp_p
         (str(tmp_path / "model.pt"), str(picture)): "expected the id of a run, or a .safetensors file",
         ("one", str(picture), "--epoch", "9"): "has no weights of epoch 9: it kept 1, 2, 3",
         ("one", str(picture), "--out", "x.txt"): "expected FILE.csv or FILE.json",
+        ("one", str(picture), "--out", str(tmp_path / "none" / "x.csv")): "none is not a directory",
         ("one", str(picture), "--csv", "--json"): "exclude each other",
     }
     for arguments, message in cases.items():
@@ -129,8 +130,10 @@ def test_run_without_final_weights_predicts_with_its_checkpoint(run: RunDirector
 
 
 def test_model_card_describes_the_model(run: RunDirectory, tmp_path: Path) -> None:
+    (tmp_path / "digits.md").write_text("notes of the user")
     invoke(run.runs_dir, "save", "one", "--out", str(tmp_path / "digits.safetensors"))
-    card = (tmp_path / "digits.md").read_text()
+    assert (tmp_path / "digits.md").read_text() == "notes of the user"
+    card = (tmp_path / "digits.safetensors.md").read_text()
     code = card.partition("```python\n")[2].partition("```")[0]
     Image.fromarray(X[0, :, :, 0]).save(tmp_path / "picture.png")
     before = Path.cwd()
@@ -144,10 +147,12 @@ def test_model_card_describes_the_model(run: RunDirectory, tmp_path: Path) -> No
 
 
 def test_saving_refuses_other_names(run: RunDirectory, tmp_path: Path) -> None:
-    for out, message in ((tmp_path / "x.pt", "expected FILE.safetensors"), (tmp_path / "no" / "x.onnx", "directory")):
-        done = invoke(run.runs_dir, "save", "one", "--out", str(out))
+    (tmp_path / "is.onnx").mkdir()
+    cases = {"x.pt": "expected FILE.safetensors", "no/x.onnx": "is not a directory", "is.onnx": "is a directory"}
+    for name, message in cases.items():
+        done = invoke(run.runs_dir, "save", "one", "--out", str(tmp_path / name))
         assert message in str(done.exception)
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.rglob("*")) == [tmp_path / "is.onnx"]
 
 
 def test_commands_import_torch_only_when_they_run() -> None:
@@ -193,6 +198,17 @@ def test_accuracy_of_each_class_is_a_curve(run: RunDirectory) -> None:
 def test_model_figures_need_a_run_and_its_data(run: RunDirectory) -> None:
     assert "expected a run id" in str(plot(run, "features").exception)
     assert "only for `clarinet plot features`" in str(plot(run, "accuracy", "--projection", "pca").exception)
+
+
+@pytest.mark.parametrize("name", ["photos/train.npz", "scans/test.npz"])
+def test_data_that_has_changed_since_training_is_refused(run: RunDirectory, name: str) -> None:
+    path = run.runs_dir.parent / name
+    trained = path.read_bytes()
+    np.savez(path, **{key: values[1:] for key, values in np.load(path).items()})
+    try:
+        assert "have changed since training" in str(plot(run, "calibration", "one").exception)
+    finally:
+        path.write_bytes(trained)
 
 
 def test_inspection_has_samples_mistakes_and_uncertain_pictures(run: RunDirectory, tmp_path: Path) -> None:
