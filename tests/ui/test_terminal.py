@@ -2,8 +2,8 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -96,30 +96,32 @@ def test_a_directory_that_cannot_be_written_is_shown_in_every_view(terminal: Ter
         assert sorted(path.name for path in runs_dir.rglob("*")) == before
 
 
-@pytest.fixture
-def load() -> Iterator[None]:
+@contextmanager
+def busy_cores() -> Iterator[None]:
     """Keep every core busy, so that keys wait for the app."""
-    spin = [sys.executable, "-c", "while True: pass"]
-    processes = [subprocess.Popen(spin) for _ in range(2 * (os.cpu_count() or 1))]
-    yield
-    for process in processes:
-        process.kill()
-        process.wait()
+    processes = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
-def test_bursts_and_pastes_under_load_trigger_no_action(terminal: Terminal, runs_dir: Path, load: None) -> None:
+def test_bursts_and_pastes_under_load_trigger_no_action(terminal: Terminal, runs_dir: Path) -> None:
     write_run(runs_dir, "aaa111")
     hold_queue(runs_dir)
     fill_queue(runs_dir, "bbb222")
     terminal.open(APP)
     terminal.wait_for("bbb222")
-    for _ in range(5):
-        terminal.type("/Sstate:running")
-        terminal.wait_for("/ Sstate:running")
-        terminal.press("Escape")
-        terminal.wait_until(lambda screen: "Sstate" not in screen and "aaa111" in screen, "the whole list")
-    terminal.paste("Sdy\nq")
-    terminal.type("/done")
-    terminal.wait_for("/ done")
+    with busy_cores():
+        for _ in range(5):
+            terminal.type("/Sstate:running")
+            terminal.wait_for("/ Sstate:running")
+            terminal.press("Escape")
+            terminal.wait_until(lambda screen: "Sstate" not in screen and "aaa111" in screen, "the whole list")
+        terminal.paste("Sdy\nq")
+        terminal.type("/done")
+        terminal.wait_for("/ done")
     assert waiting(runs_dir) == ["bbb222"]
     assert set(list_run_ids(runs_dir)) == {"aaa111", "bbb222"}

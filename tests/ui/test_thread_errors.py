@@ -1,7 +1,7 @@
 """An exception in any thread of the app: shown in a sentence, logged, and the app stays usable."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -55,8 +55,14 @@ class Mishap(Exception):  # noqa: N818
     """Raised only by these tests."""
 
 
-def broken(*_: object, **__: object) -> None:
-    raise Mishap("boom")
+def breaking(message: str) -> Callable[..., None]:
+    def broken(*_: object, **__: object) -> None:
+        raise Mishap(message)
+
+    return broken
+
+
+broken = breaking("boom")
 
 
 @pytest.fixture(scope="module")
@@ -82,10 +88,10 @@ async def open_view(pilot: Pilot[None], view: tuple[str, str]) -> None:
     await wait_until(pilot, lambda: view[1] in screen_text(pilot.app), view[1])
 
 
-async def expect_report(pilot: Pilot[None], message: str, tmp_path: Path) -> None:
+async def expect_report(pilot: Pilot[None], message: str, tmp_path: Path, error: str = "boom") -> None:
     log = tmp_path / "state" / "clarinet" / "tui.log"
     await wait_until(pilot, lambda: message in "".join([screen_text(pilot.app), *toast_texts(pilot.app)]), message)
-    await wait_until(pilot, lambda: log.exists() and "Mishap: boom" in log.read_text(), "the log entry")
+    await wait_until(pilot, lambda: log.exists() and f"Mishap: {error}" in log.read_text(), "the log entry")
 
 
 async def expect_usable(pilot: Pilot[None], app: ClarinetApp) -> None:
@@ -102,22 +108,20 @@ def test_every_action_is_tested() -> None:
     assert public - {"add_directories"} == {"start_demo", *(name for name, _, _ in ACTIONS)}
 
 
-@pytest.mark.parametrize(("action", "view", "keys"), ACTIONS)
+@pytest.mark.parametrize("view", [HISTORY, DEVICES, BOARD, LAUNCH], ids=["history", "devices", "board", "launch"])
 async def test_an_error_in_an_action_is_reported(
-    action: str,
-    view: tuple[str, str],
-    keys: tuple[str, ...],
-    app: ClarinetApp,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    view: tuple[str, str], app: ClarinetApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RunActions, action, broken)
+    """All actions of a view in one app: after each error, it takes the keys of the next action."""
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         await open_view(pilot, view)
-        if action == "change_slots":
-            app.screen.query_one("#devices").focus()
-        await pilot.press(*keys)
-        await expect_report(pilot, "Internal error (Mishap: boom)", tmp_path)
+        for action, keys in [(action, keys) for action, place, keys in ACTIONS if place == view]:
+            monkeypatch.setattr(RunActions, action, breaking(action))
+            if action == "change_slots":
+                app.screen.query_one("#devices").focus()
+            await pilot.press(*keys)
+            await expect_report(pilot, f"Internal error (Mishap: {action})", tmp_path, action)
+            app.clear_notifications()
         await expect_usable(pilot, app)
     assert app.return_code == 0
 
