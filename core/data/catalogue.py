@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
+from core.data.digit_files import MAT_DAMAGE
 from core.data.formats import (
     GET_COMMANDS,
     MNIST_FILES,
@@ -105,8 +104,8 @@ def _count_lines(path: Path) -> int:
 
 def _count_idx(path: Path) -> int | None:
     with path.open("rb") as file:
-        header = np.frombuffer(file.read(8), dtype=">u4")
-    return int(header[1]) if len(header) == 2 else None
+        header = file.read(8)
+    return int.from_bytes(header[4:]) if len(header) == 8 else None
 
 
 def _count_mat(path: Path) -> int | None:
@@ -115,5 +114,5 @@ def _count_mat(path: Path) -> int | None:
 
     try:
         return next((int(shape[0]) for name, shape, _ in whosmat(path) if name == "y"), None)
-    except (OSError, ValueError, TypeError, NotImplementedError, MatReadError):
+    except (*MAT_DAMAGE, MatReadError):
         return None

@@ -1,6 +1,7 @@
 """Readers of the published digits: torchvision's files, SYN-DIGITS' files and scikit-learn's digits."""
 
 import bz2
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ Digits = tuple[NDArray[np.uint8], NDArray[np.int64]]
 """Images (N, H, W, C) and labels."""
 IDX_IMAGES, IDX_LABELS = 2051, 2049
 UCI_TRAIN = 1437
+MAT_DAMAGE = (OSError, ValueError, LookupError, TypeError, NotImplementedError, zlib.error)
+"""What reading a damaged MATLAB file raises, beside MatReadError."""
 
 
 def read_mnist(raw: Path, train: bool) -> Digits:
@@ -46,7 +49,7 @@ def read_mat(path: Path) -> Digits:
     try:
         content = loadmat(path, variable_names=["X", "y"])
         x, y = content["X"], content["y"].astype(np.int64).reshape(-1)
-    except (OSError, ValueError, KeyError, TypeError, NotImplementedError, MatReadError) as error:
+    except (*MAT_DAMAGE, MatReadError) as error:
         raise InputError(f"{path}: cannot be read ({error}); download it again") from None
     if x.ndim != 4 or x.dtype != np.uint8 or x.shape[3] != len(y):
         raise InputError(f"{path}: expected X (H, W, C, N) uint8 and y (N, 1), got {x.shape} and {y.shape}")
@@ -66,8 +69,9 @@ def read_uci(train: bool) -> Digits:
 
 def _read_idx(path: Path, magic: int, dimensions: int) -> NDArray[np.uint8]:
     content = path.read_bytes()
-    header = np.frombuffer(content[: 4 * (1 + dimensions)], dtype=">u4").astype(np.int64)
+    length = 4 * (1 + dimensions)
+    header = np.frombuffer(content[:length].ljust(length, b"\0"), dtype=">u4").astype(np.int64)
     shape = tuple(int(size) for size in header[1:])
-    if len(header) != 1 + dimensions or header[0] != magic or len(content) != 4 * len(header) + np.prod(shape):
+    if header[0] != magic or len(content) != length + np.prod(shape):
         raise InputError(f"{path}: is damaged; delete it and fetch mnist again")
-    return np.frombuffer(content, dtype=np.uint8, offset=4 * len(header)).reshape(shape).copy()
+    return np.frombuffer(content, dtype=np.uint8, offset=length).reshape(shape).copy()

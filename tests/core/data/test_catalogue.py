@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from core.data.catalogue import DomainStatus, list_domains
 from core.data.digit_domains import generate_domain
@@ -45,6 +46,20 @@ def test_images_of_present_domains_are_counted(tmp_path: Path) -> None:
     assert domains["mnist"].origin == "torchvision files"
     assert domains["synth"].origin == "original files"
     assert domains["svhn"].origin == "train.npz, test.npz"
+
+
+def test_files_with_damaged_headers_and_pixels_are_listed_and_verified(tmp_path: Path) -> None:
+    mnist_folder(tmp_path)
+    (tmp_path / "mnist" / "MNIST" / "raw" / "train-images-idx3-ubyte").write_bytes(b"torn!")
+    (tmp_path / "synth").mkdir()
+    for split in ("train", "test"):
+        path = tmp_path / "synth" / f"synth_{split}_32x32.mat"
+        savemat(path, {"X": images(32, (32, 3, 20)), "y": labels(20, 10)[:, None]}, do_compression=True)
+        content = path.read_bytes()
+        path.write_bytes(content[:500] + bytes(50) + content[550:])
+    domains = statuses(tmp_path)
+    assert (domains["mnist"].train, domains["synth"].test) == (None, None)
+    assert verify_domain("synth", tmp_path)[-1].verdict == "bad"
 
 
 def test_generated_data_is_listed_as_generated(tmp_path: Path) -> None:

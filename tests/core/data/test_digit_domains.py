@@ -159,7 +159,7 @@ def test_error_names_the_damaged_file(path: str, name: str, message: str, tmp_pa
     save_mat_files(tmp_path / "svhn", "")
     (tmp_path / "usps").mkdir()
     (tmp_path / "usps" / "usps.t.bz2").write_bytes(b"")
-    (tmp_path / path).write_bytes(b"torn")
+    (tmp_path / path).write_bytes(b"torn!")
 
     with pytest.raises(InputError, match=message) as caught:
         load(name, "D", tmp_path)
