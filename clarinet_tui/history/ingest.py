@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -42,8 +41,8 @@ def ingest_run(db: Database, run: RunDirectory, *, limit_seconds: float | None =
     deadline = None if limit_seconds is None else time.monotonic() + limit_seconds
     count = 0
     while True:
-        journal, columns, annotations = _read_positions(db, run)
         try:
+            journal, columns, annotations = _read_positions(db, run)
             with suppress(UnreadableFileError):
                 count += ingest_annotations(db, run, annotations)
             batch = read_batch(run, journal, columns)
@@ -76,9 +75,8 @@ def _read_positions(db: Database, run: RunDirectory) -> tuple[Position, list[str
 
 def _commit(db: Database, run: RunDirectory, batch: Batch) -> bool:
     columns = msgspec.json.encode(batch.columns).decode() if batch.columns is not None else None
-    run_columns: dict[str, Any] = {"heard": modified_time(run.journal)}
-    if batch.attempt_starts:
-        run_columns |= read_run_columns(run)
+    run_columns, config = read_run_columns(run) if batch.attempt_starts else ({}, None)
+    run_columns["heard"] = modified_time(run.journal)
     end = batch.end
     with db.transaction() as connection:
         moved = connection.execute(
@@ -89,6 +87,8 @@ def _commit(db: Database, run: RunDirectory, batch: Batch) -> bool:
         if moved.rowcount == 0:
             return False
         write_batch(connection, run.id, batch, run_columns)
+        if config is not None:
+            connection.execute("INSERT OR REPLACE INTO configs VALUES (?, ?)", (run.id, config))
         if batch.attempt_starts or batch.has_damage:
             update_problems(connection, run)
     return True

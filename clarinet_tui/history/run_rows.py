@@ -25,8 +25,10 @@ MAX_DAMAGED = 10
 
 
 def insert_run(db: Database, run: RunDirectory) -> None:
-    """Insert the run unless the history has it."""
+    """Insert the run unless the history has it; raise FileNotFoundError if it was removed meanwhile."""
     settings, config = _read_settings(run)
+    if config is None and not run.config.exists():
+        raise FileNotFoundError(run.config)
     values = {
         "id": run.id,
         "state": RunState.QUEUED,
@@ -39,19 +41,19 @@ def insert_run(db: Database, run: RunDirectory) -> None:
     with db.transaction() as connection:
         connection.execute(f"INSERT OR IGNORE INTO runs ({columns}) VALUES ({places})", tuple(values.values()))
         connection.execute("INSERT OR IGNORE INTO ingested (run, journal, annotations) VALUES (?, 0, 0)", (run.id,))
-        connection.execute("INSERT OR REPLACE INTO configs VALUES (?, ?)", (run.id, config))
+        connection.execute("INSERT OR IGNORE INTO configs VALUES (?, ?)", (run.id, config))
         update_problems(connection, run)
 
 
-def read_run_columns(run: RunDirectory) -> dict[str, Any]:
-    """Return settings, device and host; they are final when an attempt starts."""
-    settings, _ = _read_settings(run)
+def read_run_columns(run: RunDirectory) -> tuple[dict[str, Any], str | None]:
+    """Return settings, device and host, and all settings as JSON; they are final when an attempt starts."""
+    settings, config = _read_settings(run)
     settings.pop("device", None)  # the requested one; the environment has the one in use
     environment = read_environment(run)
     owner = read_lock_owner(run.lock)
     used = {"host": environment.get("host") or (owner.host if owner else None), "device": environment.get("device")}
     used["hardware"] = "; ".join(hardware_names(environment)) or None
-    return settings | {name: value for name, value in used.items() if isinstance(value, str)}
+    return settings | {name: value for name, value in used.items() if isinstance(value, str)}, config
 
 
 def update_problems(connection: sqlite3.Connection, run: RunDirectory) -> None:

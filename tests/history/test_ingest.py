@@ -235,6 +235,29 @@ def test_unreadable_settings_do_not_hide_a_run(tmp_path: Path) -> None:
     assert "epochs: expected an integer" in (row.error or "")
 
 
+def test_settings_that_become_readable_are_stored_when_an_attempt_starts(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    settings = run.config.read_bytes()
+    run.config.write_text("epochs = 'ten'")
+    with open_history(tmp_path) as db:
+        ingest_all(db, tmp_path)
+        run.config.write_bytes(settings)
+        write_events(run, [started(), step(1)])
+        ingest_all(db, tmp_path)
+        reindex(tmp_path, path=tmp_path / "rebuilt.db")
+        with Database.open(tmp_path, tmp_path / "rebuilt.db") as rebuilt:
+            assert content(rebuilt)["configs"] == content(db)["configs"]
+
+
+def test_a_run_that_is_removed_while_it_is_read_is_not_inserted(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    write_events(run, [started()])
+    run.path.rename(tmp_path / "removed")
+    with open_history(tmp_path) as db:
+        assert ingest_run(db, run) == 0
+        assert get_run(db, run.id) is None
+
+
 def test_the_time_limit_ends_between_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "MAX_ROWS", 10)
     run = make_run(tmp_path)
