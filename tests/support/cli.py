@@ -3,8 +3,12 @@
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
+import pytest
+import typer.testing
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
@@ -14,6 +18,8 @@ from tests.support.coverage import unmeasured_environment
 CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
 HEAVY = {"torch", "torchvision", "scipy", "sklearn", "matplotlib", "sqlite_utils", "textual"}
 """Packages that are too slow to import for a command that does not need them."""
+
+pytest.MonkeyPatch().setattr(typer.testing, "_get_command", cache(get_command))  # most of the time of `invoke`
 
 
 def cli_environment() -> dict[str, str]:
