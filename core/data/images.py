@@ -113,7 +113,12 @@ def decode_image(path: Path, shape: Shape, *, cut: bool = False) -> NDArray[np.u
 def read_picture(path: Path, mode: str = "RGB") -> "Image":
     """Return a PNG or JPEG file upright, in eight bits of grey (L) or colour (RGB)."""
     with open_image(path) as opened:
-        return _to_eight_bits(_turn_upright(opened)).convert(mode)
+        image = _to_eight_bits(_turn_upright(opened))
+        image.load()
+        if image.mode == "P" and image.palette is None:
+            raise ValueError("it has no palette")
+        image.info.pop("transparency", None)  # changes no pixel; Pillow warns of tables of transparent colours
+        return image.convert(mode)
 
 
 def _centre(height: int, width: int, shape: Shape) -> tuple[int, int, int, int]:

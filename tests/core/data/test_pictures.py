@@ -16,9 +16,10 @@ from core.errors import InputError
 POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\nshowpage\n%%EOF\n"
 
 
-def png_header(width: int, height: int) -> bytes:
-    """Return a PNG file without pixels, whose header has any size."""
-    chunks = (b"IHDR" + struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0), b"IDAT" + zlib.compress(b""), b"IEND")
+def png_header(width: int, height: int, colour: int = 2, *parts: bytes, pixels: bytes = b"") -> bytes:
+    """Return a PNG file whose header has any size, without pixels if none are given."""
+    header = b"IHDR" + struct.pack(">2I5B", width, height, 8, colour, 0, 0, 0)
+    chunks = (header, *parts, b"IDAT" + zlib.compress(pixels), b"IEND")
     body = b"".join(struct.pack(">I", len(c) - 4) + c + struct.pack(">I", zlib.crc32(c)) for c in chunks)
     return b"\x89PNG\r\n\x1a\n" + body
 
@@ -37,7 +38,11 @@ def gif() -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("content", [POSTSCRIPT, gif(), b"", png_header(8, 8)], ids=["eps", "gif", "empty", "cut"])
+@pytest.mark.parametrize(
+    "content",
+    [POSTSCRIPT, gif(), b"", png_header(8, 8), png_header(8, 8, 3, b"tRNS\0", pixels=bytes(72))],
+    ids=["eps", "gif", "empty", "cut", "without palette"],
+)
 def test_only_png_and_jpeg_are_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "picture.png").write_bytes(content)
     with pytest.raises(InputError, match=r"picture\.png: cannot be read as an image"):
@@ -93,11 +98,13 @@ def test_tags_after_the_pixels_of_a_png_file_are_found(tmp_path: Path) -> None:
     assert decode_image(picture, (8, 6, 3)).shape == (8, 6, 3)
 
 
+@pytest.mark.filterwarnings("error")
 def test_palette_alpha_and_sixteen_bits_become_bytes(tmp_path: Path) -> None:
     colours = np.arange(0, 256, 4, dtype=np.uint8).reshape(8, 8)
     grey = Image.fromarray(colours)
     grey.convert("P").save(tmp_path / "palette.png")
+    grey.convert("P").save(tmp_path / "transparent.png", transparency=bytes(range(256)))
     grey.convert("LA").save(tmp_path / "alpha.png")
     Image.fromarray(colours.astype(np.uint16) << 8).save(tmp_path / "sixteen.png")
-    for name in ("palette", "alpha", "sixteen"):
+    for name in ("palette", "transparent", "alpha", "sixteen"):
         assert np.array_equal(decode_image(tmp_path / f"{name}.png", (8, 8, 1))[:, :, 0], colours), name
