@@ -14,6 +14,7 @@ import pytest
 from clarinet_tui.devices.device import Device
 from clarinet_tui.history.trash import remove_run
 from clarinet_tui.queue import requests
+from clarinet_tui.queue.executor import LocalExecutor
 from clarinet_tui.queue.queue_file import (
     QUEUE_FILE,
     Queue,
@@ -24,6 +25,7 @@ from clarinet_tui.queue.queue_file import (
     update_queue,
 )
 from clarinet_tui.queue.scheduling import Scheduler
+from clarinet_tui.queue.supervisor import Supervisor
 from clarinet_tui.queue.supervisor_process import queue_origin
 from clarinet_tui.runs import ownership
 from clarinet_tui.runs.ownership import SAFE_VARIABLE, own_path
@@ -309,6 +311,9 @@ def test_a_run_of_another_user_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"run one: belongs to user {ALICE}: only they can resume it"):
         requests.resume([run], requests.LaunchOptions(tmp_path, tmp_path))
     assert read_queue(tmp_path).entries == ()
+    enqueue_directly(run)
+    Supervisor(tmp_path, LocalExecutor(), devices=lambda: [CPU]).run_once()
+    assert (read_queue(tmp_path).entries, run.log.exists()) == ((), False), "no worker was started"
 
 
 def test_a_queue_planted_under_the_name_of_ones_own_is_named(tmp_path: Path) -> None:
