@@ -1,6 +1,7 @@
 """`clarinet label`: complementary labels from a person who answers yes or no."""
 
 import os
+import select
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -154,6 +155,19 @@ def _keys() -> Iterator[Callable[[], str]]:
     before = termios.tcgetattr(terminal)
     try:
         tty.setcbreak(terminal)
-        yield lambda: os.read(terminal, 1).decode(errors="replace").lower().replace("\x04", "")
+        yield partial(_read_key, terminal)
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def _read_key(terminal: int) -> str:
+    """Return a letter, "" at the end of the input, and escape for keys such as F4, whose sequences contain letters."""
+    key = os.read(terminal, 1)
+    if key == b"\x1b" and _is_ready(terminal) and os.read(terminal, 1) in (b"[", b"O"):
+        while _is_ready(terminal) and b"" < os.read(terminal, 1) < b"@":  # up to the letter that ends the sequence
+            pass
+    return key.decode(errors="replace").lower().replace("\x04", "")
+
+
+def _is_ready(terminal: int) -> bool:
+    return bool(select.select([terminal], [], [], 0.05)[0])

@@ -163,8 +163,10 @@ def test_session_in_a_terminal_is_stopped_and_continued_and_its_labels_are_train
         terminal.open(*start)
         terminal.wait_for("Is it")
         assert "Gi=" not in terminal.title(), "the question whether the terminal is kitty"
-        terminal.press("x", "n", "u", "q")
+        terminal.press("x", "F4", "F2", "Up", "n", "u", "q")
         terminal.wait_for("no picture was labelled")
+        answers = (tmp_path / "labels.answers.jsonl").read_text().splitlines()
+        assert [json.loads(line)["answer"] for line in answers] == ["no", "undo"]
         terminal.type("clear", "Enter")
         terminal.wait_until(lambda screen: "Is it" not in screen, "an empty screen")
         terminal.type(" ".join(start), "Enter")
