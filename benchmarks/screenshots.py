@@ -55,7 +55,7 @@ class Shot:
 
 
 PICTURE = "▀▀▀▀"
-COMPARED = ("4", *"/method:basset task:M->U", "enter", *"method:fwd+* task:M->U", "enter")
+COMPARED = ("4", *"/method:basset,clarinet task:U->M", "enter", *"method:fwd+basset,gac+cdan-e task:U->M", "enter")
 INSPECTED = (*"/method:basset", "enter")
 """Select the newest run of basset, which has to be inspected before."""
 SHOTS = (
