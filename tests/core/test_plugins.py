@@ -69,9 +69,7 @@ def test_guide_shows_every_file_of_its_project(project: Path) -> None:
 
 
 SHARED = """
-from core import resolve, train
 from core.events import PseudoLabelled
-from test_coral import DATA
 
 def label_hash(method):
     events = train(resolve(method=method, preset="smoke", threads=1), data=DATA)
@@ -84,8 +82,8 @@ def test_plug_in_shares_stage_1():
 
 def test_tests_of_the_guide_pass_and_the_plug_in_shares_stage_1(project: Path, tmp_path: Path) -> None:
     """Both in one process, which imports torch."""
-    (tmp_path / "test_shared.py").write_text(SHARED)
-    done = python(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_coral.py", str(tmp_path))
+    (tmp_path / "test_guide.py").write_text((project / "test_coral.py").read_text() + SHARED)
+    done = python(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout
 
