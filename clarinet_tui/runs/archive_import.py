@@ -24,10 +24,11 @@ from clarinet_tui.runs.archive import (
     parse_file,
 )
 from clarinet_tui.runs.archive_members import Limits, Member, read_members
-from clarinet_tui.runs.atomic_files import OWN_FILE, as_input_error, create_file, sync_directory
+from clarinet_tui.runs.atomic_files import as_input_error, create_file, sync_directory
 from clarinet_tui.runs.directory import CONFIG, RunDirectory
 from clarinet_tui.runs.run_files import ContentError, parse_json
 from core.errors import InputError
+from core.files import OWN_FILE
 
 DEFAULT_LIMITS = Limits()
 TEMPORARY = ".import-"

@@ -12,9 +12,10 @@ from typing import Any, BinaryIO
 import msgspec
 
 from core.errors import InputError
+from core.files import OWN_FILE
 
-OWN_FILE, USER_FILE = 0o644, 0o666
-"""Modes before the umask: other users never write to files of a runs directory; the umask alone decides on exports."""
+USER_FILE = 0o666
+"""The mode of exports before the umask, which alone decides who may write them."""
 
 
 class StorageError(InputError):
