@@ -4,10 +4,10 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-from clarinet_tui.evidence.comparison import PairedDifference, compare_queries
-from clarinet_tui.evidence.comparison_rows import INTERIM, format_difference, side_labels
-from clarinet_tui.evidence.published import ABLATIONS, CONTROLS, MAIN_METHODS
-from clarinet_tui.evidence.run_records import RunRecord, RunRecords
+from clarinet_tui.analysis.comparison import PairedDifference, compare_queries
+from clarinet_tui.analysis.comparison_rows import INTERIM, format_difference, side_labels
+from clarinet_tui.analysis.published import ABLATIONS, CONTROLS, MAIN_METHODS
+from clarinet_tui.analysis.run_records import RunRecord, RunRecords
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.text import format_task

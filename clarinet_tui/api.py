@@ -13,7 +13,7 @@ from core.errors import InputError
 from core.metrics import level_of
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.choices import Rule
+    from clarinet_tui.analysis.choices import Rule
     from clarinet_tui.history.curves import Series
 
 
@@ -118,9 +118,9 @@ class History:
         by_commit: bool = False,
     ) -> list[dict[str, Any]]:
         """Return the board: a dictionary for each method and task, with the keys of `clarinet table --format csv`."""
-        from clarinet_tui.evidence.board import make_board
-        from clarinet_tui.evidence.export import cell_columns
-        from clarinet_tui.evidence.run_records import RunRecords
+        from clarinet_tui.analysis.board import make_board
+        from clarinet_tui.analysis.export import cell_columns
+        from clarinet_tui.analysis.run_records import RunRecords
 
         records = RunRecords(self._db, self.runs_dir)
         board = make_board(records, query, rule=select, preset=preset, seeds=seeds, mix=mix, by_commit=by_commit)

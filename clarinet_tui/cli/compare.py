@@ -13,8 +13,8 @@ from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, warn
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.choices import Rule
-    from clarinet_tui.evidence.comparison import Comparison
+    from clarinet_tui.analysis.choices import Rule
+    from clarinet_tui.analysis.comparison import Comparison
 
 
 def compare(
@@ -36,8 +36,8 @@ def compare(
 
     Example: clarinet compare --one-step method:clarinet --two-step "method:gac+*"
     """
-    from clarinet_tui.evidence.export import comparison_object
-    from clarinet_tui.evidence.terminal.comparison import comparison_view
+    from clarinet_tui.analysis.export import comparison_object
+    from clarinet_tui.analysis.terminal.comparison import comparison_view
 
     comparison = _compare(ids or [], one_step, two_step, select, runs_dir)
     with quiet_pipe():
@@ -50,8 +50,8 @@ def compare(
 def _compare(
     ids: list[str], one_step: str | None, two_step: str | None, select: "Rule", runs_dir: Path
 ) -> "Comparison":
-    from clarinet_tui.evidence.comparison import compare_queries, compare_runs
-    from clarinet_tui.evidence.default_comparison import NOTHING, default_comparison
+    from clarinet_tui.analysis.comparison import compare_queries, compare_runs
+    from clarinet_tui.analysis.default_comparison import NOTHING, default_comparison
 
     if ids and (one_step is not None or two_step is not None):
         raise InputError("compare: expected either run ids, or --one-step and --two-step")

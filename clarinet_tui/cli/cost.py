@@ -12,7 +12,7 @@ from clarinet_tui.text import format_count, format_duration
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.run_estimate import Estimator
+    from clarinet_tui.analysis.run_estimate import Estimator
     from core.config import RunConfig
 
 LONG = 3600.0
@@ -50,7 +50,7 @@ def confirm_cost(configs: Sequence["RunConfig"], runs_dir: Path, data_dir: Path)
 
 
 def _make_estimator(runs_dir: Path, data_dir: Path, on_gpu: bool) -> "Estimator":
-    from clarinet_tui.evidence.run_estimate import Estimator
+    from clarinet_tui.analysis.run_estimate import Estimator
     from clarinet_tui.history.database import Database
 
     try:

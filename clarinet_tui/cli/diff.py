@@ -11,7 +11,7 @@ from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
 from clarinet_tui.text import printable, shorten
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.run_diff import RunDiff
+    from clarinet_tui.analysis.run_diff import RunDiff
 
 MAX_VALUE = 400
 
@@ -28,7 +28,7 @@ def diff(
 
     Example: clarinet diff 6e3 6f1
     """
-    from clarinet_tui.evidence.run_diff import diff_runs
+    from clarinet_tui.analysis.run_diff import diff_runs
     from clarinet_tui.runs.directory import find_run
 
     runs = find_run(runs_dir, first), find_run(runs_dir, second)
@@ -44,7 +44,7 @@ def diff(
 def _print(first: str, second: str, result: "RunDiff") -> None:
     from rich.text import Text
 
-    from clarinet_tui.evidence.run_diff import GROUPS
+    from clarinet_tui.analysis.run_diff import GROUPS
 
     styles = {"-": "red", "+": "green", "@": "cyan"}
     lines = [f"--- {first}", f"+++ {second}"]

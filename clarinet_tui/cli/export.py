@@ -148,7 +148,7 @@ def _table(database: "Database", ids: list[str], level: Level) -> tuple[list[str
     from clarinet_tui.history.queries import RunRow
 
     if level == "run":
-        from clarinet_tui.evidence.selection import RULE_COLUMNS
+        from clarinet_tui.analysis.selection import RULE_COLUMNS
 
         return [*RunRow.__dataclass_fields__, *RULE_COLUMNS], _run_rows(database, ids)
     names = dict.fromkeys(name for run_id in ids for name in choose_metrics(database, run_id, level, [])[1])
@@ -158,7 +158,7 @@ def _table(database: "Database", ids: list[str], level: Level) -> tuple[list[str
 
 
 def _run_rows(database: "Database", ids: list[str]) -> Iterator[dict[str, Any]]:
-    from clarinet_tui.evidence.selection import last_stage, rule_columns, select_epochs, summarise_rules
+    from clarinet_tui.analysis.selection import last_stage, rule_columns, select_epochs, summarise_rules
     from clarinet_tui.history.queries import get_run, read_evaluations
 
     for run_id in ids:

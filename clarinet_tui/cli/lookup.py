@@ -9,7 +9,7 @@ from clarinet_tui.cli.output import warn
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.run_records import RunRecords
+    from clarinet_tui.analysis.run_records import RunRecords
     from clarinet_tui.history.database import Database
     from clarinet_tui.history.queries import RunRow
     from clarinet_tui.runs.directory import RunDirectory
@@ -47,7 +47,7 @@ class _ProgressLine:
 
 
 def open_records(runs_dir: Path) -> "RunRecords":
-    from clarinet_tui.evidence.run_records import RunRecords
+    from clarinet_tui.analysis.run_records import RunRecords
 
     return RunRecords(open_history(runs_dir), runs_dir)
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from clarinet_tui.analysis.choices import Rule
 from clarinet_tui.cli.completion import preset_names, queries, run_ids, setting_names
-from clarinet_tui.evidence.choices import Rule
 from clarinet_tui.slurm.place import Place
 from core.errors import InputError
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
+from clarinet_tui.analysis.choices import FORMATS, Axis, BandKind, Budget, Format
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryWords, RunsDir, join_query
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, write_file
 from clarinet_tui.cli.plot_models import Projection, calibration_figure, features_figure
-from clarinet_tui.evidence.choices import FORMATS, Axis, BandKind, Budget, Format
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.figures.figure import Figure
-    from clarinet_tui.evidence.run_records import RunRecords
+    from clarinet_tui.analysis.figures.figure import Figure
+    from clarinet_tui.analysis.run_records import RunRecords
 
 Kind = Literal["accuracy", "losses", "confusion", "classes", "budget", "features", "calibration"]
 AxisOption = Literal["epoch", "adaptation-epoch", "samples", "time", "iteration"]
@@ -115,12 +115,12 @@ def _make_figure(kind: Kind, query: str, options: FigureOptions, runs_dir: Path,
 
 
 def figure_of_history(records: "RunRecords", kind: Kind, query: str, options: FigureOptions) -> "Figure":
-    from clarinet_tui.evidence.figures.accuracy import accuracy_figure
-    from clarinet_tui.evidence.figures.budget import budget_figure
-    from clarinet_tui.evidence.figures.classes import classes_figure
-    from clarinet_tui.evidence.figures.confusion import confusion_figure
-    from clarinet_tui.evidence.figures.figure_runs import find_figure_runs
-    from clarinet_tui.evidence.figures.losses import METRICS, losses_figure
+    from clarinet_tui.analysis.figures.accuracy import accuracy_figure
+    from clarinet_tui.analysis.figures.budget import budget_figure
+    from clarinet_tui.analysis.figures.classes import classes_figure
+    from clarinet_tui.analysis.figures.confusion import confusion_figure
+    from clarinet_tui.analysis.figures.figure_runs import find_figure_runs
+    from clarinet_tui.analysis.figures.losses import METRICS, losses_figure
 
     if kind == "budget":
         return budget_figure(records, query, along=options.along, preset=options.preset, band=options.band)
@@ -136,7 +136,7 @@ def figure_of_history(records: "RunRecords", kind: Kind, query: str, options: Fi
 
 
 def _write(figure: "Figure", out: Path, file_format: Format, width: float) -> None:
-    from clarinet_tui.evidence.figures.matplotlib_output import render_figure
+    from clarinet_tui.analysis.figures.matplotlib_output import render_figure
     from clarinet_tui.text import printable
 
     write_file(out, render_figure(figure, file_format, width=width))
@@ -145,9 +145,9 @@ def _write(figure: "Figure", out: Path, file_format: Format, width: float) -> No
 
 
 def print_figure(figure: "Figure", *, json: bool = False) -> None:
+    from clarinet_tui.analysis.figures.figure import figure_object
+    from clarinet_tui.analysis.terminal.figure import figure_view
     from clarinet_tui.chart.glyphs import glyphs_for
-    from clarinet_tui.evidence.figures.figure import figure_object
-    from clarinet_tui.evidence.terminal.figure import figure_view
 
     if json:
         print_json(figure_object(figure), indent=None)

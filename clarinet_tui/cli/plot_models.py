@@ -10,7 +10,7 @@ from clarinet_tui.cli.output import show_progress
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.figures.figure import Figure
+    from clarinet_tui.analysis.figures.figure import Figure
     from clarinet_tui.models.inspection import Inspector
 
 Projection = Literal["pca", "tsne", "umap"]
@@ -19,7 +19,7 @@ TITLES: dict[Projection, str] = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
 
 def features_figure(prefix: str, projection: Projection, runs_dir: Path, data_dir: Path) -> "Figure":
     """Both domains in feature space, projected as the user asks."""
-    from clarinet_tui.evidence.figures import inspection as figures
+    from clarinet_tui.analysis.figures import inspection as figures
 
     with _open(prefix, "features", runs_dir, data_dir) as inspector:
         maps = tuple(inspector.feature_maps(projection))
@@ -32,7 +32,7 @@ def features_figure(prefix: str, projection: Projection, runs_dir: Path, data_di
 
 def calibration_figure(prefix: str, runs_dir: Path, data_dir: Path) -> "Figure":
     """A reliability diagram on the target's test images."""
-    from clarinet_tui.evidence.figures import inspection as figures
+    from clarinet_tui.analysis.figures import inspection as figures
 
     with _open(prefix, "calibration", runs_dir, data_dir) as inspector:
         bins = inspector.calibration()

@@ -43,8 +43,8 @@ def report(
 
     Example: clarinet report "tag:icml" --out report.html
     """
-    from clarinet_tui.evidence.report.content import make_report
-    from clarinet_tui.evidence.report.html import to_html
+    from clarinet_tui.analysis.report.content import make_report
+    from clarinet_tui.analysis.report.html import to_html
     from clarinet_tui.runs.process import host_name
 
     _check_folder(out.parent)

@@ -43,7 +43,7 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
 
     Example: clarinet show 6e3
     """
-    from clarinet_tui.evidence.selection import describe_label_free, label_free_epochs, last_stage
+    from clarinet_tui.analysis.selection import describe_label_free, label_free_epochs, last_stage
     from clarinet_tui.history.alarms import read_open_alarms
     from clarinet_tui.history.queries import read_evaluations, read_events
     from clarinet_tui.runs.directory import RunDirectory

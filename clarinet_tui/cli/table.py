@@ -12,7 +12,7 @@ from clarinet_tui.cli.output import make_console, quiet_pipe, write_file
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.board import Board
+    from clarinet_tui.analysis.board import Board
 
 Format = Literal["terminal", "markdown", "latex", "csv", "json"]
 WIDTH = 100
@@ -40,7 +40,7 @@ def table(
 
     Example: clarinet table --preset paper --format latex --out board.tex
     """
-    from clarinet_tui.evidence.board import make_board
+    from clarinet_tui.analysis.board import make_board
 
     if standalone and format != "latex":
         raise InputError("--standalone: needs --format latex")
@@ -57,9 +57,9 @@ def table(
 
 
 def _format_board(board: "Board", format: Format, standalone: bool) -> str:  # noqa: A002
-    from clarinet_tui.evidence.board_latex import to_latex
-    from clarinet_tui.evidence.board_markdown import to_markdown
-    from clarinet_tui.evidence.export import to_csv, to_json
+    from clarinet_tui.analysis.board_latex import to_latex
+    from clarinet_tui.analysis.board_markdown import to_markdown
+    from clarinet_tui.analysis.export import to_csv, to_json
 
     if format == "latex":
         return to_latex(board, standalone=standalone)
@@ -71,7 +71,7 @@ def _format_board(board: "Board", format: Format, standalone: bool) -> str:  # n
 def _print_board(board: "Board", out: Path | None) -> None:
     from rich.console import Console
 
-    from clarinet_tui.evidence.terminal.board import board_view
+    from clarinet_tui.analysis.terminal.board import board_view
 
     console = make_console(WIDTH) if out is None else Console(record=True, file=io.StringIO(), width=WIDTH)
     console.print(board_view(board, console.width))

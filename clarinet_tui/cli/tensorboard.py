@@ -20,7 +20,7 @@ INTERVAL = 2.0
 
 def export_tensorboard(runs: "Sequence[RunDirectory]", out: Path, runs_dir: Path, *, follow: bool) -> None:
     """Write a directory of event files for each run; with `follow`, until all of them have ended."""
-    from clarinet_tui.evidence.tensorboard import EventFiles
+    from clarinet_tui.analysis.tensorboard import EventFiles
     from clarinet_tui.history.states import update_history
     from clarinet_tui.runs.atomic_files import as_input_error
 

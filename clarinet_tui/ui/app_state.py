@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.evidence.choices import COMPARED_FAMILIES
+from clarinet_tui.analysis.choices import COMPARED_FAMILIES
 
 if TYPE_CHECKING:
     from clarinet_tui.chart.glyphs import GlyphSet

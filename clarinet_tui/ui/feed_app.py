@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from clarinet_tui.evidence.choices import COMPARED_FAMILIES
+from clarinet_tui.analysis.choices import COMPARED_FAMILIES
 from clarinet_tui.text import printable
 from clarinet_tui.ui.ordered_input import OrderedInput
 from clarinet_tui.ui.screens.action_screen import MachineScreen
@@ -140,8 +140,8 @@ class FeedApp(OrderedInput, GuardedApp):
         """Import ahead of time what the Compare view needs; scipy is the slowest."""
         import scipy.special  # noqa: F401
 
-        import clarinet_tui.evidence.comparison
-        import clarinet_tui.evidence.side_curves
+        import clarinet_tui.analysis.comparison
+        import clarinet_tui.analysis.side_curves
         import clarinet_tui.ui.screens.compare  # noqa: F401
 
     @contextmanager

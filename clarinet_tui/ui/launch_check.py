@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from clarinet_tui.evidence.run_estimate import Estimator, RunEstimate
+from clarinet_tui.analysis.run_estimate import Estimator, RunEstimate
 from clarinet_tui.history.database import Database
 from clarinet_tui.queue.sweep import MAX_RUNS, Grid, expand_grid, nest, parse_seeds, sweep_command
 from clarinet_tui.slurm.options import SlurmOptions, parse_pairs

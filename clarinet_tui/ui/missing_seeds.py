@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clarinet_tui.analysis.published import method_title
 from clarinet_tui.devices.placement import match_devices
-from clarinet_tui.evidence.published import method_title
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_duration, format_task
 from clarinet_tui.ui.text.board_detail import format_seeds
 from clarinet_tui.ui.text.launch import missing_domains
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.board_cells import Cell
+    from clarinet_tui.analysis.board_cells import Cell
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
 MAX_NAMED = 4

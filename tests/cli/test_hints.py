@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from typer import Abort
 
+from clarinet_tui.analysis.run_estimate import Estimator, RunEstimate
 from clarinet_tui.cli.cost import warn_of_cost
 from clarinet_tui.cli.main import app, name_runs_dir
-from clarinet_tui.evidence.run_estimate import Estimator, RunEstimate
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue

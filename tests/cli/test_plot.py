@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.analysis.choices import AXES as KNOWN_AXES
+from clarinet_tui.analysis.choices import BAND_KINDS
 from clarinet_tui.cli.plot import AXES
-from clarinet_tui.evidence.choices import AXES as KNOWN_AXES
-from clarinet_tui.evidence.choices import BAND_KINDS
 from tests.support.cli import invoke, run_clarinet
 from tests.support.trained_runs import make_trained_run
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from clarinet_tui.evidence.choices import RULES
+from clarinet_tui.analysis.choices import RULES
 from core.errors import InputError
 from tests.support.cli import invoke, run_clarinet
 from tests.support.finished_runs import make_finished_run

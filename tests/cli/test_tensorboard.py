@@ -119,4 +119,4 @@ def test_wrong_options_are_refused(tmp_path: Path) -> None:
 
 
 def test_tensorboard_is_imported_only_when_used() -> None:
-    assert not imported_modules("import clarinet_tui.cli.export, clarinet_tui.evidence.tensorboard") & {"tensorboard"}
+    assert not imported_modules("import clarinet_tui.cli.export, clarinet_tui.analysis.tensorboard") & {"tensorboard"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.evidence.run_records import RunRecords
+from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.runs.directory import RunDirectory
 from core.events import Event, Failed, Finished, PseudoLabelled, StageStarted

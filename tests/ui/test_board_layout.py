@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.evidence.board import Board, make_board
+from clarinet_tui.analysis.board import Board, make_board
 from clarinet_tui.history.queries import list_runs
 from clarinet_tui.ui.text.board_detail import cell_query, format_seeds, latex_file_name, table_command
 from clarinet_tui.ui.text.board_layout import BoardLayout, LayoutRow, layout_board

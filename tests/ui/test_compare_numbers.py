@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from clarinet_tui.analysis.comparison import compare_runs
 from clarinet_tui.chart.palette import colour, marker
-from clarinet_tui.evidence.comparison import compare_runs
 from clarinet_tui.ui.text.difference_table import side_colours
 from tests.support.app import make_app, screen_text, wait_until
 from tests.support.finished_runs import read_runs

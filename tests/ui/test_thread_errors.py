@@ -39,7 +39,7 @@ ACTIONS = [
     ("submit", LAUNCH, ("ctrl+s",)),
 ]
 OTHER_THREADS = [
-    ("clarinet_tui.evidence.board_latex.to_latex", BOARD, ("Y",), "Internal error (Mishap: boom)"),
+    ("clarinet_tui.analysis.board_latex.to_latex", BOARD, ("Y",), "Internal error (Mishap: boom)"),
     ("clarinet_tui.ui.screens.launch.check_form", LAUNCH, ("space",), "Internal error (Mishap: boom)"),
     ("clarinet_tui.queue.requests.ensure_supervisor_if_needed", HISTORY, ("6",), "Internal error (Mishap: boom)"),
     ("clarinet_tui.ui.feed.history_reader.HistoryReader.read", HISTORY, (), "Mishap: boom"),

@@ -13,8 +13,8 @@ from clarinet_tui.history.queries import RunRow, list_runs
 from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.board import Board
-    from clarinet_tui.evidence.run_records import RunRecord, RunRecords
+    from clarinet_tui.analysis.board import Board
+    from clarinet_tui.analysis.run_records import RunRecord, RunRecords
     from clarinet_tui.history.database import Database
 
 READ_SECONDS = 0.15
@@ -59,7 +59,7 @@ class BoardReader:
 
     def _read_records(self, db: Database, rows: list[RunRow]) -> list[RunRecord]:
         """Read records until the time is over, at least one new one; cached records are free."""
-        from clarinet_tui.evidence.run_records import RunRecords
+        from clarinet_tui.analysis.run_records import RunRecords
 
         if self._run_records is None or self._run_records.db is not db:
             self._run_records = RunRecords(db, self._runs_dir)
@@ -91,7 +91,7 @@ def _are_same(records: list[RunRecord], last: list[RunRecord]) -> bool:
 
 
 def _make_board(request: BoardRequest, records: list[RunRecord]) -> Board:
-    from clarinet_tui.evidence.board import board_from_records, most_common_preset
+    from clarinet_tui.analysis.board import board_from_records, most_common_preset
 
     preset = request.preset or most_common_preset(records) or DEFAULT_PRESET
     return board_from_records(records, rule=request.rule, preset=preset, seeds=request.seeds)

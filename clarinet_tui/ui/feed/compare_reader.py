@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.evidence.choices import COMPARED_FAMILIES
-from clarinet_tui.evidence.default_comparison import NOTHING, default_comparison
+from clarinet_tui.analysis.choices import COMPARED_FAMILIES
+from clarinet_tui.analysis.default_comparison import NOTHING, default_comparison
 from clarinet_tui.history.curves import list_metrics
 from clarinet_tui.history.queries import RunRow, get_run, list_runs
 from clarinet_tui.history.query_language import QueryError, QueryProblem
@@ -24,10 +24,10 @@ from clarinet_tui.ui.snapshot.comparison import (
 from core.metrics import level_of
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.bands import Points
-    from clarinet_tui.evidence.comparison import Comparison
-    from clarinet_tui.evidence.run_records import RunRecords
-    from clarinet_tui.evidence.side_curves import RunEvaluations, SideCurves
+    from clarinet_tui.analysis.bands import Points
+    from clarinet_tui.analysis.comparison import Comparison
+    from clarinet_tui.analysis.run_records import RunRecords
+    from clarinet_tui.analysis.side_curves import RunEvaluations, SideCurves
     from clarinet_tui.history.database import Database
 
 MAX_RUNS = 400
@@ -98,8 +98,8 @@ class CompareReader:
     def _compare(
         self, db: Database, request: ComparisonRequest, selection: _Selection
     ) -> tuple[Comparison, tuple[TaskComparison, ...]]:
-        from clarinet_tui.evidence.comparison import compare_queries, compare_runs
-        from clarinet_tui.evidence.run_records import RunRecords
+        from clarinet_tui.analysis.comparison import compare_queries, compare_runs
+        from clarinet_tui.analysis.run_records import RunRecords
 
         if self._records is None or self._records.db is not db:
             self._records = RunRecords(db, self.runs_dir)
@@ -115,7 +115,7 @@ class CompareReader:
     def _read_curves(
         self, db: Database, request: ComparisonRequest, part: TaskComparison, rows: dict[str, RunRow]
     ) -> dict[int, SideCurves]:
-        from clarinet_tui.evidence.side_curves import make_side_curves
+        from clarinet_tui.analysis.side_curves import make_side_curves
 
         kept: dict[tuple[object, ...], tuple[RunRow, Points]] = {}
         side_curves = {}
@@ -133,7 +133,7 @@ class CompareReader:
         return side_curves
 
     def _read_curve(self, db: Database, row: RunRow, request: ComparisonRequest) -> Points:
-        from clarinet_tui.evidence.side_curves import read_run_evaluations, run_curve
+        from clarinet_tui.analysis.side_curves import read_run_evaluations, run_curve
 
         assert self._records is not None
         cached = self._evaluations.get(row.id)

@@ -95,7 +95,7 @@ def _read_detail(db: Database, directory: RunDirectory, request: DetailRequest) 
 
 def _read_environment(db: Database, directory: RunDirectory, started: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return lines on the epochs selected without labels, if the target has none, and on the environment."""
-    from clarinet_tui.evidence.selection import describe_label_free, label_free_epochs, last_stage
+    from clarinet_tui.analysis.selection import describe_label_free, label_free_epochs, last_stage
 
     rows = read_evaluations(db, directory.id)
     is_labelled = any(row["target_accuracy"] is not None for row in rows)

@@ -123,7 +123,7 @@ class MachineReader:
         return self._seconds
 
     def _estimate_kind(self, database: Database, runs: Sequence[str], on_gpu: bool) -> Iterator[tuple[str, float]]:
-        from clarinet_tui.evidence.run_estimate import Estimator
+        from clarinet_tui.analysis.run_estimate import Estimator
 
         configs = {run: config for run in runs if (config := self._read_config(run))}
         estimates = Estimator(database, self.data_dir, on_gpu=on_gpu).estimate_all(configs.values())

@@ -11,8 +11,8 @@ from clarinet_tui.history.query_language import quote_value
 from clarinet_tui.ui.snapshot.references import ReferenceRequest, References, SeedBand
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.groups import RunGroup
-    from clarinet_tui.evidence.run_records import RunRecord, RunRecords
+    from clarinet_tui.analysis.groups import RunGroup
+    from clarinet_tui.analysis.run_records import RunRecord, RunRecords
     from clarinet_tui.history.database import Database
     from clarinet_tui.ui.snapshot.references import Floats
 
@@ -51,13 +51,13 @@ class ReferenceReader:
         self._records, self._last, self.has_more = None, None, False
 
     def _read(self, db: Database, run: RunRow, request: ReferenceRequest, finished: tuple[RunRow, ...]) -> References:
-        from clarinet_tui.evidence.published import find_published
+        from clarinet_tui.analysis.published import find_published
 
         published = find_published(run.method, run.task) if run.method and run.task else None
         if not finished:
             return References(request, published)
-        from clarinet_tui.evidence.groups import exclude_other_groups, group_runs
-        from clarinet_tui.evidence.run_records import RunRecords
+        from clarinet_tui.analysis.groups import exclude_other_groups, group_runs
+        from clarinet_tui.analysis.run_records import RunRecords
 
         if self._records is None or self._records.db is not db:
             self._records = RunRecords(db, self.runs_dir)
@@ -78,7 +78,7 @@ def _finished_runs(db: Database, run: RunRow) -> tuple[RunRow, ...]:
 
 def _make_seed_band(db: Database, group: RunGroup, run: RunRow) -> SeedBand | None:
     """Make a band of the newest run of each other seed; NaN where fewer than two of several have a value."""
-    from clarinet_tui.evidence.bands import make_bands
+    from clarinet_tui.analysis.bands import make_bands
 
     newest: dict[int | None, RunRecord] = {}
     for record in group.records:

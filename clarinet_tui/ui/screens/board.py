@@ -12,9 +12,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
-from clarinet_tui.evidence.board import Board
-from clarinet_tui.evidence.board_cells import Cell
-from clarinet_tui.evidence.choices import RULES
+from clarinet_tui.analysis.board import Board
+from clarinet_tui.analysis.board_cells import Cell
+from clarinet_tui.analysis.choices import RULES
 from clarinet_tui.text import format_count
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.screens.action_screen import MachineScreen
@@ -223,6 +223,6 @@ class BoardScreen(MachineScreen):
 
 
 def _latex(board: Board) -> ActionResult:
-    from clarinet_tui.evidence.board_latex import to_latex
+    from clarinet_tui.analysis.board_latex import to_latex
 
     return ActionResult(text=to_latex(board))

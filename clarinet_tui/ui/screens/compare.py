@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from clarinet_tui.evidence.choices import COMPARED_FAMILIES
+from clarinet_tui.analysis.choices import COMPARED_FAMILIES
 from clarinet_tui.text import format_task
 from clarinet_tui.ui.app_state import MAX_OVERLAID
 from clarinet_tui.ui.screens.view_screen import PaletteCommand, ViewScreen, next_value
@@ -25,7 +25,7 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.metrics import level_of
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.choices import Axis
+    from clarinet_tui.analysis.choices import Axis
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot
     from clarinet_tui.ui.widgets.compare_charts import CompareCharts
     from clarinet_tui.ui.widgets.difference_pane import DifferencePane

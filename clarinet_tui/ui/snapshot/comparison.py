@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from clarinet_tui.evidence.choices import COMPARED_FAMILIES
+from clarinet_tui.analysis.choices import COMPARED_FAMILIES
 from core.metrics import shown_in
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.choices import Axis
-    from clarinet_tui.evidence.comparison import Comparison, PairedDifference
-    from clarinet_tui.evidence.side_curves import SideCurves
-    from clarinet_tui.evidence.sides import Side
+    from clarinet_tui.analysis.choices import Axis
+    from clarinet_tui.analysis.comparison import Comparison, PairedDifference
+    from clarinet_tui.analysis.side_curves import SideCurves
+    from clarinet_tui.analysis.sides import Side
     from clarinet_tui.history.query_language import QueryProblem
 
 TaskPreset = tuple[str, str | None]

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from clarinet_tui.analysis.groups import ExcludedRuns
+    from clarinet_tui.analysis.published import PublishedResult
     from clarinet_tui.chart.references import Reference
-    from clarinet_tui.evidence.groups import ExcludedRuns
-    from clarinet_tui.evidence.published import PublishedResult
     from clarinet_tui.ui.snapshot.x_axes import AxisMap, AxisName
 
     Floats = NDArray[np.float64]

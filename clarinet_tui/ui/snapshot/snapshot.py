@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.board import Board
-    from clarinet_tui.evidence.choices import Rule
+    from clarinet_tui.analysis.board import Board
+    from clarinet_tui.analysis.choices import Rule
     from clarinet_tui.history.alarms import Alarm
     from clarinet_tui.history.curves import Series
     from clarinet_tui.history.queries import RunRow

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from clarinet_tui.evidence.bands import interpolate_and_extend
-from clarinet_tui.evidence.training_cost import find_stages
+from clarinet_tui.analysis.bands import interpolate_and_extend
+from clarinet_tui.analysis.training_cost import find_stages
 
 AxisName = Literal["iteration", "epoch", "adaptation epoch", "time"]
 AXES: tuple[AxisName, ...] = get_args(AxisName)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.evidence.board_rows import STATES
-from clarinet_tui.evidence.published import SEEDS, method_title
-from clarinet_tui.evidence.selection import ORACLE
+from clarinet_tui.analysis.board_rows import STATES
+from clarinet_tui.analysis.published import SEEDS, method_title
+from clarinet_tui.analysis.selection import ORACLE
 from clarinet_tui.history.query_language import quote_value
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_task
@@ -20,8 +20,8 @@ from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, styled
 from core.presets import PRESETS
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.board import Board
-    from clarinet_tui.evidence.board_cells import Cell, UnfinishedSeed
+    from clarinet_tui.analysis.board import Board
+    from clarinet_tui.analysis.board_cells import Cell, UnfinishedSeed
     from clarinet_tui.ui.snapshot.snapshot import BoardSnapshot
 
 MAX_IDS = 6

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from clarinet_tui.evidence.board_rows import AVERAGE, STATES, BoardRow, RowValue, board_rows
-from clarinet_tui.evidence.published import method_title
-from clarinet_tui.evidence.statistics import Distance, Summary
+from clarinet_tui.analysis.board_rows import AVERAGE, STATES, BoardRow, RowValue, board_rows
+from clarinet_tui.analysis.published import method_title
+from clarinet_tui.analysis.statistics import Distance, Summary
 from clarinet_tui.text import format_task, printable
 from clarinet_tui.ui.text.styled import STATE_STYLES, Span, Spans
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.board import Board, MethodTable
-    from clarinet_tui.evidence.board_cells import Cell
+    from clarinet_tui.analysis.board import Board, MethodTable
+    from clarinet_tui.analysis.board_cells import Cell
 
 VISIBLE_METHODS = 5
 """Methods of the paper's first table; the columns are so narrow that all of them are visible."""

@@ -82,8 +82,8 @@ def _format_curves(confusion: Confusion, width: int, glyphs: GlyphSet, palette: 
         return []
     import numpy as np
 
-    from clarinet_tui.evidence.figures.figure import Curve, Figure, Panel
-    from clarinet_tui.evidence.terminal.figure import figure_lines
+    from clarinet_tui.analysis.figures.figure import Curve, Figure, Panel
+    from clarinet_tui.analysis.terminal.figure import figure_lines
 
     epochs, accuracies = np.array(confusion.epochs, dtype=np.float64), np.array(confusion.accuracies)
     curves = tuple(Curve(name, index, epochs, accuracies[:, index]) for index, name in enumerate(confusion.classes))

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
+from clarinet_tui.analysis.comparison_rows import side_labels, side_row
+from clarinet_tui.analysis.figures.figure import colour_indices
+from clarinet_tui.analysis.statistics import Summary
 from clarinet_tui.chart.palette import colour, marker
-from clarinet_tui.evidence.comparison_rows import side_labels, side_row
-from clarinet_tui.evidence.figures.figure import colour_indices
-from clarinet_tui.evidence.statistics import Summary
 from clarinet_tui.text import fit_width, format_task
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.comparison import PairedDifference
-    from clarinet_tui.evidence.sides import Side
+    from clarinet_tui.analysis.comparison import PairedDifference
+    from clarinet_tui.analysis.sides import Side
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
 NAME = 23

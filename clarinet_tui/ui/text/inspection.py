@@ -72,8 +72,8 @@ def format_samples(samples: TaskSamples, width: int, columns: int) -> Content:
 
 def format_model(run: str, inspection: Inspection, width: int, glyphs: GlyphSet, palette: str) -> Content:
     """Format both domains in feature space and the reliability diagram, as `clarinet plot` draws them."""
-    from clarinet_tui.evidence.figures.inspection import calibration_figure, features_figure
-    from clarinet_tui.evidence.terminal.figure import figure_lines
+    from clarinet_tui.analysis.figures.inspection import calibration_figure, features_figure
+    from clarinet_tui.analysis.terminal.figure import figure_lines
 
     figures = [features_figure(run, inspection.classes, inspection.maps, "PCA")] if inspection.maps else []
     figures += [calibration_figure("Calibration: ", inspection.calibration)] if inspection.calibration else []

@@ -21,7 +21,7 @@ from core.tasks import Task, parse_task
 from core.validation import describe_type
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.run_estimate import RunEstimate
+    from clarinet_tui.analysis.run_estimate import RunEstimate
     from clarinet_tui.queue.sweep import Grid
     from clarinet_tui.ui.launch_check import CheckedForm
     from core.data.catalogue import DomainStatus

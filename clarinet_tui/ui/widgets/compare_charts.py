@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
+from clarinet_tui.analysis.comparison_rows import side_labels
 from clarinet_tui.chart.glyphs import GlyphSet
 from clarinet_tui.chart.references import Band, Reference
 from clarinet_tui.chart.series import Line, extent_of
 from clarinet_tui.chart.viewport import Viewport
-from clarinet_tui.evidence.comparison_rows import side_labels
 from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_METRICS, BandName
 from clarinet_tui.ui.text.difference_table import side_colours
 from clarinet_tui.ui.textual_private import GuardedHandlers
@@ -21,7 +21,7 @@ from clarinet_tui.ui.widgets.chart import Chart
 from core.metrics import METRICS
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.side_curves import SideCurves
+    from clarinet_tui.analysis.side_curves import SideCurves
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
 SideSeries = tuple[Line, list[Reference]]

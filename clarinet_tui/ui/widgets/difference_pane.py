@@ -21,7 +21,7 @@ from clarinet_tui.ui.widgets.chart_styles import theme_palette
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
-    from clarinet_tui.evidence.comparison import PairedDifference
+    from clarinet_tui.analysis.comparison import PairedDifference
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison, TaskPreset
 
 

@@ -1,0 +1,193 @@
+"""Paired differences between sides: pairs of equal seed and label draw, costs, and settings that differ."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from clarinet_tui.analysis.choices import COMPARED_FAMILIES, Rule
+from clarinet_tui.analysis.groups import describe_data, setting_differences
+from clarinet_tui.analysis.published import ABLATIONS, CONTROLS, MAIN_METHODS
+from clarinet_tui.analysis.run_records import RunRecord, RunRecords
+from clarinet_tui.analysis.selection import describe_rule
+from clarinet_tui.analysis.sides import Side, SideRun, make_sides
+from clarinet_tui.analysis.statistics import Distance, PairedStatistics, distance, holm_correction, paired_statistics
+from clarinet_tui.history.queries import RunRow, get_run
+from clarinet_tui.runs.directory import find_run
+from clarinet_tui.runs.state import RunState
+from core.errors import InputError
+from core.tasks import PAPER_TASKS
+
+
+@dataclass(frozen=True)
+class RefusedPair:
+    """A seed that both sides have but that forms no pair."""
+
+    seed: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Left minus right."""
+
+    left: Side
+    right: Side
+    paired: PairedStatistics
+    refused: tuple[RefusedPair, ...]
+    unpaired: Distance | None
+    """Welch's difference of the means with all finished runs taken as independent, for sides without pairs."""
+    p: float | None
+    """p-value of the paired t-test after Holm's correction."""
+    comparisons: int
+    """Number of tests that the correction takes into account."""
+    is_interim: bool
+    """Whether runs are unfinished: results may change, and repeated looks find differences by chance."""
+    settings: tuple[tuple[str, Any, Any], ...]
+    """Settings that differ: name, left, right; None where a side has no such setting."""
+    cautions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    rule: Rule
+    rule_description: str
+    runs: tuple[RunRow, ...]
+    """The requested runs, in order."""
+    sides: tuple[Side, ...]
+    differences: tuple[PairedDifference, ...]
+    unmatched: tuple[str, ...]
+    """Sides without a counterpart."""
+
+
+def compare_runs(reader: RunRecords, prefixes: Sequence[str], *, rule: Rule = "last") -> Comparison:
+    """Compare runs by id: each protocol is a side, and the first side of a task is compared with the others."""
+    named = [_find_record(reader, prefix) for prefix in prefixes]
+    records = list({record.row.id: record for record in named}.values())
+    sides = make_sides(records, rule=rule, every_group=True)
+    firsts = {side.task: side for side in reversed(sides)}
+    return _comparison(records, sides, [(firsts[side.task], side) for side in sides], rule)
+
+
+def compare_queries(reader: RunRecords, one_step: str, two_step: str, *, rule: Rule = "last") -> Comparison:
+    """Compare every one-step method with the two-step methods of the same task and preset.
+
+    Controls of a one-step method are compared with that method alone.
+    """
+    queries = zip((one_step, two_step), COMPARED_FAMILIES, strict=True)
+    records = [_find_family(reader, query, family) for query, family in queries]
+    lefts, rights = (sorted(make_sides(runs, rule=rule), key=_paper_order) for runs in records)
+    pairs = [(left, right) for left in lefts for right in _opponents(left, lefts, rights)]
+    return _comparison([*records[0], *records[1]], [*lefts, *rights], pairs, rule)
+
+
+def _opponents(left: Side, lefts: Sequence[Side], rights: Sequence[Side]) -> list[Side]:
+    """Return the sides to compare with a side: its own controls first, and no controls of another side."""
+    place = (left.task, left.preset)
+    there = {side.method for side in lefts if (side.task, side.preset) == place}
+    own = CONTROLS.get(left.method, ())
+    others = {control for method in there - {left.method} for control in CONTROLS.get(method, ())}
+    rights = [side for side in rights if (side.task, side.preset) == place and side.method not in others]
+    return sorted(rights, key=lambda side: side.method not in own)
+
+
+def _paper_order(side: Side) -> tuple[int, str, int, str]:
+    """Order tasks and methods as in the paper, others by name."""
+    methods = (*MAIN_METHODS, *ABLATIONS, side.method)
+    tasks = (*PAPER_TASKS, side.task)
+    return tasks.index(side.task), side.task, methods.index(side.method), side.method
+
+
+def _find_record(reader: RunRecords, prefix: str) -> RunRecord:
+    row = get_run(reader.db, find_run(reader.runs_dir, prefix).id)
+    if row is None:
+        raise InputError(f"run {prefix}: not in the history yet; run `clarinet reindex`")
+    return reader.record(row)
+
+
+def _find_family(reader: RunRecords, query: str, family: str) -> list[RunRecord]:
+    """Return the matching runs of a family; methods without adaptation and references belong to neither."""
+    matching = reader.search(query)
+    records = [record for record in matching if record.row.family == family]
+    if not records:
+        problem = f"--{family}: no {family} run" + (f" matches {query!a}" if query else "")
+        if matching:
+            families = ", ".join(sorted({record.row.family for record in matching}))
+            ids = " ".join(record.row.id for record in matching[:2])
+            raise InputError(f"{problem}, only {families}: compare these by id, such as `clarinet compare ID {ids}`")
+        raise InputError(f"{problem}: `clarinet ls` lists runs")
+    return records
+
+
+def _comparison(
+    records: Sequence[RunRecord], sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], rule: Rule
+) -> Comparison:
+    differences = [_paired_difference(left, right) for left, right in pairs if left is not right]
+    p_values = holm_correction([difference.paired.p for difference in differences])
+    tests = sum(p is not None for p in p_values)
+    compared = [side for difference in differences for side in (difference.left, difference.right)]
+    return Comparison(
+        rule=rule,
+        rule_description=describe_rule(rule),
+        runs=tuple(record.row for record in records),
+        sides=tuple(sides),
+        differences=tuple(replace(one, p=p, comparisons=tests) for one, p in zip(differences, p_values, strict=True)),
+        unmatched=tuple(f"{side.task} {side.method} ({side.preset})" for side in sides if side not in compared),
+    )
+
+
+def _paired_difference(left: Side, right: Side) -> PairedDifference:
+    """Compare two sides, without correction for other tests."""
+    one, two = _by_seed(left), _by_seed(right)
+    refused = {seed: reason for seed in sorted(one.keys() & two.keys()) if (reason := _refuse(one[seed], two[seed]))}
+    paired = paired_statistics(
+        {seed: run.accuracy for seed, run in one.items() if seed not in refused},
+        {seed: run.accuracy for seed, run in two.items() if seed not in refused},
+    )
+    settings = setting_differences(left.settings or {}, right.settings or {})
+    return PairedDifference(
+        left=left,
+        right=right,
+        paired=paired,
+        refused=tuple(RefusedPair(seed, reason) for seed, reason in refused.items()),
+        unpaired=distance(left.accuracy, right.accuracy),
+        p=paired.p,
+        comparisons=int(paired.p is not None),
+        is_interim=bool(left.unfinished or right.unfinished),
+        settings=tuple((name, *values) for name, values in settings.items() if name != "method"),
+        cautions=_cautions(left, right),
+    )
+
+
+def _by_seed(side: Side) -> dict[int, SideRun]:
+    return {run.seed: run for run in side.runs if run.seed is not None and run.accuracy is not None}
+
+
+def _refuse(left: SideRun, right: SideRun) -> str | None:
+    """Return why two runs of one seed form no pair."""
+    if left.label_hash is None or right.label_hash is None:
+        return "the draw of complementary labels is not recorded"
+    return None if left.label_hash == right.label_hash else "the draws of complementary labels differ"
+
+
+def _hardware(side: Side) -> list[str]:
+    """Return the models of the devices that the finished runs used, or their labels where no model is recorded."""
+    finished = [run for run in side.runs if run.state is RunState.FINISHED]
+    return sorted({name for run in finished if (name := run.hardware or run.device)})
+
+
+def _cautions(left: Side, right: Side) -> tuple[str, ...]:
+    cautions = []
+    if left.preset != right.preset:
+        cautions.append(f"the presets differ: {left.preset} and {right.preset}")
+    if left.data != right.data and left.data and right.data:
+        cautions.append(f"the data differs: {describe_data(left.data)}, and {describe_data(right.data)}")
+    used = [_hardware(side) for side in (left, right)]
+    if used[0] != used[1] and all(used):
+        both = " and ".join(", ".join(names) for names in used)
+        cautions.append(f"the devices differ ({both}): times cannot be compared")
+    for side in (left, right):
+        if used[0] == used[1] and len(_hardware(side)) > 1:
+            cautions.append(f"{side.title}: runs on {' and '.join(_hardware(side))}: their mean time is of both")
+        if side.cost_unknown:
+            cautions.append(f"{side.title}: the cost of stage 1 is not recorded for {', '.join(side.cost_unknown)}")
+    return tuple(cautions)

@@ -1,0 +1,196 @@
+"""Renders a figure as PNG, SVG or PDF with matplotlib. Equal figures give equal bytes."""
+
+import io
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from clarinet_tui.analysis.choices import Format
+from clarinet_tui.analysis.figures.figure import AnyPanel, ConfusionMatrix, Curve, Figure, Panel, PointCloud
+from clarinet_tui.analysis.figures.style import PAGE, PRINT, Theme, marker_style, settings
+from clarinet_tui.text import printable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Sheet
+
+METADATA: dict[Format, dict[str, Any]] = {
+    "png": {"Software": "clarinet"},
+    "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
+    "pdf": {"CreationDate": None, "Creator": "clarinet", "Producer": "clarinet"},
+}
+DPI = 200
+"""Of PNG files."""
+MINIMUM_PANEL = 2.2
+"""Inches."""
+NUMBERED = 12
+"""Maximum number of classes for which cells of a matrix show their value."""
+MARKERS_PER_CURVE = 8
+
+
+def render_figure(
+    figure: Figure,
+    format: Format,  # noqa: A002
+    *,
+    width: float = PAGE,
+    theme: Theme = PRINT,
+    salt: str = "clarinet",
+    real_text: bool = False,
+) -> bytes:
+    """Render the figure; `width` is in inches, and `real_text` keeps text of an SVG searchable."""
+    import matplotlib
+    from matplotlib.figure import Figure as Sheet
+
+    columns = max(1, min(figure.columns, int(width // MINIMUM_PANEL), len(figure.panels)))
+    rows = -(-len(figure.panels) // columns)
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # A character that the font lacks is drawn as a box.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(settings(theme, salt))
+        matplotlib.rcParams["svg.fonttype"] = "none" if real_text else "path"
+        sheet = Sheet(figsize=(width, _height(figure, width / columns, rows)), layout="constrained")
+        axes = sheet.subplots(rows, columns, squeeze=False).flatten().tolist()
+        for panel, ax in zip(figure.panels, axes, strict=False):
+            _draw_panel(ax, panel, theme)
+        for ax in axes[len(figure.panels) :]:
+            ax.remove()
+        _legend(sheet, figure.panels, theme, width)
+        written = io.BytesIO()
+        sheet.savefig(written, format=format, dpi=DPI, metadata=METADATA[format])
+    return written.getvalue()
+
+
+def _height(figure: Figure, each: float, rows: int) -> float:
+    """Matrices are square; curves have a legend below."""
+    if any(isinstance(panel, ConfusionMatrix | PointCloud) for panel in figure.panels):
+        return rows * (each * 1.05 + 0.25)
+    return rows * max(1.5, each * 0.72) + 0.35
+
+
+def _draw_panel(ax: Any, panel: AnyPanel, theme: Theme) -> None:
+    if isinstance(panel, ConfusionMatrix):
+        _matrix(ax, panel, theme)
+    elif isinstance(panel, PointCloud):
+        _points(ax, panel, theme)
+    else:
+        _panel(ax, panel, theme)
+
+
+def _panel(ax: Any, panel: Panel, theme: Theme) -> None:
+    ax.set_title(printable(panel.title), loc="left")
+    ax.set_xlabel(panel.x_name)
+    ax.set_ylabel(panel.y_name)
+    ax.grid(axis="y")
+    for index, curve in enumerate(panel.curves):
+        _curve(ax, panel, curve, index, theme)
+    ax.margins(x=0.02)
+
+
+def _curve(ax: Any, panel: Panel, curve: Curve, index: int, theme: Theme) -> None:
+    colour = theme.line(curve.colour_index)
+    for x, y in curve.members:
+        ax.plot(x, y, color=colour, linewidth=0.5, alpha=0.25, zorder=1.5)
+    if curve.published is not None:
+        ax.axhline(curve.published, color=colour, linewidth=0.8, dashes=(4, 2.5), alpha=0.8, zorder=1.8)
+    if curve.low is not None and curve.high is not None:
+        if panel.has_error_bars:
+            below, above = curve.y - curve.low, curve.high - curve.y
+            ax.errorbar(curve.x, curve.y, (below, above), fmt="none", ecolor=colour, elinewidth=0.8, capsize=2)
+        else:
+            ax.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.16, linewidth=0, zorder=1.6)
+    # Markers of different curves are at different points, so that coinciding curves can be distinguished.
+    gap = 1 if panel.has_error_bars else max(1, len(curve.x) // MARKERS_PER_CURVE)
+    every = (gap * (index + 1) // (len(panel.curves) + 1), gap) if gap > 1 else 1
+    ax.plot(curve.x, curve.y, color=colour, markevery=every, zorder=2.5, **marker_style(curve.colour_index, theme))
+
+
+def _legend(sheet: "Sheet", panels: Sequence[AnyPanel], theme: Theme, width: float) -> None:
+    """One legend for all panels."""
+    from matplotlib.lines import Line2D
+
+    # The panel with the most curves first: it has the methods in order.
+    drawn = sorted((panel for panel in panels if isinstance(panel, Panel)), key=lambda panel: -len(panel.curves))
+    curves = [curve for panel in drawn for curve in panel.curves]
+    shown = dict.fromkeys((curve.label, curve.colour_index) for curve in curves)
+    handles = [
+        Line2D([], [], color=theme.line(index), label=printable(label), **marker_style(index, theme))
+        for label, index in shown
+    ]
+    handles += _point_handles(next((panel for panel in panels if isinstance(panel, PointCloud)), None), theme)
+    if any(curve.published is not None for curve in curves):
+        handles.append(Line2D([], [], color=theme.foreground, linewidth=0.8, dashes=(4, 2.5), label="published"))
+    if handles:
+        sheet.legend(handles=handles, loc="outside lower center", ncols=max(1, int(width // 1.15)))
+
+
+def _matrix(ax: Any, matrix: ConfusionMatrix, theme: Theme) -> None:
+    """Draw rectangles with the share as opacity, which suit any size and background."""
+    from matplotlib.patches import Rectangle
+
+    count = len(matrix.classes)
+    ax.set_title(printable(matrix.title), loc="left")
+    ax.set(xlim=(0, count), ylim=(count, 0), aspect="equal", xlabel="predicted", ylabel="true")
+    for row, shares in enumerate(matrix.shares):
+        for column, share in enumerate(shares):
+            if share >= 0.005:
+                ax.add_patch(Rectangle((column, row), 1, 1, facecolor=theme.line(0), alpha=share, linewidth=0))
+                if count <= NUMBERED:
+                    style = {"fontsize": 6, "color": theme.background if share > 0.55 else theme.foreground}
+                    ax.text(column + 0.5, row + 0.52, f"{share * 100:.0f}", ha="center", va="center", **style)
+    every = max(1, -(-count // 20))
+    names = [printable(name)[:10] for name in matrix.classes][::every]
+    positions = [index + 0.5 for index in range(0, count, every)]
+    ax.set_xticks(positions, names, rotation=90 if max(map(len, names)) > 2 else 0)
+    ax.set_yticks(positions, names)
+    ax.tick_params(length=0)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(True)
+
+
+POINT_STYLES: dict[str, dict[str, Any]] = {
+    "source": {"marker": "o", "alpha": 0.45, "linewidths": 0},
+    "target": {"marker": "x", "alpha": 0.9, "linewidths": 0.7},
+}
+
+
+def _points(ax: Any, cloud: PointCloud, theme: Theme) -> None:
+    """Draw circles for the source and crosses for the target; grey where the class is unknown."""
+    ax.set_title(printable(cloud.title), loc="left")
+    ax.set(xticks=[], yticks=[])
+    for name, points, labels in (
+        ("source", cloud.source, cloud.source_y),
+        ("target", cloud.target, cloud.target_y),
+    ):
+        for label in sorted(set(labels.tolist())):
+            colour = _class_colour(label, len(cloud.classes), theme)
+            chosen = points[labels == label]
+            ax.scatter(chosen[:, 0], chosen[:, 1], s=9, color=colour, rasterized=True, **POINT_STYLES[name])
+
+
+def _class_colour(label: int, count: int, theme: Theme) -> Any:
+    """Return a line's colour, or one of ten or twenty if there are more classes; grey if it is unknown."""
+    import matplotlib
+
+    if label < 0:
+        return theme.faint
+    if count <= len(theme.lines):
+        return theme.line(label)
+    name, size = ("tab10", 10) if count <= 10 else ("tab20", 20)
+    return matplotlib.colormaps[name](label % size)
+
+
+def _point_handles(cloud: PointCloud | None, theme: Theme) -> list[Any]:
+    """Return the legend of a point cloud: the domains, then the classes if there are few."""
+    from matplotlib.lines import Line2D
+
+    if cloud is None:
+        return []
+    plain: dict[str, Any] = {"linestyle": "", "color": theme.foreground, "markersize": 4}
+    handles = [Line2D([], [], marker=style["marker"], label=name, **plain) for name, style in POINT_STYLES.items()]
+    names = cloud.classes if len(cloud.classes) <= NUMBERED else ()
+    return handles + [
+        Line2D(
+            [], [], **plain | {"color": _class_colour(index, len(names), theme)}, marker="s", label=printable(name)[:12]
+        )
+        for index, name in enumerate(names)
+    ]

@@ -1,0 +1,142 @@
+"""A figure for a terminal: curves drawn by the chart engine, matrices as shaded tables, and point clouds."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Curve, Figure, Panel, PointCloud
+from clarinet_tui.analysis.terminal.point_clouds import point_clouds
+from clarinet_tui.chart.palette import colour, marker
+from clarinet_tui.text import format_number, printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from clarinet_tui.chart.glyphs import GlyphSet
+    from clarinet_tui.chart.references import Reference
+    from clarinet_tui.chart.series import Line
+
+HEIGHT = 17
+"""Rows of a chart with its x axis."""
+MAXIMUM_WIDTH = 110
+MAXIMUM_BANDS = 3
+"""With more curves, bands would cover each other; the legend lists their edges at the end."""
+MAXIMUM_NAME = 9
+
+
+def figure_view(figure: Figure, width: int, glyphs: "GlyphSet") -> "RenderableType":
+    from rich.console import Group
+
+    return Group(*figure_lines(figure, width, glyphs))
+
+
+def figure_lines(figure: Figure, width: int, glyphs: "GlyphSet", palette: str = "dark") -> "Iterator[Text]":
+    """Yield point clouds side by side, the other panels below each other, then the notes."""
+    from rich.text import Text
+
+    if clouds := [panel for panel in figure.panels if isinstance(panel, PointCloud)]:
+        yield from point_clouds(clouds, width, palette)
+        yield Text()
+    for panel in figure.panels:
+        if isinstance(panel, PointCloud):
+            continue
+        yield Text(printable(panel.title), style="bold")
+        if isinstance(panel, ConfusionMatrix):
+            yield from _matrix(panel, width)
+        else:
+            yield from _chart(panel, min(width, MAXIMUM_WIDTH), glyphs, palette)
+            yield from (_legend_entry(curve, panel, palette) for curve in panel.curves)
+        yield Text()
+    yield from (Text(f"· {printable(note)}", style="dim") for note in figure.notes)
+
+
+def _chart(panel: Panel, width: int, glyphs: "GlyphSet", palette: str) -> "Iterator[Text]":
+    """The last curve is on top, as in a printed figure."""
+    from rich.text import Text
+
+    from clarinet_tui.chart.cells import PLAIN, TINT, band_style, faint_style, line_style
+    from clarinet_tui.chart.render import render_chart
+    from clarinet_tui.chart.series import extent_of
+    from clarinet_tui.chart.spec import ChartSpec
+
+    lines = tuple(_line(curve, panel) for curve in reversed(panel.curves))
+    chart = render_chart(
+        ChartSpec(
+            width=max(20, width),
+            height=HEIGHT,
+            lines=lines,
+            references=tuple(_references(panel)),
+            x_range=extent_of(lines),
+            glyphs=glyphs,
+            x_name=panel.x_name,
+        )
+    )
+    styles = {PLAIN: ""}
+    for curve in panel.curves:
+        index = curve.colour_index
+        styles |= {line_style(index): colour(index, palette)}
+        styles |= dict.fromkeys((faint_style(index), band_style(index)), f"dim {colour(index, palette)}")
+    for spans in chart.grid.spans():
+        yield Text.assemble(*((text, styles.get(style % TINT, "dim")) for text, style in spans))
+
+
+def _line(curve: Curve, panel: Panel) -> "Line":
+    """Error bars become the envelope of the line."""
+    import numpy as np
+
+    from clarinet_tui.chart.series import Line
+
+    if not panel.has_error_bars or curve.low is None or curve.high is None:
+        return Line.through(curve.label, curve.x, curve.y, colour_index=curve.colour_index)
+    low, high = (np.where(np.isfinite(edge), edge, curve.y) for edge in (curve.low, curve.high))
+    return Line.through(curve.label, curve.x, curve.y, low, high, colour_index=curve.colour_index)
+
+
+def _references(panel: Panel) -> "Iterator[Reference]":
+    """The published result of each curve, and bands where there is room for them."""
+    from clarinet_tui.chart.references import Band, ReferenceLine
+
+    has_bands = not panel.has_error_bars and len(panel.curves) <= MAXIMUM_BANDS
+    for curve in reversed(panel.curves):
+        if curve.published is not None:
+            yield ReferenceLine(curve.published, colour_index=curve.colour_index)
+        if has_bands and curve.low is not None and curve.high is not None:
+            yield Band.between(curve.x, curve.low, curve.high, colour_index=curve.colour_index)
+
+
+def _legend_entry(curve: Curve, panel: Panel, palette: str) -> "Text":
+    """The curve's label and last value, with its band and the published result."""
+    import numpy as np
+    from rich.text import Text
+
+    symbol = (f"  {marker(curve.colour_index)} ", colour(curve.colour_index, palette))
+    known = np.flatnonzero(np.isfinite(curve.y))
+    if not known.size:
+        return Text.assemble(symbol, printable(curve.label))
+    last = int(known[-1])
+    at = f" at {format_number(float(curve.x[last]))}" if panel.has_error_bars else ""
+    text = f"{curve.label}  {format_number(float(curve.y[last]))}{at}"
+    if curve.low is not None and curve.high is not None and np.isfinite(curve.low[last]):
+        text += f"  ({format_number(float(curve.low[last]))} to {format_number(float(curve.high[last]))})"
+    text += "" if curve.published is None else f"  published {format_number(curve.published)}"
+    return Text.assemble(symbol, printable(text))
+
+
+def _matrix(matrix: ConfusionMatrix, width: int) -> "list[Text]":
+    """Shares in percent, with a background of matching strength."""
+    from rich.style import Style
+    from rich.text import Text
+
+    names = [printable(name)[:MAXIMUM_NAME] for name in matrix.classes]
+    margin = max(map(len, names), default=0) + 2
+    if margin + 4 * len(names) > width:
+        return [Text(f"  {len(names)} classes do not fit the terminal: use --out", style="dim")]
+    lines = [Text(" " * margin + "".join(f"{name[:3]:>4}" for name in names), style="dim")]
+    for name, row in zip(names, matrix.shares, strict=True):
+        line = Text(f"{name:>{margin - 1}} ", style="dim")
+        for share in row:
+            shade = Style(color="white", bgcolor=f"rgb(0,{round(114 * share)},{round(178 * share)})", bold=share >= 0.5)
+            text = f"{share * 100:4.0f}" if share >= 0.005 else "   ·"
+            line.append(text, style=shade if share >= 0.05 else "not dim")
+        lines.append(line)
+    return lines

@@ -1,0 +1,271 @@
+"""Figures: their runs, their content, and reproducible files."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from clarinet_tui.analysis.choices import FORMATS, Format
+from clarinet_tui.analysis.figures.accuracy import accuracy_figure
+from clarinet_tui.analysis.figures.budget import budget_figure
+from clarinet_tui.analysis.figures.confusion import confusion_figure
+from clarinet_tui.analysis.figures.figure import (
+    ConfusionMatrix,
+    Curve,
+    Figure,
+    Panel,
+    PointCloud,
+    colour_indices,
+    figure_object,
+)
+from clarinet_tui.analysis.figures.figure_runs import find_figure_runs
+from clarinet_tui.analysis.figures.losses import losses_figure
+from clarinet_tui.analysis.figures.matplotlib_output import render_figure
+from clarinet_tui.analysis.figures.style import DARK, MATPLOTLIB_MARKERS, PRINT, marker_style
+from clarinet_tui.analysis.published import MAIN_METHODS
+from clarinet_tui.analysis.terminal.figure import figure_view
+from clarinet_tui.chart.glyphs import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyphs_for
+from clarinet_tui.chart.palette import MARKERS
+from core.errors import InputError
+from tests.support.cli import HEAVY, imported_modules
+from tests.support.finished_runs import make_finished_run, read_runs
+from tests.support.trained_runs import make_trained_run
+
+
+def panel_curves(figure: Figure) -> list[tuple[Panel, Curve]]:
+    return [(panel, curve) for panel in figure.panels if isinstance(panel, Panel) for curve in panel.curves]
+
+
+def on_terminal(figure: Figure, *, width: int = 80, glyphs: GlyphSet = BRAILLE) -> list[str]:
+    page = io.StringIO()
+    Console(file=page, width=width, highlight=False).print(figure_view(figure, width, glyphs))
+    return page.getvalue().splitlines()
+
+
+def test_accuracy_curve_has_band_members_and_published_result(tmp_path: Path) -> None:
+    make_trained_run(tmp_path, "aaa", [20, 60], seed=1)
+    make_trained_run(tmp_path, "bbb", [40, 80], seed=2)
+    make_trained_run(tmp_path, "ccc", [90, 90, 90], seed=3, end="running")
+    make_trained_run(tmp_path, "ddd", [99, 99], seed=4, epochs=9)
+    records = read_runs(tmp_path)
+    figure = accuracy_figure(records, find_figure_runs(records))
+    ((panel, curve),) = panel_curves(figure)
+    assert (panel.title, curve.label, curve.published) == ("U→M", "CLARINET", 83.692)
+    np.testing.assert_allclose(curve.y, [30, 70])  # neither the running one nor that of another protocol
+    assert curve.low is not None
+    np.testing.assert_allclose(curve.low, np.array([30, 70]) - np.sqrt(200))
+    assert sorted(len(y) for _, y in curve.members) == [2, 2, 3]
+    assert any("epochs is 9, not 3" in note for note in figure.notes)
+    assert any(note.endswith("protocol, which preset smoke does not follow.") for note in figure.notes)
+
+
+def test_two_step_curve_starts_after_stage_1(tmp_path: Path) -> None:
+    make_trained_run(tmp_path, "aaa", [50, 60], method="gac+dann", task="Y->D")
+    records = read_runs(tmp_path)
+    runs = find_figure_runs(records)
+    positions = {}
+    for axis in ("epoch", "adaptation epoch", "samples", "device time"):
+        ((panel, curve),) = panel_curves(accuracy_figure(records, runs, axis=axis))
+        np.testing.assert_array_equal(curve.y, [50, 60])
+        assert curve.published is None
+        positions[panel.x_name] = curve.x.tolist()
+    batch = runs.sides[0].settings
+    assert batch is not None
+    stage1 = 20 * batch["stage1.batch_size"]
+    seconds = [30 / 64, 40 / 64]
+    images = [stage1 + 20 * batch["batch_size"], stage1 + 40 * batch["batch_size"]]
+    assert positions["epoch"] == [3, 4]
+    assert positions["adaptation epoch"] == [1, 2]
+    assert next(values for name, values in positions.items() if "time" in name) == seconds
+    unit = 1e3 if "images trained on (thousands)" in positions else 1
+    assert next(values for name, values in positions.items() if "images" in name) == [count / unit for count in images]
+
+
+def test_missing_values_on_an_axis_are_noted(tmp_path: Path) -> None:
+    make_trained_run(tmp_path, "aaa", [50], method="gac")
+    records = read_runs(tmp_path)
+    figure = accuracy_figure(records, find_figure_runs(records), axis="adaptation epoch")
+    assert figure.panels == ()
+    assert "U→M GAC: no values along adaptation epoch" in figure.notes
+
+
+def test_one_preset_is_drawn_and_others_are_listed(tmp_path: Path) -> None:
+    make_trained_run(tmp_path, "aaa", [50], seed=1)
+    make_trained_run(tmp_path, "bbb", [60], seed=2)
+    make_trained_run(tmp_path, "ccc", [70], preset="quick")
+    records = read_runs(tmp_path)
+    assert find_figure_runs(records).notes == ("excluded: preset quick (1 run)",)
+    ((_, curve),) = panel_curves(accuracy_figure(records, find_figure_runs(records, preset="quick"), band="range"))
+    assert curve.y.tolist() == [70]
+    with pytest.raises(InputError, match="no run matches 'seed:9'"):
+        find_figure_runs(records, "seed:9")
+
+
+def test_losses_are_bounded_and_a_single_run_has_an_envelope(tmp_path: Path) -> None:
+    make_trained_run(tmp_path, "aaa", [50] * 30)
+    make_trained_run(tmp_path, "bbb", [50] * 30, method="gac+dann")
+    make_trained_run(tmp_path, "ccc", [50] * 30, method="gac+dann", seed=2)
+    records = read_runs(tmp_path)
+    figure = losses_figure(records, find_figure_runs(records), points=20)
+    curves = {(panel.title, curve.label): curve for panel, curve in panel_curves(figure)}
+    assert set(curves) == {
+        ("U→M: complementary loss", "CLARINET"),
+        ("U→M: complementary loss", "GAC+DANN"),
+        ("U→M: adversarial loss", "CLARINET"),
+        ("U→M: adversarial loss", "GAC+DANN"),
+    }
+    alone = curves["U→M: complementary loss", "CLARINET"]
+    assert len(alone.x) == 20
+    assert alone.low is not None
+    assert alone.high is not None
+    assert alone.low[0] < alone.y[0] < alone.high[0]
+    with pytest.raises(InputError, match="no run has 'mmd'"):
+        losses_figure(records, find_figure_runs(records), metrics=["mmd"])
+
+
+def test_confusion_sums_the_counted_runs(tmp_path: Path) -> None:
+    make_trained_run(tmp_path, "aaa", [50, 80], seed=1)
+    make_trained_run(tmp_path, "bbb", [50, 60], seed=2)
+    make_trained_run(tmp_path, "ccc", [10], seed=3, end="failed")
+    records = read_runs(tmp_path)
+    figure = confusion_figure(records, find_figure_runs(records))
+    assert figure.panels == (ConfusionMatrix("U→M CLARINET (2 runs)", ("cat", "dog"), ((140, 60), (60, 140))),)
+    assert any("cat   70  30" in line for line in on_terminal(figure))
+
+
+def test_budget_excludes_runs_that_differ_in_other_settings(tmp_path: Path) -> None:
+    for place, (share, reached) in enumerate(((0.1, 40.0), (0.1, 44.0), (1.0, 80.0))):
+        make_finished_run(tmp_path, f"run{place}", reached, seed=place + 1, source_fraction=share)
+    make_finished_run(tmp_path, "other", 99.0, source_fraction=0.5, epochs=9)
+    records = read_runs(tmp_path)
+    figure = budget_figure(records)
+    ((panel, curve),) = panel_curves(figure)
+    assert panel.has_error_bars
+    assert (curve.x.tolist(), curve.y.tolist()) == ([0.1, 1.0], [42.0, 80.0])
+    assert curve.low is not None
+    np.testing.assert_allclose(curve.low, [42 - np.sqrt(8), np.nan])
+    assert "excluded: U→M CLARINET: differs in more than source_fraction (1 protocol)" in figure.notes
+    with pytest.raises(InputError, match="finished runs do not differ"):
+        budget_figure(records, "seed:3")
+
+
+def hostile_figure() -> Figure:
+    """Hostile names, gaps, a single point."""
+    x, y = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, np.nan, 3.0, 2.0])
+    hostile = "$\\frac{ <b>&\x1b[2J [red]数"
+    lines = (Curve(hostile, 0, x, y, y - 1, y + 1, ((x, y),), 2.5), Curve("one point", 9, x[:1], y[:1]))
+    return Figure(
+        "strange",
+        hostile,
+        (Panel(hostile, "epoch", "%", lines), ConfusionMatrix(hostile, ("a", hostile), ((1, 0), (0, 0)))),
+        (hostile,),
+    )
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_files_are_reproducible_and_have_no_date(format: Format) -> None:  # noqa: A002
+    rendered = render_figure(hostile_figure(), format, width=3.3)
+    assert rendered == render_figure(hostile_figure(), format, width=3.3)
+    assert rendered.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[format])
+    assert b"Date" not in rendered
+    if format == "pdf":
+        assert b"/FontFile2" in rendered  # the fonts are in it
+    if format == "svg":
+        assert b"<text" not in rendered  # letters are outlines
+        assert b"<b>" not in rendered
+
+
+def test_svg_escapes_real_text() -> None:
+    rendered = render_figure(hostile_figure(), "svg", real_text=True).decode()
+    assert "$\\frac{ &lt;b&gt;&amp;[2J [red]数" in rendered
+    assert "<b>" not in rendered
+
+
+def test_terminal_draws_ticks_markers_and_published_results() -> None:
+    x = np.arange(101.0)
+    figure = Figure(
+        "d", "t", (Panel("p", "epoch", "%", (Curve("up", 0, x, x, published=50.0), Curve("down", 1, x, 100 - x))),)
+    )
+    shown = on_terminal(figure, width=60)
+    assert shown[0] == "p"
+    rows = shown[1:16]
+    assert rows[0].startswith(" 100 ┤⠙⠲⣄")
+    assert rows[0].rstrip().endswith("⠖●")
+    assert rows[-1].rstrip().endswith("■")
+    assert [index for index, row in enumerate(rows) if row.count("╍") > 15] == [7]  # the published result
+    assert shown[16].endswith("epoch")
+    assert shown[17].split() == ["0", "25", "50", "75", "100"]
+    assert shown[18:20] == ["  ● up  100  published 50", "  ■ down  0"]
+    plain = on_terminal(figure, width=60, glyphs=HALVES)
+    assert not any("⠀" <= character <= "⣿" for row in plain for character in row)
+
+
+def test_terminal_draws_bands_of_few_curves_and_error_bars() -> None:
+    x = np.arange(50.0)
+    curves = tuple(Curve(f"c{index}", index, x, x, x - 20, x + 20) for index in range(4))
+    few, many = (on_terminal(Figure("d", "t", (Panel("p", "x", "y", some),))) for some in (curves[:1], curves))
+    assert sum(row.count("⠁") + row.count("⢀") for row in few) > sum(row.count("⠁") + row.count("⢀") for row in many)
+    point = Curve("c", 0, x[:2], x[:2] + 5, x[:2], x[:2] + 10)
+    bars = on_terminal(Figure("d", "t", (Panel("p", "x", "y", (point,), has_error_bars=True),)))
+    assert sum("⡇" in row or "⢸" in row for row in bars) > 8
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    assert not any("\x1b" in line for line in on_terminal(hostile_figure()))
+    assert any("[red]" in line for line in on_terminal(hostile_figure()))
+
+
+def test_glyphs_fit_terminal_and_encoding() -> None:
+    assert glyphs_for({"TERM": "xterm"}, "utf-8") is BRAILLE
+    assert glyphs_for({"TERM": "linux"}, "utf-8") is HALVES
+    assert glyphs_for({}, "latin-1") is HALVES
+    assert glyphs_for({"CLARINET_GLYPHS": "quadrants"}, "latin-1") is QUADRANTS
+
+
+def test_methods_have_fixed_and_distinct_looks() -> None:
+    assert colour_indices(["gac", "mine", "clarinet", "yours"]) == {"gac": 7, "mine": 1, "clarinet": 0, "yours": 2}
+    compared = colour_indices([*MAIN_METHODS, "basset", "fwd+basset", "fwd+basset-kept", "clarinet-no-t"])
+    for theme in (PRINT, DARK):
+        assert len({theme.line(compared[method]) for method in [*compared][:-1]}) == len(compared) - 1
+        looks = {(theme.line(index), MARKERS[index % len(MARKERS)]) for index in range(70)}
+        assert len(looks) == 70
+        assert len({str(marker_style(index, theme)) for index in range(len(MARKERS))}) == len(MARKERS)
+    assert set(MATPLOTLIB_MARKERS) == set(MARKERS)
+
+
+def test_exported_numbers_have_gaps() -> None:
+    panel = figure_object(hostile_figure())["panels"][0]
+    assert panel["lines"][0]["y"] == [1.0, None, 3.0, 2.0]
+    assert panel["lines"][0]["runs"][0]["x"] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_figure_modules_import_no_heavy_modules() -> None:
+    figures = [f"figures.{name}" for name in ("accuracy", "budget", "confusion", "losses", "matplotlib_output")]
+    code = "\n".join(f"import clarinet_tui.analysis.{room}" for room in (*figures, "terminal.figure"))
+    assert not imported_modules(code) & (HEAVY | {"numpy", "rich"})
+
+
+def test_legend_has_the_order_of_the_paper(tmp_path: Path) -> None:
+    make_trained_run(tmp_path, "one", [20, 60], task="U->M")
+    for name, method in (("two", "gac"), ("three", "gac+dann"), ("four", "clarinet")):
+        make_trained_run(tmp_path, name, [20, 60], task="M->U", method=method)
+    records = read_runs(tmp_path)
+    svg = render_figure(accuracy_figure(records, find_figure_runs(records)), "svg", real_text=True).decode()
+    legend = svg[svg.index('id="legend_1"') :]
+    positions = [legend.index(f">{label}<") for label in ("GAC", "GAC+DANN", "CLARINET", "published")]
+    assert positions == sorted(positions)
+
+
+def test_point_clouds_are_side_by_side_where_they_fit() -> None:
+    square, classes = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([0, -1])
+    cloud = PointCloud("start: A 1.00", ("cat", "eel"), square, square[:, ::-1] * (1, 0.5), classes, classes)
+    figure = Figure("features", "Feature space", (cloud, cloud))
+    wide, narrow = (on_terminal(figure, width=width) for width in (80, 60))
+    assert wide[0].count("start: A 1.00") == 2
+    assert [line.count("start: A 1.00") for line in narrow].count(1) == 2
+    assert wide[1].split() == ["·", "·"]
+    assert wide[1].endswith("·")
+    assert "?" in "".join(wide)
+    assert sum("symbols: target, dots: source  0 cat  1 eel" in line for line in wide + narrow) == 2

@@ -1,0 +1,92 @@
+"""Hardware and energy of runs in comparisons and reports."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from clarinet_tui.analysis.comparison import compare_queries
+from clarinet_tui.analysis.report.content import make_report
+from clarinet_tui.analysis.report.html import to_html
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.environment import format_hardware, hardware_names, read_environment
+from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.text import format_energy
+from core.events import Sampled
+from tests.support.finished_runs import make_finished_run, read_runs
+
+A100, TITAN = "NVIDIA A100-SXM4-80GB", "NVIDIA TITAN V"
+
+
+def set_hardware(run: RunDirectory, *names: str, **fields: Any) -> None:
+    """Write the hardware of a run's attempts, the last one last, and their device, which is always cuda:0."""
+    attempts = [{"device": "cuda:0", "hardware": {"name": name, **fields}} for name in names]
+    environment = {**read_environment(run), **attempts[-1], "sittings": attempts[:-1]}
+    run.environment.write_bytes(msgspec.json.encode(environment))
+
+
+def finish_on(runs: Path, **hardware: str) -> None:
+    """Make a run for each name, of seed 1 or 2 and of one or two steps, such as one1 or two2."""
+    for name, model in hardware.items():
+        method: dict[str, Any] = {"method": "gac+dan"} if name.startswith("two") else {}
+        set_hardware(make_finished_run(runs, name, 80.0, seed=int(name[-1]), **method), model)
+
+
+def cautions(runs: Path) -> tuple[str, ...]:
+    (difference,) = compare_queries(read_runs(runs), "", "").differences
+    return tuple(caution for caution in difference.cautions if "stage 1" not in caution)
+
+
+def test_times_of_the_same_hardware_can_be_compared(tmp_path: Path) -> None:
+    finish_on(tmp_path, one1=A100, one2=A100, two1=A100, two2=A100)
+    assert cautions(tmp_path) == ()
+
+
+def test_times_of_different_gpus_are_a_caution_although_both_are_cuda_0(tmp_path: Path) -> None:
+    finish_on(tmp_path, one1=A100, one2=A100, two1=TITAN, two2=TITAN)
+    assert cautions(tmp_path) == (f"the devices differ ({A100} and {TITAN}): times cannot be compared",)
+
+
+def test_a_mean_time_over_different_gpus_is_a_caution(tmp_path: Path) -> None:
+    finish_on(tmp_path, one1=A100, one2=TITAN, two1=TITAN, two2=A100)
+    mixed = f"runs on {A100} and {TITAN}: their mean time is of both"
+    assert cautions(tmp_path) == (f"CLARINET: {mixed}", f"GAC+DAN: {mixed}")
+
+
+def test_all_hardware_of_a_run_is_named(tmp_path: Path) -> None:
+    run = make_finished_run(tmp_path, "abc", 80.0)
+    set_hardware(run, A100, TITAN, A100)
+    assert hardware_names(read_environment(run)) == [A100, TITAN]
+    (record,) = read_runs(tmp_path).search()
+    assert record.row.hardware == f"{A100}; {TITAN}"
+
+
+@pytest.mark.parametrize("hardware", [None, [], "x", {"name": 3}, {"name": ""}, {"name": None}])
+def test_damaged_hardware_is_unknown(hardware: object) -> None:
+    environment = {"hardware": hardware, "sittings": [3, {"hardware": hardware}]}
+    assert hardware_names(environment) == []
+    assert "A100" not in format_hardware(environment)
+
+
+def test_the_report_has_hardware_and_energy(tmp_path: Path) -> None:
+    for number, joules in enumerate((1.8e6, 3.6e6, None), start=1):
+        run = make_finished_run(tmp_path, f"run{number}", 80.0, seed=number)
+        set_hardware(run, A100, driver="570.86.15", cuda="12.8", cudnn=91002, threads=8)
+        if joules is not None:
+            with JournalWriter(run.journal, now=lambda: 1001.0) as journal:
+                journal.append_sample(Sampled(iteration=1, energy=joules / 2))
+                journal.append_sample(Sampled(iteration=2, energy=joules / 2))
+    report = make_report(
+        read_runs(tmp_path), "", title="T", written=0.0, host="h", command_of=lambda config: "clarinet run"
+    )
+    page = to_html(report)
+    assert f"{A100}, driver 570.86.15, CUDA 12.8, cuDNN 91002, 8 threads" in page
+    assert "kWh: energy of the GPUs, 1.500 in all, for 2 of 3 runs." in page
+    assert page.count("<td>0.500</td>") == 1
+
+
+def test_format_energy() -> None:
+    assert [format_energy(joules) for joules in (0, 1800, 90_000, 3_600_000, 9e6)] == [
+        "0.0 Wh", "0.5 Wh", "25 Wh", "1.00 kWh", "2.50 kWh"
+    ]  # fmt: skip
