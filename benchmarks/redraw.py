@@ -13,8 +13,8 @@ import numpy as np
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
-from clarinet_tui.chart.series import Line
-from clarinet_tui.chart.viewport import Viewport
+from clarinet_tui.chart.curve import Line
+from clarinet_tui.chart.scales import Viewport
 from clarinet_tui.ui.widgets.chart import Chart
 
 GOAL = 20.0

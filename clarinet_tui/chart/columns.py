@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from clarinet_tui.chart.curve import Flags, Floats, Line
 from clarinet_tui.chart.scales import Scale
-from clarinet_tui.chart.series import Flags, Floats, Line
 
 
 @dataclass(frozen=True, eq=False)

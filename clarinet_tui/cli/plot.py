@@ -147,7 +147,7 @@ def _write(figure: "Figure", out: Path, file_format: Format, width: float) -> No
 def print_figure(figure: "Figure", *, json: bool = False) -> None:
     from clarinet_tui.analysis.figures.figure import figure_object
     from clarinet_tui.analysis.terminal.figure import figure_view
-    from clarinet_tui.chart.glyphs import glyphs_for
+    from clarinet_tui.chart.cells import glyphs_for
 
     if json:
         print_json(figure_object(figure), indent=None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES
 
 if TYPE_CHECKING:
-    from clarinet_tui.chart.glyphs import GlyphSet
+    from clarinet_tui.chart.cells import GlyphSet
     from clarinet_tui.ui.actions import RunActions
     from clarinet_tui.ui.feed.history_feed import HistoryFeed
     from clarinet_tui.ui.feed.inspection_feed import InspectionFeed
@@ -77,7 +77,7 @@ class AppState:
         self.compared_runs, self.compared_queries = tuple(sorted(runs, key=two_step.__contains__)), None
 
     def chart_glyphs(self) -> GlyphSet:
-        from clarinet_tui.chart.glyphs import glyphs_for
+        from clarinet_tui.chart.cells import glyphs_for
 
         name = self.glyphs or os.environ.get("CLARINET_GLYPHS") or self.preferences.values.glyphs
         return glyphs_for({**os.environ, "CLARINET_GLYPHS": name})

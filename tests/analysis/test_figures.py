@@ -26,7 +26,7 @@ from clarinet_tui.analysis.figures.matplotlib_output import render_figure
 from clarinet_tui.analysis.figures.style import DARK, MATPLOTLIB_MARKERS, PRINT, marker_style
 from clarinet_tui.analysis.published import MAIN_METHODS
 from clarinet_tui.analysis.terminal.figure import figure_view
-from clarinet_tui.chart.glyphs import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyphs_for
+from clarinet_tui.chart.cells import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyphs_for
 from clarinet_tui.chart.palette import MARKERS
 from core.errors import InputError
 from tests.support.cli import HEAVY, imported_modules

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from clarinet_tui.chart.cells import REFERENCE, band_style, faint_style
-from clarinet_tui.chart.glyphs import HALVES, QUADRANTS
-from clarinet_tui.chart.references import Band, ReferenceLine
+from clarinet_tui.chart.cells import HALVES, QUADRANTS, REFERENCE, band_style, faint_style
+from clarinet_tui.chart.curve import Band, Line, ReferenceLine
 from clarinet_tui.chart.render import render_chart
-from clarinet_tui.chart.series import Line
 from tests.support.charts import drawn_cells, make_spec, plot_area, render_rows
 
 X = np.arange(1000.0)

@@ -7,11 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from clarinet_tui.chart.cells import line_style
-from clarinet_tui.chart.glyphs import HALVES, QUADRANTS
-from clarinet_tui.chart.render import render_chart
-from clarinet_tui.chart.series import NO_EXTENT, Line, VerticalMark
-from clarinet_tui.chart.spec import ChartSpec
+from clarinet_tui.chart.cells import HALVES, QUADRANTS, line_style
+from clarinet_tui.chart.curve import NO_EXTENT, Line, VerticalMark
+from clarinet_tui.chart.render import ChartSpec, render_chart
 from tests.support.charts import drawn_cells, make_spec, plot_area, render_rows
 
 X = np.arange(1000.0)

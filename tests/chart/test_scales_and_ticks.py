@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clarinet_tui.chart.scales import Scale, make_scale
-from clarinet_tui.chart.series import Line, extent_of
-from clarinet_tui.chart.ticks import linear_ticks, time_ticks, y_ticks
-from clarinet_tui.chart.viewport import Viewport
+from clarinet_tui.chart.curve import Line, extent_of
+from clarinet_tui.chart.scales import Scale, Viewport, linear_ticks, make_scale, time_ticks, y_ticks
 from clarinet_tui.text import format_duration, format_number
 
 

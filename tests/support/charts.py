@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from clarinet_tui.chart.render import render_chart
-from clarinet_tui.chart.series import Line, extent_of
-from clarinet_tui.chart.spec import ChartSpec
+from clarinet_tui.chart.curve import Line, extent_of
+from clarinet_tui.chart.render import ChartSpec, render_chart
 
 
 def make_spec(*lines: Line, width: int = 60, height: int = 16, **fields: object) -> ChartSpec:

@@ -6,11 +6,9 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.geometry import Offset
 
-from clarinet_tui.chart.glyphs import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyphs_for
-from clarinet_tui.chart.references import Band, ReferenceLine
-from clarinet_tui.chart.render import RenderedChart, render_chart
-from clarinet_tui.chart.series import Line
-from clarinet_tui.chart.spec import ChartSpec
+from clarinet_tui.chart.cells import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyphs_for
+from clarinet_tui.chart.curve import Band, Line, ReferenceLine
+from clarinet_tui.chart.render import ChartSpec, RenderedChart, render_chart
 from clarinet_tui.ui.widgets import chart
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.chart_legend import legend_entries

@@ -9,9 +9,8 @@ import pytest
 from textual.content import Content
 from textual.pilot import Pilot
 
+from clarinet_tui.chart.curve import Band, Line
 from clarinet_tui.chart.palette import PALETTES
-from clarinet_tui.chart.references import Band
-from clarinet_tui.chart.series import Line
 from clarinet_tui.cli.main import main
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clarinet_tui.chart.glyphs import BRAILLE
+from clarinet_tui.chart.cells import BRAILLE
 from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap, Inspection, Picture, write_inspection
 from clarinet_tui.runs.ownership import READ_ONLY_VARIABLE
 from clarinet_tui.ui.app import ClarinetApp

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.chart.glyphs import QUADRANTS
+from clarinet_tui.chart.cells import QUADRANTS
 from clarinet_tui.history.query_fields import FIELDS
 from clarinet_tui.history.query_language import compile_query
 from clarinet_tui.ui.app import ClarinetApp

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clarinet_tui.chart.glyphs import BRAILLE
+from clarinet_tui.chart.cells import BRAILLE
 from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import write_environment

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.chart.glyphs import HALVES
+from clarinet_tui.chart.cells import HALVES
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.preferences import Preferences, PreferenceStore, preferences_path, read_preferences
 from clarinet_tui.ui.themes import CONTRAST, DARK, LIGHT

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clarinet_tui.chart.references import Band, ReferenceLine
-from clarinet_tui.chart.series import Line
+from clarinet_tui.chart.curve import Band, Line, ReferenceLine
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.ui.app import ClarinetApp

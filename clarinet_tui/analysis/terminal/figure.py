@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from clarinet_tui.chart.glyphs import GlyphSet
-    from clarinet_tui.chart.references import Reference
-    from clarinet_tui.chart.series import Line
+    from clarinet_tui.chart.cells import GlyphSet
+    from clarinet_tui.chart.curve import Line, Reference
 
 HEIGHT = 17
 """Rows of a chart with its x axis."""
@@ -55,9 +54,8 @@ def _chart(panel: Panel, width: int, glyphs: "GlyphSet", palette: str) -> "Itera
     from rich.text import Text
 
     from clarinet_tui.chart.cells import PLAIN, TINT, band_style, faint_style, line_style
-    from clarinet_tui.chart.render import render_chart
-    from clarinet_tui.chart.series import extent_of
-    from clarinet_tui.chart.spec import ChartSpec
+    from clarinet_tui.chart.curve import extent_of
+    from clarinet_tui.chart.render import ChartSpec, render_chart
 
     lines = tuple(_line(curve, panel) for curve in reversed(panel.curves))
     chart = render_chart(
@@ -84,7 +82,7 @@ def _line(curve: Curve, panel: Panel) -> "Line":
     """Error bars become the envelope of the line."""
     import numpy as np
 
-    from clarinet_tui.chart.series import Line
+    from clarinet_tui.chart.curve import Line
 
     if not panel.has_error_bars or curve.low is None or curve.high is None:
         return Line.through(curve.label, curve.x, curve.y, colour_index=curve.colour_index)
@@ -94,7 +92,7 @@ def _line(curve: Curve, panel: Panel) -> "Line":
 
 def _references(panel: Panel) -> "Iterator[Reference]":
     """The published result of each curve, and bands where there is room for them."""
-    from clarinet_tui.chart.references import Band, ReferenceLine
+    from clarinet_tui.chart.curve import Band, ReferenceLine
 
     has_bands = not panel.has_error_bars and len(panel.curves) <= MAXIMUM_BANDS
     for curve in reversed(panel.curves):

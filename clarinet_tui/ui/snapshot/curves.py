@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clarinet_tui.chart.series import Line, VerticalMark
+from clarinet_tui.chart.curve import Line, VerticalMark
 from clarinet_tui.ui.snapshot.x_axes import AxisName
 from core.metrics import Metric, shown_in
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from clarinet_tui.analysis.groups import ExcludedRuns
     from clarinet_tui.analysis.published import PublishedResult
-    from clarinet_tui.chart.references import Reference
+    from clarinet_tui.chart.curve import Reference
     from clarinet_tui.ui.snapshot.x_axes import AxisMap, AxisName
 
     Floats = NDArray[np.float64]
@@ -63,8 +63,7 @@ class References:
 
     def for_chart(self, kind: str, axis_map: AxisMap, axis: AxisName) -> tuple[Reference, ...]:
         """Return the references for a chart; the x values of other seeds are mapped as this run's iterations are."""
-        from clarinet_tui.chart.references import Band, ReferenceLine
-        from clarinet_tui.chart.series import Line
+        from clarinet_tui.chart.curve import Band, Line, ReferenceLine
 
         shown = REFERENCE_KINDS.get(kind, ())
         references: list[Reference] = []

@@ -10,7 +10,7 @@ from clarinet_tui.text import format_percent, printable
 from clarinet_tui.ui.text.styled import styled
 
 if TYPE_CHECKING:
-    from clarinet_tui.chart.glyphs import GlyphSet
+    from clarinet_tui.chart.cells import GlyphSet
     from clarinet_tui.ui.snapshot.run_detail import Confusion
 
 BLOCKS = " ░▒▓█"

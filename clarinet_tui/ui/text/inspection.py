@@ -15,7 +15,7 @@ from clarinet_tui.ui.text.styled import styled
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from clarinet_tui.chart.glyphs import GlyphSet
+    from clarinet_tui.chart.cells import GlyphSet
     from clarinet_tui.runs.inspection_file import Inspection, Picture
     from clarinet_tui.ui.snapshot.inspection import InspectionProgress
     from clarinet_tui.ui.snapshot.run_detail import RunDetails

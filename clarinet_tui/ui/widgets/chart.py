@@ -11,15 +11,10 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from clarinet_tui.chart.axes import Axes
-from clarinet_tui.chart.cells import LABEL, PLAIN
-from clarinet_tui.chart.glyphs import BRAILLE, GlyphSet
-from clarinet_tui.chart.references import Reference
-from clarinet_tui.chart.render import render_chart
-from clarinet_tui.chart.scales import SCALES, ScaleName
-from clarinet_tui.chart.series import Line, VerticalMark, extent_of
-from clarinet_tui.chart.spec import ChartSpec
-from clarinet_tui.chart.viewport import Extent, Viewport
+from clarinet_tui.chart.cells import BRAILLE, LABEL, PLAIN, GlyphSet
+from clarinet_tui.chart.curve import Line, Reference, VerticalMark, extent_of
+from clarinet_tui.chart.render import Axes, ChartSpec, render_chart
+from clarinet_tui.chart.scales import SCALES, Extent, ScaleName, Viewport
 from clarinet_tui.text import printable
 from clarinet_tui.ui.error_guard import guard_render_line
 from clarinet_tui.ui.textual_private import GuardedHandlers

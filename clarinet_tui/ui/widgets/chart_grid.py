@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from textual.app import ComposeResult
 from textual.containers import ItemGrid, VerticalScroll
 
-from clarinet_tui.chart.glyphs import GlyphSet
-from clarinet_tui.chart.series import Line, extent_of
-from clarinet_tui.chart.viewport import Viewport
+from clarinet_tui.chart.cells import GlyphSet
+from clarinet_tui.chart.curve import Line, extent_of
+from clarinet_tui.chart.scales import Viewport
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart
 

@@ -8,9 +8,8 @@ from rich.cells import cell_len, set_cell_size
 
 from clarinet_tui.chart import palette
 from clarinet_tui.chart.cells import LABEL, PLAIN, REFERENCE, line_style
-from clarinet_tui.chart.references import Band, Reference
-from clarinet_tui.chart.series import Line
-from clarinet_tui.chart.shading import SHADE
+from clarinet_tui.chart.curve import Band, Line, Reference
+from clarinet_tui.chart.render import SHADE
 from clarinet_tui.text import format_number
 
 TITLE = -1

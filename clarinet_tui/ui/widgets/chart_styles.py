@@ -22,8 +22,7 @@ from clarinet_tui.chart.cells import (
     faint_style,
     line_style,
 )
-from clarinet_tui.chart.references import Band, Reference
-from clarinet_tui.chart.series import Line
+from clarinet_tui.chart.curve import Band, Line, Reference
 from clarinet_tui.ui.widgets.chart_legend import TITLE
 
 COMPONENT_OF = {

@@ -10,10 +10,9 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from clarinet_tui.analysis.comparison_rows import side_labels
-from clarinet_tui.chart.glyphs import GlyphSet
-from clarinet_tui.chart.references import Band, Reference
-from clarinet_tui.chart.series import Line, extent_of
-from clarinet_tui.chart.viewport import Viewport
+from clarinet_tui.chart.cells import GlyphSet
+from clarinet_tui.chart.curve import Band, Line, Reference, extent_of
+from clarinet_tui.chart.scales import Viewport
 from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_METRICS, BandName
 from clarinet_tui.ui.text.difference_table import side_colours
 from clarinet_tui.ui.textual_private import GuardedHandlers

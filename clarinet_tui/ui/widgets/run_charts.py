@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from clarinet_tui.chart.glyphs import GlyphSet
-from clarinet_tui.chart.references import Reference
-from clarinet_tui.chart.series import Line, extent_of
-from clarinet_tui.chart.viewport import Viewport
+from clarinet_tui.chart.cells import GlyphSet
+from clarinet_tui.chart.curve import Line, Reference, extent_of
+from clarinet_tui.chart.scales import Viewport
 from clarinet_tui.ui.snapshot.curves import (
     ACCURACIES,
     LOSSES,

@@ -21,7 +21,7 @@ from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
-    from clarinet_tui.chart.glyphs import GlyphSet
+    from clarinet_tui.chart.cells import GlyphSet
     from clarinet_tui.history.queries import RunRow
     from clarinet_tui.ui.snapshot.inspection import InspectionProgress
     from clarinet_tui.ui.snapshot.run_detail import RunDetails
