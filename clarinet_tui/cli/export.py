@@ -1,18 +1,20 @@
 """`clarinet export` and `clarinet import`: runs for other programs and other machines."""
 
 import io
-from collections.abc import Iterator
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from clarinet_tui.cli.lookup import open_history, select_runs
+from clarinet_tui.cli.lookup import find_row, open_history, select_runs
 from clarinet_tui.cli.metrics import choose_metrics, columns, read_rows
 from clarinet_tui.cli.options import RUNS, Ids, Json, Query, RunsDir
 from clarinet_tui.cli.output import print_json, warn, write_csv
-from clarinet_tui.cli.tensorboard import export_tensorboard
 from clarinet_tui.text import format_count
 from core.errors import InputError
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 Level = Literal["run", "evaluation", "iteration"]
 ExportFormat = Literal["tensorboard"]
 GB = 1 << 30
+FOLLOW_INTERVAL = 2.0
+"""Seconds between the reads of runs that are followed."""
 SEPARATORS = {"tags": " ", "alarms": " ", "notes": "; "}
 """Fields of a run that are lists, and the separator of their items in a CSV cell."""
 
@@ -167,3 +171,30 @@ def _run_rows(database: "Database", ids: list[str]) -> Iterator[dict[str, Any]]:
             cells |= {name: separator.join(cells[name]) for name, separator in SEPARATORS.items()}
             selected = select_epochs(read_evaluations(database, run_id), stage=last_stage(row.method))
             yield cells | rule_columns(summarise_rules([selected]))
+
+
+def export_tensorboard(runs: "Sequence[RunDirectory]", out: Path, runs_dir: Path, *, follow: bool) -> None:
+    """Write a directory of event files for each run; with `follow`, until all of them have ended."""
+    from clarinet_tui.analysis.tensorboard import EventFiles
+    from clarinet_tui.history.states import update_history
+    from clarinet_tui.runs.atomic_files import as_input_error
+
+    with open_history(runs_dir) as database, ExitStack() as stack, as_input_error(out):
+        files: dict[str, EventFiles] = {}
+        for run in runs:
+            row = find_row(database, runs_dir, run.id)
+            files[run.id] = stack.enter_context(EventFiles(out, row))
+            files[run.id].write_settings(run.read_config())
+        open_ids = set(files)
+        while open_ids:
+            for run_id in sorted(open_ids):
+                row = find_row(database, runs_dir, run_id)
+                files[run_id].write_new(database, row)
+                if not (follow and row.state.is_pending):
+                    open_ids.remove(run_id)
+            if open_ids:
+                time.sleep(FOLLOW_INTERVAL)
+                update_history(database, runs_dir)
+        scalars = sum(file.scalars for file in files.values())
+    print(f"Written: {out} ({format_count(scalars, 'scalar')} of {format_count(len(files), 'run')})")
+    print(f"Open it with: {shlex.join(['tensorboard', '--logdir', str(out)])}")

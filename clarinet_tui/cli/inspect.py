@@ -44,8 +44,7 @@ def print_inspection(inspection: "Inspection", pictures: bool, blocks: bool) -> 
     """Print pictures, in the terminal's own pixels where it has them, and the numbers of the figures."""
     import numpy as np
 
-    from clarinet_tui.chart.picture import picture_grid
-    from clarinet_tui.cli.pixel_picture import pixel_lines
+    from clarinet_tui.chart.picture import picture_grid, pixel_lines
     from clarinet_tui.runs.inspection_file import GROUP_TITLES
 
     console = make_console(100)

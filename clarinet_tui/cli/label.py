@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 from typer import Argument, Option
 
 from clarinet_tui.cli.output import check_out, make_console, warn
-from clarinet_tui.cli.tui import replace_process, require_serve
+from clarinet_tui.cli.serve import require_serve
+from clarinet_tui.cli.tui import replace_process
 from clarinet_tui.text import printable
 from core.errors import InputError
 
@@ -119,8 +120,7 @@ def _show_picture(path: Path, *, blocks: bool) -> bool:
     """Print a picture as large as the terminal allows; return False if it cannot be read."""
     import numpy as np
 
-    from clarinet_tui.chart.picture import picture_text
-    from clarinet_tui.cli.pixel_picture import pixel_picture
+    from clarinet_tui.chart.picture import picture_text, pixel_picture
     from core.data.images import read_picture
 
     console = make_console(80)

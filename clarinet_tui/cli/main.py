@@ -29,11 +29,12 @@ from clarinet_tui.cli import (
     plot,
     predict,
     queue,
-    reference,
     report,
     rm,
     run,
     save,
+    serve,
+    settings,
     show,
     stop,
     sweep,
@@ -42,7 +43,7 @@ from clarinet_tui.cli import (
     tui,
     verify,
 )
-from clarinet_tui.cli.option_group import with_options
+from clarinet_tui.cli.options import with_options
 from clarinet_tui.cli.output import warn
 from clarinet_tui.streams import replace_unencodable
 from core.errors import InputError
@@ -63,7 +64,7 @@ GROUPS: dict[str, dict[str, typer.Typer | Callable[..., None]]] = {
         "tag": tag.tag,
         "note": tag.note,
         "tui": tui.tui,
-        "serve": tui.serve,
+        "serve": serve.serve,
     },
     "History": {
         "ls": ls.list_,
@@ -87,10 +88,10 @@ GROUPS: dict[str, dict[str, typer.Typer | Callable[..., None]]] = {
         "verify": verify.verify,
     },
     "Reference": {
-        "settings": reference.settings,
-        "methods": reference.methods,
-        "tasks": reference.tasks,
-        "presets": reference.presets,
+        "settings": settings.settings,
+        "methods": settings.methods,
+        "tasks": settings.tasks,
+        "presets": settings.presets,
     },
     "Machine and data": {"devices": devices.devices, "doctor": doctor.doctor, "data": data.app, "label": label.label},
 }

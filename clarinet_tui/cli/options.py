@@ -1,7 +1,11 @@
 """Arguments and options that several commands share."""
 
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from typer import Argument, Option
 
@@ -75,3 +79,30 @@ def slurm_options(
             raise InputError("--slurm: needs --on slurm")
         return None
     return parse_pairs(pairs or [], base=base)
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command for Typer: each field of its last parameter, if that is a dataclass, becomes an option.
+
+    The command stays an ordinary function, so that types of calls are checked; Typer reads only signatures.
+    """
+    parameters = list(inspect.signature(command).parameters.values())
+    group = parameters[-1].annotation if parameters else None
+    if not (isinstance(group, type) and is_dataclass(group)):
+        return command
+    last = parameters.pop()
+    types, keyword = get_type_hints(group, include_extras=True), inspect.Parameter.KEYWORD_ONLY
+    parameters = [parameter.replace(kind=keyword) for parameter in parameters]
+    parameters += [
+        inspect.Parameter(field.name, keyword, default=field.default, annotation=types[field.name])
+        for field in fields(group)
+    ]
+
+    @wraps(command)
+    def grouped(**values: Any) -> None:
+        options = {field.name: values.pop(field.name) for field in fields(group)}
+        command(**values, **{last.name: group(**options)})
+
+    grouped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    grouped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return grouped

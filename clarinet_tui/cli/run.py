@@ -10,9 +10,8 @@ from typer import Argument, Exit, Option
 
 from clarinet_tui.cli.completion import method_names, run_ids, task_names
 from clarinet_tui.cli.cost import confirm_cost, warn_of_cost
-from clarinet_tui.cli.launch import Launch
+from clarinet_tui.cli.launch import ChosenSettings, Launch
 from clarinet_tui.cli.options import slurm_options
-from clarinet_tui.cli.settings import ChosenSettings
 from clarinet_tui.cli.tui import open_app, replace_process
 from clarinet_tui.text import shell_command
 from core.errors import InputError

@@ -1,57 +1,176 @@
-"""Read settings from TOML files and from KEY=VALUE arguments."""
+"""`clarinet settings`, `methods`, `tasks` and `presets`: what can be chosen, and what each choice means."""
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any
 
+from typer import Argument
+
+from clarinet_tui.cli.completion import setting_names_only
+from clarinet_tui.cli.options import DATA, DataDir, Json, Jsonl
+from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe
+from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from core.config import RunConfig
+    from core.setting_specs import SettingSpec
+
+Rows = Sequence[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class ChosenSettings:
-    """A settings file, flags and --set pairs, the last of which win."""
+def settings(
+    name: Annotated[
+        str | None, Argument(metavar="NAME", help="One setting, or part of names.", autocompletion=setting_names_only)
+    ] = None,
+    json: Json = False,
+    jsonl: Jsonl = False,
+) -> None:
+    """List every setting with its meaning, type and defaults.
 
-    file: Path | None
-    flags: dict[str, Any]
-    pairs: list[str]
+    The defaults are those of clarinet on the offline task, by preset; methods and tasks may change them.
 
-    def __bool__(self) -> bool:
-        return bool(self.file or self.flags or self.pairs)
-
-    @property
-    def has_preset(self) -> bool:
-        """Whether the user has chosen a preset, or settings of their own in a file."""
-        named = "preset" in self.flags or any(pair.startswith("preset=") for pair in self.pairs)
-        return named or self.file is not None
-
-    def make_config(self, cores: int | None = None) -> "RunConfig":
-        from clarinet_tui.runs.directory import read_toml
-        from core.resolve import resolve
-        from core.validation import merge_settings
-
-        settings = read_toml(self.file) if self.file else {}
-        if self.file:
-            resolve(settings, place=str(self.file))  # so that an error in the file names the file
-        return resolve(merge_pairs(merge_settings(settings, self.flags), self.pairs), place="command line", cores=cores)
+    Example: clarinet settings lambda_horizon
+    """
+    rows = [_describe_setting(spec) for spec in _find_settings(name)]
+    if json or jsonl:
+        with quiet_pipe():
+            print_json_rows(rows, lines=jsonl)
+    else:
+        _print_settings(rows)
 
 
-def merge_pairs(settings: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:
-    """Return the settings with KEY=VALUE pairs merged in."""
-    from core.validation import merge_settings
+def methods(json: Json = False, jsonl: Jsonl = False) -> None:
+    """List the methods, also those of plug-ins.
 
-    for pair in pairs or []:
-        settings = merge_settings(settings, parse_pair(pair))
-    return settings
+    Example: clarinet methods
+    """
+    from core.methods import METHODS
+    from core.methods import methods as all_methods
+
+    rows = [
+        {
+            "name": spec.name,
+            "title": spec.title,
+            "family": spec.family,
+            "stages": [stage.name for stage in spec.stages],
+            "plugin": spec.name not in METHODS,
+            "fixed": dict(spec.fixed),
+            "description": spec.description,
+        }
+        for spec in all_methods().values()
+    ]
+    _output(rows, ("name", "family", "description"), json, jsonl)
 
 
-def parse_pair(pair: str) -> dict[str, Any]:
-    """Parse `stage1.epochs=3` into a nested table."""
-    from clarinet_tui.queue.sweep import nest, parse_value
+def tasks(json: Json = False, jsonl: Jsonl = False, data_dir: DataDir = DATA) -> None:
+    """List the paper's tasks and the offline task, and what they need.
 
-    key, equals, text = pair.partition("=")
-    if not equals or not key.strip():
-        raise InputError(f'--set: expected KEY=VALUE, got "{pair}"')
-    return nest(key.strip(), parse_value(text))
+    Any two domains, or two folders of your own, are a task as well.
+
+    Example: clarinet tasks
+    """
+    from core.data.catalogue import list_domains
+    from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
+
+    advice = {entry.letter: entry.advice for entry in list_domains(data_dir)}
+    rows = []
+    for name in (*PAPER_TASKS, OFFLINE_TASK):
+        task = parse_task(name)
+        needed = [advice[side.letter] for side in (task.source, task.target) if advice[side.letter]]
+        shape = "×".join(map(str, task.shape or ()))
+        titles = {"source": task.source.title, "target": task.target.title}
+        rows.append({"name": name, **titles, "shape": shape, "in_paper": name in PAPER_TASKS, "missing": needed})
+    _output(rows, ("name", "source", "target", "shape", "missing"), json, jsonl)
+
+
+def presets(json: Json = False, jsonl: Jsonl = False) -> None:
+    """List the presets and what each is for.
+
+    `clarinet settings` has the values of each setting by preset.
+
+    Example: clarinet presets
+    """
+    from core.presets import PRESETS
+
+    rows = []
+    for name, preset in PRESETS.items():
+        config = _default_config(name)
+        lengths = {
+            "epochs": config.epochs,
+            "warmup_epochs": config.warmup_epochs,
+            "stage1_epochs": config.stage1.epochs,
+        }
+        rows.append({"name": name, **lengths, "description": preset.description})
+    _output(rows, ("name", "epochs", "warmup_epochs", "stage1_epochs", "description"), json, jsonl)
+
+
+@cache
+def _default_config(preset: str) -> Any:
+    from core.resolve import resolve
+
+    return resolve(preset=preset)
+
+
+def _find_settings(name: str | None) -> "list[SettingSpec]":
+    """Return the setting of this name, or those whose name contains it."""
+    from difflib import get_close_matches
+
+    from core.setting_specs import setting_specs
+
+    specs = setting_specs()
+    named = [spec for spec in specs if spec.name == name]
+    found = named or [spec for spec in specs if name is None or name.lower() in spec.name]
+    if not found:
+        near = get_close_matches(name or "", [spec.name for spec in specs], n=1)
+        raise InputError(f"settings: no setting {name!a}" + (f"; did you mean {near[0]}?" if near else ""))
+    return found
+
+
+def _describe_setting(spec: "SettingSpec") -> dict[str, Any]:
+    from core.presets import PRESETS
+    from core.validation import describe_type
+
+    defaults = {preset: attrgetter(spec.name)(_default_config(preset)) for preset in PRESETS}
+    return {
+        "name": spec.name,
+        "type": describe_type(spec.type),
+        "description": spec.description,
+        "defaults": defaults,
+    }
+
+
+def _print_settings(rows: Rows) -> None:
+    """Print each setting as a paragraph of two lines."""
+    from rich.text import Text
+
+    console = make_console(100)
+    with quiet_pipe():
+        for row in rows:
+            values = {preset: _format(value) for preset, value in row["defaults"].items()}
+            same = len(set(values.values())) == 1
+            text = next(iter(values.values())) if same else ", ".join(f"{key} {text}" for key, text in values.items())
+            console.print(Text.assemble((row["name"], "bold"), f"  {row['description']}"))
+            console.print(Text(f"    {row['type']}; default: {text}", style="dim"))
+
+
+def _format(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else '""' if value == "" else str(value)
+
+
+def _output(rows: Rows, columns: Sequence[str], json: bool, jsonl: bool) -> None:
+    """Print the rows as JSON, or these columns as a table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    with quiet_pipe():
+        if json or jsonl:
+            print_json_rows(rows, lines=jsonl)
+            return
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for name in columns:
+            table.add_column(name.replace("_", " "), overflow="fold")
+        for row in rows:
+            cells = ("; ".join(row[name]) if isinstance(row[name], list) else str(row[name]) for name in columns)
+            table.add_row(*(Text(printable(cell)) for cell in cells))
+        make_console(100).print(table)

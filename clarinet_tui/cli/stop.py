@@ -5,6 +5,7 @@ from typing import Annotated
 
 from typer import Option
 
+from clarinet_tui.cli.launch import merge_pairs
 from clarinet_tui.cli.lookup import select_runs
 from clarinet_tui.cli.options import (
     DATA,
@@ -91,7 +92,6 @@ def clone(
 
     Example: clarinet clone 6e3 --seed 2 --set epochs=5
     """
-    from clarinet_tui.cli.settings import merge_pairs
     from clarinet_tui.queue import requests
     from clarinet_tui.runs.directory import find_run
     from core.resolve import minimal_settings, resolve

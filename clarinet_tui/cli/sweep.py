@@ -8,10 +8,9 @@ from typer import Argument, Option
 
 from clarinet_tui.cli.completion import method_names, task_names
 from clarinet_tui.cli.cost import confirm_cost
-from clarinet_tui.cli.launch import Launch
+from clarinet_tui.cli.launch import Launch, merge_pairs
 from clarinet_tui.cli.options import slurm_options
 from clarinet_tui.cli.output import print_json_rows
-from clarinet_tui.cli.settings import merge_pairs
 from clarinet_tui.text import shell_command
 from core.errors import InputError
 

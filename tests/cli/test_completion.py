@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.cli import completion
-from clarinet_tui.cli.settings import parse_pair
+from clarinet_tui.cli.launch import parse_pair
 from clarinet_tui.history.database import DATABASE_NAME, read_run_labels
 from clarinet_tui.history.ingest import ingest_all
 from core.resolve import resolve

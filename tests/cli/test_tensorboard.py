@@ -12,7 +12,7 @@ import pytest
 from tensorboard.backend.event_processing.directory_watcher import DirectoryDeletedError
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from clarinet_tui.cli.tensorboard import export_tensorboard
+from clarinet_tui.cli.export import export_tensorboard
 from clarinet_tui.history.queries import ITERATION_KEYS, read_evaluations, read_iterations
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Finished
@@ -73,7 +73,7 @@ def test_confusion_matrices_are_images_and_settings_hparams(tmp_path: Path) -> N
 def test_follow_waits_for_a_run_to_start_and_writes_what_it_adds_until_it_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clarinet_tui.cli.tensorboard.INTERVAL", 0.05)
+    monkeypatch.setattr("clarinet_tui.cli.export.FOLLOW_INTERVAL", 0.05)
     runs = tmp_path / "runs"
     open_history(runs).close()
     run = make_run(runs, "one")

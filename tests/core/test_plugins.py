@@ -96,7 +96,7 @@ def test_plug_in_is_found_without_torch(project: Path) -> None:
 
 def test_plug_in_is_listed_by_the_command_line(project: Path) -> None:
     code = (
-        "from clarinet_tui.cli.settings import ChosenSettings\n"
+        "from clarinet_tui.cli.launch import ChosenSettings\n"
         "print(ChosenSettings(None, {'method': 'gac+coral', 'preset': 'smoke'}, []).make_config().classifier_rate)\n"
         "ChosenSettings(None, {'method': 'gac+corall'}, []).make_config()"
     )

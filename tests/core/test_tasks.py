@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import typer
 
+from clarinet_tui.cli.launch import ChosenSettings
 from clarinet_tui.cli.main import app
-from clarinet_tui.cli.settings import ChosenSettings
 from core.data.load import load_task
 from core.errors import InputError
 from core.resolve import resolve
