@@ -16,7 +16,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.states import update_history
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
-from clarinet_tui.slurm.job_file import Job, Jobs, update_jobs
+from clarinet_tui.slurm.jobs import Job, Jobs, update_jobs
 
 RATE = 20
 """Iterations that each run trains in a second."""

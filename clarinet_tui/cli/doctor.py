@@ -55,7 +55,7 @@ def doctor(
 def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckResult]":
     """Yield each result as soon as its check is done."""
     from clarinet_tui.devices.local import list_devices
-    from clarinet_tui.devices.torch_build import find_torch
+    from clarinet_tui.devices.other_gpus import find_torch
     from clarinet_tui.doctor import machine_checks as machine
     from clarinet_tui.doctor import run_checks as runs
     from clarinet_tui.doctor import slurm_checks as slurm

@@ -68,7 +68,7 @@ class Launch:
     def make_options(self, jobs: "SlurmOptions | None", **options: Any) -> "LaunchOptions":
         """Return how the runs are queued, here or with the options of Slurm jobs."""
         from clarinet_tui.queue.requests import LaunchOptions
-        from clarinet_tui.queue.start_conditions import parse_duration, parse_start_time
+        from clarinet_tui.queue.scheduling import parse_duration, parse_start_time
         from clarinet_tui.runs.directory import find_run
         from clarinet_tui.worker.event_hook import ON_END, parse_hook_command
 

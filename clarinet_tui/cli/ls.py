@@ -142,7 +142,7 @@ def _print_problems(rows: "list[RunRow]") -> None:
 def _waiting_reasons(rows: "list[RunRow]", runs_dir: Path) -> dict[str, str]:
     """Return what queued runs wait for besides a device: a time, or other runs."""
     from clarinet_tui.queue.queue_file import read_all_queues
-    from clarinet_tui.queue.start_conditions import waiting_reason
+    from clarinet_tui.queue.scheduling import waiting_reason
     from clarinet_tui.runs.state import RunState
 
     if not any(row.state is RunState.QUEUED for row in rows):

@@ -15,7 +15,7 @@ from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.queue.queue_file import Queue
-    from clarinet_tui.slurm.job_file import Jobs
+    from clarinet_tui.slurm.jobs import Jobs
 
 COLUMNS = ("", "id", "state", "method", "task", "seed", "device", "waits for")
 DEVICE_WIDTH = 12
@@ -44,8 +44,8 @@ def list_(json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) ->
     Example: clarinet queue ls
     """
     from clarinet_tui.queue.queue_file import read_all_queues
-    from clarinet_tui.queue.supervisor_process import find_supervisor, is_unresponsive, queue_origin
-    from clarinet_tui.slurm.monitor import refresh_jobs
+    from clarinet_tui.queue.supervisor import find_supervisor, is_unresponsive, queue_origin
+    from clarinet_tui.slurm.jobs import refresh_jobs
 
     content = read_all_queues(runs_dir)
     jobs = refresh_jobs(runs_dir)
@@ -120,7 +120,7 @@ def cancel(
     """
     from clarinet_tui.queue import requests
     from clarinet_tui.queue.queue_file import read_queue
-    from clarinet_tui.slurm.job_file import read_jobs
+    from clarinet_tui.slurm.jobs import read_jobs
 
     if bool(ids) == all_:
         raise InputError("cancel: expected either run ids or --all")
@@ -201,7 +201,7 @@ def _rows(runs_dir: Path, content: "Queue") -> list[dict[str, Any]]:
 
 def _job_rows(runs_dir: Path, jobs: "Jobs") -> list[dict[str, Any]]:
     """Return the runs on Slurm, those that have started first; places are those among the user's own jobs."""
-    from clarinet_tui.slurm.monitor import describe_wait
+    from clarinet_tui.slurm.jobs import describe_wait
 
     ordered = sorted(jobs.jobs, key=lambda job: job.is_waiting)
     return [

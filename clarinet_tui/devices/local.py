@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.gpu_lock import with_lock_holders
-from clarinet_tui.devices.other_gpus import describe_unused_gpus, read_other_gpus
+from clarinet_tui.devices.other_gpus import describe_unused_gpus, read_other_gpus, torch_backend
 from clarinet_tui.devices.placement import VISIBLE_DEVICES
-from clarinet_tui.devices.torch_build import torch_backend
 from core.errors import InputError
 from core.resolve import available_cores
 

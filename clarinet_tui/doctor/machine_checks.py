@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clarinet_tui.devices.device import Device
-from clarinet_tui.devices.torch_build import parse_assignment
+from clarinet_tui.devices.other_gpus import parse_assignment
 from clarinet_tui.text import format_count
 from core.errors import InputError
 

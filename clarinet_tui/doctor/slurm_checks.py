@@ -9,8 +9,8 @@ from pathlib import Path
 
 from clarinet_tui.doctor.machine_checks import CheckResult
 from clarinet_tui.doctor.storage_checks import nearest_existing
+from clarinet_tui.slurm.attempts import STALE_SECONDS
 from clarinet_tui.slurm.commands import SlurmError, call, list_partitions
-from clarinet_tui.slurm.lease import STALE_SECONDS
 from clarinet_tui.text import format_count
 
 NAME = "Slurm"

@@ -16,7 +16,7 @@ from clarinet_tui.history.migrations import check_schema
 from clarinet_tui.history.schema import MIGRATIONS
 from clarinet_tui.history.trash import TRASH
 from clarinet_tui.queue.queue_file import QUEUE_LOCK, read_queue
-from clarinet_tui.queue.supervisor_process import (
+from clarinet_tui.queue.supervisor import (
     SUPERVISOR_LOCK,
     SUPERVISOR_LOG,
     UNRESPONSIVE_AFTER,
@@ -26,7 +26,7 @@ from clarinet_tui.queue.supervisor_process import (
 from clarinet_tui.runs.directory import list_runs
 from clarinet_tui.runs.disk_use import DiskUse, disk_use
 from clarinet_tui.runs.ownership import own_path
-from clarinet_tui.slurm.job_file import JOB_LOCK, read_jobs
+from clarinet_tui.slurm.jobs import JOB_LOCK, read_jobs
 from clarinet_tui.text import format_count
 from core.errors import InputError
 

@@ -10,14 +10,13 @@ import msgspec
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import Progress, ingest_all, ingest_run
 from clarinet_tui.queue.queue_file import Queue, read_all_queues
-from clarinet_tui.queue.worker_exit import never_started
+from clarinet_tui.queue.workers import never_started
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.lock import is_held_by, read_lock_owner
 from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, current_process
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.slurm.job_file import Job
-from clarinet_tui.slurm.monitor import try_refresh
+from clarinet_tui.slurm.jobs import Job, try_refresh
 from core.errors import InputError
 
 CREATION_SECONDS = 30.0

@@ -8,18 +8,16 @@ from pathlib import Path
 from clarinet_tui.devices.local import list_devices
 from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
-from clarinet_tui.queue.supervisor_process import ensure_supervisor, find_supervisor, queue_origin
+from clarinet_tui.queue.supervisor import ensure_supervisor, find_supervisor, queue_origin
 from clarinet_tui.runs.directory import RunDirectory, create_runs
 from clarinet_tui.runs.journal_reader import read_last_event
 from clarinet_tui.runs.live_worker import find_worker
 from clarinet_tui.runs.ownership import is_read_only
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm import control
-from clarinet_tui.slurm.job_file import Job
-from clarinet_tui.slurm.monitor import refresh_jobs
+from clarinet_tui.slurm.jobs import Job, refresh_jobs
 from clarinet_tui.slurm.options import SlurmOptions
-from clarinet_tui.slurm.script import JobSettings
-from clarinet_tui.slurm.submission import make_settings, submit_existing, submit_new
+from clarinet_tui.slurm.submission import JobSettings, make_settings, submit_existing, submit_new
 from core.config import RunConfig
 from core.errors import InputError
 from core.resolve import available_cores

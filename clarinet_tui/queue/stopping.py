@@ -7,8 +7,8 @@ from contextlib import suppress
 from enum import Enum, auto
 
 from clarinet_tui.queue.queue_file import LOCK_SECONDS, Queue, read_queue, update_queue
-from clarinet_tui.queue.supervisor_process import KILL_SECONDS, ensure_supervisor
-from clarinet_tui.queue.worker_exit import never_started
+from clarinet_tui.queue.supervisor import KILL_SECONDS, ensure_supervisor
+from clarinet_tui.queue.workers import never_started
 from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import read_last_event

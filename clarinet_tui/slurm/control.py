@@ -10,8 +10,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.slurm import commands
 from clarinet_tui.slurm.attempts import JobEnded, append_event, last_submission
 from clarinet_tui.slurm.commands import QueuedJob
-from clarinet_tui.slurm.job_file import Job, Jobs, read_jobs, update_jobs
-from clarinet_tui.slurm.monitor import refresh_jobs
+from clarinet_tui.slurm.jobs import Job, Jobs, read_jobs, refresh_jobs, update_jobs
 from clarinet_tui.slurm.options import SlurmOptions
 from clarinet_tui.slurm.submission import read_options
 from core.errors import InputError

@@ -25,14 +25,16 @@ from clarinet_tui.slurm.attempts import (
     AttemptEnded,
     AttemptStarted,
     FollowUp,
+    Lease,
+    SlurmJob,
     append_event,
     count_failures,
     describe_limit,
+    hold_lease,
     read_events,
 )
-from clarinet_tui.slurm.lease import Lease, SlurmJob, hold_lease
+from clarinet_tui.slurm.jobs import SUBMISSIONS
 from clarinet_tui.slurm.options import WARNING_SECONDS
-from clarinet_tui.slurm.script import SUBMISSIONS
 from clarinet_tui.text import printable
 from core.errors import InputError
 from core.events import PERMANENT_FAILURES, Failed, FailureKind

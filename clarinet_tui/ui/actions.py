@@ -16,7 +16,7 @@ from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note, validat
 from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.ownership import is_read_only
-from clarinet_tui.slurm.job_file import read_jobs
+from clarinet_tui.slurm.jobs import read_jobs
 from core.errors import InputError
 
 if TYPE_CHECKING:

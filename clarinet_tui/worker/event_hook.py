@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from clarinet_tui.queue.executor import start_detached
+from clarinet_tui.queue.workers import start_detached
 from clarinet_tui.runs.atomic_files import open_append
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.worker_log import format_timestamp

@@ -13,10 +13,9 @@ from typing import TextIO, cast
 import msgspec
 
 from clarinet_tui.devices.gpu_lock import GpuInUseError
-from clarinet_tui.devices.other_gpus import describe_unused_gpus
-from clarinet_tui.devices.torch_build import torch_backend
+from clarinet_tui.devices.other_gpus import describe_unused_gpus, torch_backend
 from clarinet_tui.queue.requests import ensure_supervisor_if_needed
-from clarinet_tui.queue.worker_exit import GPU_IN_USE
+from clarinet_tui.queue.workers import GPU_IN_USE
 from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
@@ -24,7 +23,7 @@ from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.process import is_batch_job
 from clarinet_tui.runs.worker_command import ALARM_VARIABLE, END_VARIABLE, take_hook_command
 from clarinet_tui.runs.worker_log import TimestampedStream
-from clarinet_tui.slurm.lease import SlurmJob, check_lease
+from clarinet_tui.slurm.attempts import SlurmJob, check_lease
 from clarinet_tui.streams import drop_failed_writes
 from clarinet_tui.text import printable
 from clarinet_tui.worker.alarms import AlarmMonitor

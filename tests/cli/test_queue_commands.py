@@ -11,7 +11,7 @@ from clarinet_tui.cli.main import app
 from clarinet_tui.devices.device import Device
 from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue, update_queue
-from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
+from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
 from clarinet_tui.runs.process import current_process
 from core.errors import InputError
 from core.events import Finished, Stopped

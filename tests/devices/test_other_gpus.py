@@ -9,7 +9,7 @@ import pytest
 from clarinet_tui.devices import other_gpus
 from clarinet_tui.devices.device import Device, DeviceProcess
 from clarinet_tui.devices.local import list_devices
-from clarinet_tui.devices.other_gpus import describe_unused_gpus, read_other_gpus
+from clarinet_tui.devices.other_gpus import describe_unused_gpus, read_backend, read_other_gpus
 from clarinet_tui.devices.placement import (
     match_devices,
     select_device,
@@ -17,7 +17,6 @@ from clarinet_tui.devices.placement import (
     worker_device,
     worker_environment,
 )
-from clarinet_tui.devices.torch_build import read_backend
 from clarinet_tui.text import GIB
 from core.errors import InputError
 from tests.support.cli import imported_modules

@@ -12,10 +12,9 @@ import pytest
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.local import list_devices
-from clarinet_tui.queue.executor import LocalExecutor
 from clarinet_tui.queue.queue_file import QueueEntry, read_queue, update_queue
 from clarinet_tui.queue.supervisor import Supervisor
-from clarinet_tui.queue.worker_exit import GPU_IN_USE
+from clarinet_tui.queue.workers import GPU_IN_USE, LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory
 from tests.support.nvml import FREE, LARGE, build, environment, install_standin
 from tests.support.supervised import (

@@ -17,9 +17,9 @@ import pytest
 from clarinet_tui.doctor.repair import repair
 from clarinet_tui.history import trash
 from clarinet_tui.queue import requests, stopping
-from clarinet_tui.queue.executor import LocalExecutor
 from clarinet_tui.queue.queue_file import read_queue
-from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK, find_supervisor
+from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, find_supervisor
+from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.live_worker import find_worker
 from clarinet_tui.runs.lock import hold_lock, is_held_by, is_locked

@@ -23,7 +23,7 @@ from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.reindex import reindex
 from clarinet_tui.history.states import refresh_states
 from clarinet_tui.queue.queue_file import read_queue, update_queue
-from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
+from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.live_worker import find_worker
 from clarinet_tui.runs.lock import read_lock_owner

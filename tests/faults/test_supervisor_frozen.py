@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.doctor.storage_checks import check_supervisor
-from clarinet_tui.queue import requests, stopping, supervisor_process
+from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import LockHeldError
@@ -109,7 +109,7 @@ def test_a_wait_for_the_queue_has_a_limit_and_names_the_holder(runs: Path) -> No
 
 
 def test_a_frozen_supervisor_is_noticed_and_replaced(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor_process, "UNRESPONSIVE_AFTER", 3.0)
+    monkeypatch.setattr("clarinet_tui.queue.supervisor.UNRESPONSIVE_AFTER", 3.0)
     run = start_run(runs)
     with running_supervisor(runs) as supervisor:
         wait_until(lambda: count_steps(run), runs)

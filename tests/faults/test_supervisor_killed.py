@@ -11,7 +11,7 @@ import pytest
 
 from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue, update_queue
-from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
+from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
 from clarinet_tui.runs.signals import handles_signal
 from core.errors import InputError
 from tests.support.histories import open_history

@@ -8,7 +8,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import QueueEntry, read_queue
-from clarinet_tui.queue.worker_exit import can_retry
+from clarinet_tui.queue.workers import can_retry
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_reader import DamagedLine, read_journal, read_last_event
 from core.events import Event, Finished, Noticed

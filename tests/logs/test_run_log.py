@@ -8,7 +8,7 @@ import pytest
 from clarinet_tui.logs import run_log
 from clarinet_tui.logs.run_log import MAX_CHARACTERS, RunLog
 from clarinet_tui.queue.queue_file import QueueEntry, update_queue
-from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK
+from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import hold_lock

@@ -17,7 +17,7 @@ from clarinet_tui.history.trash import empty_trash, list_removed, remove_run, re
 from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.requests import LaunchOptions
-from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK, queue_origin
+from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, queue_origin
 from clarinet_tui.queue.sweep import Grid
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.process import current_process

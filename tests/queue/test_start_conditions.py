@@ -7,8 +7,7 @@ import pytest
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
-from clarinet_tui.queue.scheduling import Scheduler
-from clarinet_tui.queue.start_conditions import parse_duration, parse_start_time, waiting_reason
+from clarinet_tui.queue.scheduling import Scheduler, parse_duration, parse_start_time, waiting_reason
 from core.errors import InputError
 from core.events import Failed, Finished
 from tests.support.events import started

@@ -14,7 +14,6 @@ import pytest
 from clarinet_tui.devices.device import Device
 from clarinet_tui.history.trash import remove_run
 from clarinet_tui.queue import requests
-from clarinet_tui.queue.executor import LocalExecutor
 from clarinet_tui.queue.queue_file import (
     QUEUE_FILE,
     Queue,
@@ -25,8 +24,8 @@ from clarinet_tui.queue.queue_file import (
     update_queue,
 )
 from clarinet_tui.queue.scheduling import Scheduler
-from clarinet_tui.queue.supervisor import Supervisor
-from clarinet_tui.queue.supervisor_process import queue_origin
+from clarinet_tui.queue.supervisor import Supervisor, queue_origin
+from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs import ownership
 from clarinet_tui.runs.ownership import SAFE_VARIABLE, own_path
 from core.errors import InputError

@@ -13,7 +13,7 @@ MAKE_RUN = """
 import os, sys
 from pathlib import Path
 os.umask(int(sys.argv[2], 8))
-from clarinet_tui.queue.executor import start_detached
+from clarinet_tui.queue.workers import start_detached
 from clarinet_tui.runs.annotations import add_tag
 from clarinet_tui.runs.archive import write_archive
 from clarinet_tui.runs.archive_import import import_archive

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.runs.directory import list_run_ids
-from clarinet_tui.slurm.job_file import read_jobs
+from clarinet_tui.slurm.jobs import read_jobs
 from tests.support.cli import invoke
 from tests.support.slurm import Cluster
 

@@ -11,7 +11,7 @@ from clarinet_tui.queue import stopping
 from clarinet_tui.queue.requests import LaunchOptions, resume
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.slurm.job_file import read_jobs
+from clarinet_tui.slurm.jobs import read_jobs
 from core.errors import InputError
 from tests.support.cli import invoke
 from tests.support.slurm import Cluster

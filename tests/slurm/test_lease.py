@@ -12,9 +12,17 @@ import pytest
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import LockHeldError
-from clarinet_tui.slurm.attempts import AttemptStarted, append_event, read_events
+from clarinet_tui.slurm.attempts import (
+    AttemptStarted,
+    SlurmJob,
+    append_event,
+    check_lease,
+    hold_lease,
+    is_fresh,
+    lease_path,
+    read_events,
+)
 from clarinet_tui.slurm.job import LOCKED, Worker
-from clarinet_tui.slurm.lease import SlurmJob, check_lease, hold_lease, is_fresh, lease_path
 from tests.support.histories import make_run
 from tests.support.workers import events_named, start_worker_process
 

@@ -12,8 +12,7 @@ import pytest
 from clarinet_tui.queue import stopping
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.slurm.attempts import JobEnded, read_events
-from clarinet_tui.slurm.job_file import Job, Jobs, read_jobs, update_jobs
-from clarinet_tui.slurm.monitor import describe_wait, refresh_jobs
+from clarinet_tui.slurm.jobs import Job, Jobs, describe_wait, read_jobs, refresh_jobs, update_jobs
 from core.errors import InputError
 from core.events import Failed, Finished, Stopped
 from tests.support.events import started, step

@@ -15,8 +15,7 @@ from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.queue.stopping import StopResult
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
 from clarinet_tui.slurm.attempts import last_submission
-from clarinet_tui.slurm.job_file import read_jobs
-from clarinet_tui.slurm.monitor import describe_wait, refresh_jobs
+from clarinet_tui.slurm.jobs import describe_wait, read_jobs, refresh_jobs
 from core.errors import InputError
 from tests.support.cli import invoke
 from tests.support.disks import fill, small_disk

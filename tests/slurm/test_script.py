@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clarinet_tui.slurm.options import SlurmOptions
-from clarinet_tui.slurm.script import JobSettings, make_script
-from clarinet_tui.slurm.submission import make_settings
+from clarinet_tui.slurm.submission import JobSettings, make_script, make_settings
 from tests.support.histories import make_run
 from tests.support.workers import read_events
 

@@ -13,7 +13,7 @@ from clarinet_tui.history.reindex import reindex
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.slurm.attempts import FollowUp, read_events
-from clarinet_tui.slurm.job_file import read_jobs
+from clarinet_tui.slurm.jobs import read_jobs
 from core.config import RunConfig
 from tests.support.slurm import Cluster
 from tests.support.slurm_runs import (

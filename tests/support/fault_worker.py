@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from clarinet_tui.devices.gpu_lock import GpuInUseError
-from clarinet_tui.queue.worker_exit import GPU_IN_USE
+from clarinet_tui.queue.workers import GPU_IN_USE
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.worker.gpu import hold_first_gpu
 from clarinet_tui.worker.recorder import Recorder

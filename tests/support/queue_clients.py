@@ -19,9 +19,9 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.states import update_history
 from clarinet_tui.history.trash import remove_run, restore_run
 from clarinet_tui.queue import requests, stopping, supervisor
-from clarinet_tui.queue.executor import LocalExecutor
 from clarinet_tui.queue.queue_file import QueueEntry
 from clarinet_tui.queue.requests import LaunchOptions
+from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
 from core.resolve import resolve

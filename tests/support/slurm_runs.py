@@ -16,8 +16,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.slurm.attempts import AttemptEnded
 from clarinet_tui.slurm.attempts import read_events as read_attempts
-from clarinet_tui.slurm.job_file import Job, read_jobs
-from clarinet_tui.slurm.monitor import refresh_jobs
+from clarinet_tui.slurm.jobs import Job, read_jobs, refresh_jobs
 from clarinet_tui.slurm.options import SlurmOptions
 from core.config import RunConfig
 from core.resolve import resolve

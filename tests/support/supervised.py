@@ -15,9 +15,9 @@ from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.history.states import update_history
 from clarinet_tui.queue import supervisor as real
-from clarinet_tui.queue.executor import LocalExecutor
 from clarinet_tui.queue.queue_file import QueueEntry, update_queue
-from clarinet_tui.queue.supervisor_process import SUPERVISOR_LOCK, find_supervisor
+from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, find_supervisor
+from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.journal_reader import read_last_event
 from clarinet_tui.runs.lock import read_lock_owner

@@ -25,7 +25,7 @@ from pathlib import Path
 from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import *
 from clarinet_tui.queue.requests import LaunchOptions
-from clarinet_tui.queue.supervisor_process import *
+from clarinet_tui.queue.supervisor import *
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
 from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.runs.process import is_alive

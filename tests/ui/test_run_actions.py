@@ -187,7 +187,7 @@ async def test_keys_are_in_help_and_palette(app: ClarinetApp) -> None:
 
 async def test_opening_the_app_starts_a_missing_supervisor(held: Path) -> None:
     from clarinet_tui.queue.queue_file import update_queue
-    from clarinet_tui.queue.supervisor_process import find_supervisor
+    from clarinet_tui.queue.supervisor import find_supervisor
 
     run = fill_queue(held, "ddd444", paused=False)[0]
     update_queue(held, lambda queue: queue.with_changes([run.id], paused=True))

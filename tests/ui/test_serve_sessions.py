@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from clarinet_tui.queue.requests import ensure_supervisor_if_needed
-from clarinet_tui.queue.supervisor_process import find_supervisor
+from clarinet_tui.queue.supervisor import find_supervisor
 from clarinet_tui.runs.ownership import READ_ONLY_VARIABLE
 from clarinet_tui.ui.actions import RunActions
 from core.errors import InputError

@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from clarinet_tui.slurm.commands import Partition
-from clarinet_tui.slurm.job_file import Job, Jobs, update_jobs
-from clarinet_tui.slurm.monitor import describe_wait
+from clarinet_tui.slurm.jobs import Job, Jobs, describe_wait, update_jobs
 from clarinet_tui.ui.feed.slurm_reader import SlurmReader
 from clarinet_tui.ui.launch_check import check_form
 from clarinet_tui.ui.launch_form import SLURM, LaunchForm

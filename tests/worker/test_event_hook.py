@@ -11,9 +11,9 @@ import pytest
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.queue import requests
-from clarinet_tui.queue.executor import LocalExecutor
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.queue.requests import LaunchOptions
+from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.worker_command import ALARM_VARIABLE, hook_environment, take_hook_command
 from clarinet_tui.runs.worker_log import split_timestamp

@@ -13,7 +13,7 @@ from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.history.database import Database, database_path
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, only_schedulable, read_all_queues
 from clarinet_tui.queue.scheduling import Scheduler
-from clarinet_tui.queue.supervisor_process import find_supervisor, queue_origin
+from clarinet_tui.queue.supervisor import find_supervisor, queue_origin
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.live_worker import find_worker
 from clarinet_tui.runs.process import current_process

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.slurm.commands import Partition, SlurmError, list_partitions
-from clarinet_tui.slurm.monitor import describe_wait, try_refresh
+from clarinet_tui.slurm.jobs import describe_wait, try_refresh
 from clarinet_tui.ui.snapshot.machine import QueueRow
 
 if TYPE_CHECKING:
-    from clarinet_tui.slurm.job_file import Job
+    from clarinet_tui.slurm.jobs import Job
     from core.config import RunConfig
 
 INTERVAL = 60.0
