@@ -14,7 +14,8 @@ from typer import Argument, Option
 from clarinet_tui.cli.lookup import find_row, open_history, select_runs
 from clarinet_tui.cli.metrics import choose_metrics, columns, read_rows
 from clarinet_tui.cli.options import RUNS, Ids, Json, Query, RunsDir
-from clarinet_tui.cli.output import print_json, warn, write_csv
+from clarinet_tui.cli.output import print_json, warn
+from clarinet_tui.tables.data import write_csv
 from clarinet_tui.text import format_count
 from core.errors import InputError
 

@@ -1,32 +1,27 @@
 """`clarinet ls` and `clarinet reindex`: list the history, and rebuild it."""
 
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from clarinet_tui.cli.completion import sort_fields
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, QueryWords, RunsDir, join_query
-from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe, warn
-from clarinet_tui.text import format_duration, printable, shell_command, shorten
+from clarinet_tui.cli.output import print_json_rows, print_table, quiet_pipe, warn
+from clarinet_tui.text import format_duration, shell_command, shorten
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.tables.table import Table
 
-NUMBERS = ("epoch", "target", "source", "pseudo", "time")
 MAX_DAMAGED = 5
 """Runs with unreadable files that are named."""
 MAX_NAME = 24
-OPTIONAL = ("name", "alarms", "tags", "waits for")
-"""Columns that are shown only if a run has a value."""
-CUT_TO = {"task": 12, "method": 15, "alarms": 8, "waits for": 12, "name": 8, "tags": 8}
-"""Columns that a narrow terminal cuts, and their least widths."""
-LEFT_OUT = ("pseudo", "preset", "source", "epoch", "time", "tags", "name", "alarms", "seed")
-"""Columns that a narrow terminal leaves out, in this order."""
 TEXT_FIELDS = frozenset(
     {"id", "state", "method", "task", "preset", "name", "device", "host", "stage", "family", "label_hash"}
 )
@@ -64,8 +59,11 @@ def list_(
             print_json_rows((asdict(row) for row in rows), lines=jsonl)
         elif quiet:
             print("".join(f"{row.id}\n" for row in rows), end="")
+        elif not rows:
+            first = shell_command("clarinet", "run", "--headless", "--preset", "smoke", runs_dir=runs_dir)
+            print("No run matches." if query else f"No runs yet. Start one that takes seconds: {first}")
         else:
-            _print_table(rows, query, runs_dir)
+            print_table(run_table(rows, _waiting_reasons(rows, runs_dir)), gap=1)
             _print_problems(rows)
     if len(rows) == limit and not all_ and (total := count_runs(database, query)) > limit:
         print(f"{limit} of {total} runs; --all lists all", file=sys.stderr)
@@ -88,45 +86,6 @@ def reindex(runs_dir: RunsDir = RUNS) -> None:
         open_history(runs_dir).close()  # states of runs without a final event follow from queue and processes
     for run_id, error in errors.items():
         warn(f"run {run_id} cannot be read: {error}")
-
-
-def _print_table(rows: "list[RunRow]", query: str, runs_dir: Path) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    if not rows:
-        first = shell_command("clarinet", "run", "--headless", "--preset", "smoke", runs_dir=runs_dir)
-        print("No run matches." if query else f"No runs yet. Start one that takes seconds: {first}")
-        return
-    console = make_console()
-    waits = _waiting_reasons(rows, runs_dir)
-    cells = [{name: printable(cell) for name, cell in _cells(row, waits).items()} for row in rows]
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    widths = fit_columns(cells, console.width)
-    for name, width in widths.items():
-        justify: Any = "right" if name in NUMBERS else "left"
-        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=width)
-    for row_cells in cells:
-        table.add_row(*(Text(row_cells[name]) for name in widths))
-    console.print(table)
-
-
-def fit_columns(cells: list[dict[str, str]], width: int) -> dict[str, int]:
-    """Return the widths of the columns that fit; some are cut before others are left out."""
-    from rich.cells import cell_len
-
-    full = {name: max(cell_len(text) for text in (name, *(row[name] for row in cells))) for name in cells[0]}
-    full = {name: size for name, size in full.items() if name not in OPTIONAL or any(row[name] for row in cells)}
-    fitted = {name: min(size, CUT_TO.get(name, size)) for name, size in full.items()}
-    for name in LEFT_OUT:
-        if sum(fitted.values()) + len(fitted) > width:
-            fitted.pop(name, None)
-    spare = width - sum(fitted.values()) - len(fitted)
-    for name in CUT_TO:
-        if name in fitted and spare > 0:
-            more = min(full[name] - fitted[name], spare)
-            fitted[name], spare = fitted[name] + more, spare - more
-    return fitted
 
 
 def _print_problems(rows: "list[RunRow]") -> None:
@@ -152,24 +111,50 @@ def _waiting_reasons(rows: "list[RunRow]", runs_dir: Path) -> dict[str, str]:
     return {run_id: reason for run_id, reason in reasons.items() if reason}
 
 
-def _cells(row: "RunRow", waits: dict[str, str]) -> dict[str, str]:
-    return {
-        "id": row.id,
-        "state": row.state,
-        "method": row.method or "?",
-        "task": row.task or "?",
-        "seed": "?" if row.seed is None else str(row.seed),
-        "preset": row.preset or "?",
-        "name": shorten(row.name, MAX_NAME),
-        "epoch": f"{row.epoch or 0}/{row.epochs_total}" if row.epochs_total else "",
-        "target": _percent(row.target_accuracy),
-        "source": _percent(row.source_accuracy),
-        "pseudo": _percent(row.pseudo_label_accuracy),
-        "time": "" if row.seconds is None else format_duration(row.seconds),
-        "alarms": " ".join(row.alarms),
-        "tags": " ".join(row.tags),
-        "waits for": waits.get(row.id, ""),
-    }
+def run_table(rows: "Sequence[RunRow]", waits: "Mapping[str, str]") -> "Table":
+    """Describe the runs, with what some of them wait for."""
+    from clarinet_tui.tables.table import Column, make_table
+
+    columns = (
+        Column("id"),
+        Column("state"),
+        Column("method", least=15, growth=5),
+        Column("task", least=12, growth=6),
+        Column("seed", drop=1),
+        Column("preset", drop=8),
+        Column("name", least=8, drop=3, growth=2, optional=True),
+        Column("epoch", right=True, drop=6),
+        Column("target", right=True),
+        Column("source", right=True, drop=7),
+        Column("pseudo", right=True, drop=9),
+        Column("time", right=True, drop=5),
+        Column("alarms", least=8, drop=2, growth=4, optional=True),
+        Column("tags", least=8, drop=4, optional=True),
+        Column("waits for", least=12, growth=3, optional=True),
+    )
+    return make_table(
+        columns,
+        (
+            (
+                row.id,
+                row.state,
+                row.method or "?",
+                row.task or "?",
+                "?" if row.seed is None else row.seed,
+                row.preset or "?",
+                shorten(row.name, MAX_NAME),
+                f"{row.epoch or 0}/{row.epochs_total}" if row.epochs_total else "",
+                _percent(row.target_accuracy),
+                _percent(row.source_accuracy),
+                _percent(row.pseudo_label_accuracy),
+                "" if row.seconds is None else format_duration(row.seconds),
+                " ".join(row.alarms),
+                " ".join(row.tags),
+                waits.get(row.id),
+            )
+            for row in rows
+        ),
+    )
 
 
 def _percent(value: float | None) -> str:

@@ -10,7 +10,8 @@ from typer import Option
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunId, RunsDir
-from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe, write_csv
+from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe
+from clarinet_tui.tables.data import write_csv
 from clarinet_tui.text import format_number, printable
 from core.errors import InputError
 

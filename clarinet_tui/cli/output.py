@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,6 +17,8 @@ from core.errors import InputError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from rich.console import Console
+
+    from clarinet_tui.tables.table import Table
 
 
 def make_console(width: int = 200) -> "Console":
@@ -37,15 +39,20 @@ def print_json(content: Any, indent: int | None = 2) -> None:
 
 def print_json_rows(rows: Iterable[Any], *, lines: bool) -> None:
     """Print one JSON array, or with `lines` one object a line; each row as soon as it is there."""
-    if lines:
-        for row in rows:
-            print(json.dumps(row, separators=(",", ":")))
+    from clarinet_tui.tables.data import json_rows
+
+    sys.stdout.writelines(json_rows(rows, lines=lines))
+
+
+def print_table(table: "Table", *, json: bool = False, jsonl: bool = False, gap: int = 2, width: int = 200) -> None:
+    """Print a table for a person, or its rows as JSON; `width` is that of a file."""
+    if json or jsonl:
+        print_json_rows(table.objects(), lines=jsonl)
         return
-    separator = "[\n  "
-    for row in rows:
-        print(f"{separator}{json.dumps(row)}", end="")
-        separator = ",\n  "
-    print("\n]" if separator != "[\n  " else "[]")
+    from clarinet_tui.tables.terminal import to_rich
+
+    console = make_console(width)
+    console.print(to_rich(table, console.width, gap=gap))
 
 
 def warn(message: str) -> None:
@@ -64,23 +71,6 @@ def show_progress() -> "Iterator[Callable[[str, int, int], None]]":
         yield lambda what, done, total: bar.update(
             task, description=escape(printable(what)), completed=done, total=total
         )
-
-
-def write_csv(file: TextIO, names: list[str], rows: Iterable[dict[str, Any]]) -> int:
-    """Write a header and the rows one by one; return the number of rows."""
-    import csv
-
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(map(_csv_cell, names))
-    count = 0
-    for count, row in enumerate(rows, 1):  # noqa: B007
-        writer.writerow([_csv_cell(row.get(name)) for name in names])
-    return count
-
-
-def _csv_cell(value: Any) -> Any:
-    """Return a text without control characters, but with its lines: names and messages come from journals."""
-    return "\n".join(map(printable, value.splitlines())) if isinstance(value, str) else value
 
 
 @contextmanager

@@ -17,9 +17,9 @@ from clarinet_tui.cli.output import (
     quiet_pipe,
     show_progress,
     warn,
-    write_csv,
     write_file,
 )
+from clarinet_tui.tables.data import write_csv
 from clarinet_tui.text import format_count, printable
 from core.errors import InputError
 

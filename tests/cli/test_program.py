@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from clarinet_tui.cli.ls import fit_columns
+from clarinet_tui.cli.ls import run_table
 from clarinet_tui.cli.main import app, hoist_database
+from clarinet_tui.runs.state import RunState
+from clarinet_tui.tables.terminal import to_rich
 from clarinet_tui.ui import main as tui_main
 from tests.support.cli import invoke, run_clarinet
 from tests.support.disks import read_only
 from tests.support.histories import make_run, open_history
+from tests.support.tables import printed
+from tests.support.ui_runs import run_row
 
 
 @pytest.mark.parametrize("module", ["clarinet_tui.cli.main", "clarinet_tui.ui.main"])
@@ -66,21 +70,23 @@ def test_ls_shows_names_if_any(tmp_path: Path) -> None:
 
 
 def test_ls_on_a_narrow_terminal_keeps_state_method_and_accuracy() -> None:
-    cells = {"id": "3l8vrnxuz", "state": "finished", "method": "fwd+basset-kept", "task": "Y->D", "seed": "2"}
-    cells |= {
-        "preset": "smoke",
-        "name": "a name that is quite long",
-        "epoch": "9/9",
-        "target": "83.61",
-        "source": "95.12",
-    }
-    cells |= {"pseudo": "95.34", "time": "1m53", "alarms": "", "tags": "a-tag-that-is-long icml", "waits for": ""}
-    narrow, wide = fit_columns([cells], 80), fit_columns([cells], 200)
-    assert sum(narrow.values()) + len(narrow) <= 80
-    assert [narrow[name] for name in ("id", "state", "method", "target")] == [9, 8, 15, 6], "in full"
-    assert {"name", "tags"} <= narrow.keys()
-    assert wide.keys() == cells.keys() - {"alarms", "waits for"}
-    assert wide["name"] == len(cells["name"])
+    run = run_row(
+        id="3l8vrnxuz",
+        state=RunState.FINISHED,
+        method="fwd+basset-kept",
+        task="Y->D",
+        name="a name that is long",
+        target_accuracy=83.61,
+        pseudo_label_accuracy=95.34,
+        seconds=113.0,
+        tags=("a-tag-that-is-long", "icml"),
+    )
+    narrow, wide = (printed(to_rich(run_table([run], {}), width, gap=1), width).splitlines() for width in (80, 200))
+    assert all(text in narrow[1] for text in ("3l8vrnxuz finished fwd+basset-kept Y->D", "83.61", "a nam", "a-tag"))
+    assert "pseudo" in wide[0]
+    assert "pseudo" not in narrow[0]
+    assert "a name that is long" in wide[1]
+    assert "alarms" not in wide[0], "no run has any"
 
 
 def test_directory_that_cannot_be_written_is_listed_from_a_temporary_history(tmp_path: Path) -> None:

@@ -1,0 +1,64 @@
+"""Tables: which columns fit, and what each writer makes of a cell."""
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clarinet_tui.tables.data import json_rows, write_csv
+from clarinet_tui.tables.table import Cell, Column, fit_columns, make_table
+from clarinet_tui.tables.terminal import to_rich
+from tests.support.tables import printed
+
+TABLE = make_table(
+    ["id", Column("mean %", right=True, name="mean"), Column("notes", optional=True), Column("secret", hidden=True)],
+    [["a", Cell("83.6", "best", note="3/5", value=83.612), None, 7], ["b\x1b[31m", None, "", 8]],
+    title="Results",
+)
+COLUMNS = [Column("a"), Column("b", least=4, drop=2), Column("c", least=3, drop=1, growth=2), Column("d", drop=3)]
+
+
+def test_a_terminal_shows_text_and_notes_without_control_characters() -> None:
+    assert printed(to_rich(TABLE)).splitlines() == ["id       mean %", "a      83.6 3/5", "b[31m          "]
+
+
+def test_programs_read_values_by_name() -> None:
+    assert next(TABLE.objects()) == {"id": "a", "mean": 83.612, "notes": "", "secret": 7}
+    text = io.StringIO()
+    assert write_csv(text, TABLE.names, TABLE.objects()) == 2
+    assert text.getvalue() == "id,mean,notes,secret\na,83.612,,7\nb[31m,,,8\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines", "text"),
+    [
+        ([], False, "[]\n"),
+        ([], True, ""),
+        ([{"a": 1}, {}], False, '[\n  {"a": 1},\n  {}\n]\n'),
+        ([{"a": 1}], True, '{"a":1}\n'),
+    ],
+)
+def test_json(rows: list[object], lines: bool, text: str) -> None:
+    assert "".join(json_rows(rows, lines=lines)) == text
+
+
+def test_columns_are_cut_before_they_are_dropped() -> None:
+    full = [3, 10, 9, 5]
+    assert fit_columns(COLUMNS, full, 80) == {0: 3, 1: 10, 2: 9, 3: 5}
+    assert fit_columns(COLUMNS, full, 19) == {0: 3, 1: 4, 2: 3, 3: 5}
+    assert fit_columns(COLUMNS, full, 18) == {0: 3, 1: 5, 2: 7}, "d is dropped first, and its room is shared"
+    assert fit_columns(COLUMNS, full, 2) == {0: 3}, "a is never dropped"
+
+
+@given(st.lists(st.integers(0, 40), min_size=4, max_size=4), st.integers(41, 200))
+def test_columns_fit_and_leave_no_room_while_one_is_cut(full: list[int], width: int) -> None:
+    fitted = fit_columns(COLUMNS, full, width)
+    room = width - sum(fitted.values()) - len(fitted)
+    assert room >= 0
+    assert room == 0 or all(size == full[position] for position, size in fitted.items())
+
+
+def test_a_wide_table_is_split_after_its_labels() -> None:
+    parts = [[column.title for column in part.columns] for part in make_table("tabcde", []).split(2)]
+    assert parts == [["t", "a", "b"], ["t", "c", "d"], ["t", "e"]]
