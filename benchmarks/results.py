@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.results_page import fill_page
 from clarinet_tui.cli.main import app
-from clarinet_tui.runs.process import host_name
+from clarinet_tui.runs.lock import host_name
 from core.errors import InputError
 
 FOLDER = Path("docs/results")

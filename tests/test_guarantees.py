@@ -31,7 +31,7 @@ def test_only_downloads_and_notifications_contact_a_server() -> None:
         "clarinet_tui/worker/notifications.py",
         "clarinet_tui/ui/serve/server.py",
         "clarinet_tui/ui/serve/label_server.py",
-        "clarinet_tui/runs/process.py",
+        "clarinet_tui/runs/lock.py",
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
+from clarinet_tui.runs.journal import JournalEvent, read_journal
 from core.setting_specs import setting_specs
 
 ENVIRONMENT = ("host", "platform", "python", "device")

@@ -46,8 +46,7 @@ def restore(
 
     Example: clarinet restore /media/disk/runs.tar.gz --runs-dir runs
     """
-    from clarinet_tui.runs.archive_import import import_archive
-    from clarinet_tui.runs.archive_members import Limits
+    from clarinet_tui.runs.archive import Limits, import_archive
 
     imported = import_archive(file, runs_dir, Limits(int(max_gb * (1 << 30)), files=10_000_000))
     open_history(runs_dir).close()

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,12 +11,12 @@ import typer
 from typer import Option
 
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, Jsonl, RunsDir
-from clarinet_tui.cli.output import as_object, make_console, print_json_rows, quiet_pipe, warn
+from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe, warn
 from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.doctor.machine_checks import CheckResult
+    from clarinet_tui.doctor.checks import CheckResult
 
 SIGNS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "red")}
 """The sign of a verdict and its colour."""
@@ -48,7 +49,7 @@ def doctor(
             if not json and not jsonl:
                 _print_check(check)
         if json or jsonl:
-            print_json_rows((as_object(check, message="sentence") for check in checks), lines=jsonl)
+            print_json_rows((asdict(check) for check in checks), lines=jsonl)
     raise typer.Exit(1 if any(check.verdict == "bad" for check in checks) else 0)
 
 
@@ -56,47 +57,42 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckRe
     """Yield each result as soon as its check is done."""
     from clarinet_tui.devices.local import list_devices
     from clarinet_tui.devices.other_gpus import find_torch
-    from clarinet_tui.doctor import machine_checks as machine
-    from clarinet_tui.doctor import run_checks as runs
-    from clarinet_tui.doctor import slurm_checks as slurm
-    from clarinet_tui.doctor import storage_checks as storage
+    from clarinet_tui.doctor import checks
 
     devices = list_devices(seconds=0)
-    yield machine.check_python()
-    yield machine.check_torch(find_torch(), sum(device.is_gpu for device in devices))
+    yield checks.check_python()
+    yield checks.check_torch(find_torch(), sum(device.is_gpu for device in devices))
     if deep:
-        yield machine.check_torch_works()
-    yield machine.check_devices(devices)
-    yield machine.check_data(data_dir)
-    yield storage.check_free_space(runs_dir, storage.free_bytes(runs_dir))
-    yield storage.check_runs_size(runs_dir)
-    yield storage.check_writing(runs_dir)
-    yield storage.check_clock(runs_dir)
-    yield runs.check_run_files(runs_dir)
+        yield checks.check_torch_works()
+    yield checks.check_devices(devices)
+    yield checks.check_data(data_dir)
+    yield checks.check_free_space(runs_dir, checks.free_bytes(runs_dir))
+    yield checks.check_runs_size(runs_dir)
+    yield checks.check_writing(runs_dir)
+    yield checks.check_clock(runs_dir)
+    yield checks.check_run_files(runs_dir)
     yield from _check_history(runs_dir)
-    yield storage.check_queue(runs_dir)
-    yield storage.check_supervisor(runs_dir)
-    if slurm.has_slurm():
-        yield slurm.check_controller()
+    yield checks.check_queue(runs_dir)
+    yield checks.check_supervisor(runs_dir)
+    if checks.has_slurm():
+        yield checks.check_controller()
         if deep:
-            yield slurm.check_node(runs_dir)
-    yield machine.check_terminal(os.environ, os.get_terminal_size() if sys.stdout.isatty() else None)
+            yield checks.check_node(runs_dir)
+    yield checks.check_terminal(os.environ, os.get_terminal_size() if sys.stdout.isatty() else None)
 
 
 def _check_history(runs_dir: Path) -> "Iterator[CheckResult]":
-    from clarinet_tui.doctor import run_checks as runs
-    from clarinet_tui.doctor import storage_checks as storage
-    from clarinet_tui.doctor.machine_checks import CheckResult
+    from clarinet_tui.doctor import checks
     from clarinet_tui.history.database import database_path
 
     try:
         database = database_path(runs_dir)
     except InputError as error:
-        yield CheckResult("history", "bad", str(error))
+        yield checks.CheckResult("history", "bad", str(error))
         return
-    yield storage.check_file_system(runs_dir, database, storage.read_mount_table())
-    yield storage.check_database(database)
-    yield runs.check_journals(runs_dir, database)
+    yield checks.check_file_system(runs_dir, database, checks.read_mount_table())
+    yield checks.check_database(database)
+    yield checks.check_journals(runs_dir, database)
 
 
 def _print_check(check: "CheckResult") -> None:

@@ -99,8 +99,7 @@ def import_(
 
     Example: clarinet import icml.tar.gz
     """
-    from clarinet_tui.runs.archive_import import import_archive
-    from clarinet_tui.runs.archive_members import Limits
+    from clarinet_tui.runs.archive import Limits, import_archive
 
     imported = import_archive(file, runs_dir, Limits(int(max_gb * GB), max_files))
     open_history(runs_dir).close()
@@ -137,7 +136,7 @@ def _write_archive(runs: "list[RunDirectory]", out: Path, checkpoints: bool, wit
 
 def _write_csv(runs: "list[RunDirectory]", out: Path, level: Level, runs_dir: Path) -> None:
     """Write row by row."""
-    from clarinet_tui.runs.atomic_files import USER_FILE, as_input_error, atomic_writer
+    from clarinet_tui.runs.files import USER_FILE, as_input_error, atomic_writer
 
     with open_history(runs_dir) as database, as_input_error(out), atomic_writer(out, USER_FILE) as file:
         names, rows = _table(database, [run.id for run in runs], level)
@@ -178,7 +177,7 @@ def export_tensorboard(runs: "Sequence[RunDirectory]", out: Path, runs_dir: Path
     """Write a directory of event files for each run; with `follow`, until all of them have ended."""
     from clarinet_tui.analysis.tensorboard import EventFiles
     from clarinet_tui.history.states import update_history
-    from clarinet_tui.runs.atomic_files import as_input_error
+    from clarinet_tui.runs.files import as_input_error
 
     with open_history(runs_dir) as database, ExitStack() as stack, as_input_error(out):
         files: dict[str, EventFiles] = {}

@@ -71,9 +71,7 @@ def label(
 
     Example: clarinet label photos/ --classes cat,dog,eel --out photos.npz
     """
-    from clarinet_tui.label.arrays import write_labels
-    from clarinet_tui.label.labelling import Labelling
-    from clarinet_tui.label.pictures import find_pictures
+    from clarinet_tui.label.labelling import Labelling, find_pictures, write_labels
 
     check_out(out, ".npz")
     place.check()

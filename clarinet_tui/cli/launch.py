@@ -70,7 +70,7 @@ class Launch:
         from clarinet_tui.queue.requests import LaunchOptions
         from clarinet_tui.queue.scheduling import parse_duration, parse_start_time
         from clarinet_tui.runs.directory import find_run
-        from clarinet_tui.worker.event_hook import ON_END, parse_hook_command
+        from clarinet_tui.worker.notifications import ON_END, parse_hook_command
 
         for name, option in SLURM_OPTIONS.items():
             if jobs and getattr(self, name):

@@ -105,7 +105,7 @@ def read_rows(
 
 def _objects(rows: Iterator[dict[str, Any]], names: list[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows without missing values; values that are not finite are text."""
-    from clarinet_tui.runs.journal_format import encode_non_finite
+    from clarinet_tui.runs.journal import encode_non_finite
 
     for row in rows:
         yield encode_non_finite({name: row[name] for name in names if row.get(name) is not None})

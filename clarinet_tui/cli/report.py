@@ -45,7 +45,7 @@ def report(
     """
     from clarinet_tui.analysis.report.content import make_report
     from clarinet_tui.analysis.report.html import to_html
-    from clarinet_tui.runs.process import host_name
+    from clarinet_tui.runs.lock import host_name
 
     _check_folder(out.parent)
     content = make_report(
@@ -68,7 +68,7 @@ def report(
 
 def _check_folder(folder: Path) -> None:
     """Raise InputError if the folder does not exist, before the work."""
-    from clarinet_tui.runs.atomic_files import as_input_error
+    from clarinet_tui.runs.files import as_input_error
 
     with as_input_error(folder):
         folder.stat()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import RUNS, Json, RunId, RunsDir
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe
-from clarinet_tui.runs.disk_use import disk_use
+from clarinet_tui.runs.directory import disk_use
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm.attempts import list_attempts
 from clarinet_tui.text import (
@@ -201,7 +201,7 @@ def _environment(run: "RunDirectory") -> Fields:
 def _command(run: "RunDirectory") -> str | None:
     """Return what the user typed; if that is not recorded, a command that trains the same run."""
     from clarinet_tui.queue.sweep import run_command
-    from clarinet_tui.runs.typed_command import read_typed_command
+    from clarinet_tui.runs.annotations import read_typed_command
     from core.resolve import minimal_settings
 
     if typed := read_typed_command(run.annotations):

@@ -121,7 +121,7 @@ def _replay(run: "RunDirectory", device: str, count: int, data_dir: Path, *, lab
 
 
 def _result_object(result: Result) -> dict[str, Any]:
-    from clarinet_tui.runs.journal_format import encode_non_finite
+    from clarinet_tui.runs.journal import encode_non_finite
 
     comparison, largest = result.comparison, result.comparison.largest
     return {

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.history.database import Database
-from clarinet_tui.runs.journal_reader import ATTEMPT_STARTS
+from clarinet_tui.runs.journal import ATTEMPT_STARTS
 
 SELECT_EVENTS = """SELECT fields FROM events
     WHERE run = ? AND event IN ('alarm', 'started', 'resumed') AND NOT superseded ORDER BY position"""

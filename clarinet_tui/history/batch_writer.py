@@ -11,7 +11,7 @@ from clarinet_tui.history.alarms import SELECT_EVENTS, find_open_alarms
 from clarinet_tui.history.journal_batches import NUMBER, Batch, EventRow
 from clarinet_tui.history.samples import INSERT_SAMPLE, summarize_samples
 from clarinet_tui.history.schema import EVALUATION_COLUMNS
-from clarinet_tui.runs.journal_reader import ATTEMPT_STARTS
+from clarinet_tui.runs.journal import ATTEMPT_STARTS
 from clarinet_tui.runs.state import FINAL_EVENTS, RunState
 
 _INSERT_EVALUATION = f"INSERT OR REPLACE INTO evaluations VALUES ({', '.join('?' * (9 + len(EVALUATION_COLUMNS)))})"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from clarinet_tui.history.migrations import check_schema, migrate, transaction
-from clarinet_tui.runs.atomic_files import file_size
+from clarinet_tui.runs.files import file_size
 from clarinet_tui.runs.ownership import own_path
 from core.errors import InputError
 

@@ -24,9 +24,8 @@ from clarinet_tui.history.run_rows import (
     store_missing_configs,
     update_problems,
 )
-from clarinet_tui.runs.atomic_files import file_size, modified_time
 from clarinet_tui.runs.directory import ANNOTATIONS, JOURNAL, RunDirectory, list_run_ids
-from clarinet_tui.runs.run_files import UnreadableFileError
+from clarinet_tui.runs.files import UnreadableFileError, file_size, modified_time
 
 Progress = Callable[[int, int], None]
 """Called with the runs done and the runs in all."""

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.history.schema import EVALUATION_COLUMNS, ITERATION_COLUMNS
-from clarinet_tui.runs.journal_format import encode_non_finite
-from clarinet_tui.runs.journal_lines import Integer, is_integer, parse_line, parse_number
+from clarinet_tui.runs.journal import Integer, encode_non_finite, is_integer, parse_line, parse_number
 from core.metrics import level_of
 
 IterationRow = tuple[Any, ...]

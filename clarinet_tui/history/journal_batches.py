@@ -10,9 +10,8 @@ from typing import Any, BinaryIO
 from clarinet_tui.history.iteration_rows import EvaluationRow, IterationRow, RowLayout, evaluation_row, is_finite
 from clarinet_tui.history.schema import SAMPLE_COLUMNS
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_lines import Names, parse_line
-from clarinet_tui.runs.journal_reader import ATTEMPT_STARTS, read_lines
-from clarinet_tui.runs.run_files import ContentError, open_file
+from clarinet_tui.runs.files import ContentError, open_file
+from clarinet_tui.runs.journal import ATTEMPT_STARTS, Names, parse_line, read_lines
 
 MAX_ROWS = 5000
 MAX_BYTES = 4 << 20

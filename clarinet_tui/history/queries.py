@@ -9,7 +9,7 @@ import msgspec
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.durations import estimate_time_left
 from clarinet_tui.history.query_language import compile_query
-from clarinet_tui.runs.journal_lines import parse_number
+from clarinet_tui.runs.journal import parse_number
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
 

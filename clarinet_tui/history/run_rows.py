@@ -9,14 +9,12 @@ import msgspec
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.journal_batches import Position, ReplacedFileError, advance, check_start
 from clarinet_tui.history.schema import family_of
-from clarinet_tui.runs.atomic_files import modified_time
 from clarinet_tui.runs.directory import JOURNAL, RunDirectory
 from clarinet_tui.runs.environment import hardware_names, read_environment
-from clarinet_tui.runs.journal_lines import parse_event
-from clarinet_tui.runs.journal_reader import read_lines
+from clarinet_tui.runs.files import modified_time, open_file
+from clarinet_tui.runs.journal import parse_event, read_lines
 from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.runs.problems import find_problems
-from clarinet_tui.runs.run_files import open_file
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
 

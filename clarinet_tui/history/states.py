@@ -13,8 +13,7 @@ from clarinet_tui.queue.queue_file import Queue, read_all_queues
 from clarinet_tui.queue.workers import never_started
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.runs.lock import is_held_by, read_lock_owner
-from clarinet_tui.runs.process import SILENT_AFTER, LockOwner, current_process
+from clarinet_tui.runs.lock import SILENT_AFTER, LockOwner, current_process, is_held_by, read_lock_owner
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm.jobs import Job, try_refresh
 from core.errors import InputError

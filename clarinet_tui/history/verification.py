@@ -9,7 +9,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import delete_run, ingest_run
 from clarinet_tui.history.journal_batches import Position, ReplacedFileError, advance
 from clarinet_tui.runs.directory import RunDirectory, list_runs
-from clarinet_tui.runs.run_files import UnreadableFileError, open_file
+from clarinet_tui.runs.files import UnreadableFileError, open_file
 
 ROWS = {
     "iterations": "SELECT * FROM iterations WHERE run = ? ORDER BY iteration",

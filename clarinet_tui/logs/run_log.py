@@ -13,9 +13,9 @@ import msgspec
 from clarinet_tui.logs.event_text import describe_event
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.queue.supervisor import find_supervisor
-from clarinet_tui.runs.atomic_files import modified_time
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_lines import parse_event
+from clarinet_tui.runs.files import modified_time
+from clarinet_tui.runs.journal import parse_event
 from clarinet_tui.runs.lock import is_held_by, read_lock_owner
 from clarinet_tui.runs.state import FINAL_EVENTS
 from clarinet_tui.runs.tail import FileTail

@@ -11,8 +11,7 @@ import msgspec
 from clarinet_tui.models.picture_choice import SAMPLES, choose_samples
 from clarinet_tui.models.run_weights import check_weights
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.inspection_file import Picture, write_inspection
-from clarinet_tui.runs.process_report import ProcessReport
+from clarinet_tui.runs.inspection_file import Picture, ProcessReport, write_inspection
 from core.config import RunConfig
 from core.data.formats import find_domain_files
 from core.data.images import ProgressCallback

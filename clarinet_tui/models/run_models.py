@@ -8,7 +8,7 @@ import msgspec
 from clarinet_tui.models.run_weights import check_weights
 from clarinet_tui.runs.directory import RunDirectory, find_run, list_run_ids
 from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
+from clarinet_tui.runs.journal import JournalEvent, read_journal
 from core.errors import InputError
 from core.models.checkpoint_model import model_from_checkpoint
 from core.models.model import Model, load_model

@@ -10,12 +10,18 @@ from pathlib import Path
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.directory import RunDirectory, is_valid_id
-from clarinet_tui.runs.live_worker import find_local_worker
-from clarinet_tui.runs.lock import hold_lock
+from clarinet_tui.runs.files import (
+    MAX_JSON_BYTES,
+    ContentError,
+    UnreadableFileError,
+    as_input_error,
+    open_file,
+    parse_json,
+    replace_file,
+)
+from clarinet_tui.runs.lock import find_local_worker, hold_lock
 from clarinet_tui.runs.ownership import check_own_file, directory_id, find_owner, list_paths, own_path, user_name
-from clarinet_tui.runs.run_files import MAX_JSON_BYTES, ContentError, UnreadableFileError, open_file, parse_json
 from core.errors import InputError
 
 QUEUE_FILE, QUEUE_LOCK = "queue.json", "queue.lock"

@@ -10,8 +10,8 @@ from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
 from clarinet_tui.queue.supervisor import ensure_supervisor, find_supervisor, queue_origin
 from clarinet_tui.runs.directory import RunDirectory, create_runs
-from clarinet_tui.runs.journal_reader import read_last_event
-from clarinet_tui.runs.live_worker import find_worker
+from clarinet_tui.runs.journal import read_last_event
+from clarinet_tui.runs.lock import find_worker
 from clarinet_tui.runs.ownership import is_read_only
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm import control

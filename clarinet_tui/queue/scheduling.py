@@ -12,8 +12,8 @@ from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.placement import NEEDED, match_devices, memory_of_runs, unavailable_reason
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import read_last_event
-from clarinet_tui.runs.live_worker import find_worker
+from clarinet_tui.runs.journal import read_last_event
+from clarinet_tui.runs.lock import find_worker
 from clarinet_tui.runs.memory_peaks import read_memory_peak
 from clarinet_tui.runs.stage1 import Stage1Role, stage1_role
 from clarinet_tui.runs.state import FINAL_EVENTS, RunState

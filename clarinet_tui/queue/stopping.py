@@ -9,12 +9,17 @@ from enum import Enum, auto
 from clarinet_tui.queue.queue_file import LOCK_SECONDS, Queue, read_queue, update_queue
 from clarinet_tui.queue.supervisor import KILL_SECONDS, ensure_supervisor
 from clarinet_tui.queue.workers import never_started
-from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import read_last_event
-from clarinet_tui.runs.live_worker import find_local_worker, find_worker
-from clarinet_tui.runs.lock import LockHeldError, is_held_by
-from clarinet_tui.runs.signals import request_stop, signal_holder
+from clarinet_tui.runs.files import file_size
+from clarinet_tui.runs.journal import read_last_event
+from clarinet_tui.runs.lock import (
+    LockHeldError,
+    find_local_worker,
+    find_worker,
+    is_held_by,
+    request_stop,
+    signal_holder,
+)
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.slurm import control
 from core.errors import InputError

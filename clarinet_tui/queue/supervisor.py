@@ -39,21 +39,23 @@ from clarinet_tui.queue.workers import (
     start_detached,
     start_end_command,
 )
-from clarinet_tui.runs.atomic_files import StorageError, file_size
-from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.leftovers import remove_leftovers
+from clarinet_tui.runs.directory import RunDirectory, remove_leftovers
+from clarinet_tui.runs.files import StorageError, file_size
 from clarinet_tui.runs.lock import (
     LockHeldError,
+    LockOwner,
+    current_process,
     hold_lock,
+    is_alive,
     is_held_by,
     is_locked,
+    is_same_machine,
     keep_lock,
     read_lock_owner,
     seconds_since_beat,
+    signal_holder,
 )
 from clarinet_tui.runs.ownership import own_path
-from clarinet_tui.runs.process import LockOwner, current_process, is_alive, is_same_machine
-from clarinet_tui.runs.signals import signal_holder
 from clarinet_tui.runs.state import RunState
 from core.errors import DISK_FULL, InputError
 

@@ -11,13 +11,18 @@ from typing import Protocol
 from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.placement import worker_environment, worker_options
 from clarinet_tui.queue.queue_file import QueueEntry
-from clarinet_tui.runs.atomic_files import file_size, open_append
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import read_last_event
+from clarinet_tui.runs.files import file_size, open_append
+from clarinet_tui.runs.journal import read_last_event
 from clarinet_tui.runs.journal_writer import JournalWriter
-from clarinet_tui.runs.live_worker import find_local_worker, find_worker
-from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.signals import handles_signal, request_stop, signal_holder
+from clarinet_tui.runs.lock import (
+    find_local_worker,
+    find_worker,
+    handles_signal,
+    read_lock_owner,
+    request_stop,
+    signal_holder,
+)
 from clarinet_tui.runs.state import FINAL_EVENTS, RunState
 from clarinet_tui.runs.worker_command import hook_environment, worker_arguments
 from clarinet_tui.runs.worker_log import read_last_line

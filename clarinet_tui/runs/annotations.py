@@ -1,25 +1,75 @@
-"""A run's tags and note, appended to annotations.jsonl."""
+"""annotations.jsonl: the command line by which a user created the run, its tags and its note."""
 
+import shlex
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from clarinet_tui.runs.atomic_files import append_line
-from clarinet_tui.runs.directory import RunDirectory
+import msgspec
+
+from clarinet_tui.runs.files import ContentError, UnreadableFileError, append_line, open_file, parse_json
 from core.errors import InputError
+
+if TYPE_CHECKING:
+    from clarinet_tui.runs.directory import RunDirectory
+
+SECRET_OPTIONS = ("--on-alarm", "--on-end", "--notify")
+"""Options whose value may contain a password or a secret address."""
+HIDDEN = "..."
+MAX_LINE = 1 << 16
+
+
+class _Created(msgspec.Struct):
+    command: str = ""
+
+
+def typed_command(arguments: Sequence[str] | None = None) -> str:
+    """Return the command line of this process without secrets; empty if it is not `clarinet`."""
+    program, *words = arguments or sys.argv or [""]
+    name = Path(program).name
+    return shlex.join([name, *hide_secrets(words)]) if name == "clarinet" else ""
+
+
+def hide_secrets(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line with placeholders for the values of secret options."""
+    shown: list[str] = []
+    for word in words:
+        option, equals, _ = word.partition("=")
+        if shown and shown[-1] in SECRET_OPTIONS:
+            shown.append(HIDDEN)
+        else:
+            shown.append(f"{option}={HIDDEN}" if equals and option in SECRET_OPTIONS else word)
+    return shown
+
+
+def read_typed_command(annotations: Path) -> str:
+    """Return the command line in a run's annotations; empty if there is none or it cannot be read."""
+    try:
+        file = open_file(annotations)
+        if file is None:
+            return ""
+        with file:
+            created: _Created = parse_json(file.readline(MAX_LINE), _Created)
+    except (UnreadableFileError, ContentError, OSError):
+        return ""
+    return created.command
+
 
 MAX_TAG_LENGTH = 64
 MAX_NOTE_LENGTH = 10_000
 
 
-def add_tag(run: RunDirectory, tag: str, now: Callable[[], float] = time.time) -> None:
+def add_tag(run: "RunDirectory", tag: str, now: Callable[[], float] = time.time) -> None:
     append_line(run.annotations, {"event": "tagged", "tag": validate_tag(tag), "time": now()})
 
 
-def remove_tag(run: RunDirectory, tag: str, now: Callable[[], float] = time.time) -> None:
+def remove_tag(run: "RunDirectory", tag: str, now: Callable[[], float] = time.time) -> None:
     append_line(run.annotations, {"event": "untagged", "tag": validate_tag(tag), "time": now()})
 
 
-def set_note(run: RunDirectory, note: str, now: Callable[[], float] = time.time) -> None:
+def set_note(run: "RunDirectory", note: str, now: Callable[[], float] = time.time) -> None:
     """Set the note; an empty one removes it."""
     if len(note) > MAX_NOTE_LENGTH:
         raise InputError(f"note: expected at most {MAX_NOTE_LENGTH} characters, got {len(note)}")

@@ -1,30 +1,47 @@
-"""Pack run directories into a .tar.gz for another machine. The same runs always give the same bytes."""
+"""Pack run directories into a .tar.gz for another machine, and import them. The same runs always give the same bytes.
 
+The tarfile module follows extended headers, links and sparse maps, and keeps their content in memory. The reader here
+accepts only what `write_archive` writes, so that a hostile archive can do nothing else. Everything is checked against
+the manifest before anything is written.
+"""
+
+import fcntl
 import gzip
 import hashlib
 import os
+import re
+import shutil
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import USER_FILE, as_input_error, atomic_writer
-from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, EPOCH, JOURNAL, MAX_CONFIG_BYTES, RunDirectory
+from clarinet_tui.runs.annotations import hide_secrets
+from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, EPOCH, JOURNAL, MAX_CONFIG_BYTES, RunDirectory, is_valid_id
 from clarinet_tui.runs.environment import read_environment, versions
-from clarinet_tui.runs.run_files import (
+from clarinet_tui.runs.files import (
+    USER_FILE,
     ContentError,
     UnreadableFileError,
+    as_input_error,
+    atomic_writer,
+    create_file,
     open_file,
     parse_json,
     parse_toml,
     read_file,
+    sync_directory,
 )
-from clarinet_tui.runs.typed_command import hide_secrets
 from core.errors import InputError
+from core.files import OWN_FILE
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -85,7 +102,7 @@ def write_archive(
             packed[run.id] = {name: added for name in readable[run] if (added := _add(archive, run, name, patches))}
         manifest = Manifest(clarinet=versions().get("clarinet-tui", ""), patches=patches, runs=packed)
         content = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
-        archive.addfile(_header(MANIFEST, len(content)), BytesIO(content))
+        archive.addfile(_make_header(MANIFEST, len(content)), BytesIO(content))
     return manifest
 
 
@@ -189,11 +206,11 @@ def _add(archive: tarfile.TarFile, run: RunDirectory, name: str, patches: bool) 
             return None
         stream, size = content
         hashed = _HashingReader(stream)
-        archive.addfile(_header(f"{run.id}/{name}", size), hashed)  # type: ignore[arg-type]  # addfile only calls read
+        archive.addfile(_make_header(f"{run.id}/{name}", size), hashed)  # type: ignore[arg-type]  # addfile only calls read
         return PackedFile(size, hashed.digest.hexdigest())
 
 
-def _header(name: str, size: int) -> tarfile.TarInfo:
+def _make_header(name: str, size: int) -> tarfile.TarInfo:
     header = tarfile.TarInfo(name)
     header.size, header.mtime = size, MTIME
     header.mode = 0o600 if name.rpartition("/")[2] in PRIVATE else 0o644
@@ -210,3 +227,267 @@ class _HashingReader:
         content = self._stream.read(count)
         self.digest.update(content)
         return content
+
+
+BLOCK = tarfile.BLOCKSIZE
+NAME = re.compile(rf"([0-9a-z]+)/({'|'.join(map(re.escape, (*PORTABLE_FILES, *CHECKPOINT_FILES)))})", re.ASCII)
+MAX_BYTES = PARSED | {
+    ANNOTATIONS: 64 << 20,
+    "pseudo_labels.npy": 1 << 30,
+    MANIFEST: 64 << 20,
+}
+"""Size limits of files that are read into memory as a whole."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of an unpacked archive: a small file may unpack to more than any disk holds."""
+
+    size: int = 20 << 30
+    files: int = 100_000
+
+
+@dataclass(frozen=True)
+class Member:
+    name: str
+    """`manifest.json`, or `<run id>/<name of a run's file>`."""
+    size: int
+    chunks: Iterator[bytes]
+    """The content, readable until the next member is requested."""
+
+
+def read_members(path: Path, limits: Limits) -> Iterator[Member]:
+    """Yield the members; raise InputError on a wrong header before its content is read."""
+    bytes_left, files = limits.size, 0
+    try:
+        stream = gzip.open(path, "rb")  # noqa: SIM115 - closed by the with statement
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    with stream:
+        source = _GzipSource(path, stream)
+        while (header := _read_header(source)) is not None:
+            files += 1
+            bytes_left -= header.size
+            if files > limits.files or bytes_left < 0:
+                limit = f"{limits.files} files or {limits.size / (1 << 30):g} GB"
+                raise InputError(f"{path}: contains more than {limit}: if you trust it, raise --max-files and --max-gb")
+            chunks = _chunks(source, header.size)
+            yield Member(header.name, header.size, chunks)
+            for _ in chunks:
+                pass
+        padding = source.read(CHUNK + 1)
+        if len(padding) > CHUNK or padding.strip(b"\0"):
+            raise InputError(f"{path}: contains data after the end of the archive")
+
+
+@dataclass(frozen=True)
+class _GzipSource:
+    """The decompressed content; every reading error is an InputError."""
+
+    path: Path
+    stream: gzip.GzipFile
+
+    def read(self, count: int) -> bytes:
+        try:
+            return self.stream.read(count)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise self.damaged(error) from None
+        except OSError as error:
+            raise InputError(f"{self.path}: {error.strerror or error}") from None
+
+    def read_some(self, count: int) -> bytes:
+        """Read at least one byte and at most `count`."""
+        content = self.read(count)
+        if count and not content:
+            raise self.damaged("unexpected end of file")
+        return content
+
+    def damaged(self, reason: object) -> InputError:
+        return InputError(f"{self.path}: is not an archive of runs, or is damaged or incomplete ({reason})")
+
+
+def _read_header(source: _GzipSource) -> tarfile.TarInfo | None:
+    """Return the header of the next member; None at the end."""
+    block = source.read_some(BLOCK)
+    if not block.strip(b"\0") and len(block) == BLOCK:
+        return None
+    try:
+        header = tarfile.TarInfo.frombuf(block, "ascii", "strict")
+    except (tarfile.HeaderError, UnicodeDecodeError) as error:
+        raise source.damaged(error) from None
+    if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+        reason = "is not a regular file: links, devices and directories are refused"
+        raise InputError(f"{source.path}: {header.name[:80]!a} {reason}")
+    match = NAME.fullmatch(header.name)
+    if header.name != MANIFEST and not (match and is_valid_id(match[1])):
+        raise InputError(f"{source.path}: {header.name[:80]!a} is not a file of a run")
+    if not 0 <= header.size <= MAX_BYTES.get(header.name.rpartition("/")[2], header.size):
+        raise InputError(f"{source.path}: {header.name} is too large")
+    return header
+
+
+def _chunks(source: _GzipSource, size: int) -> Iterator[bytes]:
+    bytes_left = size
+    while bytes_left > 0:
+        chunk = source.read_some(min(bytes_left, CHUNK))
+        bytes_left -= len(chunk)
+        yield chunk
+    if source.read(-size % BLOCK).strip(b"\0"):
+        raise InputError(f"{source.path}: contains data between its files")
+
+
+DEFAULT_LIMITS = Limits()
+TEMPORARY = ".import-"
+LEFTOVER_AGE = 60.0
+
+
+@dataclass(frozen=True)
+class ImportResult:
+    """Ids of the runs of an archive."""
+
+    new: tuple[str, ...]
+    existing: tuple[str, ...]
+    """The runs that the runs directory already has, with the same content."""
+
+
+def import_archive(path: Path, runs_dir: Path, limits: Limits = DEFAULT_LIMITS) -> ImportResult:
+    """Import all runs or none; raise InputError if one of them already exists with other content."""
+    manifest = check_archive(path, limits)
+    existing = _find_existing(manifest, runs_dir)
+    new = {run_id: files for run_id, files in manifest.runs.items() if run_id not in existing}
+    with as_input_error(runs_dir):
+        runs_dir.mkdir(parents=True, exist_ok=True)
+        size = sum(file.size for files in new.values() for file in files.values())
+        free = shutil.disk_usage(runs_dir).free
+        if size > free:
+            raise InputError(f"{runs_dir}: {free >> 20} MB are free, but the runs need {size >> 20} MB")
+        _remove_leftovers(runs_dir)
+        folder = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=runs_dir))
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            _write(path, folder, new, limits)
+            _publish(folder, runs_dir, sorted(new))
+        finally:
+            shutil.rmtree(folder)
+            os.close(held)
+    return ImportResult(tuple(sorted(new)), tuple(sorted(existing)))
+
+
+def _publish(folder: Path, runs_dir: Path, ids: Iterable[str]) -> None:
+    """Rename the runs to their places; back again if one of them is taken."""
+    with ExitStack() as on_error:
+        for run_id in ids:
+            if os.path.lexists(runs_dir / run_id):
+                raise InputError(f"run {run_id}: was created in {runs_dir} during the import: try again")
+            sync_directory(folder / run_id)
+            (folder / run_id).rename(runs_dir / run_id)
+            on_error.callback((runs_dir / run_id).rename, folder / run_id)
+        sync_directory(runs_dir)
+        on_error.pop_all()
+
+
+def _remove_leftovers(runs_dir: Path) -> None:
+    """Remove what killed imports have left behind: a running import holds a lock on its folder."""
+    for folder in runs_dir.glob(f"{TEMPORARY}*"):
+        with suppress(OSError):
+            file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                is_old = time.time() - os.fstat(file).st_mtime > LEFTOVER_AGE  # its lock may not be held yet
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if is_old:
+                    shutil.rmtree(folder)
+            finally:
+                os.close(file)
+
+
+def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
+    """Read the whole archive without writing anything, and return its manifest if it is correct."""
+    files: dict[str, PackedFile] = {}
+    manifest: Manifest | None = None
+    for member in read_members(path, limits):
+        if manifest is not None:
+            raise InputError(f"{path}: {MANIFEST} is not the last file")
+        if member.name in files:
+            raise InputError(f"{path}: contains {member.name} twice")
+        chunks: list[bytes] = []
+        name = member.name.rpartition("/")[2]
+        files[member.name] = _read_hashed(member, chunks.append if name in {MANIFEST, *PARSED} else len)
+        if name == MANIFEST:
+            manifest = _decode_manifest(path, b"".join(chunks))
+        elif name in PARSED:
+            with _naming(path, member.name):
+                parse_file(name, b"".join(chunks))
+    if manifest is None:
+        raise InputError(f"{path}: contains no {MANIFEST}: it was not written by `clarinet export`")
+    del files[MANIFEST]
+    _check_manifest(path, manifest, files)
+    return manifest
+
+
+def _read_hashed(member: Member, process: Callable[[bytes], object]) -> PackedFile:
+    digest = hashlib.sha256()
+    for chunk in member.chunks:
+        digest.update(chunk)
+        process(chunk)
+    return PackedFile(member.size, digest.hexdigest())
+
+
+def _decode_manifest(path: Path, content: bytes) -> Manifest:
+    with _naming(path, MANIFEST):
+        version = parse_json(content, dict[str, Any]).get("format")
+        if version != FORMAT:
+            raise InputError(f"{path}: has format {version!a}, this version reads format {FORMAT}: update Clarinet")
+        manifest: Manifest = parse_json(content, Manifest)
+    return manifest
+
+
+@contextmanager
+def _naming(path: Path, name: str) -> Iterator[None]:
+    """Name the file of the archive whose content is refused."""
+    try:
+        yield
+    except ContentError as error:
+        raise InputError(f"{path}: {name}: {error}") from None
+
+
+def _check_manifest(path: Path, manifest: Manifest, actual: dict[str, PackedFile]) -> None:
+    expected = {f"{run_id}/{name}": packed for run_id, files in manifest.runs.items() for name, packed in files.items()}
+    for name in sorted(expected.keys() | actual.keys()):
+        if expected.get(name) != actual.get(name):
+            raise InputError(f"{path}: {name[:80]!a} does not match {MANIFEST}: the archive is damaged or was changed")
+    for run_id, files in manifest.runs.items():
+        if CONFIG not in files:
+            raise InputError(f"{path}: run {run_id[:40]!a} has no {CONFIG}")
+
+
+def _find_existing(manifest: Manifest, runs_dir: Path) -> set[str]:
+    """Return the runs that already exist with the same content; raise if one has other content."""
+    existing = set()
+    for run_id, files in sorted(manifest.runs.items()):
+        run = RunDirectory(runs_dir, run_id)
+        if not os.path.lexists(run.path):
+            continue
+        for name, packed in files.items():
+            if fingerprint(run, name, manifest.patches) != packed:
+                raise InputError(f"run {run_id}: already exists with another {name}: `clarinet rm {run_id}` first")
+        existing.add(run_id)
+    return existing
+
+
+def _write(path: Path, folder: Path, new: dict[str, dict[str, PackedFile]], limits: Limits) -> None:
+    """Read the archive again and write its files; check them again, because the archive may have been replaced."""
+    written: dict[str, dict[str, PackedFile]] = {run_id: {} for run_id in new}
+    for member in read_members(path, limits):
+        run_id, _, name = member.name.partition("/")
+        if run_id not in new:
+            continue
+        target = folder / member.name
+        target.parent.mkdir(mode=0o755, exist_ok=True)
+        with os.fdopen(create_file(target, 0o600 if name in PRIVATE else OWN_FILE), "wb") as file:
+            written[run_id][name] = _read_hashed(member, file.write)
+            file.flush()
+            os.fsync(file.fileno())
+        os.utime(target, (MTIME, MTIME))
+    if written != new:
+        raise InputError(f"{path}: was changed while it was read")

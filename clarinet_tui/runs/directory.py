@@ -1,11 +1,13 @@
-"""A run's directory: its id, its paths and its settings."""
+"""A run's directory: its id, its paths, its settings and its size."""
 
 import errno
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -13,23 +15,27 @@ from typing import Any, Self
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import (
+from clarinet_tui.runs.annotations import typed_command
+from clarinet_tui.runs.files import (
+    ContentError,
     StorageError,
+    UnreadableFileError,
     append_line,
     as_input_error,
+    file_version,
+    parse_toml,
+    read_file,
     replace_file,
     sync_directory,
 )
 from clarinet_tui.runs.lock import (
     UNSUPPORTED,
+    LockOwner,
     LocksUnsupportedError,
     hold_lock,
 )
 from clarinet_tui.runs.ownership import find_owner, is_own, user_name
-from clarinet_tui.runs.process import LockOwner
-from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, file_version, parse_toml, read_file
-from clarinet_tui.runs.typed_command import typed_command
-from clarinet_tui.text import shorten
+from clarinet_tui.text import format_bytes, shorten
 from core.config import RunConfig
 from core.errors import InputError
 from core.validation import convert_settings
@@ -280,3 +286,60 @@ def list_run_ids(runs_dir: Path) -> list[str]:
 
 def _quoted(text: str) -> str:
     return ascii(shorten(text, 40))
+
+
+LEFTOVER_AGE = 3600.0
+"""Seconds after which a temporary file is a leftover: it is renamed or removed within moments."""
+TEMPORARY = re.compile(rf"{re.escape(STAGED)}\d+-[0-9a-f]+|\.(queue|slurm)(\.\d+)?\.json\.\d+", re.ASCII)
+
+
+def remove_leftovers(runs_dir: Path, now: Callable[[], float] = time.time) -> list[str]:
+    """Remove this user's leftovers from a runs directory; return their names."""
+    removed = []
+    for path in [path for path in runs_dir.iterdir() if TEMPORARY.fullmatch(path.name)]:
+        with suppress(OSError):  # it may have been renamed meanwhile
+            status = path.lstat()
+            if status.st_uid != os.geteuid() or now() - status.st_mtime < LEFTOVER_AGE:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+            removed.append(path.name)
+    return removed
+
+
+CHECKPOINTS, MODELS = "checkpoint", "model"
+"""The prefixes of their files."""
+
+
+@dataclass(frozen=True)
+class DiskUse:
+    """Bytes of a run's files."""
+
+    total: int = 0
+    checkpoints: int = 0
+    models: int = 0
+
+    def __add__(self, other: "DiskUse") -> "DiskUse":
+        return DiskUse(self.total + other.total, self.checkpoints + other.checkpoints, self.models + other.models)
+
+    def __str__(self) -> str:
+        parts = {"checkpoints": self.checkpoints, "model": self.models}
+        shown = ", ".join(f"{name} {format_bytes(size)}" for name, size in parts.items() if size)
+        return format_bytes(self.total) + (f" ({shown})" if shown else "")
+
+
+def disk_use(folder: Path) -> DiskUse:
+    """Return the space of the files directly in a run's directory; nothing if it cannot be read."""
+    use = DiskUse()
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if not entry.is_file(follow_symlinks=False):
+                    continue
+                size, name = entry.stat(follow_symlinks=False).st_size, entry.name.lstrip(".")
+                use += DiskUse(size, size * name.startswith(CHECKPOINTS), size * name.startswith(MODELS))
+    except OSError:  # removed meanwhile
+        return use
+    return use

@@ -12,10 +12,9 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import replace_file
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.process import boot_id, host_name
-from clarinet_tui.runs.run_files import UnreadableFileError, read_json
+from clarinet_tui.runs.files import UnreadableFileError, read_json, replace_file
+from clarinet_tui.runs.lock import boot_id, host_name
 from core.config import RunConfig
 
 PACKAGES = ("clarinet-tui", "torch", "torchvision", "numpy", "scikit-learn", "pillow", "msgspec", "sqlite-utils")

@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.run_files import UnreadableFileError, read_json
+from clarinet_tui.runs.files import UnreadableFileError, as_input_error, read_json, replace_file
 
 FILE = "inspection.json"
 MAX_BYTES = 16 << 20
@@ -99,3 +98,18 @@ def read_inspection(run: RunDirectory) -> Inspection | None:
 def write_inspection(run: RunDirectory, inspection: Inspection) -> None:
     with as_input_error(run.path / FILE):
         replace_file(run.path / FILE, msgspec.json.encode(inspection))
+
+
+PROCESS = "clarinet_tui.models.app_process"
+"""The module of that process; the app starts it and never imports it."""
+
+
+class ProcessReport(Struct, frozen=True, omit_defaults=True):
+    """Progress, an error that ended the process, or the result."""
+
+    what: str = ""
+    done: int = 0
+    total: int = 0
+    error: str = ""
+    pictures: tuple[Picture, ...] = ()
+    """Samples of both domains, if they were asked for."""

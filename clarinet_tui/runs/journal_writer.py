@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from clarinet_tui.runs.atomic_files import ends_mid_line, open_append, sync_directory
-from clarinet_tui.runs.journal_format import IterationFormatter, format_event
+from clarinet_tui.runs.files import ends_mid_line, open_append, sync_directory
+from clarinet_tui.runs.journal import IterationFormatter, format_event
 from core.events import Checkpointed, Evaluated, Event, Failed, Finished, Sampled, Stepped, Stopped
 
 CHUNK = 1 << 20

@@ -1,21 +1,160 @@
-"""Exclusive locks on files; the process that holds one writes its identity into the file."""
+"""Exclusive locks on files. The process that holds one writes its identity into it, and can be found and signalled.
+
+The identity is valid across reused pids, reboots, containers and machines.
+"""
 
 import errno
 import fcntl
 import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from clarinet_tui.forks import close_in_children
-from clarinet_tui.runs.atomic_files import as_input_error
+from clarinet_tui.runs.files import ContentError, UnreadableFileError, as_input_error, open_file, parse_json
 from clarinet_tui.runs.ownership import check_own_file, find_owner, user_name
-from clarinet_tui.runs.process import LockOwner, boot_id, current_process, is_alive
-from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, open_file, parse_json
 from core.errors import InputError
+
+if TYPE_CHECKING:
+    from clarinet_tui.runs.directory import RunDirectory
+import signal
+
+from clarinet_tui.runs.files import modified_time
+
+SILENT_AFTER = 600.0
+"""Seconds without a journal line after which a run on another machine counts as silent."""
+
+
+class LockOwner(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that holds or held a lock, as it is stored in the lock file."""
+
+    host: str
+    pid: int
+    start: float
+    """When the process started: ticks since boot on Linux, Unix time elsewhere."""
+    machine: str = ""
+    boot: str = ""
+    namespace: str = ""
+    """The pid namespace: containers on one host count their own pids."""
+    since: float = 0.0
+    released: float | None = None
+    """Unix times at which the lock was acquired and released."""
+    beat: float = 0.0
+    """The owner's last heartbeat, by the monotonic clock; zero for a lock without one."""
+
+
+def current_process() -> LockOwner:
+    pid = os.getpid()
+    return LockOwner(
+        host=host_name(),
+        pid=pid,
+        start=process_start(pid) or 0.0,
+        machine=_read_stripped("/etc/machine-id"),
+        boot=boot_id(),
+        namespace=_namespace(),
+        since=time.time(),
+    )
+
+
+def host_name() -> str:
+    return socket.gethostname()
+
+
+def is_batch_job() -> bool:
+    """Return whether this process belongs to a job of Slurm or to a pod of Kubernetes."""
+    return "SLURM_JOB_ID" in os.environ or "KUBERNETES_SERVICE_HOST" in os.environ
+
+
+def boot_id() -> str:
+    """Return an id that changes with each boot: Linux's own, elsewhere the boot time in seconds."""
+    linux_id = _read_stripped("/proc/sys/kernel/random/boot_id")
+    if linux_id:
+        return linux_id
+    import psutil
+
+    return str(int(psutil.boot_time()))
+
+
+def is_alive(owner: LockOwner, here: LockOwner | None = None) -> bool | None:
+    """Return whether the process lives and has not released its lock; None if that cannot be seen from here."""
+    if owner.released is not None:
+        return False
+    here = here or current_process()
+    if not is_same_machine(owner, here):
+        return None
+    if owner.boot != here.boot:
+        return False
+    if owner.namespace != here.namespace:
+        return None
+    start = process_start(owner.pid)
+    return None if start is None and _is_hidden(owner.pid) else start == owner.start
+
+
+def _is_hidden(pid: int) -> bool:
+    """Return whether there is such a process of another user, which /proc does not show (its mount option hidepid)."""
+    if Path(f"/proc/{pid}").exists():
+        return False
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+def is_same_machine(one: LockOwner, other: LockOwner) -> bool:
+    """Return whether two processes ran on one machine, whatever its name was.
+
+    A boot id is unique. After a restart the machine id decides, but only with the name: machines that were installed
+    from one image may share their machine id.
+    """
+    if one.boot and one.boot == other.boot:
+        return True
+    return bool(one.machine) and (one.machine, one.host) == (other.machine, other.host)
+
+
+def process_start(pid: int) -> float | None:
+    """Return when the process started, or None if it is gone or a zombie."""
+    if not Path("/proc/self/stat").exists():
+        return _portable_start(pid)
+    try:
+        # The command's name may contain spaces and parentheses, so fields are counted from its end.
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    state, start = fields[0], fields[19]
+    return None if state in b"ZX" else float(start)
+
+
+def _portable_start(pid: int) -> float | None:
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
+    except psutil.Error:
+        return None
+
+
+def _namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def _read_stripped(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
 
 SHORTEST_WAIT = 0.2
 """Seconds to retry while no live owner is written in the file: `is_locked` locks it briefly."""
@@ -216,3 +355,70 @@ def keep_lock(path: Path) -> bool:
 def seconds_since_beat(owner: LockOwner) -> float | None:
     """Return the seconds since a live owner's last heartbeat; None if it has none, or is of another boot."""
     return max(0.0, time.monotonic() - owner.beat) if owner.beat and owner.boot == boot_id() else None
+
+
+def request_stop(lock: Path, owner: LockOwner) -> bool:
+    """Send SIGTERM unless one was received already; return whether it was sent.
+
+    A second SIGTERM would end a worker while it saves its checkpoint. A worker removes its handler when the first one
+    arrives, and has none before it has started up: without a handler nothing is sent, and the caller may try again.
+    """
+    return signal_holder(lock, owner, signal.SIGTERM, only_if_handled=True)
+
+
+def signal_holder(lock: Path, owner: LockOwner, number: signal.Signals, *, only_if_handled: bool = False) -> bool:
+    """Send a signal to this very process, if it holds this very lock; return whether it was sent.
+
+    It is not sent to another process with its pid, and not through the lock file of a copied directory.
+    """
+    if not is_held_by(lock, owner):
+        return False
+    try:
+        file = os.pidfd_open(owner.pid) if hasattr(os, "pidfd_open") else None
+    except ProcessLookupError:
+        return False
+    try:
+        # The pid may have been reused before pidfd_open, but not after it: so the identity is checked again.
+        if not is_held_by(lock, owner) or (only_if_handled and not handles_signal(owner.pid, number)):
+            return False
+        if file is None:
+            os.kill(owner.pid, number)
+        else:
+            signal.pidfd_send_signal(file, number)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        process = f"process {owner.pid} on {owner.host}"
+        raise InputError(f"{process} belongs to another user: only they can stop it") from None
+    finally:
+        if file is not None:
+            os.close(file)
+    return True
+
+
+def handles_signal(pid: int, number: signal.Signals) -> bool:
+    """Return whether the process has a handler for the signal; True where that cannot be seen."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
+    except OSError:
+        return True
+    caught = next((line for line in status.splitlines() if line.startswith("SigCgt:")), None)
+    return caught is None or bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
+def find_worker(run: "RunDirectory") -> LockOwner | None:
+    """Return the live worker of a run.
+
+    A worker on another machine counts as dead when its lock is free and its journal was not written for SILENT_AFTER s.
+    """
+    owner = read_lock_owner(run.lock)
+    if owner is None or (alive := is_held_by(run.lock, owner)) is False:
+        return None
+    silent = time.time() - modified_time(run.journal) > SILENT_AFTER
+    return owner if alive or not silent or is_locked(run.lock) else None
+
+
+def find_local_worker(run: "RunDirectory") -> LockOwner | None:
+    """Return the run's worker only if it is on this machine: pids of another one mean nothing here."""
+    owner = read_lock_owner(run.lock)
+    return owner if owner is not None and is_held_by(run.lock, owner) else None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import open_regular, replace_file
+from clarinet_tui.runs.files import open_regular, replace_file
 from core.config import RunConfig
 
 FOLDER = "memory"

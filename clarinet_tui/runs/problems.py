@@ -6,10 +6,9 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.runs.directory import CONFIG, RunDirectory
-from clarinet_tui.runs.journal_lines import parse_line
-from clarinet_tui.runs.journal_reader import read_lines
-from clarinet_tui.runs.process import LockOwner
-from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, open_file, parse_json, read_file, read_json
+from clarinet_tui.runs.files import ContentError, UnreadableFileError, open_file, parse_json, read_file, read_json
+from clarinet_tui.runs.journal import parse_line, read_lines
+from clarinet_tui.runs.lock import LockOwner
 from core.errors import InputError
 
 MAX_LOCK_BYTES = 1 << 16

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import replace_file
 from clarinet_tui.runs.environment import versions
-from clarinet_tui.runs.lock import hold_lock, read_lock_owner
+from clarinet_tui.runs.files import UnreadableFileError, read_file, read_json, replace_file
+from clarinet_tui.runs.lock import LockOwner, hold_lock, host_name, read_lock_owner
 from clarinet_tui.runs.ownership import own_path
-from clarinet_tui.runs.process import LockOwner, host_name
-from clarinet_tui.runs.run_files import UnreadableFileError, read_file, read_json
 from core.config import RunConfig, Tag, settings_tagged
 from core.events import PseudoLabelled
 from core.methods import STAGE1_VERSION, find_method

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from clarinet_tui.runs.atomic_files import open_regular
+from clarinet_tui.runs.files import open_regular
 
 CHUNK = 1 << 16
 

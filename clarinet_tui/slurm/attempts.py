@@ -15,10 +15,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import append_line, as_input_error, create_file, modified_time
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.files import (
+    UnreadableFileError,
+    append_line,
+    as_input_error,
+    create_file,
+    modified_time,
+    read_file,
+)
 from clarinet_tui.runs.lock import LockHeldError
-from clarinet_tui.runs.run_files import UnreadableFileError, read_file
 from clarinet_tui.text import format_count, printable, shorten
 
 ATTEMPTS_FILE = "slurm.jsonl"

@@ -12,9 +12,9 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from clarinet_tui.runs.atomic_files import file_size, modified_time
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import read_last_event
+from clarinet_tui.runs.files import file_size, modified_time
+from clarinet_tui.runs.journal import read_last_event
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.runs.state import RunState

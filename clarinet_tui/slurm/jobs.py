@@ -9,12 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.files import UnreadableFileError, as_input_error, read_json, replace_file
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import LockHeldError, hold_lock
 from clarinet_tui.runs.ownership import directory_id, own_path
-from clarinet_tui.runs.run_files import UnreadableFileError, read_json
 from clarinet_tui.runs.worker_log import read_last_line
 from clarinet_tui.slurm import commands
 from clarinet_tui.slurm.attempts import JobEnded, append_event, find_follow_up, is_fresh, lease_path, read_events

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import as_input_error, replace_file
 from clarinet_tui.runs.directory import JOURNAL, RunDirectory, create_runs
-from clarinet_tui.runs.journal_format import format_event
+from clarinet_tui.runs.files import as_input_error, replace_file
+from clarinet_tui.runs.journal import format_event
 from clarinet_tui.runs.stage1 import stage1_role
 from clarinet_tui.runs.worker_command import hook_environment
 from clarinet_tui.slurm import commands

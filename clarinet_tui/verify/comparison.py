@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.runs.journal_lines import parse_number
+from clarinet_tui.runs.journal import parse_number
 from core.metrics import is_reproducible
 
 NOT_METRICS = frozenset({"run", "iteration", "epoch", "adaptation_epoch", "stage", "seconds"})

@@ -11,8 +11,8 @@ import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import versions
-from clarinet_tui.runs.journal_format import encode_non_finite
-from clarinet_tui.runs.process import host_name
+from clarinet_tui.runs.journal import encode_non_finite
+from clarinet_tui.runs.lock import host_name
 from clarinet_tui.verify.comparison import Replay
 from clarinet_tui.worker.failure import make_failed
 from clarinet_tui.worker.main import configure_torch, train_first_iterations

@@ -1,10 +1,188 @@
-"""Watch the events of a run and raise alarms, without any input or output."""
+"""Watch the events of a run and raise alarms, without any input or output.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+A rule looks at a window of iterations or at the evaluations of a stage. It returns a message to raise its alarm, an
+empty text to end it, and None to leave it as it is: between its two limits, or without enough data. So an alarm does
+not flicker, and the first iterations of a run raise none.
+"""
 
-from clarinet_tui.worker import alarm_rules as rules
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
 from core.events import Alarmed, Evaluated, Event, Resumed, StageStarted, Started, Stepped
+
+WINDOW = 200
+"""Iterations that a rule looks at together."""
+FIRST = 20
+"""Iterations that the initial loss is averaged over."""
+EARLY = 200
+"""Evaluations before this iteration of a stage are ignored."""
+PATIENCE, PATIENCE_SHARE = 500, 0.1
+"""A slow start is ignored for this many iterations of a stage, or for this share of a longer run."""
+FULL_STRENGTH = 0.9
+"""λ from which the adaptation should have an effect."""
+
+RuleResult = str | None
+"""A message (raise the alarm), an empty text (end it) or None (no change)."""
+
+
+class Window:
+    """Sums over successive iterations; the rules ignore a metric that most iterations lack."""
+
+    __slots__ = (
+        *("accuracy_count", "accuracy_sum", "ascent_count", "ascent_sum", "count"),
+        *("deviation_sum", "loss_count", "loss_sum", "min_lambda"),
+    )
+
+    def __init__(self) -> None:
+        self.count = self.loss_count = self.ascent_count = self.accuracy_count = 0
+        self.loss_sum = self.ascent_sum = self.accuracy_sum = self.deviation_sum = 0.0
+        self.min_lambda = 1.0
+
+    def add(self, measured: dict[str, float]) -> None:
+        self.count += 1
+        loss = measured.get("classification_loss", measured.get("surrogate_loss", measured.get("complementary_loss")))
+        if loss is not None:
+            self.loss_sum += loss
+            self.loss_count += 1
+        ascended = measured.get("ascended")
+        if ascended is not None:
+            self.ascent_sum += ascended
+            self.ascent_count += 1
+        accuracy = measured.get("discriminator_accuracy")
+        if accuracy is not None:
+            self.accuracy_sum += accuracy
+            self.deviation_sum += abs(accuracy - 50.0)
+            self.accuracy_count += 1
+            strength = measured.get("lambda", 1.0)
+            if strength < self.min_lambda:
+                self.min_lambda = strength
+
+    def mean_loss(self) -> float | None:
+        return self.loss_sum / self.loss_count if self.loss_count else None
+
+
+@dataclass
+class Stage:
+    """The state of the current stage."""
+
+    start: int = 0
+    """The iteration before the stage, or the iteration that the run was resumed from."""
+    patience: int = PATIENCE
+    first_loss: float | None = None
+    """None until it is known, and in a stage that started in an earlier attempt."""
+    largest_share: float = 0.0
+    """The largest share of classes that its predictions have had."""
+    low_share_count: int = 0
+    """Successive evaluations with a small share."""
+    best: Evaluated | None = field(default=None, repr=False)
+    """The evaluation with the highest source accuracy."""
+    overconfident_count: int = 0
+    """Successive evaluations that are more confident and less accurate than `best`."""
+
+
+def ascent(window: Window) -> RuleResult:
+    """Nearly every step is a gradient ascent: some L_k is always negative, and the loss is never descended."""
+    if 2 * window.ascent_count < WINDOW:
+        return None
+    share = window.ascent_sum / window.ascent_count
+    if share >= 0.95:
+        return f"{100 * share:.0f} % of the last {window.ascent_count} steps were gradient ascents"
+    return "" if share < 0.8 else None
+
+
+def blind(window: Window) -> RuleResult:
+    """D gives the same output for every image.
+
+    The accuracy of a confused D varies around 50 % by chance, by more than 1 % in batches of up to 1500 images; that of
+    a constant output is exactly 50 %.
+    """
+    if 2 * window.accuracy_count < WINDOW:
+        return None
+    deviation = window.deviation_sum / window.accuracy_count
+    if deviation < 1.0:
+        return f"over {window.accuracy_count} iterations the discriminator's accuracy was 50 ± {deviation:.1f} %"
+    return "" if deviation > 2.0 else None
+
+
+def unbeaten(window: Window) -> RuleResult:
+    """D is always right although λ is close to its maximum."""
+    if 2 * window.accuracy_count < WINDOW:
+        return None
+    accuracy = window.accuracy_sum / window.accuracy_count
+    if accuracy > 99.0 and window.min_lambda >= FULL_STRENGTH:
+        return f"over {window.accuracy_count} iterations the discriminator's accuracy was {accuracy:.1f} %"
+    return "" if accuracy < 97.0 else None
+
+
+def no_progress(window: Window, stage: Stage, iteration: int) -> RuleResult:
+    """The loss is as high as at the start of the stage."""
+    loss = window.mean_loss()
+    if stage.first_loss is None or loss is None or iteration - stage.start < stage.patience:
+        return None
+    if loss > 0.99 * stage.first_loss:
+        done = iteration - stage.start
+        return f"after {done} iterations the loss is {loss:.3g}; at the start it was {stage.first_loss:.3g}"
+    return "" if loss < 0.95 * stage.first_loss else None
+
+
+def collapse(event: Evaluated, stage: Stage) -> RuleResult:
+    """Nearly all target images are predicted as a few classes, suddenly or since the start of the stage."""
+    share = _share_of_classes(event.confusion or [])
+    if share is None or event.iteration - stage.start < EARLY:
+        return None
+    stage.largest_share = max(stage.largest_share, share)
+    stage.low_share_count = stage.low_share_count + 1 if share < 0.2 else 0
+    has_collapsed = stage.low_share_count >= 2 and stage.largest_share >= 0.4
+    never_was_diverse = stage.low_share_count >= 3 and event.iteration - stage.start >= stage.patience
+    if has_collapsed or never_was_diverse:
+        return _describe_collapse(event.confusion or [])
+    return "" if share > 0.3 else None
+
+
+def overconfident(event: Evaluated, stage: Stage) -> RuleResult:
+    """The target's entropy collapses while the source accuracy falls."""
+    accuracy, entropy, best = event.source_accuracy, event.target_entropy, stage.best
+    if accuracy is None or entropy is None or event.iteration - stage.start < EARLY:
+        return None
+    if best is None or best.source_accuracy is None or best.target_entropy is None or accuracy > best.source_accuracy:
+        stage.best, stage.overconfident_count = event, 0
+        return ""
+    drop, entropy_ratio = best.source_accuracy - accuracy, entropy / max(best.target_entropy, 1e-9)
+    stage.overconfident_count = stage.overconfident_count + 1 if drop > 5.0 and entropy_ratio < 0.5 else 0
+    if stage.overconfident_count >= 2:
+        before = f"it was {best.source_accuracy:.1f} % and {best.target_entropy:.2g} in epoch {best.epoch}"
+        return f"source accuracy is {accuracy:.1f} % and the target's entropy {entropy:.2g}; {before}"
+    return "" if drop < 2.5 or entropy_ratio > 0.75 else None
+
+
+def not_finite(measured: dict[str, float]) -> str:
+    values = (f"{name} is {value}" for name, value in measured.items() if not math.isfinite(value))
+    return ", ".join(values)
+
+
+def _share_of_classes(confusion: list[list[int]]) -> float | None:
+    """Return 0 if all predictions are one class, 1 if they are as diverse as the true labels."""
+    true = _effective_classes(map(sum, confusion))
+    predicted = _effective_classes(map(sum, zip(*confusion, strict=True)))
+    return None if true < 1.1 else (predicted - 1) / (true - 1)
+
+
+def _effective_classes(counts: Iterable[int]) -> float:
+    """Return the number of equally frequent classes with the same entropy."""
+    present = [count for count in counts if count > 0]
+    total = sum(present)
+    return math.exp(-sum(count / total * math.log(count / total) for count in present)) if present else 1.0
+
+
+def _describe_collapse(confusion: list[list[int]]) -> str:
+    """Count the classes that get 90 % of the predictions."""
+    columns = sorted((sum(column) for column in zip(*confusion, strict=True)), reverse=True)
+    total, covered, classes = sum(columns), 0, 0
+    while covered < 0.9 * total:
+        covered += columns[classes]
+        classes += 1
+    return f"{100 * covered / total:.0f} % of the target images are predicted as {classes} of {len(columns)} classes"
 
 
 @dataclass(frozen=True)
@@ -54,9 +232,9 @@ class AlarmMonitor:
     def __init__(self, iterations_total: int = 0) -> None:
         self._total = iterations_total
         """Iterations of the whole run, if known: a longer run may start more slowly."""
-        self._stage = rules.Stage(patience=self._patience())
-        self._window = rules.Window()
-        self._first: rules.Window | None = None
+        self._stage = Stage(patience=self._patience())
+        self._window = Window()
+        self._first: Window | None = None
         """The first iterations of a stage that started in this attempt."""
         self._open: set[str] = set()
 
@@ -66,13 +244,13 @@ class AlarmMonitor:
             case Stepped():
                 return self._step(event)
             case Evaluated():
-                collapsed, overconfident = rules.collapse(event, self._stage), rules.overconfident(event, self._stage)
-                return self._update(event, {"collapse": collapsed, "overconfident": overconfident})
+                results = {"collapse": collapse(event, self._stage), "overconfident": overconfident(event, self._stage)}
+                return self._update(event, results)
             case Started():
                 self._total = event.iterations_total
             case StageStarted():
-                self._stage = rules.Stage(start=event.iteration, patience=self._patience())
-                self._window, self._first = rules.Window(), rules.Window()
+                self._stage = Stage(start=event.iteration, patience=self._patience())
+                self._window, self._first = Window(), Window()
                 return self._update(event, dict.fromkeys(ALARM_KINDS, ""))
             case Resumed():
                 self._stage.start = event.from_iteration
@@ -82,31 +260,29 @@ class AlarmMonitor:
         measured, window = event.measured, self._window
         if self._first is not None:
             self._first.add(measured)
-            if self._first.count == rules.FIRST:
+            if self._first.count == FIRST:
                 self._stage.first_loss, self._first = self._first.mean_loss(), None
         total = sum(measured.values())
         if total - total != 0.0:  # a metric is not finite
-            self._window = rules.Window()
-            return self._update(event, {"not-finite": rules.not_finite(measured) or None})
+            self._window = Window()
+            return self._update(event, {"not-finite": not_finite(measured) or None})
         window.add(measured)
-        if window.count < rules.WINDOW:
+        if window.count < WINDOW:
             return NO_ALARMS
-        self._window = rules.Window()
+        self._window = Window()
         results = {
             "not-finite": "",
-            "ascent": rules.ascent(window),
-            "discriminator-blind": rules.blind(window),
-            "discriminator-unbeaten": rules.unbeaten(window),
-            "no-progress": rules.no_progress(window, self._stage, event.iteration),
+            "ascent": ascent(window),
+            "discriminator-blind": blind(window),
+            "discriminator-unbeaten": unbeaten(window),
+            "no-progress": no_progress(window, self._stage, event.iteration),
         }
         return self._update(event, results)
 
     def _patience(self) -> int:
-        return max(rules.PATIENCE, int(rules.PATIENCE_SHARE * self._total))
+        return max(PATIENCE, int(PATIENCE_SHARE * self._total))
 
-    def _update(
-        self, event: Stepped | Evaluated | StageStarted, results: dict[str, rules.RuleResult]
-    ) -> Sequence[Alarmed]:
+    def _update(self, event: Stepped | Evaluated | StageStarted, results: dict[str, RuleResult]) -> Sequence[Alarmed]:
         """Return the alarms whose state the results change."""
         alarms = []
         for name, result in results.items():

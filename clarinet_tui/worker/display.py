@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
 from clarinet_tui.logs.event_text import describe_event, format_accuracies
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_format import encode_non_finite
+from clarinet_tui.runs.journal import encode_non_finite
 from core.events import Evaluated, Event, Resumed, StageStarted, Started, Stepped, flatten_event
 
 if TYPE_CHECKING:

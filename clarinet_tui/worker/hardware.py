@@ -1,12 +1,26 @@
-"""The hardware of a worker, as torch and the driver name it. Torch is used only if the training has loaded it."""
+"""The hardware of a worker: its GPU is locked before torch is loaded, described, and sampled while the run trains.
 
+Torch is used only if the training has loaded it.
+"""
+
+import os
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import psutil
+
 from clarinet_tui.devices.device import Device
+from clarinet_tui.devices.gpu_lock import hold_gpu
 from clarinet_tui.devices.local import DeviceReader, cpu_name
-from clarinet_tui.devices.placement import match_devices
+from clarinet_tui.devices.placement import match_devices, memory_of_runs, select_device
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.text import printable
 from core.errors import InputError
+from core.events import Sampled
 from core.resolve import available_cores
 
 
@@ -59,3 +73,127 @@ def describe_hardware(device: str, gpu: Device | None) -> dict[str, Any]:
         "threads": torch.get_num_threads() if torch else None,
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+@contextmanager
+def hold_first_gpu(run: RunDirectory, keys: Sequence[str], *, queued: bool, share: bool) -> Iterator[None]:
+    """Hold the lock of the first of these GPUs that is free, and make it the only visible one; without keys, nothing.
+
+    Queued runs of one user and runs directory may share a GPU: their supervisor counts its slots.
+    """
+    if not keys:
+        yield
+        return
+    group = f"{os.geteuid()}:{run.runs_dir.resolve()}" if queued else ""
+    with hold_gpu(keys, run.id, group=group, share=share, notify=_warn) as key:
+        os.environ.update(select_device(key))
+        yield
+
+
+def _warn(message: str) -> None:
+    print(f"clarinet: {printable(message)}", file=sys.stderr)
+
+
+INTERVAL = 10.0
+STOP_SECONDS = 5.0
+"""How long the end of a run waits for the last sample: a driver may hang."""
+CONTEXT_BYTES = 512 << 20
+"""What a process uses on a GPU beside torch's memory, where the driver does not list it."""
+Position = Callable[[], tuple[int, float]]
+"""Returns the last iteration and the training time so far."""
+
+
+class HardwareSampler:
+    """Calls `record` from its thread about every ten seconds and at the end; `start` before `stop`."""
+
+    def __init__(
+        self, device: str, record: Callable[[Sampled], None], position: Position, *, interval: float = INTERVAL
+    ) -> None:
+        self.gpu_memory_peak: int | None = None
+        """The most bytes that the run has used on its GPU."""
+        self._device, self._record, self._position, self._interval = device, record, position, interval
+        self._reader = DeviceReader(seconds=0)
+        self._process = psutil.Process()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+        self._energy: float | None = None
+        """Joules that the GPU had used at the last sample."""
+        self._clock = time.monotonic(), time.process_time()
+
+    def start(self, gpu: Device | None) -> None:
+        """Start from the state of the GPU that was read at the start of the attempt."""
+        self._energy = gpu.energy if gpu else None
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Record a last sample and end."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        is_last = False
+        while not is_last:
+            is_last = self._stopping.wait(self._interval)
+            self._record(self._sample(find_gpu(self._reader, self._device)))
+        self._reader.close()
+
+    def _sample(self, gpu: Device | None) -> Sampled:
+        iteration, seconds = self._position()
+        used = self._measure_gpu_memory(gpu)
+        return Sampled(
+            iteration=iteration,
+            seconds=seconds,
+            gpu_use=gpu.utilization if gpu else None,
+            gpu_memory=used,
+            gpu_memory_peak=self.gpu_memory_peak,
+            power=gpu.power if gpu else None,
+            temperature=gpu.temperature if gpu else None,
+            energy=self._measure_energy(gpu),
+            cpu=self._measure_cpu(),
+            memory=self._measure_memory(),
+        )
+
+    def _measure_gpu_memory(self, gpu: Device | None) -> int | None:
+        """Return the bytes in use, and update the peak: torch's own peak falls between two samples."""
+        reserved, peak = _torch_memory(self._device)
+        listed = memory_of_runs(gpu, {os.getpid()}) if gpu else None
+        if not listed and not peak:
+            return None
+        beside = max(0, listed - reserved) if listed else CONTEXT_BYTES
+        self.gpu_memory_peak = max(self.gpu_memory_peak or 0, listed or 0, beside + peak)
+        return listed or beside + reserved
+
+    def _measure_energy(self, gpu: Device | None) -> float | None:
+        """Return the joules since the last sample, divided among the processes on the GPU."""
+        if gpu is None or gpu.energy is None:
+            return None
+        before, self._energy = self._energy, gpu.energy
+        if before is None or gpu.energy < before:  # the driver was loaded again
+            return None
+        computing = [process for process in gpu.processes or () if process.computes]
+        return (gpu.energy - before) / max(1, len(computing))
+
+    def _measure_cpu(self) -> float:
+        """Return the percent of one core that the process has used since the last sample."""
+        (wall, cpu), self._clock = self._clock, (time.monotonic(), time.process_time())
+        elapsed = self._clock[0] - wall
+        return 100 * (self._clock[1] - cpu) / elapsed if elapsed > 0 else 0.0
+
+    def _measure_memory(self) -> int:
+        """Return the resident bytes of the process and of those that read its data."""
+        total: int = self._process.memory_info().rss
+        for child in self._process.children(recursive=True):
+            try:
+                total += child.memory_info().rss
+            except psutil.Error:  # it has ended meanwhile
+                continue
+        return total
+
+
+def _torch_memory(device: str) -> tuple[int, int]:
+    """Return the bytes that torch's allocator holds on a GPU now, and held at most."""
+    torch = loaded_torch()
+    if torch is None or not device.startswith("cuda") or not torch.cuda.is_initialized():
+        return 0, 0
+    return int(torch.cuda.memory_reserved(device)), int(torch.cuda.max_memory_reserved(device))

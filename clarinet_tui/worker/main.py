@@ -16,11 +16,11 @@ from clarinet_tui.devices.gpu_lock import GpuInUseError
 from clarinet_tui.devices.other_gpus import describe_unused_gpus, torch_backend
 from clarinet_tui.queue.requests import ensure_supervisor_if_needed
 from clarinet_tui.queue.workers import GPU_IN_USE
-from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
+from clarinet_tui.runs.files import file_size
+from clarinet_tui.runs.journal import JournalEvent, read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
-from clarinet_tui.runs.process import is_batch_job
+from clarinet_tui.runs.lock import is_batch_job
 from clarinet_tui.runs.worker_command import ALARM_VARIABLE, END_VARIABLE, take_hook_command
 from clarinet_tui.runs.worker_log import TimestampedStream
 from clarinet_tui.slurm.attempts import SlurmJob, check_lease
@@ -28,11 +28,9 @@ from clarinet_tui.streams import drop_failed_writes
 from clarinet_tui.text import printable
 from clarinet_tui.worker.alarms import AlarmMonitor
 from clarinet_tui.worker.display import Display, JsonForm, choose_display
-from clarinet_tui.worker.event_hook import ON_END, EventHook
 from clarinet_tui.worker.failure import make_failed
-from clarinet_tui.worker.gpu import hold_first_gpu
-from clarinet_tui.worker.hardware import hardware_kind
-from clarinet_tui.worker.notifications import read_targets
+from clarinet_tui.worker.hardware import hardware_kind, hold_first_gpu
+from clarinet_tui.worker.notifications import ON_END, EventHook, read_targets
 from clarinet_tui.worker.recorder import Recorder
 from clarinet_tui.worker.shared_stage1 import SharedStage1
 from clarinet_tui.worker.small_data import describe_small_data

@@ -1,22 +1,185 @@
-"""Ready-made notifications of alarms and ends: a bell, the desktop, ntfy or a webhook, as the user has chosen.
+"""Tell the user of an alarm or of the end of a run: by the commands of `--on-alarm` and `--on-end` or a notification.
 
-The choice is the user's: CLARINET_NOTIFY, or `notify` in ~/.config/clarinet/config.toml; never a setting of a run.
+All of it runs in its own thread and never blocks training.
+
+Notifications are a bell, the desktop, ntfy or a webhook. The choice is the user's: CLARINET_NOTIFY, or `notify` in
+~/.config/clarinet/config.toml; never a setting of a run.
 """
 
 import json
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from urllib.error import URLError
 from urllib.parse import urlsplit
 
-from clarinet_tui.runs.directory import read_toml
+from clarinet_tui.queue.workers import start_detached
+from clarinet_tui.runs.directory import RunDirectory, read_toml
+from clarinet_tui.runs.files import open_append
+from clarinet_tui.runs.worker_log import format_timestamp
 from clarinet_tui.streams import FALLBACK
+from clarinet_tui.text import format_task, printable
+from core.config import RunConfig
 from core.errors import InputError
+from core.events import Alarmed, Event, Failed, Finished, Stopped
+
+ON_ALARM, ON_END = "--on-alarm", "--on-end"
+
+
+def parse_hook_command(text: str, folder: Path | None = None, option: str = ON_ALARM) -> tuple[str, ...]:
+    """Split a command into arguments, without a shell; raise InputError if there is no such program."""
+    try:
+        arguments = tuple(shlex.split(text))
+    except ValueError as error:
+        raise InputError(f"{option}: {error}: {text!a}") from None
+    if not arguments:
+        raise InputError(f"{option}: expected a command, such as ./notify.sh")
+    program = str((folder or Path.cwd()) / arguments[0]) if "/" in arguments[0] else arguments[0]
+    if shutil.which(program) is None:
+        raise InputError(f"{option}: there is no program {arguments[0]!a}: put pipes and the like into a script")
+    return arguments
+
+
+class EventHook:
+    """Run the command and send the notifications in a background thread for one event after the other.
+
+    The first failure is reported.
+    """
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        config: RunConfig,
+        command: Sequence[str],
+        notify: Callable[[str], None],
+        seconds: float = 30.0,
+        *,
+        option: str = ON_ALARM,
+        targets: Sequence[str] = (),
+    ) -> None:
+        """`seconds` is the time limit of a command, `targets` are those of notifications."""
+        self._run, self._config, self._command, self._notify = run, config, list(command), notify
+        self._seconds, self._option, self._targets = seconds, option, targets
+        self._events: SimpleQueue[Event | None] = SimpleQueue()
+        self._has_failed = False
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._process_events, name=option.strip("-"), daemon=True)
+        if self._command or self._targets:
+            self._thread.start()
+
+    def submit(self, event: Event) -> None:
+        if self._thread.ident is not None:
+            self._events.put(event)
+
+    def close(self, timeout: float = 10.0) -> None:
+        """Wait for the remaining events, and kill what exceeds the timeout."""
+        self._events.put(None)
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+            self._ending.set()
+            self._thread.join()
+
+    def _process_events(self) -> None:
+        with suppress(Empty):
+            while (event := self._events.get(block=not self._ending.is_set())) is not None:
+                try:
+                    if self._command:
+                        self._run_command(event)
+                except (OSError, InputError) as error:
+                    self._report(str(error))
+                if self._targets and not self._ending.is_set():
+                    self._send_notifications(event)
+
+    def _send_notifications(self, event: Event) -> None:
+        fields = self._variables(event)
+        title = f"{self._config.method} on {format_task(self._config.task)}, seed {self._config.seed}: {_label(event)}"
+        message = fields["CLARINET_MESSAGE"] or f"run {self._run.id}"
+        public = {name.removeprefix("CLARINET_").lower(): value for name, value in fields.items()}
+        for problem in send_all(self._targets, printable(title), message, public):
+            self._report_once(problem)
+
+    def _run_command(self, event: Event) -> None:
+        log = open_append(self._run.log, 0o600)
+        try:
+            line = f"{format_timestamp(time.time())} {self._option} for {printable(_label(event))}\n"
+            os.write(log, line.encode())
+        finally:
+            os.close(log)
+        process = start_detached(self._command, self._run.log, env={**os.environ, **self._variables(event)})
+        if not self._has_ended(process):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            self._report(f"took longer than {self._seconds:g} s and was killed")
+        elif process.returncode:
+            self._report(f"ended with exit code {process.returncode}; its output is in worker.log")
+
+    def _has_ended(self, process: "subprocess.Popen[bytes]") -> bool:
+        """Wait until the process ends, within its time limit and until `close` gives up; return whether it did."""
+        seconds_left = self._seconds
+        while seconds_left > 0 and not self._ending.is_set():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(min(seconds_left, 0.5))
+                return True
+            seconds_left -= 0.5
+        return process.poll() is not None
+
+    def _variables(self, event: Event) -> dict[str, str]:
+        """Return the environment variables for the command."""
+        variables = {
+            "CLARINET_RUN": self._run.id,
+            "CLARINET_ITERATION": str(getattr(event, "iteration", 0)),
+            "CLARINET_METHOD": self._config.method,
+            "CLARINET_TASK": self._config.task,
+            "CLARINET_SEED": str(self._config.seed),
+            **event_variables(event),
+        }
+        printables = {name: printable(value) for name, value in variables.items()}
+        return printables | {"CLARINET_RUNS": str(self._run.runs_dir.absolute())}
+
+    def _report(self, problem: str) -> None:
+        """Name the program without its arguments, which may be secret: worker.log is exported."""
+        self._report_once(f"{self._option} {self._command[0]}: {problem}")
+
+    def _report_once(self, message: str) -> None:
+        if not self._has_failed:
+            self._has_failed = True
+            self._notify(message)
+
+
+def event_variables(event: Event) -> dict[str, str]:
+    """Return the variables of an alarm, or of the end of a run."""
+    match event:
+        case Alarmed():
+            return {
+                "CLARINET_ALARM": event.kind,
+                "CLARINET_MESSAGE": event.message,
+                "CLARINET_ADVICE": event.advice,
+            }
+        case Finished():
+            accuracy = "" if event.target_accuracy is None else f"{event.target_accuracy:.2f}"
+            message = f"target accuracy {accuracy} %" if accuracy else ""
+            return {"CLARINET_STATE": "finished", "CLARINET_MESSAGE": message, "CLARINET_TARGET_ACCURACY": accuracy}
+        case Failed():
+            return {"CLARINET_STATE": "failed", "CLARINET_MESSAGE": event.message}
+        case Stopped():
+            return {"CLARINET_STATE": "stopped", "CLARINET_MESSAGE": f"at iteration {event.iteration}"}
+    return {"CLARINET_MESSAGE": ""}
+
+
+def _label(event: Event) -> str:
+    return event.kind if isinstance(event, Alarmed) else event_variables(event).get("CLARINET_STATE", "event")
+
 
 VARIABLE = "CLARINET_NOTIFY"
 EXPECTED = "expected bell, desktop, ntfy://HOST/TOPIC or https://…"

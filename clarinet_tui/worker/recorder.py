@@ -12,15 +12,14 @@ from typing import Any
 from clarinet_tui.devices.local import DeviceReader
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.runs.atomic_files import replace_file
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment, write_environment
+from clarinet_tui.runs.files import replace_file
 from clarinet_tui.runs.journal_writer import FINAL, JournalWriter
+from clarinet_tui.runs.lock import is_batch_job
 from clarinet_tui.runs.memory_peaks import record_memory_peak
-from clarinet_tui.runs.process import is_batch_job
 from clarinet_tui.runs.stage1 import encode_labels
-from clarinet_tui.worker.hardware import describe_hardware, find_gpu
-from clarinet_tui.worker.sampler import HardwareSampler
+from clarinet_tui.worker.hardware import HardwareSampler, describe_hardware, find_gpu
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Event, Finished, PseudoLabelled

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from clarinet_tui.runs.atomic_files import replace_file
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.files import replace_file
 from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.runs.stage1 import DamagedStage1Error, Stage1Directory, Stage1Origin, stage1_key
 from clarinet_tui.text import printable

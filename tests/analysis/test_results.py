@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.results import check_file, write_results
-from clarinet_tui.runs.process import host_name
+from clarinet_tui.runs.lock import host_name
 from core.errors import InputError
 from tests.support.trained_runs import make_trained_run
 

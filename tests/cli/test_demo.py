@@ -27,7 +27,7 @@ time.sleep(60)
 DEMO = "import sys; from clarinet_tui.cli.demo import wait_for_worker; sys.exit(wait_for_worker(sys.argv[1:]))"
 TERMINATED_EARLY = """
 import os, signal, subprocess, time
-from clarinet_tui.runs.signals import handles_signal
+from clarinet_tui.runs.lock import handles_signal
 class Popen(subprocess.Popen):
     def __init__(self, arguments):
         super().__init__(arguments)

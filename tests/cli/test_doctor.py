@@ -44,7 +44,7 @@ def test_text_and_json_have_the_same_checks(tmp_path: Path) -> None:
         "supervisor",
         "terminal",
     ]
-    assert set(checks[0]) == {"name", "verdict", "sentence", "advice"}
+    assert set(checks[0]) == {"name", "verdict", "message", "advice"}
     for check in checks:
         assert any(line.startswith(VERDICTS[check["verdict"]]) and check["name"] in line for line in lines)
 

@@ -12,7 +12,7 @@ from clarinet_tui.devices.device import Device
 from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
-from clarinet_tui.runs.process import current_process
+from clarinet_tui.runs.lock import current_process
 from core.errors import InputError
 from core.events import Finished, Stopped
 from tests.support.events import started, step

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from clarinet_tui.runs.process import host_name
+from clarinet_tui.runs.lock import host_name
 from tests.support.cli import invoke, run_clarinet
 from tests.support.trained_runs import make_trained_run
 

@@ -8,7 +8,7 @@ import pytest
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.devices.other_gpus import find_torch
-from clarinet_tui.doctor.machine_checks import (
+from clarinet_tui.doctor.checks import (
     CheckResult,
     check_data,
     check_devices,
@@ -32,7 +32,7 @@ def test_python() -> None:
 def test_torch_is_found_without_importing_it() -> None:
     result = check_torch(find_torch(), gpus=0)
     assert (result.verdict, result.message[:2]) == ("good", "2.")
-    checks = "from clarinet_tui.doctor.machine_checks import check_torch\n"
+    checks = "from clarinet_tui.doctor.checks import check_torch\n"
     checks += "from clarinet_tui.devices.other_gpus import find_torch"
     assert "torch" not in imported_modules(f"{checks}\ncheck_torch(find_torch(), 0)")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.doctor.checks import check_journals, check_run_files
 from clarinet_tui.doctor.repair import repair
-from clarinet_tui.doctor.run_checks import check_journals, check_run_files
 from clarinet_tui.history.database import DATABASE_NAME, Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.verification import find_mismatch

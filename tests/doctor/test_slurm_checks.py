@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.doctor.slurm_checks import check_controller, check_node
+from clarinet_tui.doctor.checks import check_controller, check_node
 from clarinet_tui.slurm.commands import SlurmError
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clarinet_tui.doctor.storage_checks import (
+from clarinet_tui.doctor.checks import (
     check_clock,
     check_database,
     check_file_system,
@@ -23,8 +23,7 @@ from clarinet_tui.doctor.storage_checks import (
     read_mount_table,
 )
 from clarinet_tui.history.database import DATABASE_NAME
-from clarinet_tui.runs.lock import hold_lock
-from clarinet_tui.runs.process import current_process
+from clarinet_tui.runs.lock import current_process, hold_lock
 from tests.support.histories import make_run, open_history
 from tests.support.supervised import enqueue_directly
 from tests.support.users import ALICE

@@ -15,7 +15,7 @@ from clarinet_tui.queue.queue_file import QueueEntry, read_queue, update_queue
 from clarinet_tui.queue.supervisor import IDLE_SECONDS, LOCK_TIMEOUT, Supervisor
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import write_environment
-from clarinet_tui.runs.process import current_process
+from clarinet_tui.runs.lock import current_process
 from core.events import Finished
 from tests.support.events import resumed, started, step
 from tests.support.histories import open_history, write_events

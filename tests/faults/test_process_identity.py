@@ -21,10 +21,18 @@ from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, find_supervisor
 from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.live_worker import find_worker
-from clarinet_tui.runs.lock import hold_lock, is_held_by, is_locked
-from clarinet_tui.runs.process import LockOwner, current_process, is_alive, process_start
-from clarinet_tui.runs.signals import request_stop, signal_holder
+from clarinet_tui.runs.lock import (
+    LockOwner,
+    current_process,
+    find_worker,
+    hold_lock,
+    is_alive,
+    is_held_by,
+    is_locked,
+    process_start,
+    request_stop,
+    signal_holder,
+)
 from core.errors import InputError
 from tests.support.events import started, step
 from tests.support.histories import write_events, write_lock

@@ -25,9 +25,7 @@ from clarinet_tui.history.states import refresh_states
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
 from clarinet_tui.runs.directory import RunDirectory, list_runs
-from clarinet_tui.runs.live_worker import find_worker
-from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.signals import signal_holder
+from clarinet_tui.runs.lock import find_worker, read_lock_owner, signal_holder
 from tests.support.disks import fill, mount_error, small_disk
 from tests.support.histories import content, open_history
 from tests.support.queue_model import Model, Place, observe

@@ -10,8 +10,7 @@ import pytest
 
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue
-from clarinet_tui.runs.directory import RunDirectory, list_run_ids
-from clarinet_tui.runs.leftovers import LEFTOVER_AGE, remove_leftovers
+from clarinet_tui.runs.directory import LEFTOVER_AGE, RunDirectory, list_run_ids, remove_leftovers
 from core.errors import InputError
 from core.resolve import resolve
 from tests.support.disks import fill, small_disk

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.doctor.storage_checks import check_supervisor
+from clarinet_tui.doctor.checks import check_supervisor
 from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.runs.directory import RunDirectory

@@ -12,7 +12,7 @@ import pytest
 from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
-from clarinet_tui.runs.signals import handles_signal
+from clarinet_tui.runs.lock import handles_signal
 from core.errors import InputError
 from tests.support.histories import open_history
 from tests.support.scale import rounds

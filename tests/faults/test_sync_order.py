@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.runs.atomic_files import replace_file
+from clarinet_tui.runs.files import replace_file
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.files import replace_synced
 from core.resolve import resolve

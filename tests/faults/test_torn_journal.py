@@ -10,7 +10,7 @@ from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import QueueEntry, read_queue
 from clarinet_tui.queue.workers import can_retry
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import DamagedLine, read_journal, read_last_event
+from clarinet_tui.runs.journal import DamagedLine, read_journal, read_last_event
 from core.events import Event, Finished, Noticed
 from tests.support.events import resumed, started, step
 from tests.support.histories import content, make_run, open_history, write_events

@@ -16,7 +16,7 @@ from clarinet_tui.history.database import DATABASE_NAME, Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.reindex import reindex
 from clarinet_tui.runs.directory import RunDirectory, list_runs
-from clarinet_tui.runs.journal_reader import read_journal
+from clarinet_tui.runs.journal import read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
 from tests.support.events import evaluation, resumed, started, step
 from tests.support.histories import content, make_run, open_history, write_events

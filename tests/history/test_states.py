@@ -15,7 +15,7 @@ from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.history.states import refresh_states, update_history
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.process import current_process
+from clarinet_tui.runs.lock import current_process
 from core.events import Finished
 from tests.support.events import resumed, started, step
 from tests.support.histories import make_run, open_history, write_events, write_lock

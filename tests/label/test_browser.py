@@ -13,8 +13,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from clarinet_tui.cli.main import app
-from clarinet_tui.label.arrays import write_labels
-from clarinet_tui.label.labelling import Labelling
+from clarinet_tui.label.labelling import Labelling, write_labels
 from clarinet_tui.ui.serve.access import AccessControl
 from clarinet_tui.ui.serve.label_server import LabelServer
 from tests.support.browser import find_chromium, open_page

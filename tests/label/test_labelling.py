@@ -10,9 +10,8 @@ import pytest
 from PIL import Image
 
 from clarinet_tui.chart.picture import picture_text
-from clarinet_tui.label.arrays import write_arrays
-from clarinet_tui.label.labelling import Answer, Labelling
-from clarinet_tui.runs.atomic_files import append_line
+from clarinet_tui.label.labelling import Answer, Labelling, write_arrays
+from clarinet_tui.runs.files import append_line
 from core.data.images import decode_image
 from core.data.load import load_task
 from core.errors import InputError
@@ -148,7 +147,7 @@ def test_picture_fits_and_keeps_its_proportions() -> None:
 
 
 def test_label_imports_no_torch() -> None:
-    modules = imported_modules("import clarinet_tui.cli.label, clarinet_tui.label.arrays, clarinet_tui.label.labelling")
+    modules = imported_modules("import clarinet_tui.cli.label, clarinet_tui.label.labelling")
     assert "torch" not in modules
 
 

@@ -20,7 +20,7 @@ from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, queue_origin
 from clarinet_tui.queue.sweep import Grid
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.process import current_process
+from clarinet_tui.runs.lock import current_process
 from clarinet_tui.ui.actions import RunActions
 from core.errors import InputError
 from core.events import Finished, Stopped

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, SUPERVISOR_LOG, ensure_supervisor, find_supervisor
-from clarinet_tui.runs.signals import signal_holder
+from clarinet_tui.runs.lock import signal_holder
 from tests.support.supervised import runs_directory, wait_until
 
 

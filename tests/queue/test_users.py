@@ -189,7 +189,7 @@ def test_a_planted_lock_makes_no_one_kill_a_process_of_their_own(mode: int) -> N
     """Bob names a process of Alice in a file that has the name of her supervisor's lock, and holds it."""
     plant = f"""
 import fcntl, msgspec
-from clarinet_tui.runs.process import current_process, process_start
+from clarinet_tui.runs.lock import current_process, process_start
 owner = msgspec.structs.replace(current_process(), pid=PID, start=process_start(PID), beat=1.0)
 lock = runs / "supervisor.{ALICE}.lock"
 lock.write_bytes(msgspec.json.encode(owner))

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from clarinet_tui.runs.annotations import add_tag
-from clarinet_tui.runs.archive import MANIFEST, Manifest, has_patch, write_archive
-from clarinet_tui.runs.archive_import import check_archive, import_archive
+from clarinet_tui.runs.archive import MANIFEST, Manifest, check_archive, has_patch, import_archive, write_archive
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from core.errors import InputError

@@ -12,10 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clarinet_tui.runs import archive_import
-from clarinet_tui.runs.archive import write_archive
-from clarinet_tui.runs.archive_import import import_archive
-from clarinet_tui.runs.archive_members import BLOCK, Limits
+from clarinet_tui.runs import archive as archive_module
+from clarinet_tui.runs.archive import BLOCK, Limits, import_archive, write_archive
 from core.errors import InputError
 from tests.support.events import started, step
 from tests.support.histories import make_run, write_events
@@ -221,14 +219,14 @@ def test_link_in_place_of_the_run(path: Path, tmp_path: Path) -> None:
 def test_archive_replaced_while_it_is_read(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive(path, plain("abc/worker.log", b"good"))
     other = archive(tmp_path / "b.tar.gz", plain("abc/worker.log", b"evil"), plain("abc/stage1.json", b"{}"))
-    real_check = archive_import.check_archive
+    real_check = archive_module.check_archive
 
     def check_then_replace(*arguments: object) -> object:
         manifest = real_check(*arguments)  # type: ignore[arg-type]
         path.write_bytes(other.read_bytes())
         return manifest
 
-    monkeypatch.setattr(archive_import, "check_archive", check_then_replace)
+    monkeypatch.setattr(archive_module, "check_archive", check_then_replace)
     with pytest.raises(InputError, match="changed while it was read"):
         import_archive(path, tmp_path / "runs")
     assert list((tmp_path / "runs").iterdir()) == []
@@ -269,7 +267,7 @@ def test_flipped_byte_is_an_input_error_or_makes_no_difference(tmp_path: Path, p
     changed = tmp_path / "changed.tar.gz"
     changed.write_bytes(gzip.compress(bytes(content), 1))
     try:
-        manifest = archive_import.check_archive(changed)
+        manifest = archive_module.check_archive(changed)
     except InputError:
         return
     assert set(manifest.runs) == {"abc"}  # an unused field, such as a date

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from clarinet_tui.doctor.storage_checks import check_runs_size
-from clarinet_tui.runs.disk_use import DiskUse, disk_use
+from clarinet_tui.doctor.checks import check_runs_size
+from clarinet_tui.runs.directory import DiskUse, disk_use
 from tests.support.cli import invoke
 from tests.support.histories import make_run
 

@@ -143,7 +143,7 @@ def test_unreadable_file_is_empty(tmp_path: Path) -> None:
 def test_nothing_heavy_is_imported() -> None:
     code = """
 import sys
-import clarinet_tui.runs.directory, clarinet_tui.runs.journal_writer, clarinet_tui.runs.journal_reader
+import clarinet_tui.runs.directory, clarinet_tui.runs.journal_writer, clarinet_tui.runs.journal
 import clarinet_tui.runs.environment, clarinet_tui.runs.annotations
 import clarinet_tui.history.ingest, clarinet_tui.history.queries, clarinet_tui.history.states
 heavy = {"torch", "numpy", "sqlite_utils", "scipy", "matplotlib", "textual", "psutil"} & set(sys.modules)

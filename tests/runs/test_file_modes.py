@@ -16,7 +16,7 @@ os.umask(int(sys.argv[2], 8))
 from clarinet_tui.queue.workers import start_detached
 from clarinet_tui.runs.annotations import add_tag
 from clarinet_tui.runs.archive import write_archive
-from clarinet_tui.runs.archive_import import import_archive
+from clarinet_tui.runs.archive import import_archive
 from clarinet_tui.runs.environment import write_environment
 from tests.support.events import started
 from tests.support.histories import make_run, open_history, write_events

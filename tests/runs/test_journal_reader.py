@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clarinet_tui.runs import journal_reader as reader
-from clarinet_tui.runs.journal_format import FIXED_COLUMNS
-from clarinet_tui.runs.journal_reader import DamagedLine, JournalEvent, read_journal
+from clarinet_tui.runs import journal as reader
+from clarinet_tui.runs.journal import FIXED_COLUMNS, DamagedLine, JournalEvent, read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.events import Event, Noticed, Stepped, flatten_event
 from tests.support.events import evaluation, resumed, started, step

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.runs.journal_reader import DamagedLine, JournalEvent, read_journal
+from clarinet_tui.runs.journal import DamagedLine, JournalEvent, read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.errors import InputError
 from core.events import Checkpointed, Event, Finished

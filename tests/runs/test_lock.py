@@ -13,9 +13,17 @@ import pytest
 
 from clarinet_tui.queue.queue_file import update_queue
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.live_worker import find_worker
-from clarinet_tui.runs.lock import LockHeldError, hold_lock, is_locked, keep_lock, read_lock_owner
-from clarinet_tui.runs.process import current_process, is_alive, process_start
+from clarinet_tui.runs.lock import (
+    LockHeldError,
+    current_process,
+    find_worker,
+    hold_lock,
+    is_alive,
+    is_locked,
+    keep_lock,
+    process_start,
+    read_lock_owner,
+)
 from core.errors import InputError
 from core.resolve import resolve
 from tests.support.histories import make_run, write_lock

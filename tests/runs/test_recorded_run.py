@@ -13,9 +13,8 @@ from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.logs.run_log import RunLog
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.environment import read_environment
-from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
-from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.process import is_alive
+from clarinet_tui.runs.journal import JournalEvent, read_journal
+from clarinet_tui.runs.lock import is_alive, read_lock_owner
 from tests.support.cli import invoke
 from tests.support.histories import open_history
 

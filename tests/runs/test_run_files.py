@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clarinet_tui.runs.run_files import ContentError, UnreadableFileError, parse_json, parse_toml, read_file, read_json
+from clarinet_tui.runs.files import ContentError, UnreadableFileError, parse_json, parse_toml, read_file, read_json
 
 BOMBS = {
     "dotted key": b"a." * 30_000 + b"a=1",

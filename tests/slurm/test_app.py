@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
+from clarinet_tui.runs.files import file_size
 from tests.support.slurm import Cluster
 from tests.support.slurm_runs import attempts_of
 from tests.support.terminal import APP, Terminal, open_terminal, shown_epoch

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.doctor.slurm_checks import check_controller, check_node, probe_lock_on_node
+from clarinet_tui.doctor.checks import check_controller, check_node, probe_lock_on_node
 from clarinet_tui.history.trash import remove_run
 from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.requests import LaunchOptions

@@ -13,7 +13,7 @@ from types import FrameType
 from clarinet_tui.devices.gpu_lock import GpuInUseError
 from clarinet_tui.queue.workers import GPU_IN_USE
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.worker.gpu import hold_first_gpu
+from clarinet_tui.worker.hardware import hold_first_gpu
 from clarinet_tui.worker.recorder import Recorder
 from core.events import Checkpointed, Failed, Finished, Stopped
 from tests.support.events import evaluation, resumed, started, step

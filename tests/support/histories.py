@@ -12,7 +12,7 @@ import msgspec
 from clarinet_tui.history.database import DATABASE_NAME, Database
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
-from clarinet_tui.runs.process import LockOwner, current_process
+from clarinet_tui.runs.lock import LockOwner, current_process
 from core.events import Event
 from core.resolve import resolve
 

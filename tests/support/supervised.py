@@ -19,9 +19,8 @@ from clarinet_tui.queue.queue_file import QueueEntry, update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, find_supervisor
 from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory, list_runs
-from clarinet_tui.runs.journal_reader import read_last_event
-from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.signals import signal_holder
+from clarinet_tui.runs.journal import read_last_event
+from clarinet_tui.runs.lock import read_lock_owner, signal_holder
 from core.resolve import resolve
 from tests.support.events import CLOCK_FIELDS
 from tests.support.fault_worker import STARTS_FILE

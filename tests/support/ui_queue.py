@@ -12,8 +12,7 @@ from clarinet_tui.devices.device import Device
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
 from clarinet_tui.runs.directory import RunDirectory, list_runs
-from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.signals import signal_holder
+from clarinet_tui.runs.lock import read_lock_owner, signal_holder
 from core.resolve import resolve
 from tests.support.nvml import ELSEWHERE, install_standin
 from tests.support.ui_runs import NOW

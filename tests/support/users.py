@@ -28,7 +28,7 @@ from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.queue.supervisor import *
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
 from clarinet_tui.runs.lock import read_lock_owner
-from clarinet_tui.runs.process import is_alive
+from clarinet_tui.runs.lock import is_alive
 from core.errors import InputError
 from tests.support.supervised import enqueue_directly, make_fault_run
 runs = Path(sys.argv[1])

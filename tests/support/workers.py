@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
+from clarinet_tui.runs.journal import JournalEvent, read_journal
 from core.resolve import resolve
 from tests.support.events import CLOCK_FIELDS
 

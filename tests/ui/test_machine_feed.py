@@ -12,7 +12,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.queue.queue_file import update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
-from clarinet_tui.runs.process import current_process
+from clarinet_tui.runs.lock import current_process
 from clarinet_tui.ui.feed.machine_feed import MachineFeed
 from clarinet_tui.ui.feed.machine_reader import MachineReader
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot

@@ -10,7 +10,7 @@ from clarinet_tui.chart.cells import BRAILLE
 from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import write_environment
-from clarinet_tui.runs.journal_lines import is_confusion_matrix
+from clarinet_tui.runs.journal import is_confusion_matrix
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.run_settings import format_setting, list_run_settings

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.runs.atomic_files import file_size
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
-from clarinet_tui.runs.journal_reader import read_last_event
+from clarinet_tui.runs.files import file_size
+from clarinet_tui.runs.journal import read_last_event
 from tests.support.disks import read_only
 from tests.support.terminal import APP, Terminal, open_terminal, shown_epoch
 from tests.support.ui_queue import dismissed, fill_queue, hold_queue, waiting

@@ -16,10 +16,9 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.logs.event_text import describe_event
-from clarinet_tui.runs.journal_reader import JournalEvent, read_journal
+from clarinet_tui.runs.journal import JournalEvent, read_journal
 from clarinet_tui.runs.worker_command import hook_environment
-from clarinet_tui.worker.alarm_rules import EARLY, PATIENCE, WINDOW
-from clarinet_tui.worker.alarms import ALARM_KINDS, AlarmMonitor
+from clarinet_tui.worker.alarms import ALARM_KINDS, EARLY, PATIENCE, WINDOW, AlarmMonitor
 from core.events import Alarmed, Evaluated, Event, Resumed, StageStarted, Started, Stepped
 from core.setting_specs import setting_specs
 from tests.support.child_processes import run_worker

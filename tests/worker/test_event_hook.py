@@ -17,7 +17,7 @@ from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.worker_command import ALARM_VARIABLE, hook_environment, take_hook_command
 from clarinet_tui.runs.worker_log import split_timestamp
-from clarinet_tui.worker.event_hook import ON_END, EventHook, parse_hook_command
+from clarinet_tui.worker.notifications import ON_END, EventHook, parse_hook_command
 from core.errors import InputError
 from core.events import Alarmed, Event, Failed, Finished, Stopped
 from core.resolve import resolve

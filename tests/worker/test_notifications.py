@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.worker.event_hook import EventHook
-from clarinet_tui.worker.notifications import read_targets, send
+from clarinet_tui.worker.notifications import EventHook, read_targets, send
 from core.errors import InputError
 from core.events import Alarmed
 from core.resolve import resolve

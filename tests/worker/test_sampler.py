@@ -21,9 +21,8 @@ from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.memory_peaks import read_largest_peak, read_memory_peak
 from clarinet_tui.text import GIB
-from clarinet_tui.worker.hardware import describe_hardware, find_gpu, hardware_kind
+from clarinet_tui.worker.hardware import HardwareSampler, describe_hardware, find_gpu, hardware_kind
 from clarinet_tui.worker.recorder import Recorder
-from clarinet_tui.worker.sampler import HardwareSampler
 from core.errors import InputError
 from core.events import Sampled, Stepped, Stopped
 from tests.support.events import resumed, started, step

@@ -10,7 +10,7 @@ from clarinet_tui.analysis.figures.figure_runs import FigureRuns, task_and_metho
 from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.analysis.selection import last_stage
 from clarinet_tui.history.queries import read_evaluations
-from clarinet_tui.runs.journal_lines import is_confusion_matrix
+from clarinet_tui.runs.journal import is_confusion_matrix
 from clarinet_tui.text import format_count
 
 MAXIMUM_PANELS, MAXIMUM_CONFUSIONS = 12, 3

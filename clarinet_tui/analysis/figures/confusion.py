@@ -8,7 +8,7 @@ from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.analysis.selection import last_stage
 from clarinet_tui.analysis.sides import Side
 from clarinet_tui.history.queries import read_evaluations, read_events
-from clarinet_tui.runs.journal_lines import is_confusion_matrix
+from clarinet_tui.runs.journal import is_confusion_matrix
 from clarinet_tui.text import format_count
 
 Counts = tuple[tuple[int, ...], ...]

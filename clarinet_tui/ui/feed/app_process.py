@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from clarinet_tui.runs.process_report import PROCESS, ProcessReport
+from clarinet_tui.runs.inspection_file import PROCESS, ProcessReport
 
 MAX_LINE = 16 << 20
 MAX_ERROR = 4000

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from clarinet_tui.history.alarms import read_open_alarms
 from clarinet_tui.history.queries import read_evaluations, read_events
 from clarinet_tui.history.samples import read_last_position, read_sample_series
-from clarinet_tui.runs.atomic_files import modified_time
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.files import modified_time
 from clarinet_tui.runs.inspection_file import FILE as INSPECTION
 from clarinet_tui.runs.inspection_file import read_inspection
-from clarinet_tui.runs.journal_lines import is_confusion_matrix, parse_number
+from clarinet_tui.runs.journal import is_confusion_matrix, parse_number
 from clarinet_tui.ui.feed.log_reader import LogReader
 from clarinet_tui.ui.feed.run_settings import format_environment, list_run_settings
 from clarinet_tui.ui.snapshot.run_detail import (

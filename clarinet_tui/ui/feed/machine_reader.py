@@ -15,8 +15,7 @@ from clarinet_tui.queue.queue_file import Queue, QueueEntry, only_schedulable, r
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.queue.supervisor import find_supervisor, queue_origin
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.live_worker import find_worker
-from clarinet_tui.runs.process import current_process
+from clarinet_tui.runs.lock import current_process, find_worker
 from clarinet_tui.ui.feed.slurm_reader import SlurmReader
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
 from core.data.catalogue import list_domains

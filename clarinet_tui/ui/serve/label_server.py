@@ -17,9 +17,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.web_runner import GracefulExit
 
-from clarinet_tui.label.arrays import write_labels
-from clarinet_tui.label.labelling import Labelling, Question
-from clarinet_tui.label.pictures import find_pictures
+from clarinet_tui.label.labelling import Labelling, Question, find_pictures, write_labels
 from clarinet_tui.text import printable
 from clarinet_tui.ui.serve.access import AccessControl
 from clarinet_tui.ui.serve.label_page import SCRIPT, render_label_page

@@ -19,7 +19,7 @@ from aiohttp.typedefs import Handler, Middleware
 from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
-from clarinet_tui.runs.process import host_name
+from clarinet_tui.runs.lock import host_name
 from clarinet_tui.text import printable
 from clarinet_tui.ui.serve.access import AccessControl
 from clarinet_tui.ui.serve.page import render_page, security_headers
