@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from clarinet_tui.analysis.comparison import PairedDifference, compare_queries
-from clarinet_tui.analysis.comparison_rows import INTERIM, format_difference, side_labels
+from clarinet_tui.analysis.comparison_table import INTERIM, format_difference, side_labels
 from clarinet_tui.analysis.published import ABLATIONS, CONTROLS, MAIN_METHODS
 from clarinet_tui.analysis.run_records import RunRecord, RunRecords
 from clarinet_tui.history.database import Database

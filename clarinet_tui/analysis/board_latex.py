@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from clarinet_tui.analysis.board import Board, MethodTable
-from clarinet_tui.analysis.board_rows import (
+from clarinet_tui.analysis.board_table import (
     AVERAGE,
     MIXED_NOTE,
     BoardRow,

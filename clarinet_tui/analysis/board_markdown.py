@@ -3,7 +3,7 @@
 import re
 
 from clarinet_tui.analysis.board import Board, MethodTable
-from clarinet_tui.analysis.board_rows import (
+from clarinet_tui.analysis.board_table import (
     MIXED_NOTE,
     BoardRow,
     RowValue,

@@ -1,21 +1,185 @@
 """Paired differences between sides: pairs of equal seed and label draw, costs, and settings that differ."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES, Rule
-from clarinet_tui.analysis.groups import describe_data, setting_differences
-from clarinet_tui.analysis.published import ABLATIONS, CONTROLS, MAIN_METHODS
-from clarinet_tui.analysis.run_records import RunRecord, RunRecords
-from clarinet_tui.analysis.selection import describe_rule
-from clarinet_tui.analysis.sides import Side, SideRun, make_sides
-from clarinet_tui.analysis.statistics import Distance, PairedStatistics, distance, holm_correction, paired_statistics
-from clarinet_tui.history.queries import RunRow, get_run
+from clarinet_tui.analysis.published import ABLATIONS, CONTROLS, MAIN_METHODS, method_title
+from clarinet_tui.analysis.run_records import (
+    ComparableRuns,
+    DataSummary,
+    ExcludedRuns,
+    RunRecord,
+    RunRecords,
+    Settings,
+    describe_data,
+    exclude_other_groups,
+    group_runs,
+    setting_differences,
+)
+from clarinet_tui.analysis.selection import RuleSummary, SelectedEpoch, describe_rule, summarise_rules
+from clarinet_tui.analysis.statistics import (
+    Distance,
+    PairedStatistics,
+    Summary,
+    distance,
+    holm_correction,
+    paired_statistics,
+    summarise,
+)
+from clarinet_tui.analysis.training_cost import SharedStage1
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.queries import RunRow, get_run, list_runs
+from clarinet_tui.history.query_language import quote_value
 from clarinet_tui.runs.directory import find_run
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
 from core.tasks import PAPER_TASKS
+
+
+@dataclass(frozen=True)
+class SideRun:
+    """One run of a side."""
+
+    run: str
+    seed: int | None
+    state: RunState
+    selected: SelectedEpoch | None
+    """The reported epoch; for an unfinished run, the one selected so far."""
+    source_accuracy: float | None
+    pseudo_label_accuracy: float | None
+    seconds: float | None
+    """Device seconds, including a shared stage 1."""
+    shared: SharedStage1 | None
+    label_hash: str | None
+    device: str | None
+    hardware: str | None
+    """The model of the GPU or CPU."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """The accuracy that counts, None unless the run is finished."""
+        return self.selected.accuracy if self.selected and self.state is RunState.FINISHED else None
+
+
+@dataclass(frozen=True)
+class Side:
+    method: str
+    title: str
+    task: str
+    preset: str | None
+    settings: Settings | None
+    data: DataSummary | None
+    runs: tuple[SideRun, ...]
+    """The newest finished run of each seed, or else the newest one, ordered by seed."""
+    accuracy: Summary
+    source_accuracy: Summary
+    pseudo_label_accuracy: Summary
+    seconds: Summary
+    """Device seconds of one run, with the full cost of a shared stage 1."""
+    total_seconds: float
+    """Device seconds of all runs, with a shared stage 1 counted once."""
+    excluded: tuple[ExcludedRuns, ...]
+    rules: Mapping[Rule, RuleSummary]
+    """The results of the finished runs under each rule."""
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        return tuple(run.run for run in self.runs if run.state.is_pending)
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """Ids of the runs that curves average: the finished ones, or all if none is finished."""
+        done = tuple(run.run for run in self.runs if run.state is RunState.FINISHED)
+        return done or tuple(run.run for run in self.runs)
+
+    @property
+    def cost_unknown(self) -> tuple[str, ...]:
+        """Runs with a shared stage 1 whose cost is not recorded."""
+        return tuple(run.run for run in self.runs if run.shared and run.shared.seconds is None)
+
+
+def make_sides(records: Sequence[RunRecord], *, rule: Rule = "last", every_group: bool = False) -> list[Side]:
+    """Group records by task, method and preset, in their order; of several protocols keep the fullest, or all."""
+    by_key: dict[tuple[str, str, str | None], list[RunRecord]] = {}
+    for record in records:
+        row = record.row
+        if row.method and row.task:
+            by_key.setdefault((row.task, row.method, row.preset), []).append(record)
+    sides = []
+    for members in by_key.values():
+        groups = group_runs(members)
+        if every_group:
+            order = {record.row.id: index for index, record in enumerate(members)}
+            groups.sort(key=lambda group: min(map(order.__getitem__, group.ids)))
+            sides += [make_side(group, rule) for group in groups]
+        else:
+            sides.append(make_side(groups[0], rule, exclude_other_groups(groups)))
+    return sides
+
+
+def make_side(group: ComparableRuns, rule: Rule = "last", excluded: Sequence[ExcludedRuns] = ()) -> Side:
+    newest: dict[int | None, RunRecord] = {}
+    older: list[str] = []
+    for record in group.records:
+        known = newest.get(record.row.seed)
+        if known is None or (record.is_finished and not known.is_finished):
+            older += [known.row.id] if known else []
+            newest[record.row.seed] = record
+        else:
+            older.append(record.row.id)
+    runs = [_side_run(newest[seed], rule) for seed in sorted(newest, key=lambda seed: (seed is None, seed or 0))]
+    done = [run for run in runs if run.state is RunState.FINISHED]
+    row = group.records[0].row
+    superseded = [ExcludedRuns("superseded by newer finished runs of the same seeds", tuple(older))] if older else []
+    return Side(
+        method=row.method or "?",
+        title=method_title(row.method or "?"),
+        task=row.task or "?",
+        preset=row.preset,
+        settings=group.settings,
+        data=group.data,
+        runs=tuple(runs),
+        accuracy=summarise(run.accuracy for run in done),
+        source_accuracy=_summary_of([run.source_accuracy for run in done]),
+        pseudo_label_accuracy=_summary_of([run.pseudo_label_accuracy for run in done]),
+        seconds=_summary_of([run.seconds for run in done]),
+        total_seconds=_total(done),
+        excluded=(*excluded, *superseded),
+        rules=summarise_rules(record.selected for record in newest.values() if record.is_finished),
+    )
+
+
+def _side_run(record: RunRecord, rule: Rule) -> SideRun:
+    row = record.row
+    return SideRun(
+        run=row.id,
+        seed=row.seed,
+        state=row.state,
+        selected=record.selected.get(rule),
+        source_accuracy=row.source_accuracy,
+        pseudo_label_accuracy=row.pseudo_label_accuracy,
+        seconds=record.seconds,
+        shared=record.shared,
+        label_hash=row.label_hash,
+        device=row.device,
+        hardware=row.hardware,
+    )
+
+
+def _summary_of(values: Sequence[float | None]) -> Summary:
+    """Values that no run has, such as pseudo-labels of a one-step method, do not count as missing."""
+    return summarise(values) if any(value is not None for value in values) else Summary(0)
+
+
+def _total(runs: Sequence[SideRun]) -> float:
+    """A stage 1 that a run of this side trained is already part of that run's seconds."""
+    shared = {run.run: run.shared.seconds or 0.0 for run in runs if run.shared}
+    own = sum((run.seconds or 0.0) - shared.get(run.run, 0.0) for run in runs)
+    ids = {run.run for run in runs}
+    others = {run.shared.origin: shared[run.run] for run in runs if run.shared and run.shared.origin not in ids}
+    return own + sum(others.values())
 
 
 @dataclass(frozen=True)
@@ -191,3 +355,41 @@ def _cautions(left: Side, right: Side) -> tuple[str, ...]:
         if side.cost_unknown:
             cautions.append(f"{side.title}: the cost of stage 1 is not recorded for {', '.join(side.cost_unknown)}")
     return tuple(cautions)
+
+
+OPPONENT = "gac+cdan-e"
+"""The strongest two-step baseline of the paper: what one-step methods are compared with if it has runs."""
+COUNTED_STATES = "state:finished,running"
+MAX_SEARCHED = 500
+"""Maximum number of runs searched for a task with runs of both families."""
+NOTHING = "Nothing to compare yet: no task has finished or running runs of both families."
+
+
+@dataclass(frozen=True)
+class DefaultComparison:
+    queries: tuple[str, str]
+    """For one-step and for two-step runs."""
+    description: str = "Newest task with both families"
+
+
+def default_comparison(db: Database) -> DefaultComparison | None:
+    """Return queries for the newest task and preset with runs of both families; None if there is none."""
+    methods: dict[tuple[str, str], set[str]] = {}
+    families: dict[tuple[str, str], set[str]] = {}
+    for row in list_runs(db, COUNTED_STATES, limit=MAX_SEARCHED):
+        if row.task and row.preset:
+            families.setdefault((row.task, row.preset), set()).add(row.family)
+            methods.setdefault((row.task, row.preset), set()).add(row.method or "")
+    newest = next((key for key, present in families.items() if present >= set(COMPARED_FAMILIES)), None)
+    if newest is None:
+        return None
+    task, preset = map(quote_value, newest)
+    query = f"task:{task} preset:{preset} {COUNTED_STATES}"
+    return DefaultComparison((query, f"{_default_opponents(methods[newest])}{query}"))
+
+
+def _default_opponents(methods: set[str]) -> str:
+    """Return the part of a query that selects the strongest baseline and the controls of these methods."""
+    controls = [control for method in CONTROLS if method in methods for control in CONTROLS[method]]
+    opponents = [method for method in (OPPONENT, *controls) if method in methods]
+    return f"method:{','.join(opponents)} " if OPPONENT in methods else ""

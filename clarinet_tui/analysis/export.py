@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.analysis.board import Board
-from clarinet_tui.analysis.board_cells import Cell
-from clarinet_tui.analysis.board_rows import STATES
+from clarinet_tui.analysis.board import Board, BoardCell
+from clarinet_tui.analysis.board_table import STATES
 from clarinet_tui.analysis.comparison import Comparison
-from clarinet_tui.analysis.comparison_rows import format_difference
+from clarinet_tui.analysis.comparison_table import format_difference
 from clarinet_tui.analysis.published import method_title
 from clarinet_tui.analysis.selection import describe_rule, rule_columns
 
@@ -36,7 +35,7 @@ def to_csv(board: Board) -> str:
     return written.getvalue()
 
 
-def cell_columns(board: Board, cell: Cell) -> dict[str, Any]:
+def cell_columns(board: Board, cell: BoardCell) -> dict[str, Any]:
     interval = cell.distance.interval if cell.distance else None
     return {
         "task": cell.task,
@@ -68,7 +67,7 @@ def cell_columns(board: Board, cell: Cell) -> dict[str, Any]:
     }
 
 
-def _is_best(board: Board, cell: Cell) -> bool:
+def _is_best(board: Board, cell: BoardCell) -> bool:
     return cell.method in board.best(cell.task, board.table_of(cell.method).methods)
 
 
@@ -91,7 +90,7 @@ def to_json(board: Board) -> str:
     return msgspec.json.format(msgspec.json.encode(fields)).decode() + "\n"
 
 
-def _cell(board: Board, cell: Cell) -> dict[str, Any]:
+def _cell(board: Board, cell: BoardCell) -> dict[str, Any]:
     fields: dict[str, Any] = _to_json_types(cell)
     added = {
         "title": method_title(cell.method),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.analysis.bands import Bands, interpolate_and_extend, make_bands
 from clarinet_tui.analysis.choices import Axis
+from clarinet_tui.analysis.comparison import Side
 from clarinet_tui.analysis.run_records import RunRecord
 from clarinet_tui.analysis.selection import last_stage
-from clarinet_tui.analysis.sides import Side
 from clarinet_tui.analysis.training_cost import SHARED_AXES, TrainingCost, axis_value, metric_curve, training_cost
 from clarinet_tui.history.curves import read_series
 from clarinet_tui.history.database import Database

@@ -50,8 +50,7 @@ def compare(
 def _compare(
     ids: list[str], one_step: str | None, two_step: str | None, select: "Rule", runs_dir: Path
 ) -> "Comparison":
-    from clarinet_tui.analysis.comparison import compare_queries, compare_runs
-    from clarinet_tui.analysis.default_comparison import NOTHING, default_comparison
+    from clarinet_tui.analysis.comparison import NOTHING, compare_queries, compare_runs, default_comparison
 
     if ids and (one_step is not None or two_step is not None):
         raise InputError("compare: expected either run ids, or --one-step and --two-step")

@@ -14,7 +14,7 @@ from clarinet_tui.ui.text.board_detail import format_seeds
 from clarinet_tui.ui.text.launch import missing_domains
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.board_cells import Cell
+    from clarinet_tui.analysis.board import BoardCell
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
 MAX_NAMED = 4
@@ -36,7 +36,7 @@ class MissingSeeds:
 
 
 def find_missing_seeds(
-    cells: Iterable[Cell], preset: str, submitted: Mapping[tuple[str, str, str], Collection[int]]
+    cells: Iterable[BoardCell], preset: str, submitted: Mapping[tuple[str, str, str], Collection[int]]
 ) -> list[MissingSeeds]:
     """Return the missing seeds of each cell, without those `submitted` that are not in the history yet."""
     missing = []
@@ -49,7 +49,7 @@ def find_missing_seeds(
     return missing
 
 
-def format_none_missing(cells: Collection[Cell]) -> str:
+def format_none_missing(cells: Collection[BoardCell]) -> str:
     """Explain why there is nothing to queue."""
     if len(cells) != 1:
         return "No seed is missing in this table."

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from clarinet_tui.analysis.board import Board, make_board
-from clarinet_tui.analysis.board_cells import Cell
+from clarinet_tui.analysis.board import Board, BoardCell, make_board
 from clarinet_tui.analysis.published import MAIN_METHODS
 from clarinet_tui.analysis.statistics import Summary
 from core.errors import InputError
@@ -19,7 +18,7 @@ def board_of(runs_dir: Path, query: str = "", **options: Any) -> Board:
     return make_board(read_runs(runs_dir), query, **options)
 
 
-def cell_of(runs_dir: Path, method: str = "clarinet", task: str = "U->M", **options: Any) -> Cell:
+def cell_of(runs_dir: Path, method: str = "clarinet", task: str = "U->M", **options: Any) -> BoardCell:
     return board_of(runs_dir, **options).cells[method, task]
 
 

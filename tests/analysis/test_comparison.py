@@ -9,7 +9,7 @@ from rich.console import Console
 from scipy import stats
 
 from clarinet_tui.analysis.comparison import Comparison, compare_queries, compare_runs
-from clarinet_tui.analysis.comparison_rows import pair_rows, side_row
+from clarinet_tui.analysis.comparison_table import pair_rows, side_row
 from clarinet_tui.analysis.export import comparison_object
 from clarinet_tui.analysis.statistics import Summary
 from clarinet_tui.analysis.terminal.comparison import comparison_view

@@ -2,8 +2,14 @@
 
 from pathlib import Path
 
-from clarinet_tui.analysis.groups import describe_group_difference, group_runs
-from clarinet_tui.analysis.run_records import OWN_SEED, CodeVersion, code_version, comparable_settings
+from clarinet_tui.analysis.run_records import (
+    OWN_SEED,
+    CodeVersion,
+    code_version,
+    comparable_settings,
+    describe_group_difference,
+    group_runs,
+)
 from core.resolve import resolve
 from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.histories import make_run

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from clarinet_tui.analysis.choices import Rule
+from clarinet_tui.analysis.comparison import make_sides
 from clarinet_tui.analysis.report.content import Report, make_report
 from clarinet_tui.analysis.report.html import to_html
 from clarinet_tui.analysis.report.markup import Markup, collapsible, escape, row, tag
 from clarinet_tui.analysis.run_records import RunRecords
-from clarinet_tui.analysis.sides import make_sides
 from clarinet_tui.runs.annotations import add_tag, set_note
 from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError

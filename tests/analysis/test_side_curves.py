@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from clarinet_tui.analysis.choices import Axis
+from clarinet_tui.analysis.comparison import make_sides
 from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.analysis.side_curves import make_side_curves, read_run_evaluations, run_curve
-from clarinet_tui.analysis.sides import make_sides
 from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.ui_families import STEPS, write_family_run
 

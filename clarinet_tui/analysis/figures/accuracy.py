@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from clarinet_tui.analysis.bands import BAND_DESCRIPTIONS
 from clarinet_tui.analysis.board import PAPER_PRESETS
 from clarinet_tui.analysis.choices import Axis, BandKind
+from clarinet_tui.analysis.comparison import Side
 from clarinet_tui.analysis.figures.figure import Figure, Panel
 from clarinet_tui.analysis.figures.figure_runs import FigureRuns, choose_unit, make_curve, read_record, task_and_method
 from clarinet_tui.analysis.published import find_published
 from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.analysis.side_curves import POINTS, read_run_evaluations, run_curve
-from clarinet_tui.analysis.sides import Side
 from clarinet_tui.analysis.training_cost import SHARED_AXES
 from clarinet_tui.text import format_task
 

@@ -8,11 +8,11 @@ from typing import Any
 from clarinet_tui.analysis.bands import BAND_DESCRIPTIONS
 from clarinet_tui.analysis.board import make_board
 from clarinet_tui.analysis.choices import BUDGETS, BandKind, Budget, Rule
+from clarinet_tui.analysis.comparison import Side, make_sides
 from clarinet_tui.analysis.figures.figure import Curve, Figure, Panel, colour_indices
 from clarinet_tui.analysis.figures.figure_runs import task_and_method
 from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.analysis.selection import RULE_DESCRIPTIONS
-from clarinet_tui.analysis.sides import Side, make_sides
 from clarinet_tui.analysis.statistics import t_interval
 from clarinet_tui.text import format_count, format_task
 from core.errors import InputError

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from clarinet_tui.analysis.comparison import Side
 from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure
 from clarinet_tui.analysis.figures.figure_runs import FigureRuns, task_and_method
 from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.analysis.selection import last_stage
-from clarinet_tui.analysis.sides import Side
 from clarinet_tui.history.queries import read_evaluations, read_events
 from clarinet_tui.runs.journal import is_confusion_matrix
 from clarinet_tui.text import format_count

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from clarinet_tui.analysis.board import Board, make_board
 from clarinet_tui.analysis.choices import BandKind
+from clarinet_tui.analysis.comparison import Side, make_sides
 from clarinet_tui.analysis.figures.figure import Curve, colour_indices
-from clarinet_tui.analysis.groups import ExcludedRuns
-from clarinet_tui.analysis.run_records import RunRecord, RunRecords
+from clarinet_tui.analysis.run_records import ExcludedRuns, RunRecord, RunRecords
 from clarinet_tui.analysis.side_curves import POINTS, average_curves
-from clarinet_tui.analysis.sides import Side, make_sides
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.text import format_count, format_task
 from core.errors import InputError

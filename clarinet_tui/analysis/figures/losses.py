@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from clarinet_tui.analysis.bands import BAND_DESCRIPTIONS
 from clarinet_tui.analysis.choices import BandKind
+from clarinet_tui.analysis.comparison import Side
 from clarinet_tui.analysis.figures.figure import Curve, Figure, Panel
 from clarinet_tui.analysis.figures.figure_runs import FigureRuns, choose_unit, make_curve
 from clarinet_tui.analysis.run_records import RunRecords
-from clarinet_tui.analysis.sides import Side
 from clarinet_tui.history.curves import Series, list_metrics, read_series
 from clarinet_tui.text import format_task
 from core.errors import InputError

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from clarinet_tui.analysis.board import Board, MethodTable
-from clarinet_tui.analysis.board_cells import Cell
-from clarinet_tui.analysis.board_rows import (
+from clarinet_tui.analysis.board import Board, BoardCell, MethodTable
+from clarinet_tui.analysis.board_table import (
     AVERAGE,
     BoardRow,
     RowValue,
@@ -14,7 +13,7 @@ from clarinet_tui.analysis.board_rows import (
     run_notes,
 )
 from clarinet_tui.analysis.comparison import Comparison, PairedDifference
-from clarinet_tui.analysis.comparison_rows import (
+from clarinet_tui.analysis.comparison_table import (
     INTERIM,
     SIDE_HEADINGS,
     format_difference,
@@ -69,7 +68,7 @@ def _row(board: Board, part: MethodTable, board_row: BoardRow) -> Markup:
     return row([label, *values], class_=board_row.kind)
 
 
-def _value(value: RowValue, cell: Cell | None) -> Markup:
+def _value(value: RowValue, cell: BoardCell | None) -> Markup:
     """The result, with its count and its distance to the published one below."""
     if value.mean is None:
         states = [f"{count} {state}" for state, count in cell.states.items()] if cell else []
@@ -79,7 +78,7 @@ def _value(value: RowValue, cell: Cell | None) -> Markup:
     return join([tag("b" if value.best else "span", text), *([tag("small", below)] if below else [])])
 
 
-def _distance(cell: Cell | None) -> str:
+def _distance(cell: BoardCell | None) -> str:
     if cell is None or cell.distance is None:
         return ""
     interval = cell.distance.interval

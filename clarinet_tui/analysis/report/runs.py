@@ -5,12 +5,12 @@ from operator import attrgetter
 from typing import Any
 
 from clarinet_tui.analysis.choices import RULES, Rule
-from clarinet_tui.analysis.comparison_rows import format_setting
+from clarinet_tui.analysis.comparison import make_sides
+from clarinet_tui.analysis.comparison_table import format_setting
 from clarinet_tui.analysis.report.content import Report
 from clarinet_tui.analysis.report.markup import Content, Markup, bullet_list, collapsible, join, row, table, tag
 from clarinet_tui.analysis.run_records import RunRecord
 from clarinet_tui.analysis.selection import ORACLE, RULE_DESCRIPTIONS, SelectedEpoch
-from clarinet_tui.analysis.sides import make_sides
 from clarinet_tui.text import JOULES_PER_KWH, format_count, format_duration, format_task
 from core.config import Tag, settings_tagged
 from core.setting_specs import setting_specs

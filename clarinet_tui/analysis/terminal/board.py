@@ -5,9 +5,8 @@ from itertools import groupby
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from clarinet_tui.analysis.board import Board, MethodTable
-from clarinet_tui.analysis.board_cells import Cell
-from clarinet_tui.analysis.board_rows import (
+from clarinet_tui.analysis.board import Board, BoardCell, MethodTable
+from clarinet_tui.analysis.board_table import (
     AVERAGE,
     STATES,
     BoardRow,
@@ -89,7 +88,7 @@ def _value(value: RowValue, measured: bool, wide: bool) -> str:
     return value.text(DECIMALS, " ± " if wide else "±") + ("†" if value.mixed else "")
 
 
-def _details(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
+def _details(cells: Sequence[BoardCell]) -> Iterator[tuple[str, list[str]]]:
     """Lines below a task that have a value for any method."""
     distances = [cell.distance for cell in cells]
     details: dict[str, list[str]] = {
@@ -102,7 +101,7 @@ def _details(cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
     yield from ((name, values) for name, values in details.items() if any(values))
 
 
-def _to_oracle(cell: Cell) -> str:
+def _to_oracle(cell: BoardCell) -> str:
     """The mean difference from the oracle, for rules other than the last epoch."""
     losses = [result.selected.regret for result in cell.results if result.selected.rule not in ("last", ORACLE)]
     return f"{0.0 - fmean(losses):.{DECIMALS}f}" if losses else ""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clarinet_tui.analysis.comparison import Comparison, PairedDifference
-from clarinet_tui.analysis.comparison_rows import (
+from clarinet_tui.analysis.comparison_table import (
     INTERIM,
     SIDE_HEADINGS,
     format_difference,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES
-from clarinet_tui.analysis.default_comparison import NOTHING, default_comparison
+from clarinet_tui.analysis.comparison import NOTHING, default_comparison
 from clarinet_tui.history.curves import list_metrics
 from clarinet_tui.history.queries import RunRow, get_run, list_runs
 from clarinet_tui.history.query_language import QueryError, QueryProblem

@@ -11,8 +11,7 @@ from clarinet_tui.history.query_language import quote_value
 from clarinet_tui.ui.snapshot.references import ReferenceRequest, References, SeedBand
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.groups import RunGroup
-    from clarinet_tui.analysis.run_records import RunRecord, RunRecords
+    from clarinet_tui.analysis.run_records import ComparableRuns, RunRecord, RunRecords
     from clarinet_tui.history.database import Database
     from clarinet_tui.ui.snapshot.references import Floats
 
@@ -56,8 +55,7 @@ class ReferenceReader:
         published = find_published(run.method, run.task) if run.method and run.task else None
         if not finished:
             return References(request, published)
-        from clarinet_tui.analysis.groups import exclude_other_groups, group_runs
-        from clarinet_tui.analysis.run_records import RunRecords
+        from clarinet_tui.analysis.run_records import RunRecords, exclude_other_groups, group_runs
 
         if self._records is None or self._records.db is not db:
             self._records = RunRecords(db, self.runs_dir)
@@ -76,7 +74,7 @@ def _finished_runs(db: Database, run: RunRow) -> tuple[RunRow, ...]:
     return tuple(row for row in rows if (row.method, row.task) == (run.method, run.task) and row.id != run.id)
 
 
-def _make_seed_band(db: Database, group: RunGroup, run: RunRow) -> SeedBand | None:
+def _make_seed_band(db: Database, group: ComparableRuns, run: RunRow) -> SeedBand | None:
     """Make a band of the newest run of each other seed; NaN where fewer than two of several have a value."""
     from clarinet_tui.analysis.bands import make_bands
 

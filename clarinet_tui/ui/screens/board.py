@@ -12,8 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
-from clarinet_tui.analysis.board import Board
-from clarinet_tui.analysis.board_cells import Cell
+from clarinet_tui.analysis.board import Board, BoardCell
 from clarinet_tui.analysis.choices import RULES
 from clarinet_tui.text import format_count
 from clarinet_tui.ui.actions import ActionResult
@@ -80,7 +79,7 @@ class BoardScreen(MachineScreen):
         return self._snapshot.board if self._snapshot else None
 
     @property
-    def _cell(self) -> Cell | None:
+    def _cell(self) -> BoardCell | None:
         """The cell under the cursor."""
         method_task = self._table.cell
         return self._board.cells.get(method_task) if self._board and method_task else None

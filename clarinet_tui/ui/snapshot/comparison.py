@@ -12,9 +12,8 @@ from core.metrics import shown_in
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.choices import Axis
-    from clarinet_tui.analysis.comparison import Comparison, PairedDifference
+    from clarinet_tui.analysis.comparison import Comparison, PairedDifference, Side
     from clarinet_tui.analysis.side_curves import SideCurves
-    from clarinet_tui.analysis.sides import Side
     from clarinet_tui.history.query_language import QueryProblem
 
 TaskPreset = tuple[str, str | None]

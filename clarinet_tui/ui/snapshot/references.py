@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clarinet_tui.analysis.groups import ExcludedRuns
     from clarinet_tui.analysis.published import PublishedResult
+    from clarinet_tui.analysis.run_records import ExcludedRuns
     from clarinet_tui.chart.curve import Reference
     from clarinet_tui.ui.snapshot.x_axes import AxisMap, AxisName
 

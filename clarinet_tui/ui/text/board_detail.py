@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.analysis.board_rows import STATES
+from clarinet_tui.analysis.board_table import STATES
 from clarinet_tui.analysis.published import SEEDS, method_title
 from clarinet_tui.analysis.selection import ORACLE
 from clarinet_tui.history.query_language import quote_value
@@ -20,8 +20,7 @@ from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, styled
 from core.presets import PRESETS
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.board import Board
-    from clarinet_tui.analysis.board_cells import Cell, UnfinishedSeed
+    from clarinet_tui.analysis.board import Board, BoardCell, UnfinishedSeed
     from clarinet_tui.ui.snapshot.snapshot import BoardSnapshot
 
 MAX_IDS = 6
@@ -43,7 +42,7 @@ def format_board_header(snapshot: BoardSnapshot) -> Content:
     return styled(*spans)
 
 
-def format_cell_detail(snapshot: BoardSnapshot, cell: Cell, has_no_runs: bool) -> Content:
+def format_cell_detail(snapshot: BoardSnapshot, cell: BoardCell, has_no_runs: bool) -> Content:
     """Format the cell's result, seeds and remarks, then the remarks on the whole board and the legend."""
     board = snapshot.board
     lines = [styled(*_result_spans(cell))]
@@ -73,7 +72,7 @@ def _legend() -> Iterator[Span]:
     yield " significant (95 %)", "faint"
 
 
-def _result_spans(cell: Cell) -> Iterator[Span]:
+def _result_spans(cell: BoardCell) -> Iterator[Span]:
     yield f"{method_title(cell.method)} {format_task(cell.task)}", "strong"
     yield GAP
     summary, interim = cell.summary, cell.interim_summary
@@ -95,7 +94,7 @@ def _result_spans(cell: Cell) -> Iterator[Span]:
             yield f", 95 % {interval.low:+.2f}…{interval.high:+.2f}", "muted"
 
 
-def _seed_spans(cell: Cell) -> list[Span]:
+def _seed_spans(cell: BoardCell) -> list[Span]:
     """Each seed with its state, accuracy and run, ordered by seed."""
     seeds: list[tuple[int | None, list[Span]]] = []
     glyph, role = STATE_STYLES[RunState.FINISHED]
@@ -122,13 +121,13 @@ def _unfinished_spans(seed: UnfinishedSeed) -> list[Span]:
     return [*spans, (seed.run, "muted")]
 
 
-def _missing_spans(cell: Cell) -> list[Span]:
+def _missing_spans(cell: BoardCell) -> list[Span]:
     noun, pronoun = ("seed", "it") if len(cell.missing) == 1 else ("seeds", "them")
     seeds = f"{noun} {format_seeds(cell.missing)}"
     return [("Missing: ", "warn"), (seeds, ""), (f": f queues {pronoun}", "muted")]
 
 
-def _remarks(cell: Cell) -> Iterator[tuple[str, str]]:
+def _remarks(cell: BoardCell) -> Iterator[tuple[str, str]]:
     """What limits the result's validity."""
     for runs in cell.excluded:
         yield "Excluded: ", runs.text(MAX_IDS)
@@ -140,7 +139,7 @@ def _remarks(cell: Cell) -> Iterator[tuple[str, str]]:
         yield "Data: ", note
 
 
-def _conditions(board: Board, cell: Cell) -> Iterator[str]:
+def _conditions(board: Board, cell: BoardCell) -> Iterator[str]:
     yield from board.conditions
     regrets = [result.selected.regret for result in cell.results if result.selected.rule not in ("last", ORACLE)]
     if regrets:

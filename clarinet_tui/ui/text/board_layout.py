@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from clarinet_tui.analysis.board_rows import AVERAGE, STATES, BoardRow, RowValue, board_rows
+from clarinet_tui.analysis.board_table import AVERAGE, STATES, BoardRow, RowValue, board_rows
 from clarinet_tui.analysis.published import method_title
 from clarinet_tui.analysis.statistics import Distance, Summary
 from clarinet_tui.text import format_task, printable
 from clarinet_tui.ui.text.styled import STATE_STYLES, Span, Spans
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.board import Board, MethodTable
-    from clarinet_tui.analysis.board_cells import Cell
+    from clarinet_tui.analysis.board import Board, BoardCell, MethodTable
 
 VISIBLE_METHODS = 5
 """Methods of the paper's first table; the columns are so narrow that all of them are visible."""
@@ -106,7 +105,7 @@ def _layout_table(board: Board, table: MethodTable, label: int, column: int) -> 
 
 
 def _layout_row(
-    group: list[BoardRow], cells: list[Cell | None], label: int, column: int, *, comparable: bool
+    group: list[BoardRow], cells: list[BoardCell | None], label: int, column: int, *, comparable: bool
 ) -> tuple[Spans, ...]:
     """Lay out a task: its name, and measured and published numbers of each method."""
     measured, *published = group
@@ -119,7 +118,7 @@ def _layout_row(
 
 
 def _cell_spans(
-    value: RowValue, published: float | None, cell: Cell | None, column: int, comparable: bool
+    value: RowValue, published: float | None, cell: BoardCell | None, column: int, comparable: bool
 ) -> Iterator[Span]:
     """Mean ± std, seeds and states, then the published mean and the distance: 69.9±4.5 5/5 | paper 94.5 -24.6.
 
@@ -150,7 +149,7 @@ def _drop_overflow(spans: Iterable[Span], column: int) -> Spans:
     return tuple(kept)
 
 
-def _measured_spans(value: RowValue, cell: Cell | None, is_narrow: bool) -> Iterator[Span]:
+def _measured_spans(value: RowValue, cell: BoardCell | None, is_narrow: bool) -> Iterator[Span]:
     """Mean ± std and the number of seeds."""
     count, is_complete = value.count, False
     if cell is not None:
@@ -169,7 +168,7 @@ def _measured_spans(value: RowValue, cell: Cell | None, is_narrow: bool) -> Iter
         yield f"{count:>{4 if has_std else MEASURED - len(text)}}", "good" if is_complete else "muted"
 
 
-def _state_spans(cell: Cell) -> Iterator[Span]:
+def _state_spans(cell: BoardCell) -> Iterator[Span]:
     for style in (STATE_STYLES[state] for state in STATES if cell.states.get(state, 0)):
         yield style.glyph, style.role
 

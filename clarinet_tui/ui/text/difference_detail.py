@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from textual.content import Content
 
-from clarinet_tui.analysis.comparison_rows import (
+from clarinet_tui.analysis.comparison_table import (
     INTERIM,
     NOT_AVAILABLE,
     format_difference,
@@ -21,8 +21,7 @@ from clarinet_tui.text import fit_width, format_count, format_task, printable, s
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.comparison import PairedDifference
-    from clarinet_tui.analysis.sides import SideRun
+    from clarinet_tui.analysis.comparison import PairedDifference, SideRun
     from clarinet_tui.analysis.statistics import Pair
     from clarinet_tui.ui.text.difference_table import SideLabel
 

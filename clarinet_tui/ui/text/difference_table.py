@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
-from clarinet_tui.analysis.comparison_rows import side_labels, side_row
+from clarinet_tui.analysis.comparison_table import side_labels, side_row
 from clarinet_tui.analysis.figures.figure import colour_indices
 from clarinet_tui.analysis.statistics import Summary
 from clarinet_tui.chart.palette import colour, marker
@@ -16,8 +16,7 @@ from clarinet_tui.text import fit_width, format_task
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.comparison import PairedDifference
-    from clarinet_tui.analysis.sides import Side
+    from clarinet_tui.analysis.comparison import PairedDifference, Side
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
 NAME = 23

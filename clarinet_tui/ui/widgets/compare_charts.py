@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from clarinet_tui.analysis.comparison_rows import side_labels
+from clarinet_tui.analysis.comparison_table import side_labels
 from clarinet_tui.chart.cells import GlyphSet
 from clarinet_tui.chart.curve import Band, Line, Reference, extent_of
 from clarinet_tui.chart.scales import Viewport

@@ -12,8 +12,7 @@ from clarinet_tui.runs.state import RunState
 from core.tasks import PAPER_TASKS
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.board import Board, MethodTable
-    from clarinet_tui.analysis.board_cells import Cell
+    from clarinet_tui.analysis.board import Board, BoardCell, MethodTable
 
 RowKind = Literal["measured", "published"]
 STATES = (RunState.RUNNING, RunState.QUEUED, RunState.FAILED, RunState.STOPPED, RunState.LOST, RunState.SILENT)
@@ -72,7 +71,7 @@ def table_tasks(board: Board, table: MethodTable) -> list[str]:
     ]
 
 
-def _measured(cell: Cell, best: bool) -> RowValue:
+def _measured(cell: BoardCell, best: bool) -> RowValue:
     if not cell.results:
         return RowValue()
     count = "" if len(cell.results) == cell.wanted else f"{len(cell.results)}/{cell.wanted}"

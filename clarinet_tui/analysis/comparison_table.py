@@ -8,8 +8,7 @@ from clarinet_tui.runs.state import RunState
 from clarinet_tui.text import format_count, format_duration, format_number
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.comparison import PairedDifference
-    from clarinet_tui.analysis.sides import Side
+    from clarinet_tui.analysis.comparison import PairedDifference, Side
 
 INTERIM = "interim: some runs are not finished"
 NOT_AVAILABLE = "–"
