@@ -12,17 +12,22 @@ from torch.optim import SGD
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.config import RunConfig
 from core.data.batches import normalise
-from core.data.complementary_labels import class_priors, label_weights
+from core.data.labels import class_priors, label_weights
 from core.data.task_data import TaskData
 from core.dropout import disable_dropout, set_dropout_generator
 from core.events import Stepped
 from core.losses.adversarial import adversarial_loss, domain_input, reverse_gradient
 from core.losses.complementary import ascent_loss, class_losses, forward_loss
-from core.losses.predictions import entropy_weights, log_scatter, minus_entropy
-from core.losses.pseudo_labels import confident_cross_entropy, likeliest_allowed
-from core.losses.target_predictions import information_loss
-from core.methods.jitter import jitter
-from core.methods.teacher import Teacher
+from core.losses.predictions import (
+    confident_cross_entropy,
+    entropy_weights,
+    information_loss,
+    likeliest_allowed,
+    log_scatter,
+    minus_entropy,
+)
+from core.methods.augment import jitter
+from core.methods.basset import Teacher
 from core.networks import Classifier, Discriminator, build_classifier, network_options
 from core.training.train import train
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from core.config import RunConfig
-from core.data.complementary_labels import draw_complementary
+from core.data.labels import draw_complementary
 from core.data.task_data import ImageSet, TaskData
 from core.events import Noticed, Stepped
 from core.resolve import resolve
@@ -123,7 +123,7 @@ def count_operations(config: RunConfig, shape: tuple[int, int, int]) -> int:
     from core.data.batches import normalise
     from core.methods import find_method
     from core.methods.algorithm import Batch, StageProblem, load_algorithm
-    from core.training.plan import make_plan
+    from core.methods.plan import make_plan
 
     stage = make_plan(config, find_method(config.method), 1000, 1000).stages[-1]
     cpu = torch.device("cpu")

@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from core.config import RunConfig
-from core.data.complementary_labels import draw_complementary
+from core.data.labels import draw_complementary
 from core.data.task_data import ImageSet, TaskData
 from core.resolve import resolve
 

@@ -19,7 +19,7 @@ from torch import nn
 
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.config import RunConfig
-from core.data.complementary_labels import draw_complementary
+from core.data.labels import draw_complementary
 from core.data.task_data import ImageSet, TaskData
 from core.dropout import Dropout
 from core.events import Stepped

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from core.config import RunConfig
 from core.dropout import ChannelDropout, Dropout
 from core.errors import InputError
+from core.tasks import Shape
 
-Shape = tuple[int, int, int]
-"""Height, width and channels of an image."""
 PAPER_SHAPES: dict[str, Shape] = {"lenet": (28, 28, 1), "dtn": (32, 32, 3)}
 """The paper's networks, and the shape of the images that it uses each of them for."""
 

@@ -8,14 +8,11 @@ from typing import Any
 
 import msgspec
 
-from core.config import RunConfig, Tag, settings_tagged
+from core.config import RunConfig, Tag, convert_settings, format_value, merge_settings, setting_specs, settings_tagged
 from core.errors import InputError
-from core.methods import find_method
-from core.methods.registry import MethodSpec
+from core.methods import MethodSpec, find_method
 from core.presets import PRESETS
-from core.setting_specs import setting_specs
 from core.tasks import DOMAINS, OFFLINE_TASK, Domain, Task, parse_task
-from core.validation import convert_settings, format_value, merge_settings
 
 
 def resolve(
@@ -46,7 +43,7 @@ def resolve(
 
 def _fit_batches(config: RunConfig, requested: Mapping[str, Any], task: Task) -> RunConfig:
     """Return the configuration with batch sizes for few custom images, unless the user has chosen them."""
-    from core.data.small_data import fit_batch_size
+    from core.data.custom_domains import fit_batch_size
 
     stage1 = config.stage1
     if "batch_size" not in requested.get("stage1", {}):
@@ -116,8 +113,3 @@ def _task_of(config: RunConfig) -> Task:
     """Return the task of a run from any machine; its custom folders need not exist here."""
     source, _, target = config.task.partition("->")
     return Task(*(DOMAINS.get(side) or Domain(side, side, side, folder=Path(side)) for side in (source, target)))
-
-
-def data_seed(config: RunConfig) -> int:
-    """Return the seed of the label draw and subsets: that of stage 1 if there is one, so that runs can share it."""
-    return config.stage1.seed if find_method(config.method).has_stage1 else config.seed

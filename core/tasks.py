@@ -37,6 +37,8 @@ DOMAINS_BY_NAME = {domain.name: domain for domain in DOMAINS.values()}
 
 PAPER_TASKS = ("U->M", "M->U", "S->M", "M->m", "Y->M", "Y->S")
 OFFLINE_TASK = "Y->D"
+Shape = tuple[int, int, int]
+"""Height, width and channels of an image."""
 GREY, COLOUR = (28, 28, 1), (32, 32, 3)
 
 
@@ -61,7 +63,7 @@ class Task:
         return (*source, *colour, *(("custom",) if self.is_custom else ()))
 
     @property
-    def shape(self) -> tuple[int, int, int] | None:
+    def shape(self) -> Shape | None:
         """Height, width and channels of a task between known digits; None for custom folders.
 
         The paper's grey tasks are 28×28×1, its colour tasks 32×32×3. Tasks with the UCI digits, which are

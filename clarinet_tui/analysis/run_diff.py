@@ -10,7 +10,7 @@ from typing import Any
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.journal import JournalEvent, read_journal
-from core.setting_specs import setting_specs
+from core.config import setting_specs
 
 ENVIRONMENT = ("host", "platform", "python", "device")
 DATA = ("label_hash", "shape", "classes", "source_size", "target_size", "test_size", "priors", "notes")

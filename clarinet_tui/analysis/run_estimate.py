@@ -118,7 +118,7 @@ def _count_images(domain: Domain, data_dir: Path) -> int | None:
 
 
 def _count_custom(folder: Path) -> int | None:
-    from core.data.npz import count_images
+    from core.data.custom_domains import count_images
 
     return count_images(folder / "train.npz" if folder.is_dir() else folder)
 
@@ -126,7 +126,7 @@ def _count_custom(folder: Path) -> int | None:
 @cache
 def _count_known(data_dir: Path) -> dict[str, int]:
     from core.data.catalogue import list_domains
-    from core.data.synth import DEFAULT_SIZES
+    from core.data.synthetic import DEFAULT_SIZES
 
     try:
         domains = list_domains(data_dir)

@@ -16,8 +16,7 @@ from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.state import RunState
 from core.config import RunConfig, Tag, checkpoint_settings, settings_tagged
 from core.errors import InputError
-from core.methods import find_method
-from core.methods.registry import GAC
+from core.methods import GAC, find_method
 
 OWN_SEED = "the run's own"
 """Value of stage1.seed for runs whose stage 1 uses the run's seed."""

@@ -11,9 +11,8 @@ from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure
 from clarinet_tui.analysis.figures.matplotlib_output import render_figure
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import ITERATION_KEYS, RunRow, read_evaluations, read_events, read_iterations
-from core.config import RunConfig
+from core.config import RunConfig, setting_specs
 from core.errors import InputError
-from core.setting_specs import setting_specs
 
 EVALUATION = "evaluation"
 """The prefix of what is measured at an evaluation, apart from the metrics of each iteration."""

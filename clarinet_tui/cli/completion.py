@@ -70,7 +70,7 @@ def preset_names(incomplete: str) -> Items:
 
 def setting_names(incomplete: str) -> Items:
     """Complete `epochs=`, and after the equals sign the values of a choice."""
-    from core.setting_specs import setting_specs
+    from core.config import setting_specs
 
     name, equals, _ = incomplete.partition("=")
     if not equals:
@@ -80,7 +80,7 @@ def setting_names(incomplete: str) -> Items:
 
 
 def setting_names_only(incomplete: str) -> Items:
-    from core.setting_specs import setting_specs
+    from core.config import setting_specs
 
     return _matching(incomplete, ((spec.name, spec.description) for spec in setting_specs()))
 

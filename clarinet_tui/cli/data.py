@@ -95,8 +95,7 @@ def verify(
 
     Example: clarinet data verify mnist usps
     """
-    from core.data.catalogue import list_domains
-    from core.data.verify import verify_domain
+    from core.data.catalogue import list_domains, verify_domain
 
     has_failed = False
     for name in names or [entry.name for entry in list_domains(data_dir) if entry.is_present]:
@@ -111,7 +110,7 @@ def _print_table(entries: "tuple[DomainStatus, ...]") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from core.data.formats import FileFormat
+    from core.data.digit_domains import FileFormat
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("", "domain", "train", "test", "files"):

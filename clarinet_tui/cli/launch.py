@@ -107,8 +107,8 @@ class ChosenSettings:
 
     def make_config(self, cores: int | None = None) -> "RunConfig":
         from clarinet_tui.runs.directory import read_toml
+        from core.config import merge_settings
         from core.resolve import resolve
-        from core.validation import merge_settings
 
         settings = read_toml(self.file) if self.file else {}
         if self.file:
@@ -118,7 +118,7 @@ class ChosenSettings:
 
 def merge_pairs(settings: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:
     """Return the settings with KEY=VALUE pairs merged in."""
-    from core.validation import merge_settings
+    from core.config import merge_settings
 
     for pair in pairs or []:
         settings = merge_settings(settings, parse_pair(pair))

@@ -65,7 +65,7 @@ def slurm_options(
     `on` and `slurm` are taken out of the file.
     """
     from clarinet_tui.slurm.options import parse_pairs, parse_table
-    from core.validation import format_value
+    from core.config import format_value
 
     settings = {} if file is None else file
     named, table = settings.pop("on", None), settings.pop("slurm", {})

@@ -14,7 +14,7 @@ from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from core.setting_specs import SettingSpec
+    from core.config import SettingSpec
 
 Rows = Sequence[dict[str, Any]]
 
@@ -116,7 +116,7 @@ def _find_settings(name: str | None) -> "list[SettingSpec]":
     """Return the setting of this name, or those whose name contains it."""
     from difflib import get_close_matches
 
-    from core.setting_specs import setting_specs
+    from core.config import setting_specs
 
     specs = setting_specs()
     named = [spec for spec in specs if spec.name == name]
@@ -128,8 +128,8 @@ def _find_settings(name: str | None) -> "list[SettingSpec]":
 
 
 def _describe_setting(spec: "SettingSpec") -> dict[str, Any]:
+    from core.config import describe_type
     from core.presets import PRESETS
-    from core.validation import describe_type
 
     defaults = {preset: attrgetter(spec.name)(_default_config(preset)) for preset in PRESETS}
     return {

@@ -157,8 +157,8 @@ def _results(row: "RunRow") -> Fields:
 
 def _settings(run: "RunDirectory") -> Iterator[Group]:
     """Yield the settings that differ from the preset, then the others in one paragraph."""
+    from core.config import setting_specs
     from core.resolve import changed_settings
-    from core.setting_specs import setting_specs
 
     try:
         config = run.read_config()

@@ -116,8 +116,8 @@ def _read_grid(
 ) -> "Grid":
     """Return the grid of the file, overridden by the command line."""
     from clarinet_tui.queue.sweep import parse_grid, parse_seeds
+    from core.config import merge_settings
     from core.tasks import OFFLINE_TASK
-    from core.validation import merge_settings
 
     grid = parse_grid(content, place)
     changes: dict[str, Any] = {"settings": merge_pairs(merge_settings(grid.settings, flags), pairs)}

@@ -20,7 +20,7 @@ from clarinet_tui.history.query_fields import (
     text_field,
     unescape,
 )
-from core.setting_specs import SettingSpec, setting_specs
+from core.config import SettingSpec, setting_specs
 
 
 def find_field(name: str) -> QueryField | None:

@@ -13,7 +13,7 @@ from clarinet_tui.models.run_weights import check_weights
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.inspection_file import Picture, ProcessReport, write_inspection
 from core.config import RunConfig
-from core.data.formats import find_domain_files
+from core.data.digit_domains import find_domain_files
 from core.data.images import ProgressCallback
 from core.data.load import load_task
 from core.errors import InputError

@@ -14,15 +14,13 @@ from clarinet_tui.models.picture_choice import choose_pictures, spread
 from clarinet_tui.models.run_models import kept_epochs, load_run_model, read_started
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap, Inspection
-from core.data.complementary_labels import label_hash
 from core.data.images import ProgressCallback
+from core.data.labels import label_hash
 from core.data.load import load_task
 from core.data.task_data import TaskData
 from core.errors import InputError
-from core.models.calibration import measure_calibration
-from core.models.domain_distance import proxy_a_distance
-from core.models.initial_model import initial_model
-from core.models.model import Model
+from core.models.measures import measure_calibration, proxy_a_distance
+from core.models.model import Model, initial_model
 
 Projection = Literal["pca", "tsne", "umap"]
 MAX_IMAGES = 1000

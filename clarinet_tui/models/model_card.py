@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clarinet_tui.text import format_percent, printable
-from core.methods.registry import methods
-from core.models.info import ModelInfo
+from core.methods import methods
+from core.models.weights_file import ModelInfo
 
 USE = {
     ".safetensors": """from core import load_model

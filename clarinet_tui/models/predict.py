@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.image_folders import SUFFIXES, pictures_below
-from core.data.images import ProgressCallback
-from core.data.npz import read_arrays
-from core.data.scratch import Scratch
+from core.data.cache import Scratch
+from core.data.custom_domains import pictures_below, read_arrays
+from core.data.images import PICTURE_SUFFIXES, ProgressCallback
 from core.errors import InputError
 from core.models.model import Model, Prediction
 from core.models.weights_file import check_regular
@@ -39,7 +38,7 @@ def find_inputs(paths: Sequence[Path]) -> list[Path]:
             if not pictures:
                 raise InputError(f"{path}: contains no images (png, jpg, jpeg)")
             found += pictures
-        elif path.suffix.lower() in (*SUFFIXES, ".npz"):
+        elif path.suffix.lower() in (*PICTURE_SUFFIXES, ".npz"):
             check_regular(path)
             found.append(path)
         else:

@@ -10,8 +10,7 @@ from clarinet_tui.runs.directory import RunDirectory, find_run, list_run_ids
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.journal import JournalEvent, read_journal
 from core.errors import InputError
-from core.models.checkpoint_model import model_from_checkpoint
-from core.models.model import Model, load_model
+from core.models.model import Model, load_model, model_from_checkpoint
 from core.models.weights_file import SUFFIX, epoch_file
 
 

@@ -14,10 +14,9 @@ import tomli
 
 from clarinet_tui.slurm.options import SlurmOptions, format_pairs
 from clarinet_tui.text import shell_command
-from core.config import RunConfig
+from core.config import RunConfig, format_value, merge_settings
 from core.errors import InputError
 from core.resolve import resolve
-from core.validation import format_value, merge_settings
 
 MAX_RUNS = 10_000
 FLAGS = ("method", "task", "seed", "preset", "epochs", "device")

@@ -36,9 +36,8 @@ from clarinet_tui.runs.lock import (
 )
 from clarinet_tui.runs.ownership import find_owner, is_own, user_name
 from clarinet_tui.text import format_bytes, shorten
-from core.config import RunConfig
+from core.config import RunConfig, convert_settings
 from core.errors import InputError
-from core.validation import convert_settings
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from core.config import format_value
 from core.errors import InputError
-from core.validation import format_value
 
 KEY = re.compile(r"[a-z][a-z0-9-]{1,40}", re.ASCII)
 WARNING_SECONDS = 120

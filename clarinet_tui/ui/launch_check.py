@@ -16,13 +16,11 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.queue.sweep import MAX_RUNS, Grid, expand_grid, nest, parse_seeds, sweep_command
 from clarinet_tui.slurm.options import SlurmOptions, parse_pairs
 from clarinet_tui.ui.launch_form import SLURM, LaunchForm, format_value, list_settings, parse_values
-from core.config import RunConfig
+from core.config import RunConfig, merge_settings
 from core.errors import InputError
-from core.methods import methods
-from core.methods.registry import MethodSpec
+from core.methods import MethodSpec, methods
 from core.resolve import resolve
 from core.tasks import OFFLINE_TASK, Task, parse_task
-from core.validation import merge_settings
 
 PLACE = "form"
 MAX_DEFAULTS = 3

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from core.config import RunConfig, Tag, settings_tagged
-from core.setting_specs import SettingSpec, setting_specs
+from core.config import RunConfig, SettingSpec, Tag, setting_specs, settings_tagged
 from core.tasks import OFFLINE_TASK, PAPER_TASKS
 
 LISTED_TASKS = (*PAPER_TASKS, OFFLINE_TASK)

@@ -11,8 +11,8 @@ from clarinet_tui.history.query_language import FIELD, quote_value
 from clarinet_tui.history.setting_fields import find_field, setting_fields
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.launch_form import allowed_values
+from core.config import setting_specs
 from core.methods import FAMILIES
-from core.setting_specs import setting_specs
 
 WORD = re.compile(r'(?:"(?:[^"\\]|\\.)*"?|[^\s()"])*$')
 """The word that ends at the cursor, including quoted text."""

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.data.scratch import FilePart, find_in_file
+from core.data.cache import FilePart, find_in_file
 from core.random_streams import stream_seed
 
 

@@ -1,33 +1,202 @@
-"""The known digit domains: read in whichever format the data folder has, or generated."""
+"""The known digit domains: their files in every published format, readers of those, and generation of missing ones."""
 
+import bz2
+import zlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from core.data.digit_files import Digits, read_mat, read_mnist, read_uci, read_usps
-from core.data.formats import (
-    GET_COMMANDS,
-    PUBLISHED_SIZES,
-    SPLITS,
-    SVHN_FILES,
-    SYNTH_FILES,
-    DomainFiles,
-    FileFormat,
-    find_domain_files,
+from core.data.cache import Scratch
+from core.data.custom_domains import read_arrays
+from core.data.images import ArrayImages, FileImages, ProgressCallback, read_images
+from core.data.synthetic import (
+    DEFAULT_SIZES,
+    GENERATED_FILES,
+    TEST_FILE,
+    TRAIN_FILE,
+    Digits,
+    GeneratedData,
+    GenerationRecord,
+    generate_mnistm,
+    generate_synth,
+    read_record,
+    save_generated,
 )
-from core.data.generated import TEST_FILE, TRAIN_FILE, GeneratedData, GenerationRecord, read_record, save_generated
-from core.data.images import ArrayImages, ProgressCallback, read_images
-from core.data.mnistm import generate_mnistm, read_release
-from core.data.npz import read_arrays
-from core.data.scratch import Scratch
-from core.data.splits import DomainSplits, Split
-from core.data.synth import DEFAULT_SIZES, generate_synth
+from core.data.task_data import DomainSplits, Split
 from core.errors import InputError
 from core.random_streams import stream_seed
 from core.tasks import DOMAINS_BY_NAME, Domain
+
+SPLITS = ("train", "test")
+MNIST_RAW = Path("MNIST", "raw")
+MNIST_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+USPS_FILES = ("usps.bz2", "usps.t.bz2")
+SVHN_FILES = ("train_32x32.mat", "test_32x32.mat")
+SYNTH_FILES = ("synth_train_32x32.mat", "synth_test_32x32.mat")
+MNISTM_FILES = ("mnist_m_train_labels.txt", "mnist_m_test_labels.txt")
+
+PUBLISHED_SIZES = {
+    "mnist": (60000, 10000),
+    "usps": (7291, 2007),
+    "svhn": (73257, 26032),
+    "mnistm": (59001, 9001),
+    "synth": (479400, 9553),
+    "digits": (1437, 360),
+}
+"""Published numbers of training and test images; UCI digits are in Clarinet's own fixed split."""
+
+GET_COMMANDS = {
+    "mnist": "clarinet data fetch mnist",
+    "usps": "clarinet data fetch usps",
+    "svhn": "clarinet data fetch svhn",
+    "mnistm": "clarinet data make mnistm",
+    "synth": "clarinet data make synth",
+}
+"""The command that gets a missing domain."""
+
+
+class FileFormat(StrEnum):
+    TORCHVISION = "torchvision"
+    RELEASE = "release"
+    """MNIST-M as its authors published it."""
+    ORIGINAL = "original"
+    """SYN-DIGITS as its authors published it."""
+    ARRAYS = "arrays"
+    """train.npz and test.npz."""
+    GENERATED = "made"
+    BUNDLED = "bundled"
+    """UCI digits, which come with scikit-learn."""
+
+
+@dataclass(frozen=True)
+class DomainFiles:
+    """The files of a domain that is present."""
+
+    format: FileFormat
+    folder: Path
+
+    @property
+    def is_generated(self) -> bool:
+        return self.format is FileFormat.GENERATED
+
+
+_PUBLISHED_FILES = {
+    "mnist": (FileFormat.TORCHVISION, (MNIST_RAW,), MNIST_FILES),
+    "usps": (FileFormat.TORCHVISION, (Path(),), USPS_FILES),
+    "svhn": (FileFormat.TORCHVISION, (Path(),), SVHN_FILES),
+    "mnistm": (FileFormat.RELEASE, (Path(), Path("mnist_m")), MNISTM_FILES),
+    "synth": (FileFormat.ORIGINAL, (Path(),), SYNTH_FILES),
+}
+"""For each domain its format, the subfolders that may hold it, and its files."""
+
+
+def find_domain_files(name: str, data_dir: Path) -> DomainFiles | None:
+    """Return the best files present: published ones before arrays, arrays before generated ones."""
+    home = data_dir / name
+    if name == "digits" and not _has_files(home, "train.npz"):
+        return DomainFiles(FileFormat.BUNDLED, home)
+    if name in _PUBLISHED_FILES:
+        file_format, subfolders, files = _PUBLISHED_FILES[name]
+        for subfolder in subfolders:
+            if _has_files(home / subfolder, *files):
+                return DomainFiles(file_format, home / subfolder)
+    if _has_files(home, "train.npz"):
+        return DomainFiles(FileFormat.ARRAYS, home)
+    return DomainFiles(FileFormat.GENERATED, home) if _has_files(home, *GENERATED_FILES) else None
+
+
+def _has_files(folder: Path, *files: str) -> bool:
+    return all((folder / file).is_file() for file in files)
+
+
+IDX_IMAGES, IDX_LABELS = 2051, 2049
+UCI_TRAIN = 1437
+MAT_DAMAGE = (OSError, ValueError, LookupError, TypeError, NotImplementedError, zlib.error)
+"""What reading a damaged MATLAB file raises, beside MatReadError."""
+
+
+def read_mnist(raw: Path, train: bool) -> Digits:
+    """Read torchvision's MNIST without importing torchvision, which takes longer than reading."""
+    prefix = "train" if train else "t10k"
+    x = _read_idx(raw / f"{prefix}-images-idx3-ubyte", IDX_IMAGES, 3)
+    y = _read_idx(raw / f"{prefix}-labels-idx1-ubyte", IDX_LABELS, 1)
+    if len(x) != len(y):
+        raise InputError(f"{raw}: {len(x)} images but {len(y)} labels; delete them and fetch mnist again")
+    return x[..., None], y.astype(np.int64)
+
+
+def read_usps(folder: Path, train: bool) -> Digits:
+    """Read torchvision's USPS with the same rounding, several times as fast."""
+    path = folder / ("usps.bz2" if train else "usps.t.bz2")
+    try:
+        text = bz2.decompress(path.read_bytes()).replace(b":", b" ")
+        table = np.fromstring(text, sep=" ", dtype=np.float64).reshape(-1, 1 + 2 * 256)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: is damaged ({error}); delete it and fetch usps again") from None
+    pixels = table[:, 2::2].astype(np.float32)
+    x = ((pixels + 1) / 2 * 255).astype(np.uint8)
+    return x.reshape(-1, 16, 16, 1), table[:, 0].astype(np.int64) - 1
+
+
+def read_mat(path: Path) -> Digits:
+    """Read a file of SVHN or SYN-DIGITS: X (H, W, C, N) and y (N, 1), where 10 may stand for 0."""
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        content = loadmat(path, variable_names=["X", "y"])
+        x, y = content["X"], content["y"].astype(np.int64).reshape(-1)
+    except (*MAT_DAMAGE, MatReadError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); download it again") from None
+    if x.ndim != 4 or x.dtype != np.uint8 or x.shape[3] != len(y):
+        raise InputError(f"{path}: expected X (H, W, C, N) uint8 and y (N, 1), got {x.shape} and {y.shape}")
+    return x.transpose(3, 0, 1, 2), np.where(y == 10, 0, y)
+
+
+def read_uci(train: bool) -> Digits:
+    """Read scikit-learn's bundled digits, 8×8, in one fixed split."""
+    from sklearn.datasets import load_digits
+
+    bundle = load_digits()
+    x = np.rint(bundle.images * (255 / 16)).astype(np.uint8)[..., None]
+    order = np.random.default_rng(stream_seed(0, "digits", "split")).permutation(len(x))
+    rows = np.sort(order[:UCI_TRAIN] if train else order[UCI_TRAIN:])
+    return x[rows], bundle.target.astype(np.int64)[rows]
+
+
+def read_release(folder: Path, split: str) -> Split:
+    """Read mnist_m_train/ or mnist_m_test/ with its list of labels."""
+    listing = folder / f"mnist_m_{split}_labels.txt"
+    names: list[str] = []
+    labels: list[int] = []
+    for number, line in enumerate(listing.read_text().splitlines(), 1):
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != 2 or fields[1] not in set("0123456789"):
+            raise InputError(f'{listing}: line {number}: expected "name.png 7", got "{line[:60]}"')
+        names.append(fields[0])
+        labels.append(int(fields[1]))
+    if not names:
+        raise InputError(f"{listing}: lists no images")
+    paths = [folder / f"mnist_m_{split}" / name for name in names]
+    return Split(str(listing), FileImages(paths, (32, 32, 3)), np.array(labels, dtype=np.int64))
+
+
+def _read_idx(path: Path, magic: int, dimensions: int) -> NDArray[np.uint8]:
+    content = path.read_bytes()
+    length = 4 * (1 + dimensions)
+    header = np.frombuffer(content[:length].ljust(length, b"\0"), dtype=">u4").astype(np.int64)
+    shape = tuple(int(size) for size in header[1:])
+    if header[0] != magic or len(content) != length + np.prod(shape):
+        raise InputError(f"{path}: is damaged; delete it and fetch mnist again")
+    return np.frombuffer(content, dtype=np.uint8, offset=length).reshape(shape).copy()
+
 
 CLASSES = tuple("0123456789")
 SYNTH_SEED = 0

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from core.data.formats import GET_COMMANDS, MNIST_RAW, is_writable
+from core.data.digit_domains import GET_COMMANDS, MNIST_RAW
 from core.data.torchvision_import import torchvision
 from core.errors import InputError
+from core.files import is_writable
 from core.tasks import DOMAINS_BY_NAME
 
 DOWNLOADABLE = ("mnist", "usps", "svhn")

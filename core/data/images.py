@@ -4,6 +4,7 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,23 +13,30 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core.data.scratch import Scratch
-from core.data.task_data import Shape
+from core.data.cache import Scratch, find_cached, read_or_make
 from core.errors import InputError
+from core.tasks import Shape
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 ProgressCallback = Callable[[str, int, int], None]
 """Called with what is done, how much of it is done and the total."""
+Progress = Callable[[int, int], None]
+Rows = NDArray[np.int64]
 BATCH_BYTES = 2**23
 LUMA = (0.299, 0.587, 0.114)
 """ITU-R 601: the brightness of red, green and blue."""
+PICTURE_SUFFIXES = {".png", ".jpg", ".jpeg"}
 ORIENTATION = 0x0112
 """The tag of the camera's rotation."""
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 TAGS = (b"eXIf", b"iTXt", b"tEXt", b"zTXt")
 """The chunks of a PNG file that may have that tag."""
+FEW = 4
+"""Fewer than a fourth of the files are decoded alone and not kept."""
+REPORT_EVERY = 16
+"""Images between two reports of progress."""
 
 
 class ImageSource(Protocol):
@@ -249,3 +257,38 @@ def _resize_weights(old: int, new: int) -> NDArray[np.float32]:
     weights = np.maximum(0.0, 1.0 - distance)
     normalised: NDArray[np.float32] = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
     return normalised
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """Decodes files into arrays, which it keeps for other runs."""
+
+    scratch: Scratch
+    threads: int
+
+    def decode(self, files: FileImages, rows: Rows, progress: Progress) -> tuple[ArrayImages, Rows]:
+        """Return images from which `rows`, as returned, are to be read: kept ones, or decoded and kept now."""
+        folder = self.scratch.cache_folder()
+        cached = find_cached(files.paths, (files.shape, files.cut), (len(files), *files.shape), folder)
+        if cached and (kept := cached.read()) is not None:
+            return ArrayImages(kept), rows
+        if len(rows) * FEW < len(files):
+            chosen = FileImages([files.paths[row] for row in rows], files.shape, files.cut)
+            return ArrayImages(self._decode_all(chosen, progress)), np.arange(len(rows))
+        return ArrayImages(read_or_make(cached, lambda: self._decode_all(files, progress))), rows
+
+    def _decode_all(self, files: FileImages, progress: Progress) -> NDArray[np.uint8]:
+        """Return all images in order; the first unreadable file is an InputError, and the rest is not read."""
+        out = self.scratch.empty((len(files), *files.shape))
+
+        def decode(row: int) -> None:
+            out[row] = decode_image(files.paths[row], files.shape, cut=files.cut)
+
+        pool = ThreadPoolExecutor(self.threads, thread_name_prefix="decode")
+        try:
+            for done, _ in enumerate(pool.map(decode, range(len(files))), 1):
+                if done % REPORT_EVERY == 0 or done == len(files):
+                    progress(done, len(files))
+        finally:
+            pool.shutdown(cancel_futures=True)
+        return out

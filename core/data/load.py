@@ -8,20 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.data.classes import check_source_classes, common_classes, encode_labels, missing_classes
-from core.data.complementary_labels import complementary_mask
+from core.data.cache import Scratch
 from core.data.custom_domains import read_custom_domain
-from core.data.decoding import Decoder
 from core.data.digit_domains import read_digit_domain, shuffle_split
-from core.data.images import FileImages, ImageSource, ProgressCallback, read_images
-from core.data.scratch import Scratch
-from core.data.shapes import common_shape
-from core.data.splits import DomainSplits, Split
-from core.data.task_data import ImageSet, Shape, TaskData
+from core.data.images import Decoder, FileImages, ImageSource, ProgressCallback, can_convert, read_images
+from core.data.labels import check_source_classes, common_classes, complementary_mask, encode_labels, missing_classes
+from core.data.task_data import DomainSplits, ImageSet, Split, TaskData
 from core.errors import InputError
+from core.methods import data_seed
 from core.random_streams import stream_seed
-from core.resolve import data_seed
-from core.tasks import Domain, parse_task
+from core.tasks import Domain, Shape, Task, parse_task
 
 Rows = NDArray[np.int64]
 
@@ -123,3 +119,45 @@ def _check_labelled(split: Split) -> None:
     has_ybar = split.ybar is not None and (split.ybar.any() if split.ybar.ndim == 2 else (split.ybar >= 0).any())
     if not has_ybar and not (split.y >= 0).any():
         raise InputError(f"{split.place}: the source has no labels; give complementary labels (ybar) or true ones (y)")
+
+
+def common_shape(
+    task: Task, source: DomainSplits, target: DomainSplits, image_size: int
+) -> tuple[Shape, tuple[str, ...]]:
+    """Return the task's shape for known digits, else that of the custom images; and notes on what is converted."""
+    shape = task.shape
+    if shape is None:
+        custom = [split for domain in (source, target) if domain.is_custom for split in domain.splits]
+        channels = max(split.images.shape[2] for split in custom)
+        shape = (*_common_size(custom, image_size), channels)
+    if image_size:
+        shape = (image_size, image_size, shape[2])
+    for split in (*source.splits, *target.splits):
+        if not can_convert(split.images.shape[2], shape[2]):
+            raise InputError(
+                f"{split.place}: images have {split.images.shape[2]} channels, the task's have {shape[2]}; "
+                "only grey (1) and colour (3) can be combined"
+            )
+    return shape, tuple(note for domain in (source, target) if domain.is_custom for note in _notes(domain, shape))
+
+
+def _common_size(splits: list[Split], image_size: int) -> tuple[int, int]:
+    first = splits[0].images.shape
+    for split in splits[1:]:
+        shape = split.images.shape
+        if shape[:2] != first[:2] and not image_size:
+            raise InputError(
+                f"{split.place}: images are {shape[0]}×{shape[1]}, those of {splits[0].place} "
+                f"{first[0]}×{first[1]}; set image_size to resize all of them"
+            )
+    return first[:2]
+
+
+def _notes(domain: DomainSplits, shape: Shape) -> list[str]:
+    old = domain.train.images.shape
+    notes = []
+    if old[:2] != shape[:2]:
+        notes.append(f"{domain.title}: resized from {old[0]}×{old[1]} to {shape[0]}×{shape[1]}")
+    if old[2] != shape[2]:
+        notes.append(f"{domain.title}: grey images given three equal colours")
+    return notes

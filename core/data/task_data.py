@@ -1,11 +1,70 @@
-"""The data of a task: images with the known labels."""
+"""Images and labels: of a domain as it was read, and of a task, whose domains share a shape and classes."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-Shape = tuple[int, int, int]
+from core.data.images import ImageSource
+from core.tasks import Shape
+
+Labels = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+MAX_CLASSES = 100_000
+MAX_NAME = 1000
+"""Characters of a class's name."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """The training or the test images of a domain."""
+
+    place: str
+    """The file or folder that errors name."""
+    images: ImageSource
+    y: Labels
+    """Indices into `names`, -1 where unknown."""
+    ybar: Labels | Mask | None = None
+    """One complementary label an image, -1 where unknown, or a mask (N, K); None if the file has none."""
+    names: tuple[str, ...] | None = None
+    """The class names; None if the file has numbers only."""
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def label_count(self) -> int:
+        """The number of classes that the labels themselves imply."""
+        counts = [int(self.y.max(initial=-1)) + 1]
+        if self.ybar is not None:
+            counts.append(self.ybar.shape[1] if self.ybar.ndim == 2 else int(self.ybar.max(initial=-1)) + 1)
+        return max(counts)
+
+
+@dataclass(frozen=True)
+class DomainSplits:
+    """A domain's training images, its test images if it has any, and notes for the results."""
+
+    name: str
+    title: str
+    train: Split
+    test: Split | None
+    folder: str = ""
+    """The folder of a custom domain; empty for known digits."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_custom(self) -> bool:
+        return bool(self.folder)
+
+    @property
+    def place(self) -> str:
+        """The domain as errors name it: two folders may end in the same name."""
+        return self.folder or self.title
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        return (self.train,) if self.test is None else (self.train, self.test)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,198 @@
-"""The methods by name. This package root holds specifications only, so that listings and forms need no torch."""
+"""The methods: their stages, the labels each stage learns from, and the settings that define them; without torch."""
 
-from core.methods.registry import FAMILIES, METHODS, STAGE1_VERSION, Family, MethodSpec, StageSpec, find_method, methods
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, get_args
 
-__all__ = ["FAMILIES", "METHODS", "STAGE1_VERSION", "Family", "MethodSpec", "StageSpec", "find_method", "methods"]
+from core.config import RunConfig
+from core.errors import InputError, describe_error
+from core.presets import Table
+
+ENTRY_POINTS = "clarinet.methods"
+Labels = Literal["complementary", "pseudo", "true"]
+Family = Literal["one-step", "two-step", "no-adaptation", "reference"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+STAGE1_VERSION = 2
+"""Raised when the same data and settings give other stage 1 labels than before."""
+
+
+@dataclass(frozen=True)
+class StageSpec:
+    """One stage: its name, the algorithm's class as "module:Class", and the labels that it learns from."""
+
+    name: str
+    algorithm: str
+    labels: Labels
+    adapts: bool = True
+    """Whether it uses the target; if not, an epoch is one pass over the source."""
+    stage1: bool = False
+    """Whether epochs, batch size, rate and seed are those of the table `stage1`."""
+    labels_exclude_ybar: bool = False
+    """Whether its pseudo-labels are never complementary labels, as GAC's may be."""
+    continues: bool = False
+    """Whether G and F start from the weights of the stage before, instead of new ones."""
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """A method: one or two stages, and settings on top of a preset's table."""
+
+    name: str
+    title: str
+    description: str
+    stages: tuple[StageSpec, ...]
+    preset_table: Table = "one-step"
+    """Which of a preset's tables of settings the method starts from."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that define the method; another value is an error."""
+
+    @property
+    def family(self) -> Family:
+        """The group of the method in comparisons; a reference learns from true source labels."""
+        if any(stage.labels == "true" for stage in self.stages):
+            return "reference"
+        if not any(stage.adapts for stage in self.stages):
+            return "no-adaptation"
+        return "two-step" if any(stage.labels == "pseudo" for stage in self.stages) else "one-step"
+
+    @property
+    def has_stage1(self) -> bool:
+        return any(stage.stage1 for stage in self.stages)
+
+    @property
+    def makes_stage1_labels(self) -> bool:
+        """Whether it trains one of Clarinet's own first stages, whose labels other runs can share."""
+        return self.stages == (GAC,) or self.takes_stage1_labels
+
+    @property
+    def takes_stage1_labels(self) -> bool:
+        """Whether it can continue from the labels of another run's first stage."""
+        first, *others = self.stages
+        has_pseudo_labels = any(stage.labels == "pseudo" for stage in others)
+        return first in (GAC, FORWARD) and has_pseudo_labels and not any(stage.continues for stage in others)
+
+
+CLARINET = StageSpec("clarinet", "core.methods.clarinet:Clarinet", "complementary")
+GAC = StageSpec("gac", "core.methods.baselines:GAC", "complementary", adapts=False, stage1=True)
+FORWARD = StageSpec(
+    "forward", "core.methods.baselines:GAC", "complementary", adapts=False, stage1=True, labels_exclude_ybar=True
+)
+"""GAC's training with the forward loss."""
+
+
+def _two_step(name: str, title: str, algorithm: str, **defaults: Any) -> MethodSpec:
+    return MethodSpec(
+        name=f"gac+{name}",
+        title=f"GAC+{title}",
+        description=f"GAC assigns pseudo-labels to the source, then {title} adapts.",
+        stages=(GAC, StageSpec(name, algorithm, "pseudo")),
+        preset_table="two-step",
+        defaults=defaults,
+    )
+
+
+METHODS = {
+    spec.name: spec
+    for spec in (
+        MethodSpec("clarinet", "CLARINET", "The paper's method: one step, Algorithm 1.", (CLARINET,)),
+        MethodSpec(
+            "clarinet-no-t", "C w/o T", "Ablation: CLARINET without the mapping T.", (CLARINET,), fixed={"scatter": 1.0}
+        ),
+        MethodSpec(
+            "clarinet-ce",
+            "C w/ L_CE",
+            "Ablation: CLARINET with cross-entropy on the complementary labels.",
+            (CLARINET,),
+            fixed={"complementary_loss": "cross-entropy"},
+        ),
+        MethodSpec(
+            "basset",
+            "BASSET",
+            "One step without an adversary: forward loss, jitter and an averaged teacher.",
+            (StageSpec("basset", "core.methods.basset:Basset", "complementary"),),
+            preset_table="basset",
+        ),
+        MethodSpec(
+            "fwd+basset",
+            "FWD+BASSET",
+            "BASSET in two steps: the forward loss assigns pseudo-labels, then the teacher adapts.",
+            (FORWARD, StageSpec("basset", "core.methods.basset:Basset", "pseudo")),
+            preset_table="basset",
+            defaults={"warmup_epochs": 0},
+            fixed={"complementary_loss": "forward"},
+        ),
+        MethodSpec(
+            "fwd+basset-kept",
+            "FWD+BASSET kept",
+            "FWD+BASSET whose second step continues with the network of the first.",
+            (FORWARD, StageSpec("basset", "core.methods.basset:Basset", "pseudo", continues=True)),
+            preset_table="basset",
+            defaults={"warmup_epochs": 0},
+            fixed={"complementary_loss": "forward"},
+        ),
+        MethodSpec("gac", "GAC", "No adaptation: gradient-ascent complementary learning on the source.", (GAC,)),
+        _two_step("dan", "DAN", "core.methods.baselines:DAN", lambda_horizon=0),
+        _two_step("dann", "DANN", "core.methods.baselines:DANN"),
+        _two_step("cdan-e", "CDAN_E", "core.methods.baselines:CDANE"),
+        MethodSpec(
+            "source-only",
+            "Source only",
+            "Reference: true source labels, no adaptation.",
+            (StageSpec("source-only", "core.methods.baselines:SourceOnly", "true", adapts=False),),
+            preset_table="two-step",
+        ),
+        MethodSpec(
+            "cdan-e",
+            "CDAN_E",
+            "Reference: CDAN_E with true source labels, an upper bound.",
+            (StageSpec("cdan-e", "core.methods.baselines:CDANE", "true"),),
+            preset_table="two-step",
+        ),
+    )
+}
+
+
+def methods() -> Mapping[str, MethodSpec]:
+    """Return the built-in methods and those of working plug-ins, by name."""
+    return _load_methods()[0]
+
+
+@cache
+def _load_methods() -> tuple[Mapping[str, MethodSpec], tuple[str, ...]]:
+    """Return the methods by name, and what is wrong with the plug-ins that are left out."""
+    from importlib.metadata import entry_points  # imported here because it loads many modules
+
+    known, problems = dict(METHODS), []
+    for point in entry_points(group=ENTRY_POINTS):
+        place = f"plug-in {point.name} ({point.value})"
+        try:
+            spec = point.load()
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
+            problems.append(f"{place}: cannot be imported ({describe_error(error)})")
+            continue
+        if not isinstance(spec, MethodSpec):
+            problems.append(f"{place}: expected a MethodSpec, got {type(spec).__name__}")
+        elif spec.name in known:
+            problems.append(f"{place}: method {spec.name} already exists")
+        else:
+            known[spec.name] = spec
+    return known, tuple(problems)
+
+
+def find_method(name: str) -> MethodSpec:
+    """Return a method by name; an unknown one is an InputError with the closest name."""
+    spec = methods().get(name)
+    if spec is None:
+        near = difflib.get_close_matches(name, methods(), n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; available: {', '.join(methods())}"
+        broken = "".join(f"; {problem}" for problem in _load_methods()[1])
+        raise InputError(f'method: no method "{name}"{hint}{broken}')
+    return spec
+
+
+def data_seed(config: RunConfig) -> int:
+    """Return the seed of the label draw and subsets: that of stage 1 if there is one, so that runs can share it."""
+    return config.stage1.seed if find_method(config.method).has_stage1 else config.seed

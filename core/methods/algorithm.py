@@ -5,29 +5,75 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from core.config import RunConfig
 from core.dropout import DropoutFactors, disable_dropout, set_dropout_generator
 from core.errors import InputError, describe_error
-from core.methods.batch import Batch as Batch
-from core.methods.batch import Outputs as Outputs
-from core.methods.batch import StageProblem as StageProblem
-from core.methods.batch import StepMetrics as StepMetrics
-from core.methods.batch import join as join
-from core.methods.crops import crop_and_flip
-from core.methods.jitter import jitter
-from core.methods.loss_scale import LossScale
+from core.methods import StageSpec
+from core.methods.augment import crop_and_flip, jitter, recolour
+from core.methods.optimizers import LossScale, build_optimizer, parameter_groups
 from core.methods.optimizers import apply_gradients as apply_gradients
-from core.methods.optimizers import build_optimizer, parameter_groups
-from core.methods.recolour import recolour
-from core.methods.registry import StageSpec
+from core.methods.plan import StagePlan
 from core.networks import Classifier, Discriminator, build_classifier, network_options
 from core.random_streams import stream_seed
+
+
+@dataclass(frozen=True)
+class StageProblem:
+    """The inputs of an algorithm: settings, sizes and device."""
+
+    config: RunConfig
+    stage_plan: StagePlan
+    shape: tuple[int, int, int]
+    classes: int
+    priors: Tensor
+    """π̄ of the whole source set."""
+    device: torch.device
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One iteration's images and labels: complementary ones as weights (B,K), others as classes (B,)."""
+
+    source: Tensor
+    target: Tensor | None = None
+    weights: Tensor | None = None
+    labels: Tensor | None = None
+    clean_source: Tensor | None = None
+    """`source` before it was jittered, cropped or recoloured; None if it was not."""
+    clean_target: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The features of G and the logits of F for a batch of one domain."""
+
+    features: Tensor
+    logits: Tensor
+    joint: "Outputs | None" = None
+    """Those of both domains, if one pass computed them."""
+
+
+@dataclass
+class StepMetrics:
+    """The metrics of one step: tensors that stay on the device, and numbers that are known without it."""
+
+    on_device: dict[str, Tensor]
+    on_host: dict[str, float]
+
+
+def join(source: Outputs, target: Outputs) -> Outputs:
+    """Return the outputs of both domains, the source first."""
+    if source.joint is not None:
+        return source.joint
+    return Outputs(torch.cat((source.features, target.features)), torch.cat((source.logits, target.logits)))
+
 
 Network = TypeVar("Network", bound=nn.Module)
 HALF_PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}

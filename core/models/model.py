@@ -5,22 +5,36 @@ model = load_model("runs/6e3k2q0ab/model.safetensors")
 print(model.predict_file("cat.png").label)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from core.config import RunConfig
 from core.data.batches import normalise
 from core.data.images import can_convert, convert_images, decode_image, is_one_image
+from core.device import find_device
 from core.errors import InputError
-from core.models.info import ModelInfo
-from core.models.weights_file import MODEL_FILE, read_weights
-from core.networks import Classifier
-from core.training.device import find_device
+from core.methods import find_method
+from core.methods.algorithm import seeded
+from core.models.checkpoint import load_latest
+from core.models.weights_file import (
+    MODEL_FILE,
+    ModelInfo,
+    build_network,
+    decode_info,
+    encode_info,
+    model_scores,
+    read_weights,
+)
+from core.networks import Classifier, build_classifier, choose_network, network_options
+from core.random_streams import stream_seed
 
 BATCH_BYTES = 2**26
 """Bytes of the normalised images of one forward pass."""
@@ -110,3 +124,60 @@ def load_model(path: Path | str, device: str = "cpu") -> Model:
     """Load the final weights of a run from its directory, or a .safetensors file that `clarinet save` has written."""
     path = Path(path)
     return Model(*read_weights(path / MODEL_FILE if path.is_dir() else path), device)
+
+
+TEACHER = "classifier."
+"""The prefix of a teacher's own classifier."""
+
+
+def model_from_checkpoint(folder: Path, config: RunConfig, started: Mapping[str, Any], device: str = "cpu") -> Model:
+    """Return the model of the newest checkpoint; `started` has the fields of the run's first event."""
+    state, _ = load_latest(folder, config)
+    try:
+        modules, position = state["algorithm"]["modules"], state["position"]
+        weights, is_averaged = modules["classifier"], "teacher" in modules
+        if is_averaged:
+            teacher = modules["teacher"].items()
+            weights = {name.removeprefix(TEACHER): value for name, value in teacher if name.startswith(TEACHER)}
+        info = _describe(config, started, position, is_averaged, state["last"])
+        network = build_network(info, weights, str(folder))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(f"{folder}: its checkpoint has no weights of a classifier ({error})") from None
+    return Model(network, info, device)
+
+
+def _describe(
+    config: RunConfig, started: Mapping[str, Any], position: Mapping[str, Any], is_averaged: bool, last: str | None
+) -> ModelInfo:
+    evaluation = msgspec.json.decode(last, type=dict[str, Any]) if last else {}
+    shape = tuple(started["shape"])
+    info = ModelInfo(
+        network=choose_network(shape) if config.network == "auto" else config.network,
+        shape=shape,
+        classes=tuple(started["classes"]),
+        is_averaged=is_averaged,
+        label_hash=str(started.get("label_hash", "")),
+        iteration=position["iteration"],
+        epoch=position["evaluated"],
+        selection="newest checkpoint",
+        config=msgspec.to_builtins(config),
+        **model_scores(evaluation),
+    )
+    return decode_info(encode_info(info), "checkpoint")
+
+
+def initial_model(info: ModelInfo, device: str = "cpu") -> Model:
+    """Return the model with the initial weights of the run's first stage, which its seed decides."""
+    config = info.run_config
+    stage = find_method(config.method).stages[0]
+    seed = config.stage1.seed if stage.stage1 else config.seed
+    with seeded(stream_seed(seed, stage.name, "G and F")):
+        network = build_classifier(
+            config.network,
+            info.shape,
+            len(info.classes),
+            config.weights,
+            **network_options(config),
+        )
+    first = msgspec.structs.replace(info, iteration=0, epoch=0, selection="initial weights", is_averaged=False)
+    return Model(network.requires_grad_(False), first, device)

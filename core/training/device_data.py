@@ -11,12 +11,12 @@ from torch import Tensor
 
 from core.config import RunConfig
 from core.data.batches import Images, ShuffledImages, place_images
-from core.data.complementary_labels import class_priors, label_hash, label_weights
+from core.data.labels import class_priors, label_hash, label_weights
 from core.data.task_data import ImageSet, TaskData
 from core.errors import InputError
 from core.methods.algorithm import Batch
+from core.methods.plan import StagePlan
 from core.training.evaluate import TestSet
-from core.training.plan import StagePlan
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch
 
 from core.events import Stepped
 from core.methods.algorithm import StepMetrics
-from core.training.plan import StagePlan
+from core.methods.plan import StagePlan
 
 CAPACITY = 256
 MAX_AGE = 0.25

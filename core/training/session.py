@@ -23,14 +23,14 @@ from core.events import (
     Stepped,
     Stopped,
 )
+from core.methods import GAC
 from core.methods.algorithm import Batch
-from core.methods.registry import GAC
+from core.methods.plan import StagePlan
 from core.metrics import is_reproducible
 from core.models.weights_file import MODEL_FILE, epoch_file
 from core.training.device_data import hash_labels
 from core.training.evaluate import evaluate_classifier, label_accuracy, predict_logits
 from core.training.metric_buffer import is_finite
-from core.training.plan import StagePlan
 from core.training.state import RunProgress, TrainingState
 
 

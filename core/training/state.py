@@ -14,14 +14,13 @@ from core.errors import InputError
 from core.events import Evaluated, Stepped
 from core.methods import find_method
 from core.methods.algorithm import Algorithm, StageProblem, load_algorithm
-from core.models.info import ModelInfo, model_scores
-from core.models.weights_file import write_weights
+from core.methods.plan import StagePlan, make_plan
+from core.models import checkpoint
+from core.models.weights_file import ModelInfo, model_scores, write_weights
 from core.networks import choose_network
-from core.training import checkpoint
+from core.training.cuda_graph import make_runner
 from core.training.device_data import load_device_data
-from core.training.graph import make_runner
 from core.training.metric_buffer import MetricBuffer, is_finite
-from core.training.plan import StagePlan, make_plan
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from pathlib import Path
 from core.config import RunConfig
 from core.data.load import load_task
 from core.data.task_data import TaskData
+from core.device import TrainingSettings, find_device
 from core.events import Evaluated, Event, Noticed, Stepped
 from core.methods import find_method
-from core.training.device import TrainingSettings, find_device
-from core.training.plan import make_plan
+from core.methods.plan import make_plan
 from core.training.session import Session
 from core.training.state import Hooks
 

@@ -12,9 +12,9 @@ from clarinet_tui.history.ingest import ingest_all
 from core.config import RunConfig
 from core.events import Evaluated, Event, Finished, StageStarted
 from core.methods import METHODS, find_method
+from core.methods.plan import make_plan
 from core.presets import PRESETS
 from core.resolve import resolve
-from core.training.plan import make_plan
 from tests.support.events import started, step
 from tests.support.histories import make_run, open_history, write_events
 from tests.support.workers import make_task

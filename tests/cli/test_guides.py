@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from clarinet_tui.cli.main import app
 from clarinet_tui.history.query_fields import FIELDS
 from clarinet_tui.history.query_language import compile_query
-from core.setting_specs import setting_specs
+from core.config import setting_specs
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 PAGES = ("first-week.md", "queries.md", "settings.md", "alarms.md", "use-a-model.md")

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
+from core.config import setting_specs
 from core.errors import InputError
 from core.methods import METHODS
 from core.presets import PRESETS
-from core.setting_specs import setting_specs
 from core.tasks import OFFLINE_TASK, PAPER_TASKS
 from tests.support.events import evaluation, started, step
 from tests.support.histories import make_run, open_history, write_events

@@ -7,7 +7,7 @@ import torch
 
 from core import load_model
 from core.methods import METHODS
-from core.models.initial_model import initial_model
+from core.models.model import initial_model
 from core.training.train import train
 from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 

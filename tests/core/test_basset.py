@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.data.complementary_labels import class_priors, label_weights
+from core.data.labels import class_priors, label_weights
 from core.errors import InputError
 from core.methods import find_method
 from core.methods.algorithm import Batch, StageProblem
 from core.methods.basset import Basset
+from core.methods.plan import make_plan
 from core.resolve import resolve
-from core.training.plan import make_plan
 from tests.support.tiny import CLASSES, tiny_config, tiny_data
 
 DATA = tiny_data()

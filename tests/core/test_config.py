@@ -15,14 +15,22 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.config import RunConfig, Stage1, Tag, checkpoint_settings, settings_tagged
+from core.config import (
+    RunConfig,
+    Stage1,
+    Tag,
+    checkpoint_settings,
+    convert_settings,
+    describe_type,
+    merge_settings,
+    setting_specs,
+    settings_tagged,
+)
 from core.errors import InputError
-from core.methods import METHODS
+from core.methods import METHODS, data_seed
 from core.presets import PRESETS
-from core.resolve import data_seed, default_threads, resolve
-from core.setting_specs import setting_specs
+from core.resolve import default_threads, resolve
 from core.tasks import OFFLINE_TASK, PAPER_TASKS
-from core.validation import convert_settings, describe_type, merge_settings
 
 NAMES = [field.name for field in setting_specs()]
 FLAT = [name for name in NAMES if "." not in name]

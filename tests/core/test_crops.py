@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-from core.methods.crops import crop_and_flip
+from core.methods.augment import crop_and_flip
 from core.training.train import train
 from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 

@@ -13,8 +13,8 @@ from core.config import RunConfig
 from core.errors import InputError
 from core.events import Event, Finished, Noticed
 from core.methods.algorithm import Algorithm, StepMetrics
-from core.training import graph
-from core.training.graph import IterationRunner, Snapshot, make_runner
+from core.training import cuda_graph
+from core.training.cuda_graph import IterationRunner, Snapshot, make_runner
 from core.training.train import train
 from tests.support.operations import make_algorithm, make_batch
 from tests.support.tape import Tape
@@ -25,7 +25,7 @@ DATA = tiny_data()
 
 @pytest.fixture(autouse=True)
 def short_phases(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "MIN_ITERATIONS", 1)
+    monkeypatch.setattr(cuda_graph, "MIN_ITERATIONS", 1)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_run_of_graphs_gives_the_numbers_of_eager_steps(method: str, tapes: li
     used = len(tapes)
     assert not [event for event in replayed if isinstance(event, Noticed)]
     assert used >= 2, "warm-up and adaptation, or two stages"
-    assert all(tape.replays >= 1 + 8 - graph.EAGER_ITERATIONS for tape in tapes)
+    assert all(tape.replays >= 1 + 8 - cuda_graph.EAGER_ITERATIONS for tape in tapes)
     assert losses(replayed) == losses(eager_events(config))
     assert len(tapes) == used
 
@@ -74,7 +74,7 @@ def test_a_run_of_graphs_resumes_exactly(tapes: list[Tape], tmp_path: Path) -> N
 def eager_events(config: RunConfig) -> list[Event]:
     """Train without a graph, with λ and rates as tensors."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(graph, "EAGER_ITERATIONS", 10**9)
+        patch.setattr(cuda_graph, "EAGER_ITERATIONS", 10**9)
         return list(train(config, data=DATA))
 
 

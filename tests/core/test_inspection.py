@@ -8,9 +8,8 @@ import torch
 
 from core import load_model
 from core.errors import InputError
-from core.models.calibration import measure_calibration
-from core.models.domain_distance import proxy_a_distance
-from core.models.initial_model import initial_model
+from core.models.measures import measure_calibration, proxy_a_distance
+from core.models.model import initial_model
 from core.training.train import train
 from tests.support.tiny import tiny_config, tiny_data
 

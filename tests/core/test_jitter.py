@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.methods.jitter import ROTATION, jitter
+from core.methods.augment import ROTATION, jitter
 
 
 def generator(seed: int = 1) -> torch.Generator:

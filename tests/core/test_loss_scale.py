@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from core.methods.algorithm import apply_gradients
-from core.methods.loss_scale import INITIAL_SCALE, LossScale
+from core.methods.optimizers import INITIAL_SCALE, LossScale
 from core.training.train import train
 from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 

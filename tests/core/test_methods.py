@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from core import methods as registry
 from core.errors import InputError
-from core.methods import FAMILIES, METHODS, MethodSpec, StageSpec, find_method, methods, registry
+from core.methods import FAMILIES, METHODS, MethodSpec, StageSpec, find_method, methods
 from core.methods.algorithm import Algorithm, load_algorithm
 from core.presets import PRESETS
 from core.resolve import resolve
@@ -42,7 +43,7 @@ def test_method_is_described_and_can_be_loaded(name: str) -> None:
     ("algorithm", "why"),
     [
         ("absent:Mine", "ModuleNotFoundError: No module named 'absent'"),
-        ("core.methods.gac:Mine", "AttributeError: module 'core.methods.gac' has no attribute 'Mine'"),
+        ("core.methods.baselines:Mine", "AttributeError: module 'core.methods.baselines' has no attribute 'Mine'"),
     ],
 )
 def test_missing_algorithm_is_an_input_error(algorithm: str, why: str) -> None:

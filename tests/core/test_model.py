@@ -18,9 +18,8 @@ from core import load_model
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Checkpointed, Event, Failed, FailureKind, Finished, Noticed
-from core.models.checkpoint_model import model_from_checkpoint
-from core.models.info import KEY
-from core.models.weights_file import MODEL_FILE, epoch_file
+from core.models.model import model_from_checkpoint
+from core.models.weights_file import KEY, MODEL_FILE, epoch_file
 from core.training.train import train
 from tests.support.tiny import tiny_config, tiny_data
 

@@ -15,12 +15,12 @@ from core.errors import InputError
 from core.networks import (
     Classifier,
     Discriminator,
-    Shape,
     build_classifier,
     choose_network,
     scale_as_imagenet,
     scale_images,
 )
+from core.tasks import Shape
 
 
 def seeded(seed: int = 1) -> Generator:

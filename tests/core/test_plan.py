@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from core.errors import InputError
 from core.methods import METHODS, find_method
+from core.methods.plan import Plan, make_plan
 from core.resolve import resolve
-from core.training.plan import Plan, make_plan
 
 SIZES = {"M": 60_000, "U": 7291, "S": 73_257, "m": 59_001, "Y": 479_400}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import tomli
 
-from core.methods.registry import ENTRY_POINTS
+from core.methods import ENTRY_POINTS
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guides" / "write-a-method.md"

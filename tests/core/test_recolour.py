@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.methods.recolour import BRIGHTNESS, CONTRAST, recolour
+from core.methods.augment import BRIGHTNESS, CONTRAST, recolour
 from core.training.train import train
 from tests.support.tiny import steps, tiny_config, tiny_data
 

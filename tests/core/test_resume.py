@@ -22,8 +22,8 @@ from core.events import (
     Stopped,
 )
 from core.methods import METHODS
+from core.models.checkpoint import FORMAT, NAME, PREVIOUS, load
 from core.models.weights_file import MODEL_FILE
-from core.training.checkpoint import FORMAT, NAME, PREVIOUS, load
 from core.training.train import train
 from tests.support.tiny import repeatable, steps, tiny_config, tiny_data
 

@@ -18,12 +18,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from benchmarks.operations import OperationLog, count_launches
 from core.data.batches import ResidentImages
 from core.dropout import Dropout
-from core.methods import METHODS, find_method
+from core.methods import METHODS, StageSpec, find_method
 from core.methods.algorithm import Algorithm
 from core.methods.basset import Basset
-from core.methods.device_numbers import DeviceNumbers
 from core.methods.objectives import complementary_objective
-from core.methods.registry import StageSpec
+from core.training.cuda_graph import DeviceNumbers
 from core.training.evaluate import TestSet as LabelledImages
 from core.training.evaluate import evaluate_domain
 from core.training.metric_buffer import MetricBuffer

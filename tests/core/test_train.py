@@ -33,10 +33,10 @@ from core.events import (
 )
 from core.methods import METHODS, find_method
 from core.methods.algorithm import Algorithm, Batch, StepMetrics
+from core.methods.plan import make_plan
 from core.metrics import METRICS
-from core.training.checkpoint import NAME, load
+from core.models.checkpoint import NAME, load
 from core.training.metric_buffer import MetricBuffer
-from core.training.plan import make_plan
 from core.training.train import train
 from tests.support.tiny import CLASSES, repeatable, steps, tiny_config, tiny_data
 

@@ -16,13 +16,13 @@ from torch import Tensor
 
 from core.config import RunConfig
 from core.data.batches import ShuffledImages
-from core.data.complementary_labels import label_weights
+from core.data.labels import label_weights
 from core.data.task_data import ImageSet, TaskData
 from core.dropout import Dropout
 from core.events import Stepped
 from core.methods.algorithm import Algorithm
+from core.models.checkpoint import NAME, load
 from core.resolve import resolve
-from core.training.checkpoint import NAME, load
 from core.training.train import train
 from tests.support.tiny import CLASSES, steps, tiny_data
 from tests.support.transcription import (

@@ -9,8 +9,8 @@ import pytest
 from clarinet_tui.runs.files import replace_file
 from clarinet_tui.runs.journal_writer import JournalWriter
 from core.files import replace_synced
+from core.models import checkpoint
 from core.resolve import resolve
-from core.training import checkpoint
 from tests.support.events import started
 
 Synced = list[tuple[Path, bytes, dict[str, bytes]]]

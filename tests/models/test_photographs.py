@@ -16,7 +16,7 @@ from PIL import Image
 from clarinet_tui.runs.directory import RunDirectory
 from core import load_model
 from core.events import Finished
-from core.models.info import ModelInfo
+from core.models.weights_file import ModelInfo
 from core.resolve import resolve
 from core.training.train import train
 from tests.support.cli import invoke

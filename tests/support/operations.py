@@ -5,10 +5,9 @@ from torch import Tensor
 
 from core.config import RunConfig
 from core.data.batches import normalise
-from core.methods import find_method
+from core.methods import StageSpec, find_method
 from core.methods.algorithm import Algorithm, Batch, StageProblem, load_algorithm
-from core.methods.registry import StageSpec
-from core.training.plan import StagePlan, make_plan
+from core.methods.plan import StagePlan, make_plan
 
 SHAPES = {"grey": (28, 28, 1), "colour": (32, 32, 3)}
 CLASSES = 4

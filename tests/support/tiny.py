@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from core.config import RunConfig
-from core.data.complementary_labels import draw_complementary
+from core.data.labels import draw_complementary
 from core.data.task_data import ImageSet, TaskData
 from core.events import Event, Stepped, flatten_event
 from core.resolve import resolve

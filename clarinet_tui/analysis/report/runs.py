@@ -12,8 +12,7 @@ from clarinet_tui.analysis.report.markup import Content, Markup, bullet_list, co
 from clarinet_tui.analysis.run_records import RunRecord
 from clarinet_tui.analysis.selection import ORACLE, RULE_DESCRIPTIONS, SelectedEpoch
 from clarinet_tui.text import JOULES_PER_KWH, format_count, format_duration, format_task
-from core.config import Tag, settings_tagged
-from core.setting_specs import setting_specs
+from core.config import Tag, setting_specs, settings_tagged
 
 HEADERS: dict[Rule, str] = {
     "last": "last %",

@@ -21,8 +21,8 @@ def list_run_settings(config: RunConfig) -> tuple[Setting, ...]:
     """Return every setting; those that differ from the preset come first."""
     from operator import attrgetter
 
+    from core.config import setting_specs
     from core.resolve import changed_settings
-    from core.setting_specs import setting_specs
 
     try:
         changed = changed_settings(config)

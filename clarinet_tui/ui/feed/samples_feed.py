@@ -11,7 +11,7 @@ import msgspec
 from clarinet_tui.ui.feed.app_process import AppProcess
 from clarinet_tui.ui.snapshot.samples import TaskSamples
 from core.config import RunConfig
-from core.resolve import data_seed
+from core.methods import data_seed
 
 DELAY = 0.3
 """Seconds without a change of the form before a process starts."""

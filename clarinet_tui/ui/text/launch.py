@@ -15,10 +15,9 @@ from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.text.devices import NAME, format_device_name, format_load, format_occupants
 from clarinet_tui.ui.text.queue_time import makespan
 from clarinet_tui.ui.text.styled import GAP, Span, fit_cell, styled
+from core.config import SettingSpec, describe_type
 from core.errors import InputError
-from core.setting_specs import SettingSpec
 from core.tasks import Task, parse_task
-from core.validation import describe_type
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.run_estimate import RunEstimate

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from core.data.catalogue import DomainStatus, list_domains
+from core.data.catalogue import DomainStatus, Finding, list_domains, verify_domain
 from core.data.digit_domains import generate_domain
-from core.data.verify import Finding, verify_domain
 from core.errors import InputError
 from tests.support.image_folders import images, labels, mnist_folder, save, save_mat_files, save_mnistm_release
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from core.data.complementary_labels import (
+from core.data.labels import (
     class_priors,
     complementary_mask,
     draw_complementary,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from core.data.decoded_cache import MAGIC, UNUSED_SECONDS
+from core.data.cache import MAGIC, UNUSED_SECONDS
 from core.data.task_data import TaskData
 from core.errors import InputError
 from tests.support.image_folders import load, picture_folder

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.data import digit_domains as known
-from core.data.digit_files import read_mat, read_usps
+from core.data.digit_domains import read_mat, read_usps
 from core.errors import InputError
 from tests.support.image_folders import images, labels, load, mnist_folder, save, save_mat_files, save_mnistm_release
 

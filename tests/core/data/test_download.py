@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from core.data import download as fetching
+from core.data.digit_domains import MNIST_FILES, SVHN_FILES, USPS_FILES
 from core.data.download import Download, downloads, fetch_domain
-from core.data.formats import MNIST_FILES, SVHN_FILES, USPS_FILES
 from core.errors import InputError
 
 CONTENT = b"digits" * 50_000

@@ -8,11 +8,10 @@ import pytest
 from PIL import Image
 
 from core.data import digit_domains as known
-from core.data import generated as made
+from core.data import synthetic as made
 from core.data.digit_domains import generate_domain
 from core.data.load import load_task
-from core.data.synth import draw_digits, generate_synth
-from core.data.synth_scenes import draw_scenes
+from core.data.synthetic import draw_digits, draw_scenes, generate_synth
 from core.data.task_data import TaskData
 from core.errors import InputError
 from tests.support.image_folders import config, images, load, mnist_folder

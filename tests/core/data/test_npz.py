@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.data.npz import count_images, read_arrays
-from core.data.scratch import Scratch
+from core.data.cache import Scratch
+from core.data.custom_domains import count_images, read_arrays
 from core.errors import InputError
 from tests.support.image_folders import images, labels, load, save
 

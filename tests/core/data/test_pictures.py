@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image, ImageOps
 
-from core.data.image_folders import folder_shape, list_folder
+from core.data.custom_domains import folder_shape, list_folder
 from core.data.images import decode_image
 from core.errors import InputError
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.data.complementary_labels import class_priors
-from core.data.digit_files import read_mnist, read_usps
+from core.data.digit_domains import read_mnist, read_usps
+from core.data.labels import class_priors
 from core.data.torchvision_import import torchvision
 from tests.support.image_folders import load
 

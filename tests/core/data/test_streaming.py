@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.data.batches import ResidentImages, StreamedImages, _BatchDataset
-from core.data.scratch import find_in_file
+from core.data.cache import find_in_file
 from core.training.device_data import load_device_data
 from tests.support.tiny import tiny_config, tiny_data, tiny_images
 

@@ -18,9 +18,17 @@ from core.losses.complementary import (
     scl_exp_loss,
 )
 from core.losses.mmd import mmd_linear, mmd_quadratic
-from core.losses.predictions import entropy_weights, information, log_scatter, minus_entropy
-from core.losses.pseudo_labels import balance, confident_cross_entropy, likeliest_allowed
-from core.losses.target_predictions import class_confusion, information_loss
+from core.losses.predictions import (
+    balance,
+    class_confusion,
+    confident_cross_entropy,
+    entropy_weights,
+    information,
+    information_loss,
+    likeliest_allowed,
+    log_scatter,
+    minus_entropy,
+)
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.losses.pseudo_labels import balance, confident_cross_entropy, likeliest_allowed
+from core.losses.predictions import balance, confident_cross_entropy, likeliest_allowed
 
 
 def probabilities(rows: int, classes: int, seed: int = 1) -> Tensor:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.losses.target_predictions import class_confusion, information_loss
+from core.losses.predictions import class_confusion, information_loss
 
 
 def drawn(*shape: int, seed: int = 1) -> Tensor:

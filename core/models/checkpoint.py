@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 import torch
 
-from core.config import RunConfig, checkpoint_settings
+from core.config import RunConfig, checkpoint_settings, merge_settings
 from core.errors import InputError
 from core.files import partial_path, sync_folder, write_synced
-from core.validation import merge_settings
 
 NAME = "checkpoint.pt"
 PREVIOUS = "checkpoint.previous.pt"
