@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from clarinet_tui.ui.feed.machine_feed import MachineFeed
     from clarinet_tui.ui.launch_form import LaunchForm
     from clarinet_tui.ui.preferences import PreferenceStore
-    from clarinet_tui.ui.snapshot.inspection import InspectionProgress
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
-    from clarinet_tui.ui.snapshot.snapshot import Snapshot
+    from clarinet_tui.ui.snapshot.snapshot import InspectionProgress, Snapshot
 
 MAX_OVERLAID = 8
 """Overlaid runs: the palette has this many colours."""

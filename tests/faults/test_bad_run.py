@@ -16,8 +16,7 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.states import update_history
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.ui.feed.history_reader import HistoryReader
-from clarinet_tui.ui.snapshot.run_detail import DetailPart, DetailRequest
-from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, DetailPart, DetailRequest, ViewRequest
 from core.errors import InputError
 from tests.support.cli import invoke, run_clarinet
 from tests.support.events import step

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from clarinet_tui.cli.main import app
 from clarinet_tui.label.labelling import Labelling, write_labels
-from clarinet_tui.ui.serve.access import AccessControl
 from clarinet_tui.ui.serve.label_server import LabelServer
+from clarinet_tui.ui.serve.server import AccessControl
 from tests.support.browser import find_chromium, open_page
 from tests.support.serving import serving_command, wait_until
 

@@ -8,8 +8,8 @@ import pytest
 
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.text.first_steps import format_welcome
 from clarinet_tui.ui.widgets.run_table import RunTable
+from clarinet_tui.ui.widgets.welcome import format_welcome
 from core.config import RunConfig
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.ui_queue import dismissed, hold_queue

@@ -12,10 +12,8 @@ from clarinet_tui.runs.ownership import READ_ONLY_VARIABLE
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.app_process import AppProcess
 from clarinet_tui.ui.feed.inspection_feed import InspectionFeed
-from clarinet_tui.ui.snapshot.inspection import InspectionProgress
-from clarinet_tui.ui.snapshot.run_detail import Confusion
-from clarinet_tui.ui.text.confusion import format_confusion
-from clarinet_tui.ui.text.inspection import format_inspection_state
+from clarinet_tui.ui.snapshot.snapshot import Confusion, InspectionProgress
+from clarinet_tui.ui.text.inspection import format_confusion, format_inspection_state
 from clarinet_tui.ui.widgets.run_detail import RunDetail
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from tests.support.app import screen_text, toast_texts, wait_until

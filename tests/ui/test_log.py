@@ -5,8 +5,8 @@ from pathlib import Path
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from clarinet_tui.ui.feed.log_reader import LogReader
-from clarinet_tui.ui.snapshot.run_detail import MAX_LOG_LINES, LogExcerpt
+from clarinet_tui.ui.feed.detail_reader import LogReader
+from clarinet_tui.ui.snapshot.snapshot import MAX_LOG_LINES, LogExcerpt
 from clarinet_tui.ui.widgets.log_tail import LogTail, wrap_line
 from tests.support.app import screen_text, wait_until
 from tests.support.ui_runs import go_on, write_run

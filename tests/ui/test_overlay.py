@@ -8,8 +8,7 @@ from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.detail_reader import DetailReader
 from clarinet_tui.ui.feed.history_reader import HistoryReader
 from clarinet_tui.ui.snapshot.curves import overlay_lines
-from clarinet_tui.ui.snapshot.run_detail import DetailRequest
-from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, RunCurves, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, DetailRequest, RunCurves, ViewRequest
 from clarinet_tui.ui.text.metrics import format_ascent, format_runs, recent_mean
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail

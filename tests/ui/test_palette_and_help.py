@@ -9,8 +9,7 @@ from clarinet_tui.history.query_fields import FIELDS
 from clarinet_tui.history.query_language import compile_query
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.palette_commands import list_bindings, list_commands
-from clarinet_tui.ui.screens.help import GROUPS, HelpScreen
-from clarinet_tui.ui.text.query_help import EXAMPLES, format_query_help
+from clarinet_tui.ui.screens.help import EXAMPLES, GROUPS, HelpScreen, format_query_help
 from clarinet_tui.ui.themes import LIGHT
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail

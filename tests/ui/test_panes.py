@@ -13,9 +13,9 @@ from clarinet_tui.runs.environment import write_environment
 from clarinet_tui.runs.journal import is_confusion_matrix
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.feed.run_settings import format_setting, list_run_settings
-from clarinet_tui.ui.snapshot.run_detail import Confusion, DetailRequest, Failure, RunDetails, Setting
-from clarinet_tui.ui.text.confusion import format_confusion
+from clarinet_tui.ui.feed.detail_reader import format_setting, list_run_settings
+from clarinet_tui.ui.snapshot.snapshot import Confusion, DetailRequest, Failure, RunDetails, Setting
+from clarinet_tui.ui.text.inspection import format_confusion
 from clarinet_tui.ui.text.run_panes import format_about, format_settings
 from clarinet_tui.ui.widgets.run_detail import PANES, RunDetail
 from core.config import RunConfig
@@ -169,7 +169,7 @@ def test_many_classes_show_only_the_most_frequent_confusions() -> None:
 
 
 def test_an_empty_run_directory_has_only_its_path(tmp_path: Path) -> None:
-    from clarinet_tui.ui.feed.run_settings import format_environment
+    from clarinet_tui.ui.feed.detail_reader import format_environment
 
     directory = RunDirectory.create(tmp_path, RunConfig(), id="aaa111")
     assert format_environment(directory, {}) == (("directory", str(directory.path)),)

@@ -11,9 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clarinet_tui.ui.serve.access import AccessControl
 from clarinet_tui.ui.serve.page import render_page, security_headers
-from clarinet_tui.ui.serve.server import main
+from clarinet_tui.ui.serve.server import AccessControl, main
 from tests.support.browser import DESKTOP, Page, find_chromium, open_page
 from tests.support.serving import AWKWARD, TIMEOUT, Served, read_until, serving, wait_until
 from tests.support.ui_runs import three_runs

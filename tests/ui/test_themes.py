@@ -10,8 +10,7 @@ from rich.segment import Segment
 from textual.color import Color
 
 from clarinet_tui.chart.palette import PALETTES, colour
-from clarinet_tui.ui.text.plain_glyphs import GLYPH, PLAIN, PlainGlyphs, needs_plain_glyphs
-from clarinet_tui.ui.themes import CONTRAST, THEMES
+from clarinet_tui.ui.themes import CONTRAST, GLYPH, PLAIN, THEMES, PlainGlyphs, needs_plain_glyphs
 from tests.support.app import make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
 

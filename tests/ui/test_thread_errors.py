@@ -47,7 +47,7 @@ OTHER_THREADS = [
     ("clarinet_tui.ui.feed.machine_reader.MachineReader.read", HISTORY, ("6",), "Mishap: boom"),
     ("clarinet_tui.ui.preferences.PreferenceStore._replace_file", HISTORY, ("o",), "preferences could not be saved"),
     ("clarinet_tui.ui.app.ClarinetApp._ensure_supervisor", None, (), "Internal error (Mishap: boom)"),
-    ("clarinet_tui.ui.feed_app.FeedApp._import_compare", None, (), "Internal error (Mishap: boom)"),
+    ("clarinet_tui.ui.app.ClarinetApp._import_compare", None, (), "Internal error (Mishap: boom)"),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +16,14 @@ from clarinet_tui.runs.files import modified_time
 from clarinet_tui.runs.inspection_file import FILE as INSPECTION
 from clarinet_tui.runs.inspection_file import read_inspection
 from clarinet_tui.runs.journal import is_confusion_matrix, parse_number
-from clarinet_tui.ui.feed.log_reader import LogReader
-from clarinet_tui.ui.feed.run_settings import format_environment, list_run_settings
-from clarinet_tui.ui.snapshot.run_detail import (
+from clarinet_tui.ui.snapshot.snapshot import (
+    MAX_LOG_LINES,
     Confusion,
     DetailRequest,
     Failure,
     LogExcerpt,
     RunDetails,
+    Setting,
 )
 from core.errors import InputError
 
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
     from clarinet_tui.history.curves import Series
     from clarinet_tui.history.database import Database
     from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.logs.run_log import RunLog
+    from clarinet_tui.runs.directory import RunDirectory
+    from core.config import RunConfig
+TITLE_SETTINGS = frozenset({"method", "task", "seed", "preset", "name"})
+"""Settings that the run's title already shows."""
+VERSIONS = ("clarinet-tui", "torch", "numpy")
+"""Packages whose versions are shown."""
 
 
 class DetailReader:
@@ -144,3 +152,117 @@ def _read_confusion(db: Database, run_id: str, started: dict[str, Any]) -> Confu
 
 def _class_accuracies(matrix: list[list[int]]) -> tuple[float, ...]:
     return tuple(100 * row[index] / sum(row) if any(row) else math.nan for index, row in enumerate(matrix))
+
+
+class LogReader:
+    """Follows one run at a time."""
+
+    def __init__(self) -> None:
+        self._run = ""
+        self._log: RunLog | None = None
+        self._lines: deque[str] = deque(maxlen=MAX_LOG_LINES)
+        self._count = 0
+        self._last = LogExcerpt()
+
+    def read(self, run: RunDirectory) -> LogExcerpt:
+        """Return the last lines; the same object as before if there are no new ones."""
+        new = self._open(run) if run.id != self._run else list(self._log.read_new() if self._log else ())
+        if new:
+            self._count += len(new)
+            self._lines.extend(new)
+            self._last = LogExcerpt(self._count - len(self._lines), tuple(self._lines))
+        return self._last
+
+    def _open(self, run: RunDirectory) -> list[str]:
+        from clarinet_tui.logs.run_log import RunLog
+
+        self.close()
+        self._run, self._log = run.id, RunLog(run)
+        return self._log.read_last(MAX_LOG_LINES)
+
+    def close(self) -> None:
+        if self._log:
+            self._log.__exit__(None, None, None)
+        self._run, self._log, self._count, self._last = "", None, 0, LogExcerpt()
+        self._lines.clear()
+
+
+def list_run_settings(config: RunConfig) -> tuple[Setting, ...]:
+    """Return every setting; those that differ from the preset come first."""
+    from operator import attrgetter
+
+    from core.config import setting_specs
+    from core.resolve import changed_settings
+
+    try:
+        changed = changed_settings(config)
+    except InputError:  # the method is not installed here, so that its defaults are unknown
+        changed = {}
+    listed = [
+        Setting(
+            field.name,
+            format_setting(attrgetter(field.name)(config)),
+            format_setting(changed[field.name][0]) if field.name in changed else None,
+            field.description,
+        )
+        for field in setting_specs()
+        if field.name not in TITLE_SETTINGS
+    ]
+    return tuple(sorted(listed, key=lambda setting: setting.default is None))
+
+
+def format_setting(value: Any) -> str:
+    """Format a value as in TOML, without quotation marks around text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value) if value != "" else '""'
+
+
+def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return name and text of the run's data, machine, versions and code."""
+    from clarinet_tui.runs.environment import format_hardware, read_environment
+
+    environment = read_environment(run)
+    lines = {
+        "images": _images(started),
+        "network": _counted(started.get("parameters"), "parameters"),
+        "labels": str(started.get("label_hash") or ""),
+        "device": str(environment.get("device") or ""),
+        "hardware": format_hardware(environment),
+        "host": str(environment.get("host") or ""),
+        "versions": _versions(environment),
+        "code": _code(environment.get("git")),
+        "command": _command(environment.get("command")),
+        "directory": str(run.path),
+    }
+    return tuple((name, text) for name, text in lines.items() if text)
+
+
+def _images(started: dict[str, Any]) -> str:
+    sizes = [_counted(started.get(f"{side}_size"), side) for side in ("source", "target", "test")]
+    return ", ".join(filter(None, sizes))
+
+
+def _counted(number: Any, of: str) -> str:
+    return f"{number:,} {of}".replace(",", " ") if isinstance(number, int) else ""
+
+
+def _versions(environment: dict[str, Any]) -> str:
+    versions = environment.get("versions")
+    known = versions if isinstance(versions, dict) else {}
+    python = [f"python {environment['python']}"] if environment.get("python") else []
+    return ", ".join([*python, *(f"{name} {known[name]}" for name in VERSIONS if name in known)])
+
+
+def _code(git: Any) -> str:
+    if not isinstance(git, dict) or not git.get("commit"):
+        return ""
+    return f"commit {str(git['commit'])[:12]}{' with changes' if git.get('patch') else ''}"
+
+
+def _command(command: Any) -> str:
+    import shlex
+
+    return shlex.join(map(str, command)) if isinstance(command, list) else ""

@@ -22,7 +22,7 @@ from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.history.curves import Series
-    from clarinet_tui.ui.snapshot.run_detail import DetailRequest, RunDetails
+    from clarinet_tui.ui.snapshot.snapshot import DetailRequest, RunDetails
 
 ENDED = "state:finished,failed,stopped"
 MAX_TRENDS = 24

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.ui.snapshot.inspection import InspectionProgress
+from clarinet_tui.ui.snapshot.snapshot import InspectionProgress
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.feed.app_process import AppProcess

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from clarinet_tui.ui.feed.app_process import AppProcess
-from clarinet_tui.ui.snapshot.samples import TaskSamples
+from clarinet_tui.ui.snapshot.snapshot import TaskSamples
 from core.config import RunConfig
 from core.methods import data_seed
 

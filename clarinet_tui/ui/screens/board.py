@@ -16,9 +16,8 @@ from clarinet_tui.analysis.board import Board, BoardCell
 from clarinet_tui.analysis.choices import RULES
 from clarinet_tui.text import format_count
 from clarinet_tui.ui.actions import ActionResult
-from clarinet_tui.ui.screens.action_screen import MachineScreen
 from clarinet_tui.ui.screens.dialogs import TextDialog
-from clarinet_tui.ui.screens.view_screen import PaletteCommand, next_value
+from clarinet_tui.ui.screens.view_screen import MachineScreen, PaletteCommand, next_value
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot, Snapshot, ViewRequest
 from clarinet_tui.ui.text import board_detail, board_layout

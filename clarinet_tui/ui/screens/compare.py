@@ -19,8 +19,8 @@ from clarinet_tui.ui.screens.view_screen import PaletteCommand, ViewScreen, next
 from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_METRICS, BandName, ComparisonRequest
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.text.styled import styled
+from clarinet_tui.ui.widgets.filter_line import QueryPair
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
-from clarinet_tui.ui.widgets.query_pair import QueryPair
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.metrics import level_of
 

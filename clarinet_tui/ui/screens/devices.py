@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import OptionList
 
 from clarinet_tui.ui.actions import ActionResult
-from clarinet_tui.ui.screens.action_screen import MachineScreen
+from clarinet_tui.ui.screens.view_screen import MachineScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
 from clarinet_tui.ui.snapshot.snapshot import Listing, Snapshot, ViewRequest
 from clarinet_tui.ui.text import devices as device_text

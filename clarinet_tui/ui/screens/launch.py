@@ -17,16 +17,14 @@ from clarinet_tui.ui.error_guard import report_error
 from clarinet_tui.ui.feed.samples_feed import SamplesFeed
 from clarinet_tui.ui.launch_check import CheckedForm, check_form, estimate_times
 from clarinet_tui.ui.launch_form import LaunchForm, list_settings
-from clarinet_tui.ui.screens.action_screen import MachineScreen
+from clarinet_tui.ui.screens.view_screen import MachineScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
-from clarinet_tui.ui.snapshot.samples import TaskSamples
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import Snapshot, TaskSamples, ViewRequest
 from clarinet_tui.ui.text import launch as launch_text
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.choices import Choices
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
-from clarinet_tui.ui.widgets.launch_fields import LaunchFields
-from clarinet_tui.ui.widgets.sample_grid import SampleGrid
+from clarinet_tui.ui.widgets.launch_fields import LaunchFields, SampleGrid
 from clarinet_tui.ui.widgets.setting_list import SettingList
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.errors import describe_error

@@ -11,26 +11,28 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
-from clarinet_tui.ui.screens.small_charts import GRIDS, SmallChartScreen
-from clarinet_tui.ui.screens.view_screen import PaletteCommand, next_value
+from clarinet_tui.ui.screens.view_screen import PaletteCommand, RunActionScreen, next_value
 from clarinet_tui.ui.snapshot.references import NONE_SHOWN, REFERENCE_KINDS, REFERENCE_NAMES, ReferenceRequest
-from clarinet_tui.ui.snapshot.run_detail import DetailRequest
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import DetailRequest, Snapshot, ViewRequest
 from clarinet_tui.ui.text import run_summary
 from clarinet_tui.ui.text.alarms import format_alarms
-from clarinet_tui.ui.text.first_steps import NO_RUN
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.log_tail import LogTail
 from clarinet_tui.ui.widgets.styled_text import StyledText
+from clarinet_tui.ui.widgets.welcome import NO_RUN
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.run_detail import RunDetails
-    from clarinet_tui.ui.snapshot.snapshot import RunCurves
+    from clarinet_tui.ui.snapshot.snapshot import RunCurves, RunDetails
     from clarinet_tui.ui.snapshot.x_axes import AxisName
+    from clarinet_tui.ui.widgets.chart import Chart
+    from clarinet_tui.ui.widgets.chart_grid import ChartGrid
+    from clarinet_tui.ui.widgets.run_charts import RunCharts
+GRIDS = ("-grid", "-hardware")
+"""Classes of the screen while a grid is shown."""
 
 
-class LiveScreen(SmallChartScreen):
+class LiveScreen(RunActionScreen):
     """Loss above, accuracy below; a wide terminal shows metrics and log beside them, a narrow one the log after p."""
 
     NAME = "live"
@@ -153,7 +155,7 @@ class LiveScreen(SmallChartScreen):
 
     def _show_run(self, curves: RunCurves, detail: RunDetails | None) -> None:
         from clarinet_tui.ui.text import metrics as metrics_text
-        from clarinet_tui.ui.text.hardware import format_hardware
+        from clarinet_tui.ui.text.metrics import format_hardware
 
         run, width = curves.run, self.size.width
         live, is_shown = self.query_one("#live"), self.classes.isdisjoint(GRIDS)
@@ -193,6 +195,8 @@ class LiveScreen(SmallChartScreen):
         if action in ("metric", "compare"):
             return len(self.state.overlaid_runs) > 1
         if action == "references" and len(self.state.overlaid_runs) > 1:
+            return False
+        if action in ("axis", "references") and self.has_class("-hardware"):
             return False
         return super().check_action(action, parameters)
 
@@ -269,3 +273,54 @@ class LiveScreen(SmallChartScreen):
             place = ids.index(self.state.live_run) + step if self.state.live_run in ids else 0
             self.state.live_run = ids[min(max(place, 0), len(ids) - 1)]
             self._redraw()
+
+    @property
+    def _charts(self) -> RunCharts:
+        from clarinet_tui.ui.widgets.run_charts import RunCharts
+
+        return self.query_one(RunCharts)
+
+    def show_grids(self, curves: RunCurves, detail: RunDetails | None) -> None:
+        from clarinet_tui.ui.widgets.hardware_grid import HardwareGrid
+        from clarinet_tui.ui.widgets.metric_grid import MetricGrid
+
+        if self.has_class("-grid"):
+            self.query_one(MetricGrid).show(curves, self._charts.usable_axis)
+        if self.has_class("-hardware") and detail:
+            self.query_one(HardwareGrid).show(curves.run.id, detail.hardware)
+
+    async def action_grid(self) -> None:
+        """Show every metric in a small chart, or loss and accuracy again."""
+        from clarinet_tui.ui.widgets.metric_grid import MetricGrid
+
+        await self._toggle_grid("-grid", MetricGrid)
+
+    async def action_hardware(self) -> None:
+        """Show what the hardware did, or loss and accuracy again."""
+        from clarinet_tui.ui.widgets.hardware_grid import HardwareGrid
+
+        await self._toggle_grid("-hardware", HardwareGrid)
+
+    async def _toggle_grid(self, name: str, grid: type[ChartGrid]) -> None:
+        if not self.query(grid):
+            await self.mount(grid(self.state.chart_glyphs()), after="#live")
+        is_shown = not self.has_class(name)
+        self.remove_class(*GRIDS, "-log")
+        self.set_class(is_shown, name)
+        self._redraw()
+        self.call_after_refresh(self.focus_first_chart)
+
+    def focus_first_chart(self) -> None:
+        if chart := next((chart for chart in self.charts() if chart.region), None):
+            chart.focus()
+        self.refresh_bindings()
+
+    def _redraw(self) -> None:
+        if self.state.snapshot:
+            self.show(self.state.snapshot)
+        self.send_request()
+
+    def charts(self) -> list[Chart]:
+        """Return the charts that share an x axis: that of the hardware is always time."""
+        hardware = set(self.query("HardwareGrid Chart"))
+        return [chart for chart in super().charts() if (chart in hardware) == self.has_class("-hardware")]

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from clarinet_tui.ui.error_guard import report_error
 from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
 from clarinet_tui.ui.textual_private import GuardedHandlers, PrestyledScreen
 from clarinet_tui.ui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
+    from clarinet_tui.ui.actions import ActionResult, RunActions
     from clarinet_tui.ui.app_state import AppState
+    from clarinet_tui.ui.snapshot.machine import MachineSnapshot
     from clarinet_tui.ui.widgets.chart import Chart
 
+    OnDone = Callable[[ActionResult], object]
+    from clarinet_tui.ui.actions import ActionResult
 
 Value = TypeVar("Value")
+MAX_NAMED = 6
+"""Maximum number of run ids in a question."""
+_action_lock = threading.Lock()
+"""Two keys in quick succession start two actions, one after the other."""
 
 
 def next_value(values: Sequence[Value], current: object, step: int = 1) -> Value:
@@ -118,3 +133,238 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
     def on_chart_crosshair_moved(self, event: Chart.CrosshairMoved) -> None:
         for chart in self.charts():
             chart.crosshair = event.x
+
+
+class ActionScreen(ViewScreen):
+    @dataclass
+    class ActionDone(Message):
+        """An action has ended; `error` is an unexpected exception in it."""
+
+        result: ActionResult
+        on_done: OnDone | None
+        error: Exception | None = None
+
+    @property
+    def actions(self) -> RunActions:
+        return self.state.actions
+
+    def start_action(self, action: Callable[[], ActionResult], on_done: OnDone | None = None) -> None:
+        """Run the action in a thread, show its result, and call `on_done` with it, whether it failed or not."""
+        self.run_worker(lambda: self._run_action(action, on_done), thread=True, group="actions", exit_on_error=False)
+
+    def _run_action(self, action: Callable[[], ActionResult], on_done: OnDone | None) -> None:
+        # Not for the first paint: `core` imports all settings.
+        from clarinet_tui.ui.actions import ActionResult
+        from core.errors import ClarinetError, describe_error
+
+        unexpected = None
+        with _action_lock:
+            try:
+                result = action()
+            except (ClarinetError, OSError) as error:
+                result = ActionResult(errors=(describe_error(error),))
+            except Exception as error:  # noqa: BLE001  reported by the handler of the message
+                result, unexpected = ActionResult(errors=(describe_error(error),)), error
+        self.post_message(self.ActionDone(result, on_done, unexpected))
+
+    def on_action_screen_action_done(self, event: ActionDone) -> None:
+        result = event.result
+        if result.message:
+            self.notify(result.message, timeout=6, markup=False)
+        if result.errors and not event.error:
+            self.notify("\n".join(result.errors), severity="error", timeout=10, markup=False)
+        self.state.machine_feed.refresh()
+        if event.on_done:
+            event.on_done(result)
+        if event.error:
+            report_error(self, event.error)
+
+    def confirm(self, question: str, yes: str, details: str, on_yes: Callable[[], None]) -> None:
+        from clarinet_tui.ui.screens.dialogs import ConfirmDialog
+
+        self.app.push_screen(ConfirmDialog(question, yes, details), lambda answer: on_yes() if answer else None)
+
+    def stop(self, runs: tuple[str, ...]) -> None:
+        self.start_action(partial(self.actions.stop, runs))
+
+    def ask_to_stop(self, runs: tuple[str, ...]) -> None:
+        name, details = name_runs(runs)
+        saved = "It saves a checkpoint; r resumes it." if len(runs) == 1 else "Each saves a checkpoint; r resumes them."
+        self.confirm(f"Stop {name}?", "Stop", f"{details}{saved}", partial(self.stop, runs))
+
+
+class MachineScreen(ActionScreen):
+    """A view that also shows devices and queue, which are read only while such a view is open."""
+
+    @abstractmethod
+    def show_machine(self, machine: MachineSnapshot) -> None:
+        """Show devices and queue."""
+
+    def receive_machine(self, machine: MachineSnapshot) -> None:
+        if self._is_ready:
+            self.show_machine(machine)
+
+    def on_screen_resume(self) -> None:
+        self.state.machine_feed.poll(self.NAME, True)
+        if self.state.machine:
+            self.call_after_refresh(self.receive_machine, self.state.machine)
+
+    def on_screen_suspend(self) -> None:
+        self.state.machine_feed.poll(self.NAME, False)
+
+
+def format_ids(runs: tuple[str, ...]) -> str:
+    more = f" and {len(runs) - MAX_NAMED} more" if len(runs) > MAX_NAMED else ""
+    return ", ".join(runs[:MAX_NAMED]) + more
+
+
+def name_runs(runs: tuple[str, ...]) -> tuple[str, str]:
+    """Return the subject of a question, and the ids of several runs as a sentence of their own."""
+    return (f"run {runs[0]}", "") if len(runs) == 1 else (f"{len(runs)} runs", f"{format_ids(runs)}. ")
+
+
+class RunActionScreen(ActionScreen):
+    """Asks before runs are stopped or deleted; everything else is done at once."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "app.view('launch')", "New", id="act.new", tooltip="Start new runs"),
+        Binding("D", "demo", "Demo", id="act.demo", tooltip="Start the demo: short runs, without any download"),
+        Binding("s", "stop", "Stop", id="act.stop", tooltip="Stop: saves a checkpoint and can be resumed"),
+        Binding("S", "stop_now", "Stop now", id="act.stop_now", show=False, tooltip="Stop without a question"),
+        Binding("r", "resume", "Resume", id="act.resume", tooltip="Resume a stopped, failed or lost run"),
+        Binding("e", "clone", "Clone", id="act.clone", tooltip="Clone: open the launch form with its settings"),
+        Binding("t", "tag", "Tag", id="act.tag", tooltip="Add tags, or remove them with -name"),
+        Binding("N", "note", "Note", id="act.note", tooltip="Write a note"),
+        Binding("d", "remove", "Delete", id="act.remove", tooltip="Delete; u restores it"),
+        Binding("u", "restore", "Undo delete", id="act.restore", show=False, tooltip="Restore the runs deleted last"),
+        Binding("y", "copy_command", "Copy", id="act.copy", tooltip="Copy the run's command line"),
+    ]
+
+    @abstractmethod
+    def target_runs(self) -> tuple[str, ...]:
+        """Return the selected runs, or the run under the cursor."""
+
+    @abstractmethod
+    def note_of(self, run: str) -> str:
+        """Return the note of a run."""
+
+    @abstractmethod
+    def run_in_view(self) -> str | None:
+        """Return the run under the cursor, even if others are selected."""
+
+    def _require_runs(self) -> tuple[str, ...]:
+        runs = self.target_runs()
+        if not runs:
+            self.notify("There is no run yet: n starts one.", timeout=4)
+        return runs
+
+    def _prompt(self, on_text: Callable[[str | None], None], *texts: str) -> None:
+        from clarinet_tui.ui.screens.dialogs import TextDialog
+
+        self.app.push_screen(TextDialog(*texts), on_text)
+
+    def action_stop(self) -> None:
+        if runs := self._require_runs():
+            self.ask_to_stop(runs)
+
+    def action_stop_now(self) -> None:
+        if runs := self._require_runs():
+            self.stop(runs)
+
+    def has_no_runs(self) -> bool:
+        """Whether the history is empty, so that the demo is offered."""
+        snapshot = self.state.snapshot
+        return snapshot is not None and snapshot.is_ingested and snapshot.listing.all_runs == 0
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self.has_no_runs() if action == "demo" else super().check_action(action, parameters)
+
+    def action_demo(self) -> None:
+        self.start_action(self.actions.start_demo, self._watch_first)
+
+    def _watch_first(self, result: ActionResult) -> None:
+        if result.runs:
+            self.state.live_run, self.state.overlaid_runs = result.runs[0], ()
+            self.app.switch_mode("live")
+
+    def action_resume(self) -> None:
+        if runs := self._require_runs():
+            self.start_action(partial(self.actions.resume, runs))
+
+    def action_remove(self) -> None:
+        runs = self._require_runs()
+        delete = partial(self.start_action, partial(self.actions.delete, runs), self._forget_deleted)
+        name, details = name_runs(runs)
+        if runs:
+            self.confirm(f"Delete {name}?", "Delete", f"{details}u restores the runs deleted last.", delete)
+
+    def _forget_deleted(self, result: ActionResult) -> None:
+        if not result.runs:
+            return
+        self.state.deletions.append(result.runs)
+        if self.state.live_run in result.runs:
+            self.state.live_run = None
+        self.state.compared_runs = tuple(run for run in self.state.compared_runs if run not in result.runs)
+        self.forget_runs(result.runs)
+
+    def forget_runs(self, runs: tuple[str, ...]) -> None:
+        """Remove deleted runs from the view."""
+
+    def action_restore(self) -> None:
+        if not self.state.deletions:
+            self.notify("Nothing was deleted in this session: clarinet rm --undo restores older runs.", timeout=4)
+            return
+        runs = self.state.deletions.pop()
+
+        def keep_failed(result: ActionResult) -> None:
+            failed = tuple(run for run in runs if run not in result.runs)
+            if failed:
+                self.state.deletions.append(failed)
+
+        self.start_action(partial(self.actions.restore, runs), keep_failed)
+
+    def action_tag(self) -> None:
+        runs = self._require_runs()
+
+        def tag(text: str | None) -> None:
+            if text:
+                self.start_action(partial(self.actions.tag, runs, text))
+
+        if runs:
+            details = "Separate tags with spaces; -old removes the tag old."
+            self._prompt(tag, f"Tag {format_ids(runs)}", details, "", "icml -old")
+
+    def action_note(self) -> None:
+        runs = self._require_runs()
+
+        def note(text: str | None) -> None:
+            if text is not None:
+                self.start_action(partial(self.actions.note, runs, text))
+
+        if runs:
+            current = self.note_of(runs[0]) if len(runs) == 1 else ""
+            details = "An empty line removes the note."
+            self._prompt(note, f"Note to {format_ids(runs)}", details, current, "text of the note")
+
+    def action_copy_command(self) -> None:
+        run = self.run_in_view()
+        if run is None:
+            self._require_runs()
+        else:
+            self.start_action(partial(self.actions.make_command, run), self._copy_text)
+
+    def _copy_text(self, result: ActionResult) -> None:
+        if result.text:
+            self.copy(result.text)
+
+    def action_clone(self) -> None:
+        run = self.run_in_view()
+        if run is None:
+            self._require_runs()
+        else:
+            self.start_action(partial(self.actions.make_form, run), self._open_clone)
+
+    def _open_clone(self, result: ActionResult) -> None:
+        if result.form:
+            self.state.cloned_form = result.form
+            self.app.switch_mode("launch")

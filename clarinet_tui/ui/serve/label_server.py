@@ -19,10 +19,9 @@ from aiohttp.web_runner import GracefulExit
 
 from clarinet_tui.label.labelling import Labelling, Question, find_pictures, write_labels
 from clarinet_tui.text import printable
-from clarinet_tui.ui.serve.access import AccessControl
 from clarinet_tui.ui.serve.label_page import SCRIPT, render_label_page
 from clarinet_tui.ui.serve.page import security_headers
-from clarinet_tui.ui.serve.server import SHUTDOWN_TIMEOUT, access_middleware, format_addresses, listen
+from clarinet_tui.ui.serve.server import SHUTDOWN_TIMEOUT, AccessControl, access_middleware, format_addresses, listen
 from core.data.images import read_picture
 from core.errors import InputError
 

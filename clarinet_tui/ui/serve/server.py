@@ -6,12 +6,14 @@ import argparse
 import asyncio
 import errno
 import getpass
+import hmac
 import secrets
 import shlex
 import socket
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import WSCloseCode, web
@@ -21,7 +23,6 @@ from textual_serve.server import Server
 
 from clarinet_tui.runs.lock import host_name
 from clarinet_tui.text import printable
-from clarinet_tui.ui.serve.access import AccessControl
 from clarinet_tui.ui.serve.page import render_page, security_headers
 from clarinet_tui.ui.serve.session import app_command
 from core.errors import InputError
@@ -33,6 +34,45 @@ SHUTDOWN_TIMEOUT = 5.0
 APP_SECONDS = 5.0
 """Seconds until an app is killed after its tab was closed."""
 FULL = "As many tabs are open as `clarinet serve --sessions` allows. Close one, then load this page again.\n"
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+"""Host names of the loopback address. Another name means DNS rebinding."""
+SAFE_METHODS = ("GET", "HEAD")
+DOWNLOADS = "/download/"
+"""Below this path, each address works once and contains a key as long as the token."""
+
+
+@dataclass(frozen=True)
+class AccessControl:
+    """Checks the host, origin and token of each request."""
+
+    port: int
+    token: str
+    """The first part of each path; "" allows every user of this machine."""
+
+    @property
+    def base_path(self) -> str:
+        return f"/{self.token}" if self.token else ""
+
+    def denial_reason(self, method: str, path: str, headers: Mapping[str, str]) -> str | None:
+        """Return why the request is denied, or None if it is allowed."""
+        host = headers.get("Host", "").lower()
+        if host not in self._hosts():
+            return f"This server is only reachable as {LOOPBACK_NAMES[0]}:{self.port}. Forward it to the same port."
+        origin = headers.get("Origin")
+        has_effect = method not in SAFE_METHODS or "websocket" in headers.get("Upgrade", "").lower()
+        if origin != f"http://{host}" and (has_effect or origin is not None):
+            return "Only the page of this server may send this request."
+        if self.token and not path.startswith(DOWNLOADS) and not self._has_token(path):
+            return "The address has no token. Copy the whole address that `clarinet serve` printed."
+        return None
+
+    def _hosts(self) -> set[str]:
+        with_port = {f"{name}:{self.port}" for name in LOOPBACK_NAMES}
+        return with_port | set(LOOPBACK_NAMES) if self.port == 80 else with_port
+
+    def _has_token(self, path: str) -> bool:
+        token = path.removeprefix("/").partition("/")[0]
+        return hmac.compare_digest(token.encode(errors="replace"), self.token.encode())
 
 
 class PageServer(Server):

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from clarinet_tui.chart.picture import CELL_COLUMNS, GAP, picture_grid
 from clarinet_tui.runs.inspection_file import GROUP_TITLES
-from clarinet_tui.text import format_task
+from clarinet_tui.text import format_percent, format_task, printable
 from clarinet_tui.ui.text.styled import styled
 
 if TYPE_CHECKING:
@@ -17,12 +17,20 @@ if TYPE_CHECKING:
 
     from clarinet_tui.chart.cells import GlyphSet
     from clarinet_tui.runs.inspection_file import Inspection, Picture
-    from clarinet_tui.ui.snapshot.inspection import InspectionProgress
-    from clarinet_tui.ui.snapshot.run_detail import RunDetails
-    from clarinet_tui.ui.snapshot.samples import TaskSamples
+    from clarinet_tui.ui.snapshot.snapshot import Confusion, InspectionProgress, RunDetails, TaskSamples
 
 BAR = 20
 """Width of the progress bar."""
+BLOCKS = " ░▒▓█"
+"""Shades of cells that are too narrow for a number."""
+NUMBER_WIDTH = 3
+"""Least width of a cell with a percentage."""
+MAX_WIDTH = 6
+MAX_NAME = 10
+LISTED = 5
+"""Number of listed confusions."""
+MAX_CURVES = 12
+"""More curves cannot be distinguished."""
 
 
 def format_inspection_state(run: str, details: RunDetails | None, progress: InspectionProgress | None) -> Content:
@@ -83,3 +91,69 @@ def format_model(run: str, inspection: Inspection, width: int, glyphs: GlyphSet,
 
 def _as_content(lines: Iterable[Text]) -> Content:
     return Content("\n").join(map(Content.from_rich_text, lines))
+
+
+def format_confusion(confusion: Confusion, width: int, glyphs: GlyphSet, palette: str) -> Content:
+    """Format the matrix, if the classes fit, the most frequent confusions, and a curve for each class."""
+    counts = confusion.counts
+    total, correct = sum(map(sum, counts)), sum(row[index] for index, row in enumerate(counts) if index < len(row))
+    title = f"rows true, columns predicted, in %: {total} target images, epoch {confusion.epoch}, "
+    title += f"{format_percent(100 * correct / max(total, 1))} % correct"
+    matrix, confusions = _format_matrix(confusion, width), _format_confusions(confusion)
+    curves = _format_curves(confusion, width, glyphs, palette)
+    return Content("\n").join([*matrix, styled((title, "muted")), *confusions, *curves])
+
+
+def _format_matrix(confusion: Confusion, width: int) -> list[Content]:
+    names = [printable(name)[:MAX_NAME] for name in confusion.classes]
+    margin = max(map(len, names), default=0) + 2
+    size = min(MAX_WIDTH, (width - margin) // max(len(names), 1))
+    if size < 1:
+        return [styled((f"{len(names)} classes are too many to show here", "muted"))]
+    titles = "".join(name[: size - 1].rjust(size) if size > 1 else name[:1] for name in names)
+    lines = [styled((" " * margin + titles, "muted"))]
+    for name, row in zip(names, confusion.counts, strict=True):
+        total = max(sum(row), 1)
+        cells = [_format_cell(count / total, size) for count in row]
+        lines.append(Content.assemble(styled((f" {name:>{margin - 2}} ", "muted")), *cells))
+    return lines
+
+
+def _format_cell(share: float, size: int) -> Content:
+    """The share of the true class that was predicted as this class."""
+    if size < NUMBER_WIDTH:
+        return styled((BLOCKS[min(4, round(share * 4 + 0.4 * (share > 0)))] * size, "live"))
+    if share < 0.005:
+        return styled(("·".rjust(size), "faint"))
+    weight = "bold " if share >= 0.5 else ""
+    return Content.styled(f"{share * 100:.0f}".rjust(size), f"{weight}auto on $primary {round(12 + 76 * share)}%")
+
+
+def _format_confusions(confusion: Confusion) -> list[Content]:
+    confusions = [
+        (count, true, predicted)
+        for true, row in enumerate(confusion.counts)
+        for predicted, count in enumerate(row)
+        if count and true != predicted
+    ]
+    confusions.sort(key=lambda confusion: -confusion[0])
+    lines = [styled(), styled(("Most often confused", "strong"))] if confusions else []
+    for count, true, predicted in confusions[:LISTED]:
+        names, total = confusion.classes, sum(confusion.counts[true])
+        share = f"  {count} of {total}, {100 * count / total:.0f} %"
+        lines.append(styled((f"{names[true]} predicted as {names[predicted]}", ""), (share, "muted")))
+    return lines
+
+
+def _format_curves(confusion: Confusion, width: int, glyphs: GlyphSet, palette: str) -> list[Content]:
+    if len(confusion.epochs) < 2 or len(confusion.classes) > MAX_CURVES:
+        return []
+    import numpy as np
+
+    from clarinet_tui.analysis.figures.figure import Curve, Figure, Panel
+    from clarinet_tui.analysis.terminal.figure import figure_lines
+
+    epochs, accuracies = np.array(confusion.epochs, dtype=np.float64), np.array(confusion.accuracies)
+    curves = tuple(Curve(name, index, epochs, accuracies[:, index]) for index, name in enumerate(confusion.classes))
+    figure = Figure("classes", "", (Panel("Accuracy of each class, %", "epoch", "", curves),))
+    return [styled(), *map(Content.from_rich_text, figure_lines(figure, width, glyphs, palette))]

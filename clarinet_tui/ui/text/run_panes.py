@@ -14,7 +14,7 @@ from clarinet_tui.ui.text.styled import styled
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.ui.snapshot.run_detail import Failure, RunDetails, Setting
+    from clarinet_tui.ui.snapshot.snapshot import Failure, RunDetails, Setting
 
 MARGIN = 11
 """Width of a field's name."""

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import ItemGrid
 
 from clarinet_tui.chart.curve import Line
-from clarinet_tui.ui.text.hardware import NO_SAMPLES, QUANTITIES, Quantity
+from clarinet_tui.ui.text.metrics import NO_SAMPLES, QUANTITIES, Quantity
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.chart_grid import COLUMN, ChartGrid, SmallChart
 from clarinet_tui.ui.widgets.styled_text import StyledText

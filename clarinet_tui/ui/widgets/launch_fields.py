@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.reactive import reactive
 from textual.widgets import Input, Static
 
+from clarinet_tui.chart.picture import CELL_COLUMNS
 from clarinet_tui.ui.launch_form import LISTED_TASKS, SLURM
+from clarinet_tui.ui.snapshot.snapshot import TaskSamples
 from clarinet_tui.ui.text import launch as launch_text
+from clarinet_tui.ui.text.inspection import format_samples
 from clarinet_tui.ui.text.launch import Choice
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.choices import Choices
-from clarinet_tui.ui.widgets.sample_grid import SampleGrid
 from clarinet_tui.ui.widgets.setting_list import SettingList
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.presets import PRESETS
@@ -26,6 +30,32 @@ if TYPE_CHECKING:
 FIELDS_WITH_ERRORS = ("Methods", "Tasks", "Seeds", "Slurm")
 """Fields with an error line below; the list of settings shows its errors itself."""
 PRESET_CHOICES = tuple(Choice(name, name, preset.description) for name, preset in PRESETS.items())
+SMALL = 12
+"""Columns of a sample on a low screen, where two lines of them fit."""
+
+
+class SampleGrid(StyledText):
+    """Empty until there are samples."""
+
+    SCOPED_CSS = False
+    DEFAULT_CSS = """
+    SampleGrid { height: auto; margin-top: 1; }
+    .-narrow SampleGrid, .-low SampleGrid { display: none; margin-top: 0; }
+    .-samples SampleGrid { display: none; }
+    .-samples.-narrow SampleGrid, .-samples.-low SampleGrid { display: block; }
+    .-samples.-narrow .field, .-samples.-low .field { display: none; }
+    .-samples.-narrow #settings { display: none; }
+    """
+
+    samples: reactive[TaskSamples | None] = reactive[TaskSamples | None](None)
+
+    def watch_samples(self) -> None:
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """Draw as many samples as fit."""
+        columns = SMALL if self.screen.has_class("-low") else CELL_COLUMNS
+        self.set_content(format_samples(self.samples, self.size.width, columns) if self.samples else Content())
 
 
 class LaunchFields(Container):

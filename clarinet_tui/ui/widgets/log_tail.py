@@ -18,13 +18,13 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Input, Log, Static
 
-from clarinet_tui.ui.snapshot.run_detail import MAX_LOG_LINES
+from clarinet_tui.ui.snapshot.snapshot import MAX_LOG_LINES
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers, LogLineStyles
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.run_detail import LogExcerpt
+    from clarinet_tui.ui.snapshot.snapshot import LogExcerpt
 
 INDENT = "    "
 

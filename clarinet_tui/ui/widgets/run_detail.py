@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 
-from clarinet_tui.ui.snapshot.run_detail import DetailPart, DetailRequest
+from clarinet_tui.ui.snapshot.snapshot import DetailPart, DetailRequest
 from clarinet_tui.ui.text.run_summary import format_summary
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
@@ -23,9 +23,7 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 if TYPE_CHECKING:
     from clarinet_tui.chart.cells import GlyphSet
     from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.ui.snapshot.inspection import InspectionProgress
-    from clarinet_tui.ui.snapshot.run_detail import RunDetails
-    from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, Snapshot
+    from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, InspectionProgress, RunDetails, Snapshot
     from clarinet_tui.ui.widgets.log_tail import LogTail
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
@@ -193,7 +191,7 @@ class RunDetail(GuardedHandlers, Vertical):
         return Content("\n").join([state, content]) if state else content
 
     def _confusion_text(self) -> Content:
-        from clarinet_tui.ui.text.confusion import format_confusion
+        from clarinet_tui.ui.text.inspection import format_confusion
 
         if self._detail is None or self._detail.confusion is None:
             missing = "No confusion matrix yet: it is measured after each epoch on labelled target images."
