@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from clarinet_tui.cli.options import DATA, DataDir, Json, Jsonl
-from clarinet_tui.cli.output import as_object, print_json_rows
+from clarinet_tui.cli.output import print_json_rows
 from clarinet_tui.text import format_count
 
 if TYPE_CHECKING:
@@ -32,9 +33,7 @@ def list_(json: Json = False, jsonl: Jsonl = False, data_dir: DataDir = DATA) ->
 
     entries = list_domains(data_dir)
     if json or jsonl:
-        objects = [as_object(entry, is_present="there", origin="form") for entry in entries]
-        rows = ({key: value for key, value in fields.items() if key != "format"} for fields in objects)
-        print_json_rows(rows, lines=jsonl)
+        print_json_rows(map(asdict, entries), lines=jsonl)
     else:
         _print_table(entries)
 
@@ -98,7 +97,7 @@ def verify(
     from core.data.catalogue import list_domains, verify_domain
 
     has_failed = False
-    for name in names or [entry.name for entry in list_domains(data_dir) if entry.is_present]:
+    for name in names or [entry.name for entry in list_domains(data_dir) if entry.present]:
         for finding in verify_domain(name, data_dir):
             print(f"{SIGNS[finding.verdict]} {finding.name}: {finding.message}")
             has_failed |= finding.verdict == "bad"
@@ -117,10 +116,10 @@ def _print_table(entries: "tuple[DomainStatus, ...]") -> None:
         table.add_column(title, justify="right" if title in ("train", "test") else "left", overflow="fold")
     for entry in entries:
         counts = ["" if count is None else str(count) for count in (entry.train, entry.test)]
-        state = entry.origin if entry.is_present else f"missing: {entry.advice}"
-        if entry.is_present and entry.train != entry.published[0] and entry.format is FileFormat.ARRAYS:
+        state = entry.origin if entry.present else f"missing: {entry.advice}"
+        if entry.present and entry.train != entry.published[0] and entry.format is FileFormat.ARRAYS:
             state += f" (published: {entry.published[0]} + {entry.published[1]})"
-        table.add_row(entry.letter, entry.name, *counts, state, style=None if entry.is_present else "dim")
+        table.add_row(entry.letter, entry.name, *counts, state, style=None if entry.present else "dim")
     Console(highlight=False).print(table)
 
 

@@ -3,7 +3,7 @@
 import math
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ from typer import Option
 
 from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunId, RunsDir
-from clarinet_tui.cli.output import as_object, print_json
+from clarinet_tui.cli.output import print_json
 from clarinet_tui.text import format_number, printable
 from core.errors import InputError
 
@@ -131,14 +131,14 @@ def _result_object(result: Result) -> dict[str, Any]:
         "last_iteration": comparison.last_iteration,
         "numbers": comparison.value_count,
         "different": len(comparison.differences),
-        "largest": largest and encode_non_finite(as_object(largest, replayed="now") | {"size": largest.size}),
+        "largest": largest and encode_non_finite(asdict(largest) | {"size": largest.size}),
         "labels": _pair_objects(result.hashes),
-        "surroundings": _pair_objects(result.environment),
+        "environment": _pair_objects(result.environment),
     }
 
 
 def _pair_objects(pairs: Pairs) -> dict[str, dict[str, str]]:
-    return {name: {"recorded": recorded, "now": now} for name, (recorded, now) in pairs.items()}
+    return {name: {"recorded": recorded, "replayed": replayed} for name, (recorded, replayed) in pairs.items()}
 
 
 def _format_result(result: Result) -> list[str]:

@@ -130,8 +130,8 @@ def check_data(data_dir: Path) -> CheckResult:
         domains = list_domains(data_dir)
     except (InputError, OSError) as error:
         return CheckResult("data", "bad", str(error), "run clarinet data verify for details")
-    available = ", ".join(domain.title for domain in domains if domain.is_present)
-    missing = ", ".join(domain.title for domain in domains if not domain.is_present)
+    available = ", ".join(domain.title for domain in domains if domain.present)
+    missing = ", ".join(domain.title for domain in domains if not domain.present)
     if not missing:
         return CheckResult("data", "good", f"{data_dir}: all domains are available")
     advice = "clarinet data list shows how to get the others"

@@ -49,7 +49,7 @@ class DomainStatus:
     name: str
     letter: str
     title: str
-    is_present: bool
+    present: bool
     format: FileFormat | None
     origin: str
     """Where its files are from; empty if it is missing."""
@@ -72,7 +72,7 @@ def _read_status(domain: Domain, data_dir: Path) -> DomainStatus:
         name=domain.name,
         letter=domain.letter,
         title=domain.title,
-        is_present=files is not None,
+        present=files is not None,
         format=files.format if files else None,
         origin=_describe_origin(files) if files else "",
         train=train,

@@ -39,7 +39,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_environment(make_trained_run(folder, f"one{seed}", [70 + seed, 60], seed=seed))
         write_environment(make_trained_run(folder, f"two{seed}", [50, 40 + seed], seed=seed, method="gac+dann"))
     hostile = make_trained_run(
-        folder, "bad", [50, 20], end="failed", seed=3, name=HOSTILE, classes=(HOSTILE, "dog"), epochs=9
+        folder, "bad", [50, 20], end="failed", seed=3, name=HOSTILE, start={"classes": [HOSTILE, "dog"]}, epochs=9
     )
     add_tag(hostile, "<b>tagged")
     set_note(hostile, HOSTILE)

@@ -10,7 +10,7 @@ from clarinet_tui.analysis.comparison import make_sides
 from clarinet_tui.analysis.run_records import RunRecords
 from clarinet_tui.analysis.side_curves import make_side_curves, read_run_evaluations, run_curve
 from tests.support.finished_runs import make_finished_run, read_runs
-from tests.support.ui_families import STEPS, write_family_run
+from tests.support.ui_runs import FAMILY_STEPS, write_family_run
 
 
 def read_curve(records: RunRecords, run: str, metric: str, axis: Axis) -> tuple[list[float], list[float]]:
@@ -25,14 +25,16 @@ def test_accuracies_are_of_the_last_stage(tmp_path: Path) -> None:
     x, _ = read_curve(records, "dann1", "target_accuracy", "epoch")
     assert x == list(range(7, 19))
     assert read_curve(records, "dann1", "target_accuracy", "adaptation epoch")[0] == list(range(1, 13))
-    assert read_curve(records, "dann1", "target_accuracy", "iteration")[0] == [epoch * STEPS for epoch in range(7, 19)]
+    assert read_curve(records, "dann1", "target_accuracy", "iteration")[0] == [
+        epoch * FAMILY_STEPS for epoch in range(7, 19)
+    ]
 
 
 def test_losses_are_placed_by_iteration(tmp_path: Path) -> None:
     write_family_run(tmp_path, "clar1", "clarinet", 1)
     records = read_runs(tmp_path)
     iterations, _ = read_curve(records, "clar1", "complementary_loss", "iteration")
-    for axis, share in (("epoch", 1 / STEPS), ("device time", 0.1)):
+    for axis, share in (("epoch", 1 / FAMILY_STEPS), ("device time", 0.1)):
         x, _ = read_curve(records, "clar1", "complementary_loss", axis)  # type: ignore[arg-type]
         assert x == pytest.approx([iteration * share for iteration in iterations])
 

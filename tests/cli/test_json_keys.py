@@ -32,5 +32,5 @@ def test_queue(tmp_path: Path) -> None:
 
 def test_domains(tmp_path: Path) -> None:
     listing = CliRunner().invoke(app, ["data", "list", "--json", "--data-dir", str(tmp_path)])
-    keys = "name letter title there form train test published advice"
+    keys = "name letter title present format origin train test published advice"
     assert {" ".join(domain) for domain in json.loads(listing.stdout)} == {keys}

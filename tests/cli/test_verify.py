@@ -68,7 +68,7 @@ def test_run_with_shared_stage1_starts_from_its_pseudo_labels(runs: Path) -> Non
     result = json.loads(done.output)
     assert (result["agrees"], result["exactly"], result["different"], result["largest"]) == (True, True, 0, None)
     assert result["first_iteration"] > 1
-    assert result["labels"]["pseudo-labels"]["recorded"] == result["labels"]["pseudo-labels"]["now"] != ""
+    assert result["labels"]["pseudo-labels"]["recorded"] == result["labels"]["pseudo-labels"]["replayed"] != ""
 
 
 @pytest.mark.usefixtures("forked")

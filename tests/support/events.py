@@ -1,8 +1,9 @@
 """Events for tests, with defaults for most fields."""
 
+from collections.abc import Callable
 from typing import Any
 
-from core.events import Evaluated, Resumed, Started, Stepped
+from core.events import Evaluated, Event, Failed, Finished, PseudoLabelled, Resumed, Started, Stepped
 
 EIGHT_METRICS = (
     "complementary_loss",
@@ -54,3 +55,36 @@ def evaluation(iteration: int, accuracy: float | None = 50.0, **fields: Any) -> 
 
 def resumed(iteration: int) -> Resumed:
     return Resumed(from_iteration=iteration, seconds=iteration / 64)
+
+
+def pseudo_labels(iteration: int, **fields: Any) -> PseudoLabelled:
+    defaults: dict[str, Any] = {"label_hash": "pseudo", "accuracy": 90.0, "given": False, "labels": []}
+    return PseudoLabelled(iteration=iteration, **defaults | fields)
+
+
+def epoch_events(
+    stage: str,
+    epoch: int,
+    accuracy: float | None,
+    measure: Callable[[int], dict[str, float]],
+    *,
+    steps: int,
+    adapted: int | None = None,
+    seconds: float = 1 / 64,
+    **evaluated: Any,
+) -> list[Event]:
+    """Return an epoch of `steps` iterations, each with the metrics of `measure`, and its evaluation."""
+    place: dict[str, Any] = {"stage": stage, "epoch": epoch, "adaptation_epoch": adapted}
+    last = steps * epoch
+    numbers = range(last - steps + 1, last + 1)
+    iterations = [step(number, measure(number), seconds=number * seconds, **place) for number in numbers]
+    return [*iterations, evaluation(last, accuracy, seconds=last * seconds, **place, **evaluated)]
+
+
+def end_events(end: str, iteration: int, epoch: int, seconds: float = 1 / 64, **accuracies: float) -> list[Event]:
+    """Return the last event of a run that is finished or failed, and none of one that is running."""
+    if end == "failed":
+        return [Failed(iteration=iteration, seconds=iteration * seconds, message="the loss is not a number")]
+    fields: dict[str, Any] = {"target_accuracy": None, "source_accuracy": None, **accuracies}
+    finished = Finished(iteration=iteration, epoch=epoch, seconds=iteration * seconds, **fields)
+    return [finished] if end == "finished" else []

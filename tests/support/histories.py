@@ -59,9 +59,9 @@ def write_lock(run: RunDirectory, **changes: object) -> LockOwner:
     return owner
 
 
-def write_events(run: RunDirectory, events: Iterable[Event]) -> None:
+def write_events(run: RunDirectory, events: Iterable[Event], time: float = 1000.0) -> None:
     """Write the events of one attempt."""
-    with JournalWriter(run.journal, now=lambda: 1000.0) as writer:
+    with JournalWriter(run.journal, now=lambda: time) as writer:
         for event in events:
             writer.append(event)
 

@@ -10,7 +10,7 @@ from clarinet_tui.history.queries import list_runs
 from clarinet_tui.ui.text.board_detail import cell_query, format_seeds, latex_file_name, table_command
 from clarinet_tui.ui.text.board_layout import BoardLayout, LayoutRow, layout_board
 from tests.support.finished_runs import make_finished_run, read_runs
-from tests.support.ui_board import board_runs
+from tests.support.ui_runs import board_runs
 
 
 @pytest.fixture

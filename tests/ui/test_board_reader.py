@@ -75,7 +75,7 @@ def test_the_same_runs_make_the_same_board(tmp_path: Path, db: Database) -> None
     reader = BoardReader(tmp_path, clock := Clock())
     first = looked(reader, db)
     clock.now += 100
-    write_events(run, [step(150, epoch=1, stage="more")])
+    write_events(run, [step(150, epoch=1)])
     assert looked(reader, db) is first, "an iteration more is no news"
     clock.now += 100
     write_events(run, [evaluation(200, 60.0, epoch=2)])

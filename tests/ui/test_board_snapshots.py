@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.app import SIZES, make_app
 from tests.support.nvml import build
-from tests.support.ui_board import board_runs
 from tests.support.ui_queue import still_machine
+from tests.support.ui_runs import board_runs
 from tests.support.ui_snapshots import SnapCompare, step_and_freeze
 
 RIGHT = ("l", "l", "l", "l")

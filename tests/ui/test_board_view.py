@@ -14,8 +14,8 @@ from clarinet_tui.ui.widgets.board_table import BoardTable
 from clarinet_tui.ui.widgets.run_table import RunTable
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.finished_runs import make_finished_run
-from tests.support.ui_board import board_runs
 from tests.support.ui_queue import dismissed, hold_queue, queue_of, waiting
+from tests.support.ui_runs import board_runs
 
 FRAMES = "│▌▁▂▃▄▅▆▇█"
 """Lines and scroll bars."""

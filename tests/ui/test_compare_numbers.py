@@ -7,7 +7,7 @@ from clarinet_tui.chart.palette import colour, marker
 from clarinet_tui.ui.text.difference_table import side_colours
 from tests.support.app import make_app, screen_text, wait_until
 from tests.support.finished_runs import read_runs
-from tests.support.ui_families import five_seeds, write_family_run
+from tests.support.ui_runs import five_seeds, write_family_run
 
 
 async def test_settings_of_one_side_alone_are_counted_until_d_lists_them(runs_dir: Path) -> None:

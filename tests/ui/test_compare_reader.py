@@ -15,7 +15,7 @@ from clarinet_tui.ui.snapshot.comparison import ComparisonRequest
 from core.events import Event, Stepped
 from tests.support.app import make_app, wait_until
 from tests.support.events import evaluation
-from tests.support.ui_families import STEPS, five_seeds, write_family_run
+from tests.support.ui_runs import FAMILY_STEPS, five_seeds, write_family_run
 
 READ = """
 import sys
@@ -38,19 +38,19 @@ def test_numbers_are_computed_again_only_after_an_evaluation(tmp_path: Path) -> 
     five_seeds(tmp_path, ("clarinet", "gac+dann"))
     going = write_family_run(tmp_path, "clar6", "clarinet", 6, until=5, end="running")
     accuracy, loss = ComparisonRequest(), ComparisonRequest(metric="complementary_loss")
-    append(going.journal, step(5 * STEPS + 1))
+    append(going.journal, step(5 * FAMILY_STEPS + 1))
     with Database.open(tmp_path) as db:
         ingest_all(db, tmp_path)
         reader = CompareReader(tmp_path)
         first, curves = reader.read(db, accuracy), reader.read(db, loss)
         assert curves.comparison is first.comparison
-        append(going.journal, step(5 * STEPS + 2))
+        append(going.journal, step(5 * FAMILY_STEPS + 2))
         ingest_all(db, tmp_path)
         moved = reader.read(db, loss)
         assert moved.comparison is first.comparison, "an iteration changes no number"
         assert moved is not curves, "but it is drawn"
         assert reader.read(db, loss) is moved
-        append(going.journal, evaluation(6 * STEPS, 70.0, stage="clarinet", epoch=6))
+        append(going.journal, evaluation(6 * FAMILY_STEPS, 70.0, stage="clarinet", epoch=6))
         ingest_all(db, tmp_path)
         last = reader.read(db, accuracy)
         assert last.comparison is not first.comparison

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.app import SIZES, make_app
-from tests.support.ui_families import five_seeds, write_family_run
-from tests.support.ui_runs import write_run
+from tests.support.ui_runs import five_seeds, write_family_run, write_run
 from tests.support.ui_snapshots import SnapCompare, press_and_freeze, step_and_freeze
 
 pytestmark = pytest.mark.parametrize("size", SIZES)

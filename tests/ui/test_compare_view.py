@@ -19,8 +19,7 @@ from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.compare_charts import CompareCharts
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from tests.support.app import SIZES, make_app, screen_text, wait_until
-from tests.support.ui_families import five_seeds, more_epochs, write_family_run
-from tests.support.ui_runs import three_runs
+from tests.support.ui_runs import five_seeds, more_epochs, three_runs, write_family_run
 
 WIDE = (160, 48)
 

@@ -46,7 +46,7 @@ def test_an_empty_directory_stays_empty(tmp_path: Path) -> None:
     assert [device.label for device in snapshot.devices] == ["cuda:0", "cuda:1", "cuda:2", "cuda:3", "cpu"]
     assert snapshot.queue_rows == ()
     assert not snapshot.has_supervisor
-    assert {domain.letter for domain in snapshot.domains if not domain.is_present} == {"M", "U", "S", "m", "Y"}
+    assert {domain.letter for domain in snapshot.domains if not domain.present} == {"M", "U", "S", "m", "Y"}
     assert list(tmp_path.iterdir()) == []
 
 

@@ -20,7 +20,7 @@ def test_empty_folder_lists_the_command_for_each_domain(tmp_path: Path) -> None:
     domains = statuses(tmp_path / "none")
 
     assert list(domains) == ["mnist", "usps", "svhn", "mnistm", "synth", "digits"]
-    assert [domain.is_present for domain in domains.values()] == [False] * 5 + [True]
+    assert [domain.present for domain in domains.values()] == [False] * 5 + [True]
     assert domains["svhn"].advice == "clarinet data fetch svhn"
     assert domains["mnistm"].advice.startswith("clarinet data make mnistm")
     assert domains["synth"].advice.startswith("clarinet data make synth")
@@ -35,7 +35,7 @@ def test_images_of_present_domains_are_counted(tmp_path: Path) -> None:
         save(tmp_path / "svhn" / f"{split}.npz", x=images(count, (32, 32, 3)), y=labels(count, 10))
     domains = statuses(tmp_path)
 
-    assert {name: (domain.train, domain.test) for name, domain in domains.items() if domain.is_present} == {
+    assert {name: (domain.train, domain.test) for name, domain in domains.items() if domain.present} == {
         "mnist": (40, 20),
         "synth": (20, 20),
         "mnistm": (20, 20),
