@@ -2,7 +2,9 @@
 
 import os
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,14 +14,16 @@ from clarinet_tui.analysis.choices import FORMATS, Axis, BandKind, Budget, Forma
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryWords, RunsDir, join_query
-from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, write_file
-from clarinet_tui.cli.plot_models import Projection, calibration_figure, features_figure
+from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, show_progress, write_file
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.figures.figure import Figure
     from clarinet_tui.analysis.run_records import RunRecords
+    from clarinet_tui.models.inspection import Inspector
 
+Projection = Literal["pca", "tsne", "umap"]
+TITLES: dict[Projection, str] = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
 Kind = Literal["accuracy", "losses", "confusion", "classes", "budget", "features", "calibration"]
 AxisOption = Literal["epoch", "adaptation-epoch", "samples", "time", "iteration"]
 AXES: dict[AxisOption, Axis] = {
@@ -108,25 +112,61 @@ def _file_format(out: Path) -> Format:
 
 def _make_figure(kind: Kind, query: str, options: FigureOptions, runs_dir: Path, data_dir: Path) -> "Figure":
     if kind == "features":
-        return features_figure(query, options.projection or "pca", runs_dir, data_dir)
+        return _features_figure(query, options.projection or "pca", runs_dir, data_dir)
     if kind == "calibration":
-        return calibration_figure(query, runs_dir, data_dir)
+        return _calibration_figure(query, runs_dir, data_dir)
     return figure_of_history(open_records(runs_dir), kind, query, options)
 
 
+def _features_figure(prefix: str, projection: Projection, runs_dir: Path, data_dir: Path) -> "Figure":
+    """Both domains in feature space, projected as the user asks."""
+    from clarinet_tui.analysis.figures.kinds import features_figure
+
+    with _open_inspector(prefix, "features", runs_dir, data_dir) as inspector:
+        maps = tuple(inspector.feature_maps(projection))
+    figure = features_figure(inspector.run.id, inspector.model.classes, maps, TITLES[projection])
+    if len(maps) == 2 and inspector.model.info.run_config.warmup_epochs:
+        missing = 'Train with checkpoints = "all" to see the features after the warm-up.'
+        figure = replace(figure, notes=(*figure.notes, missing))
+    return figure
+
+
+def _calibration_figure(prefix: str, runs_dir: Path, data_dir: Path) -> "Figure":
+    """A reliability diagram on the target's test images."""
+    from clarinet_tui.analysis.figures.kinds import calibration_figure
+
+    with _open_inspector(prefix, "calibration", runs_dir, data_dir) as inspector:
+        bins = inspector.calibration()
+    return calibration_figure(f"{inspector.model.info.run_config.method} {inspector.run.id}: ", bins)
+
+
+@contextmanager
+def _open_inspector(prefix: str, kind: str, runs_dir: Path, data_dir: Path) -> "Iterator[Inspector]":
+    from clarinet_tui.models.inspection import Inspector
+    from clarinet_tui.runs.directory import find_run
+
+    if not prefix:
+        raise InputError(f"plot {kind}: expected a run id: clarinet plot {kind} ID")
+    with show_progress() as progress:
+        yield Inspector.open(find_run(runs_dir, prefix), data_dir, progress)
+
+
 def figure_of_history(records: "RunRecords", kind: Kind, query: str, options: FigureOptions) -> "Figure":
-    from clarinet_tui.analysis.figures.accuracy import accuracy_figure
-    from clarinet_tui.analysis.figures.budget import budget_figure
-    from clarinet_tui.analysis.figures.classes import classes_figure
-    from clarinet_tui.analysis.figures.confusion import confusion_figure
-    from clarinet_tui.analysis.figures.figure_runs import find_figure_runs
-    from clarinet_tui.analysis.figures.losses import METRICS, losses_figure
+    from clarinet_tui.analysis.figures.kinds import (
+        LOSSES,
+        accuracy_figure,
+        budget_figure,
+        classes_figure,
+        confusion_figure,
+        find_figure_runs,
+        losses_figure,
+    )
 
     if kind == "budget":
         return budget_figure(records, query, along=options.along, preset=options.preset, band=options.band)
     runs = find_figure_runs(records, query, preset=options.preset)
     if kind == "losses":
-        metrics = list(dict.fromkeys(options.metric or METRICS))
+        metrics = list(dict.fromkeys(options.metric or LOSSES))
         return losses_figure(records, runs, metrics=metrics, band=options.band)
     if kind == "classes":
         return classes_figure(records, runs)
@@ -146,7 +186,7 @@ def _write(figure: "Figure", out: Path, file_format: Format, width: float) -> No
 
 def print_figure(figure: "Figure", *, json: bool = False) -> None:
     from clarinet_tui.analysis.figures.figure import figure_object
-    from clarinet_tui.analysis.terminal.figure import figure_view
+    from clarinet_tui.analysis.figures.terminal_output import figure_view
     from clarinet_tui.chart.cells import glyphs_for
 
     if json:

@@ -10,8 +10,7 @@ from clarinet_tui.chart.cells import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyph
 from clarinet_tui.chart.curve import Band, Line, ReferenceLine
 from clarinet_tui.chart.render import ChartSpec, RenderedChart, render_chart
 from clarinet_tui.ui.widgets import chart
-from clarinet_tui.ui.widgets.chart import Chart
-from clarinet_tui.ui.widgets.chart_legend import legend_entries
+from clarinet_tui.ui.widgets.chart import Chart, legend_entries
 from tests.support.app import screen_text
 
 X = np.arange(5000.0)

@@ -7,7 +7,7 @@ import pytest
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.widgets.chart import Chart
-from clarinet_tui.ui.widgets.metric_grid import MetricGrid
+from clarinet_tui.ui.widgets.chart_grid import MetricGrid
 from clarinet_tui.ui.widgets.run_charts import RunCharts
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.events import step

@@ -11,11 +11,8 @@ from typing import Any, TypeVar
 from clarinet_tui.analysis.board import Board, make_board
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES, Rule
 from clarinet_tui.analysis.comparison import Comparison, compare_queries
-from clarinet_tui.analysis.figures.accuracy import accuracy_figure
-from clarinet_tui.analysis.figures.confusion import confusion_figure
 from clarinet_tui.analysis.figures.figure import Figure
-from clarinet_tui.analysis.figures.figure_runs import runs_of_board
-from clarinet_tui.analysis.figures.losses import losses_figure
+from clarinet_tui.analysis.figures.kinds import accuracy_figure, confusion_figure, losses_figure, runs_of_board
 from clarinet_tui.analysis.published import SEEDS
 from clarinet_tui.analysis.run_records import RunRecord, RunRecords, code_version
 from clarinet_tui.runs.directory import RunDirectory
@@ -118,7 +115,7 @@ def _compare(reader: RunRecords, records: Sequence[RunRecord], query: str, rule:
 
 
 def _figures(reader: RunRecords, board: Board) -> tuple[Figure, ...]:
-    from clarinet_tui.analysis.figures.classes import classes_figure  # imports numpy
+    from clarinet_tui.analysis.figures.kinds import classes_figure  # imports numpy
 
     try:
         runs = runs_of_board(reader, board)

@@ -4,8 +4,7 @@ import re
 from dataclasses import replace
 
 from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure
-from clarinet_tui.analysis.figures.matplotlib_output import render_figure
-from clarinet_tui.analysis.figures.style import COLUMN, PRINT, Theme
+from clarinet_tui.analysis.figures.matplotlib_output import COLUMN, PRINT, Theme, render_figure
 from clarinet_tui.analysis.report.markup import Markup, bullet_list, escape, table, tag
 
 _PLACEHOLDERS = tuple(f"#fe01{index:02d}" for index in range(len(PRINT.lines)))

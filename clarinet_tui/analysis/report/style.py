@@ -1,6 +1,6 @@
 """Style sheet of a report (light and dark, phone and print) and its content security policy."""
 
-from clarinet_tui.analysis.figures.style import DARK, PRINT, Theme
+from clarinet_tui.analysis.figures.matplotlib_output import DARK, PRINT, Theme
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Forbid loading, scripts and forms."""

@@ -185,7 +185,7 @@ class LiveScreen(RunActionScreen):
         """List the overlaid runs with the markers and colours of their lines."""
         from clarinet_tui.chart.palette import colour, marker
         from clarinet_tui.ui.text import metrics as metrics_text
-        from clarinet_tui.ui.widgets.chart_styles import theme_palette
+        from clarinet_tui.ui.widgets.chart import theme_palette
 
         palette = theme_palette(self.app.current_theme)
         signs = [(marker(slot), colour(slot, palette)) for slot in range(len(self._charts.runs))]
@@ -281,8 +281,7 @@ class LiveScreen(RunActionScreen):
         return self.query_one(RunCharts)
 
     def show_grids(self, curves: RunCurves, detail: RunDetails | None) -> None:
-        from clarinet_tui.ui.widgets.hardware_grid import HardwareGrid
-        from clarinet_tui.ui.widgets.metric_grid import MetricGrid
+        from clarinet_tui.ui.widgets.chart_grid import HardwareGrid, MetricGrid
 
         if self.has_class("-grid"):
             self.query_one(MetricGrid).show(curves, self._charts.usable_axis)
@@ -291,13 +290,13 @@ class LiveScreen(RunActionScreen):
 
     async def action_grid(self) -> None:
         """Show every metric in a small chart, or loss and accuracy again."""
-        from clarinet_tui.ui.widgets.metric_grid import MetricGrid
+        from clarinet_tui.ui.widgets.chart_grid import MetricGrid
 
         await self._toggle_grid("-grid", MetricGrid)
 
     async def action_hardware(self) -> None:
         """Show what the hardware did, or loss and accuracy again."""
-        from clarinet_tui.ui.widgets.hardware_grid import HardwareGrid
+        from clarinet_tui.ui.widgets.chart_grid import HardwareGrid
 
         await self._toggle_grid("-hardware", HardwareGrid)
 

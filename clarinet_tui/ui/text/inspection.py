@@ -80,8 +80,8 @@ def format_samples(samples: TaskSamples, width: int, columns: int) -> Content:
 
 def format_model(run: str, inspection: Inspection, width: int, glyphs: GlyphSet, palette: str) -> Content:
     """Format both domains in feature space and the reliability diagram, as `clarinet plot` draws them."""
-    from clarinet_tui.analysis.figures.inspection import calibration_figure, features_figure
-    from clarinet_tui.analysis.terminal.figure import figure_lines
+    from clarinet_tui.analysis.figures.kinds import calibration_figure, features_figure
+    from clarinet_tui.analysis.figures.terminal_output import figure_lines
 
     figures = [features_figure(run, inspection.classes, inspection.maps, "PCA")] if inspection.maps else []
     figures += [calibration_figure("Calibration: ", inspection.calibration)] if inspection.calibration else []
@@ -151,7 +151,7 @@ def _format_curves(confusion: Confusion, width: int, glyphs: GlyphSet, palette: 
     import numpy as np
 
     from clarinet_tui.analysis.figures.figure import Curve, Figure, Panel
-    from clarinet_tui.analysis.terminal.figure import figure_lines
+    from clarinet_tui.analysis.figures.terminal_output import figure_lines
 
     epochs, accuracies = np.array(confusion.epochs, dtype=np.float64), np.array(confusion.accuracies)
     curves = tuple(Curve(name, index, epochs, accuracies[:, index]) for index, name in enumerate(confusion.classes))

@@ -1,18 +1,31 @@
-"""A grid of small charts of one run on the same x axis."""
+"""Grids of small charts of one run on the same x axis: one for each metric, or for what its hardware did."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+import numpy as np
 from textual.app import ComposeResult
 from textual.containers import ItemGrid, VerticalScroll
 
 from clarinet_tui.chart.cells import GlyphSet
 from clarinet_tui.chart.curve import Line, extent_of
 from clarinet_tui.chart.scales import Viewport
+from clarinet_tui.ui.snapshot.curves import make_lines
+from clarinet_tui.ui.snapshot.snapshot import RunCurves
+from clarinet_tui.ui.snapshot.x_axes import AxisName
+from clarinet_tui.ui.text.metrics import NO_SAMPLES, QUANTITIES, Quantity
+from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart
+from clarinet_tui.ui.widgets.styled_text import StyledText
+from core.metrics import METRICS
+
+if TYPE_CHECKING:
+    from clarinet_tui.history.curves import Series
+
 
 COLUMN = 38
 """Minimum width of a chart."""
@@ -65,3 +78,65 @@ class ChartGrid(GuardedHandlers, VerticalScroll):
             grid = self.query_one(ItemGrid)
             grid.mount(*added)
             grid.sort_children(key=lambda chart: ordered.index(chart) if chart in ordered else -1)
+
+
+MIN_ROWS = 9
+"""Rows of a chart that can be read."""
+
+
+class MetricGrid(ChartGrid):
+    """Shows the metrics that the run has."""
+
+    def show(self, curves: RunCurves, axis: AxisName) -> None:
+        lines = {name: make_lines(curves, {name: metric}, axis) for name, metric in METRICS.items()}
+        charts = {
+            name: SmallChart(METRICS[name].title_with_unit, tuple(replace(line, name="") for line in drawn))
+            for name, drawn in lines.items()
+            if drawn
+        }
+        self.show_charts(curves.run.id, charts, axis)
+        self._fit_rows()
+
+    def on_resize(self) -> None:
+        self._fit_rows()
+
+    def _fit_rows(self) -> None:
+        """Let the charts fill the grid; if they would be too low, it scrolls."""
+        columns = max(1, (self.size.width + 1) // (COLUMN + 1))
+        rows = max(1, -(-len(self._charts) // columns))
+        self.query_one(ItemGrid).styles.grid_rows = str(max(MIN_ROWS, self.size.height // rows))
+
+
+class HardwareGrid(ChartGrid):
+    """Shows each sampled quantity over the time of the run's attempts, or that there is no sample."""
+
+    DEFAULT_CSS = """
+    HardwareGrid ItemGrid { height: 1fr; grid-rows: 1fr; }
+    HardwareGrid StyledText { height: 1fr; padding: 0 4; content-align: center middle; text-align: center; }
+    HardwareGrid.-sampled StyledText { display: none; }
+    """
+
+    def compose(self) -> ComposeResult:
+        yield StyledText()
+        yield from super().compose()
+
+    def on_mount(self) -> None:
+        self.query_one(StyledText).set_content(styled((NO_SAMPLES, "muted")))
+
+    def on_resize(self) -> None:
+        """Put the charts into two or three columns, so that all of them are in view."""
+        columns = 3 if self.size.width >= 3 * (COLUMN + 1) else 2
+        self.query_one(ItemGrid).min_column_width = self.size.width // columns - 1
+
+    def show(self, run: str, samples: Mapping[str, Series]) -> None:
+        self.set_class(bool(samples), "-sampled")
+        known = {name: quantity for name, quantity in QUANTITIES.items() if name in samples}
+        self.show_charts(run, {name: _make_chart(known[name], samples[name]) for name in known}, "time")
+
+
+def _make_chart(quantity: Quantity, series: Series) -> SmallChart:
+    at = np.isfinite(series.mean)
+    x, mean, low, high = (values[at] for values in (series.x, series.mean, series.low, series.high))
+    line = Line.through("", x, *(values * quantity.factor for values in (mean, low, high)))
+    zero = (Line.through("", x, np.zeros(len(x))),) if quantity.from_zero else ()
+    return SmallChart(f"{quantity.title} {quantity.unit}", (line,), zero)

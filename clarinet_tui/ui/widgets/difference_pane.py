@@ -17,7 +17,7 @@ from clarinet_tui.ui.text.difference_table import (
 )
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
-from clarinet_tui.ui.widgets.chart_styles import theme_palette
+from clarinet_tui.ui.widgets.chart import theme_palette
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:

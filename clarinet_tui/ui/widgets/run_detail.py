@@ -200,7 +200,7 @@ class RunDetail(GuardedHandlers, Vertical):
 
     def _draw(self, data: Data, draw: Callable[[Data, int, GlyphSet, str], Content]) -> Content:
         """Draw, unless nothing has changed since the last time."""
-        from clarinet_tui.ui.widgets.chart_styles import theme_palette
+        from clarinet_tui.ui.widgets.chart import theme_palette
 
         look = self._text_width, self._glyphs(), theme_palette(self.app.current_theme)
         key = (self.pane, data, *look)

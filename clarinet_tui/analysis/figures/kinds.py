@@ -1,0 +1,457 @@
+"""The kinds of figures: accuracy, losses, label budget, confusion, classes, features and calibration.
+
+A figure shows the runs that the board counts, by task and method in the paper's order.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clarinet_tui.analysis.bands import BAND_DESCRIPTIONS
+from clarinet_tui.analysis.board import PAPER_PRESETS, Board, make_board
+from clarinet_tui.analysis.choices import BUDGETS, Axis, BandKind, Budget, Rule
+from clarinet_tui.analysis.comparison import Side, make_sides
+from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Curve, Figure, Panel, PointCloud, colour_indices
+from clarinet_tui.analysis.published import find_published
+from clarinet_tui.analysis.run_records import ExcludedRuns, RunRecord, RunRecords
+from clarinet_tui.analysis.selection import RULE_DESCRIPTIONS, last_stage
+from clarinet_tui.analysis.side_curves import POINTS, average_curves, read_run_evaluations, run_curve
+from clarinet_tui.analysis.statistics import t_interval
+from clarinet_tui.analysis.training_cost import SHARED_AXES
+from clarinet_tui.history.curves import Series, list_metrics, read_series
+from clarinet_tui.history.queries import get_run, read_evaluations, read_events
+from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap
+from clarinet_tui.runs.journal import is_confusion_matrix
+from clarinet_tui.text import format_count, format_task
+from core.errors import InputError
+from core.metrics import shown_in
+
+if TYPE_CHECKING:
+    from clarinet_tui.analysis.bands import Points
+
+
+@dataclass(frozen=True)
+class FigureRuns:
+    """Sides of one preset, and notes on excluded runs."""
+
+    sides: tuple[Side, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def tasks(self) -> list[str]:
+        return list(dict.fromkeys(side.task for side in self.sides))
+
+    @property
+    def colour_indices(self) -> dict[str, int]:
+        return colour_indices(side.method for side in self.sides)
+
+    def sides_of_task(self, task: str) -> list[Side]:
+        return [side for side in self.sides if side.task == task]
+
+
+def find_figure_runs(reader: RunRecords, query: str = "", *, preset: str | None = None) -> FigureRuns:
+    """Find the matching runs of one preset, by default that of most finished runs."""
+    return runs_of_board(reader, make_board(reader, query, preset=preset))
+
+
+def runs_of_board(reader: RunRecords, board: Board) -> FigureRuns:
+    sides = [side for side in make_sides(reader.search(board.query)) if side.preset == board.preset]
+    if not sides:
+        problem = f"no run matches {board.query!a}" if board.query else "there are no runs"
+        raise InputError(f"{problem}: `clarinet ls` lists runs")
+    sides.sort(key=lambda side: (board.tasks.index(side.task), board.methods.index(side.method)))
+    notes = [_note("", runs) for runs in board.excluded]
+    notes += [_note(f"{task_and_method(side)}: ", runs) for side in sides for runs in side.excluded]
+    return FigureRuns(tuple(sides), tuple(notes))
+
+
+def _note(prefix: str, excluded: ExcludedRuns) -> str:
+    return f"excluded: {prefix}{excluded.reason} ({format_count(len(excluded.runs), 'run')})"
+
+
+def task_and_method(side: Side) -> str:
+    return f"{format_task(side.task)} {side.title}"
+
+
+def read_record(reader: RunRecords, run: str) -> RunRecord:
+    row = get_run(reader.db, run)
+    if row is None:
+        raise InputError(f"run {run}: its directory has been removed; try again")
+    return reader.record(row)
+
+
+def make_curve(
+    side: Side, colour_index: int, curves: "dict[str, Points]", band: BandKind, *, exact: bool
+) -> Curve | None:
+    """Average the counted runs of a side; None if they have no values."""
+    averaged = average_curves(side, curves, exact=exact)
+    mean, (low, high) = averaged.mean, averaged.mean.edges(band)
+    members = tuple(thin_curve(curve) for curve in averaged.members)
+    return Curve(side.title, colour_index, mean.x, mean.mean, low, high, members) if mean.x.size else None
+
+
+def thin_curve(curve: "Points") -> "Points":
+    """Reduce a curve to at most `POINTS` points, including the last one."""
+    x, y = curve
+    if len(x) <= POINTS:
+        return curve
+    kept = np.unique(np.linspace(0, len(x) - 1, POINTS).astype(np.int64))
+    return x[kept], y[kept]
+
+
+def choose_unit(curves: "Sequence[Points]", units: Sequence[tuple[float, str]]) -> tuple[float, str]:
+    """Return the largest unit that fits twice into the longest curve, or the last one."""
+    ends = [float(x[-1]) for x, _ in curves if len(x)]
+    return next((unit for unit in units if max(ends, default=0.0) >= 2 * unit[0]), units[-1])
+
+
+ACCURACY_UNITS: dict[Axis, tuple[tuple[float, str], ...]] = {
+    "epoch": ((1.0, "epoch"),),
+    "adaptation epoch": ((1.0, "adaptation epoch"),),
+    "samples": (
+        (1e6, "images trained on (millions)"),
+        (1e3, "images trained on (thousands)"),
+        (1.0, "images trained on"),
+    ),
+    "device time": (
+        (86400.0, "device time (days)"),
+        (3600.0, "device time (h)"),
+        (60.0, "device time (min)"),
+        (1.0, "device time (s)"),
+    ),
+    "iteration": ((1.0, "iteration"),),
+}
+
+
+def accuracy_figure(reader: RunRecords, runs: FigureRuns, *, axis: Axis = "epoch", band: BandKind = "std") -> Figure:
+    """Show the last stage only, because stage 1 trains another classifier; two-step curves start after stage 1."""
+    panels, absent = [], []
+    for task in runs.tasks:
+        panel, missing = _accuracy_panel(reader, runs, task, axis, band)
+        panels += [panel] if panel.curves else []
+        absent += missing
+    undrawn = [f"{', '.join(absent)}: no values along {axis}"] if absent else []
+    drawn = [side for side in runs.sides if task_and_method(side) not in absent]
+    notes = (*_accuracy_notes(drawn, band), *_published_notes(panels, runs.sides), *undrawn, *runs.notes)
+    return Figure("accuracy", "Target accuracy", tuple(panels), notes)
+
+
+def _accuracy_panel(
+    reader: RunRecords, runs: FigureRuns, task: str, axis: Axis, band: BandKind
+) -> tuple[Panel, list[str]]:
+    sides = runs.sides_of_task(task)
+    runs_of_sides = [{run.run: _accuracy_curve(reader, run.run, axis) for run in side.runs} for side in sides]
+    unit, name = choose_unit([curve for curves in runs_of_sides for curve in curves.values()], ACCURACY_UNITS[axis])
+    drawn, absent = [], []
+    for side, curves in zip(sides, runs_of_sides, strict=True):
+        scaled = {run: (x / unit, y) for run, (x, y) in curves.items()}
+        curve = make_curve(side, runs.colour_indices[side.method], scaled, band, exact=axis in SHARED_AXES)
+        if curve and any(map(isfinite, curve.y)):  # a target without labels has no accuracy
+            result = find_published(side.method, task)
+            drawn.append(replace(curve, published=result.mean if result else None))
+        else:
+            absent.append(task_and_method(side))
+    return Panel(format_task(task), name, "target accuracy (%)", tuple(drawn)), absent
+
+
+def _accuracy_curve(reader: RunRecords, run: str, axis: Axis) -> "Points":
+    evaluations = read_run_evaluations(reader.db, read_record(reader, run))
+    return run_curve(reader.db, run, evaluations, "target_accuracy", axis, POINTS)
+
+
+def _accuracy_notes(sides: Sequence[Side], band: BandKind) -> list[str]:
+    """Explain curve and band, and list the number of seeds."""
+    notes = [f"Curve: mean over seeds of the finished runs; band: {BAND_DESCRIPTIONS[band]}."]
+    counts = Counter(side.accuracy.n for side in sides if side.accuracy.n)
+    if counts:
+        usual, _ = counts.most_common(1)[0]
+        others = [f"{task_and_method(side)} {side.accuracy.n}" for side in sides if side.accuracy.n not in (0, usual)]
+        notes.append(f"Seeds: {usual} of each method{', except ' if others else ''}{', '.join(others)}.")
+    unfinished = [task_and_method(side) for side in sides if not side.accuracy.n]
+    if unfinished:
+        notes.append(f"{', '.join(unfinished)}: no finished run, so all unfinished runs are averaged")
+    return notes
+
+
+def _published_notes(panels: Sequence[Panel], sides: Sequence[Side]) -> list[str]:
+    if not any(curve.published is not None for panel in panels for curve in panel.curves):
+        return []
+    other = {side.preset for side in sides} - PAPER_PRESETS
+    protocol = f", which preset {', '.join(sorted(map(str, other)))} does not follow" if other else ""
+    return [f"Dashed: the published mean of the last epoch under the paper's protocol{protocol}."]
+
+
+LOSSES = tuple(shown_in("loss figure"))
+LOSS_POINTS = 100
+"""Points of a curve, each the mean of its iterations."""
+LOSS_UNITS = ((1e6, "iteration (millions)"), (1e3, "iteration (thousands)"), (1.0, "iteration"))
+
+
+def losses_figure(
+    reader: RunRecords,
+    runs: FigureRuns,
+    *,
+    metrics: Sequence[str] = LOSSES,
+    band: BandKind = "std",
+    points: int = LOSS_POINTS,
+) -> Figure:
+    """A panel for each task and metric that any run has."""
+    _refuse_unknown(reader, runs, [name for name in metrics if name not in LOSSES])
+    panels, missing = [], 0
+    for task in runs.tasks:
+        for metric in metrics:
+            series = [_read(reader, side, metric, points) for side in runs.sides_of_task(task)]
+            missing += sum(int(curve.missing.sum()) for by_run in series for curve in by_run.values())
+            panels.append(_loss_panel(runs, task, metric, series, band))
+    notes = [
+        f"Curve: mean over seeds of the finished runs; band: {BAND_DESCRIPTIONS[band]}; "
+        "for a single run, the range of the iterations that a point averages."
+    ]
+    notes += [f"{missing} values are not finite and not drawn"] if missing else []
+    drawn = tuple(panel for panel in panels if panel.curves)
+    return Figure("losses", "Losses", drawn, (*notes, *runs.notes), columns=min(3, len(metrics)))
+
+
+def _refuse_unknown(reader: RunRecords, runs: FigureRuns, metrics: Sequence[str]) -> None:
+    if metrics:
+        known = {name for side in runs.sides for run in side.runs for name in list_metrics(reader.db, run.run)}
+        for name in metrics:
+            if name not in known:
+                raise InputError(f"--metric: no run has {name!a}; available: {', '.join(sorted(known)) or 'none yet'}")
+
+
+def _read(reader: RunRecords, side: Side, metric: str, points: int) -> dict[str, Series]:
+    series = {run.run: read_series(reader.db, run.run, metric, width=points) for run in side.runs}
+    return {run: one for run, one in series.items() if len(one.x)}
+
+
+def _loss_panel(runs: FigureRuns, task: str, metric: str, series: list[dict[str, Series]], band: BandKind) -> Panel:
+    unit, name = choose_unit([(curve.x, curve.mean) for by_run in series for curve in by_run.values()], LOSS_UNITS)
+    curves = []
+    for side, by_run in zip(runs.sides_of_task(task), series, strict=True):
+        scaled = {run: (one.x / unit, one.mean) for run, one in by_run.items()}
+        curve = make_curve(side, runs.colour_indices[side.method], scaled, band, exact=False)
+        if curve is not None:
+            curves.append(_with_envelope(curve, list(by_run.values()), unit))
+    title = metric.replace("_", " ")
+    return Panel(f"{format_task(task)}: {title}", name, title, tuple(curves))
+
+
+def _with_envelope(curve: Curve, series: list[Series], unit: float) -> Curve:
+    """Give a single run the range of each point's iterations as its band; remove the noisy runs behind a mean."""
+    if len(series) != 1:
+        return replace(curve, members=())
+    (one,) = series
+    return replace(curve, x=one.x / unit, y=one.mean, low=one.low, high=one.high)
+
+
+X_NAME: dict[Budget, str] = {
+    "source_fraction": "share of source images that are labelled",
+    "ybars_per_sample": "complementary labels of each source image",
+}
+
+
+def budget_figure(
+    reader: RunRecords,
+    query: str = "",
+    *,
+    along: Budget | None = None,
+    preset: str | None = None,
+    rule: Rule = "last",
+    band: BandKind = "std",
+) -> Figure:
+    """A curve for each method, a panel for each task; runs that differ in more than the budget are excluded."""
+    board = make_board(reader, query, preset=preset)
+    sides = [
+        side
+        for side in make_sides(reader.search(query), rule=rule, every_group=True)
+        if side.preset == board.preset and side.settings and side.accuracy.n
+    ]
+    along = along or _varied_budget(sides)
+    colours, panels, excluded = colour_indices(side.method for side in sides), [], []
+    for task in (task for task in board.tasks if any(side.task == task for side in sides)):
+        curves = []
+        for method in sorted({side.method for side in sides if side.task == task}, key=board.methods.index):
+            method_sides = [side for side in sides if (side.task, side.method) == (task, method)]
+            kept = _comparable(method_sides, along)
+            curves.append(_budget_curve(kept, along, colours[method], band))
+            excluded += [task_and_method(side) for side in method_sides if side not in kept]
+        panels.append(Panel(format_task(task), X_NAME[along], "target accuracy (%)", (*curves,), has_error_bars=True))
+    notes = [f"Points: mean over seeds, {RULE_DESCRIPTIONS[rule]}; bars: {BAND_DESCRIPTIONS[band]}."]
+    notes += [
+        f"excluded: {name}: differs in more than {along} ({format_count(count, 'protocol')})"
+        for name, count in Counter(excluded).items()
+    ]
+    return Figure("budget", "Target accuracy and label budget", tuple(panels), tuple(notes))
+
+
+def _varied_budget(sides: Sequence[Side]) -> Budget:
+    """Return the budget setting in which runs differ; of both, the one with more values."""
+    values = {name: len({side.settings[name] for side in sides if side.settings}) for name in BUDGETS}
+    most = max(BUDGETS, key=values.__getitem__)
+    if values[most] < 2:
+        raise InputError(
+            "budget: finished runs do not differ in source_fraction or ybars_per_sample: "
+            "try `clarinet sweep --grid source_fraction=0.1,0.3,1`"
+        )
+    return most
+
+
+def _comparable(sides: Sequence[Side], along: Budget) -> list[Side]:
+    """Return sides that differ in the budget only: the largest set of values, and the side with most runs for each."""
+    by_settings: dict[Any, dict[float, Side]] = {}
+    for side in sides:
+        others = dict(side.settings or {})
+        value = others.pop(along)
+        known = by_settings.setdefault(frozenset(others.items()), {})
+        if value not in known or side.accuracy.n > known[value].accuracy.n:
+            known[value] = side
+    best = max(by_settings.values(), key=lambda by_value: (len(by_value), sum(s.accuracy.n for s in by_value.values())))
+    return [best[value] for value in sorted(best)]
+
+
+def _budget_curve(sides: Sequence[Side], along: Budget, colour_index: int, band: BandKind) -> Curve:
+    x = np.array([(side.settings or {})[along] for side in sides], dtype=np.float64)
+    edges = np.array([_error_bar(side, band) for side in sides], dtype=np.float64)
+    mean = np.array([side.accuracy.mean for side in sides], dtype=np.float64)
+    return Curve(sides[0].title, colour_index, x, mean, edges[:, 0], edges[:, 1])
+
+
+def _error_bar(side: Side, band: BandKind) -> tuple[float, float]:
+    """Return the ends of an error bar, NaN for a single seed."""
+    values = [run.accuracy for run in side.runs if run.accuracy is not None]
+    mean, std = side.accuracy.mean, side.accuracy.std
+    if band == "range":
+        return min(values), max(values)
+    if band == "interval" and (interval := t_interval(values)):
+        return interval.low, interval.high
+    return (mean - std, mean + std) if mean is not None and std is not None else (math.nan, math.nan)
+
+
+Counts = tuple[tuple[int, ...], ...]
+MAXIMUM_MATRICES = 24
+"""Matrices in one figure."""
+
+
+def confusion_figure(reader: RunRecords, runs: FigureRuns) -> Figure:
+    """A matrix for each method and task, over the test images of its counted runs."""
+    matrices = [matrix for side in runs.sides if (matrix := _matrix(reader, side))]
+    notes = ["Rows: true classes, columns: predicted ones, in % of the true class; target test images, last epoch."]
+    if len(matrices) > MAXIMUM_MATRICES:
+        notes.append(f"{len(matrices) - MAXIMUM_MATRICES} more are not shown: select fewer tasks or methods")
+    return Figure("confusion", "Confusion", tuple(matrices[:MAXIMUM_MATRICES]), (*notes, *runs.notes))
+
+
+def _matrix(reader: RunRecords, side: Side) -> ConfusionMatrix | None:
+    matrices = [matrix for run in side.counted if (matrix := _last_matrix(reader, run, side.method))]
+    if not matrices:
+        return None
+    same_size = [matrix for matrix in matrices if len(matrix) == len(matrices[0])]
+    summed = tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*same_size, strict=True))
+    seeds = format_count(len(same_size), "run")
+    return ConfusionMatrix(f"{task_and_method(side)} ({seeds})", class_names(reader, side.counted, len(summed)), summed)
+
+
+def _last_matrix(reader: RunRecords, run: str, method: str) -> Counts | None:
+    """Return the last valid matrix of the method's last stage; damaged journals may contain others."""
+    stage = last_stage(method)
+    for row in reversed(read_evaluations(reader.db, run)):
+        if (stage is None or row["stage"] == stage) and is_confusion_matrix(row["confusion"]):
+            return tuple(tuple(counts) for counts in row["confusion"])
+    return None
+
+
+def class_names(reader: RunRecords, runs: Sequence[str], count: int) -> tuple[str, ...]:
+    """Return the names that one of the runs has recorded; numbers if none has that many."""
+    for run in runs:
+        for event in read_events(reader.db, run):
+            names = event.get("classes") if event["event"] == "started" else None
+            if isinstance(names, list) and len(names) == count:
+                return tuple(map(str, names))
+    return tuple(map(str, range(count)))
+
+
+MAXIMUM_PANELS, MAXIMUM_CONFUSIONS = 12, 3
+
+
+def classes_figure(records: RunRecords, runs: FigureRuns) -> Figure:
+    """A panel for each counted run with a curve for each class, and its most frequent confusions as a note."""
+    panels, notes = [], ["Target test images of each true class that were classified correctly, in %."]
+    for side in runs.sides:
+        for run in side.counted:
+            stage = last_stage(side.method)
+            rows = [row for row in read_evaluations(records.db, run) if stage is None or row["stage"] == stage]
+            rows = [row for row in rows if is_confusion_matrix(row["confusion"])]
+            if not rows:
+                continue
+            names = class_names(records, [run], len(rows[-1]["confusion"]))
+            panels.append(_classes_panel(f"{task_and_method(side)} {run}", rows, names))
+            notes.append(f"{run}: {_confusions(rows[-1]['confusion'], names)}")
+    if len(panels) > MAXIMUM_PANELS:
+        notes.append(f"{format_count(len(panels) - MAXIMUM_PANELS, 'run')} more not shown: select fewer")
+    return Figure("classes", "Accuracy by class", tuple(panels[:MAXIMUM_PANELS]), (*notes, *runs.notes))
+
+
+def _classes_panel(title: str, rows: list[dict[str, Any]], names: tuple[str, ...]) -> Panel:
+    rows = [row for row in rows if len(row["confusion"]) == len(names)]
+    epochs = np.array([row["epoch"] for row in rows], dtype=np.float64)
+    matrices = np.array([row["confusion"] for row in rows], dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        shares = 100 * np.diagonal(matrices, axis1=1, axis2=2) / matrices.sum(axis=2)
+    curves = tuple(Curve(name, index, epochs, shares[:, index]) for index, name in enumerate(names))
+    return Panel(title, "epoch", "accuracy of the class, %", curves)
+
+
+def _confusions(matrix: list[list[int]], names: tuple[str, ...]) -> str:
+    """Describe the most frequent confusions, in shares of the true class."""
+    shares = [
+        (count / max(sum(row), 1), names[true], names[predicted])
+        for true, row in enumerate(matrix)
+        for predicted, count in enumerate(row)
+        if true != predicted and count
+    ]
+    most = sorted(shares, reverse=True)[:MAXIMUM_CONFUSIONS]
+    listed = ", ".join(f"{true} as {predicted} ({100 * share:.0f} %)" for share, true, predicted in most)
+    return f"most often confused: {listed}" if listed else "no class is confused"
+
+
+def features_figure(run: str, classes: tuple[str, ...], maps: tuple[FeatureMap, ...], projection: str) -> Figure:
+    """Both domains in feature space at the start, after the warm-up if its weights were kept, and at the end."""
+    panels = tuple(
+        PointCloud(
+            f"{one.title}: A {one.distance:.2f}",
+            classes,
+            np.array(one.source),
+            np.array(one.target),
+            np.array(one.source_y),
+            np.array(one.target_y),
+        )
+        for one in maps
+    )
+    notes = (
+        f"{projection} of the features of G: run {run}, test images.",
+        "A: proxy A-distance of all features, 0 if the domains cannot be separated, 2 if always.",
+    )
+    return Figure("features", "Feature space", panels, notes)
+
+
+def calibration_figure(title: str, bins: CalibrationBins) -> Figure:
+    """A reliability diagram: accuracy against probability of the predicted class."""
+    diagonal = np.array([0.0, 100.0])
+    curves = (
+        Curve("target test images", 0, 100 * np.array(bins.confidence), 100 * np.array(bins.accuracy)),
+        Curve("calibrated", 7, diagonal, diagonal),
+    )
+    notes = (
+        f"{bins.count} images in bins of 10 %; ECE is the expected calibration error.",
+        "Below the diagonal, the model is surer than it is right.",
+    )
+    panel = Panel(
+        f"{title}ECE {100 * bins.error:.1f} %", "probability of the predicted class, %", "accuracy, %", curves
+    )
+    return Figure("calibration", "Calibration", (panel,), notes)
