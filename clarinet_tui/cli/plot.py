@@ -120,7 +120,7 @@ def _make_figure(kind: Kind, query: str, options: FigureOptions, runs_dir: Path,
 
 def _features_figure(prefix: str, projection: Projection, runs_dir: Path, data_dir: Path) -> "Figure":
     """Both domains in feature space, projected as the user asks."""
-    from clarinet_tui.analysis.figures.kinds import features_figure
+    from clarinet_tui.analysis.figures.figure import features_figure
 
     with _open_inspector(prefix, "features", runs_dir, data_dir) as inspector:
         maps = tuple(inspector.feature_maps(projection))
@@ -133,7 +133,7 @@ def _features_figure(prefix: str, projection: Projection, runs_dir: Path, data_d
 
 def _calibration_figure(prefix: str, runs_dir: Path, data_dir: Path) -> "Figure":
     """A reliability diagram on the target's test images."""
-    from clarinet_tui.analysis.figures.kinds import calibration_figure
+    from clarinet_tui.analysis.figures.figure import calibration_figure
 
     with _open_inspector(prefix, "calibration", runs_dir, data_dir) as inspector:
         bins = inspector.calibration()

@@ -1,4 +1,4 @@
-"""The content of a figure, before it is rendered by matplotlib or in a terminal."""
+"""The content of a figure, before it is rendered by matplotlib or in a terminal, and the figures of a run's model."""
 
 import math
 from collections.abc import Iterable
@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from clarinet_tui.analysis.bands import Floats, Points
@@ -73,8 +76,6 @@ class PointCloud:
     @property
     def limits(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
         """The lower left and the upper right corner of all points."""
-        import numpy as np
-
         points = np.concatenate((self.source, self.target))
         return points.min(axis=0), points.max(axis=0)
 
@@ -98,6 +99,43 @@ def colour_indices(methods: Iterable[str]) -> dict[str, int]:
     known = {method: METHOD_ORDER.index(method) for method in names if method in METHOD_ORDER}
     free = (index for index in count() if index not in known.values())
     return {method: known[method] if method in known else next(free) for method in names}
+
+
+def features_figure(run: str, classes: tuple[str, ...], maps: tuple[FeatureMap, ...], projection: str) -> Figure:
+    """Both domains in feature space at the start, after the warm-up if its weights were kept, and at the end."""
+    panels = tuple(
+        PointCloud(
+            f"{one.title}: A {one.distance:.2f}",
+            classes,
+            np.array(one.source),
+            np.array(one.target),
+            np.array(one.source_y),
+            np.array(one.target_y),
+        )
+        for one in maps
+    )
+    notes = (
+        f"{projection} of the features of G: run {run}, test images.",
+        "A: proxy A-distance of all features, 0 if the domains cannot be separated, 2 if always.",
+    )
+    return Figure("features", "Feature space", panels, notes)
+
+
+def calibration_figure(title: str, bins: CalibrationBins) -> Figure:
+    """A reliability diagram: accuracy against probability of the predicted class."""
+    diagonal = np.array([0.0, 100.0])
+    curves = (
+        Curve("target test images", 0, 100 * np.array(bins.confidence), 100 * np.array(bins.accuracy)),
+        Curve("calibrated", 7, diagonal, diagonal),
+    )
+    notes = (
+        f"{bins.count} images in bins of 10 %; ECE is the expected calibration error.",
+        "Below the diagonal, the model is surer than it is right.",
+    )
+    panel = Panel(
+        f"{title}ECE {100 * bins.error:.1f} %", "probability of the predicted class, %", "accuracy, %", curves
+    )
+    return Figure("calibration", "Calibration", (panel,), notes)
 
 
 def figure_object(figure: Figure) -> dict[str, Any]:

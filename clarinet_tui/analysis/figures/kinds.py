@@ -1,4 +1,4 @@
-"""The kinds of figures: accuracy, losses, label budget, confusion, classes, features and calibration.
+"""Figures of recorded runs: accuracy, losses, label budget, confusion and classes.
 
 A figure shows the runs that the board counts, by task and method in the paper's order.
 """
@@ -16,7 +16,7 @@ from clarinet_tui.analysis.bands import BAND_DESCRIPTIONS
 from clarinet_tui.analysis.board import PAPER_PRESETS, Board, make_board
 from clarinet_tui.analysis.choices import BUDGETS, Axis, BandKind, Budget, Rule
 from clarinet_tui.analysis.comparison import Side, make_sides
-from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Curve, Figure, Panel, PointCloud, colour_indices
+from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Curve, Figure, Panel, colour_indices
 from clarinet_tui.analysis.published import find_published
 from clarinet_tui.analysis.run_records import ExcludedRuns, RunRecord, RunRecords
 from clarinet_tui.analysis.selection import RULE_DESCRIPTIONS, last_stage
@@ -25,7 +25,6 @@ from clarinet_tui.analysis.statistics import t_interval
 from clarinet_tui.analysis.training_cost import SHARED_AXES
 from clarinet_tui.history.curves import Series, list_metrics, read_series
 from clarinet_tui.history.queries import get_run, read_evaluations, read_events
-from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap
 from clarinet_tui.runs.journal import is_confusion_matrix
 from clarinet_tui.text import format_count, format_task
 from core.errors import InputError
@@ -418,40 +417,3 @@ def _confusions(matrix: list[list[int]], names: tuple[str, ...]) -> str:
     most = sorted(shares, reverse=True)[:MAXIMUM_CONFUSIONS]
     listed = ", ".join(f"{true} as {predicted} ({100 * share:.0f} %)" for share, true, predicted in most)
     return f"most often confused: {listed}" if listed else "no class is confused"
-
-
-def features_figure(run: str, classes: tuple[str, ...], maps: tuple[FeatureMap, ...], projection: str) -> Figure:
-    """Both domains in feature space at the start, after the warm-up if its weights were kept, and at the end."""
-    panels = tuple(
-        PointCloud(
-            f"{one.title}: A {one.distance:.2f}",
-            classes,
-            np.array(one.source),
-            np.array(one.target),
-            np.array(one.source_y),
-            np.array(one.target_y),
-        )
-        for one in maps
-    )
-    notes = (
-        f"{projection} of the features of G: run {run}, test images.",
-        "A: proxy A-distance of all features, 0 if the domains cannot be separated, 2 if always.",
-    )
-    return Figure("features", "Feature space", panels, notes)
-
-
-def calibration_figure(title: str, bins: CalibrationBins) -> Figure:
-    """A reliability diagram: accuracy against probability of the predicted class."""
-    diagonal = np.array([0.0, 100.0])
-    curves = (
-        Curve("target test images", 0, 100 * np.array(bins.confidence), 100 * np.array(bins.accuracy)),
-        Curve("calibrated", 7, diagonal, diagonal),
-    )
-    notes = (
-        f"{bins.count} images in bins of 10 %; ECE is the expected calibration error.",
-        "Below the diagonal, the model is surer than it is right.",
-    )
-    panel = Panel(
-        f"{title}ECE {100 * bins.error:.1f} %", "probability of the predicted class, %", "accuracy, %", curves
-    )
-    return Figure("calibration", "Calibration", (panel,), notes)

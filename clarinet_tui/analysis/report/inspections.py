@@ -14,7 +14,7 @@ from clarinet_tui.text import format_task
 
 def inspections_section(report: Report) -> Iterator[Markup]:
     """Show each inspected run: figures of its model first, then pictures."""
-    from clarinet_tui.analysis.figures.kinds import calibration_figure, features_figure
+    from clarinet_tui.analysis.figures.figure import calibration_figure, features_figure
 
     rows = {record.row.id: record.row for record in report.records}
     for number, (run, inspection) in enumerate(report.inspections.items()):

@@ -80,7 +80,7 @@ def format_samples(samples: TaskSamples, width: int, columns: int) -> Content:
 
 def format_model(run: str, inspection: Inspection, width: int, glyphs: GlyphSet, palette: str) -> Content:
     """Format both domains in feature space and the reliability diagram, as `clarinet plot` draws them."""
-    from clarinet_tui.analysis.figures.kinds import calibration_figure, features_figure
+    from clarinet_tui.analysis.figures.figure import calibration_figure, features_figure
     from clarinet_tui.analysis.figures.terminal_output import figure_lines
 
     figures = [features_figure(run, inspection.classes, inspection.maps, "PCA")] if inspection.maps else []
