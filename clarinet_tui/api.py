@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from clarinet_tui.history import curves, queries
 from clarinet_tui.history.database import Database
+from clarinet_tui.history.reindex import open_history
 from clarinet_tui.history.states import update_history
 from clarinet_tui.runs.directory import RunDirectory, find_run
 from core.errors import InputError
@@ -30,7 +31,7 @@ class History:
         if not self.runs_dir.is_dir():
             raise InputError(f"{self.runs_dir}: no such directory")
         path = None if db is None else Path(db)
-        self._db = Database.open_read_only(self.runs_dir, path) if read_only else Database.open(self.runs_dir, path)
+        self._db = Database.open_read_only(self.runs_dir, path) if read_only else open_history(self.runs_dir, path)
         self.refresh()
 
     def refresh(self) -> None:

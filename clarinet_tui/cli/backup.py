@@ -60,7 +60,7 @@ def check(ids: Ids = None, runs_dir: RunsDir = RUNS) -> None:
 
     Example: clarinet check 6e3
     """
-    from clarinet_tui.history.verification import find_mismatch
+    from clarinet_tui.history.reindex import find_mismatch
     from clarinet_tui.runs.directory import list_runs
 
     runs = find_runs(runs_dir, ids) if ids else list_runs(runs_dir)

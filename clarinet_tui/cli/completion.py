@@ -111,8 +111,7 @@ def alarm_kinds(incomplete: str) -> Items:
 
 def queries(incomplete: str) -> Items:
     """Complete the first condition of a query: its field, then its value."""
-    from clarinet_tui.history.query_fields import FIELDS
-    from clarinet_tui.history.setting_fields import setting_fields
+    from clarinet_tui.history.query_language import FIELDS, setting_fields
 
     name, colon, value = incomplete.partition(":")
     completions = {

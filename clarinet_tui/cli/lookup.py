@@ -17,33 +17,36 @@ if TYPE_CHECKING:
 
 def open_history(runs_dir: Path) -> "Database":
     """Open the history and bring it up to date with the run directories; without a directory, open an empty one."""
-    from clarinet_tui.history.database import Database
+    from clarinet_tui.history import reindex
+    from clarinet_tui.history.database import Database, temporary_database
     from clarinet_tui.history.states import update_history
-    from clarinet_tui.history.temporary import temporary_database
 
     if not runs_dir.exists():
         return Database.in_memory()
     temporary = temporary_database(runs_dir)
     if temporary is not None:
         warn(f"{runs_dir}: cannot be written: its history is built in a temporary file for this command")
-    database = Database.open(runs_dir, temporary)
-    update_history(database, runs_dir, progress=_ProgressLine())
+    database = reindex.open_history(runs_dir, temporary, _ProgressLine("Rebuilding the history"))
+    update_history(database, runs_dir, progress=_ProgressLine("Reading runs"))
     return database
 
 
 class _ProgressLine:
     """Writes how many runs were read to a terminal, if that takes longer than a second."""
 
-    def __init__(self) -> None:
-        self._next = time.monotonic() + 1.0
+    def __init__(self, title: str) -> None:
+        self._title, self._next, self._width = title, time.monotonic() + 1.0, 0
 
     def __call__(self, done: int, total: int) -> None:
-        if done == total and self._next == 0.0:
-            print(f"\r{'':40}\r", end="", file=sys.stderr, flush=True)
-        elif done < total and sys.stderr.isatty() and time.monotonic() >= self._next:
+        if done == total > 0:
+            if self._width:
+                print(f"\r{'':{self._width}}\r", end="", file=sys.stderr, flush=True)
+        elif sys.stderr.isatty() and time.monotonic() >= self._next:
             self._next = 0.0
             if done % 10 == 0:
-                print(f"\rReading runs: {done} of {total}", end="", file=sys.stderr, flush=True)
+                line = f"{self._title}: {done} of {total} runs" if total else f"{self._title} …"
+                print(f"\r{line:{self._width}}", end="", file=sys.stderr, flush=True)
+                self._width = max(self._width, len(line))
 
 
 def open_records(runs_dir: Path) -> "RunRecords":

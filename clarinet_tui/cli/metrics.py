@@ -124,7 +124,7 @@ def print_evaluations(rows: list[dict[str, Any]], names: list[str]) -> None:
 
 def print_summary(database: "Database", run_id: str, names: list[str], start: int | None, stop: int | None) -> None:
     """Print one line per iteration metric."""
-    from clarinet_tui.history.metric_summary import RECENT, summarize_metric
+    from clarinet_tui.history.queries import RECENT, summarize_metric
 
     cells = []
     for name in names:

@@ -24,8 +24,7 @@ from clarinet_tui.text import (
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.alarms import Alarm
-    from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.history.queries import Alarm, RunRow
     from clarinet_tui.runs.directory import RunDirectory
 
 MAX_EVENTS = 10
@@ -44,8 +43,7 @@ def show(id: RunId, json: Json = False, runs_dir: RunsDir = RUNS) -> None:  # no
     Example: clarinet show 6e3
     """
     from clarinet_tui.analysis.selection import describe_label_free, label_free_epochs, last_stage
-    from clarinet_tui.history.alarms import read_open_alarms
-    from clarinet_tui.history.queries import read_evaluations, read_events
+    from clarinet_tui.history.queries import read_evaluations, read_events, read_open_alarms
     from clarinet_tui.runs.directory import RunDirectory
 
     database = open_history(runs_dir)

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from clarinet_tui.history.database import DamagedHistoryError, Database, database_path
-from clarinet_tui.history.reindex import reindex
+from clarinet_tui.history.database import DamagedHistoryError, database_path
+from clarinet_tui.history.reindex import find_mismatches, open_history, reindex, repair_run
 from clarinet_tui.history.states import update_history
-from clarinet_tui.history.verification import find_mismatches, repair_run
 from clarinet_tui.queue.queue_file import QUEUE_FILE, lock_queue, read_queue
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.lock import LockHeldError, is_held_by, is_locked, read_lock_owner
@@ -64,7 +63,7 @@ def _repair_history(runs_dir: Path) -> Iterator[str]:
     if not path.exists():
         return
     try:
-        with Database.open(runs_dir) as db:
+        with open_history(runs_dir) as db:
             update_history(db, runs_dir)
             if db.rows("PRAGMA quick_check(1)")[0][0] != "ok":
                 raise DamagedHistoryError(path, "damaged pages")

@@ -1,13 +1,16 @@
 """The history's SQLite database. It is derived from the run directories and can be rebuilt at any time."""
 
+import atexit
 import os
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from clarinet_tui.history.migrations import check_schema, migrate, transaction
+from clarinet_tui.history.schema import SCHEMA, create_tables, read_schema
 from clarinet_tui.runs.files import file_size
 from clarinet_tui.runs.ownership import own_path
 from core.errors import InputError
@@ -36,17 +39,18 @@ class Database:
 
     @classmethod
     def open(cls, runs_dir: Path, path: Path | None = None) -> Self:
-        """Open for reading and writing; create or migrate the database if needed."""
+        """Open for reading and writing; create the database if there is none.
+
+        Raise OutdatedHistoryError if an older version has made it: `reindex.open_history` rebuilds it.
+        """
         path = path or database_path(runs_dir)
         if path.parent.exists() and not path.parent.is_dir():
             raise InputError(f"{path.parent}: is not a directory")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _connect(path, "rwc") as connection:
-            # Others can read during a write. What a power failure loses is ingested again from the journals.
-            connection.execute("PRAGMA journal_mode = wal")
-            connection.execute("PRAGMA synchronous = normal")
-            connection.execute("PRAGMA wal_autocheckpoint = 4000")
-            migrate(connection, path)
+        with connect(path, "rwc") as connection:
+            if read_schema(connection) is None:
+                _create_once(connection)
+            check_schema(connection, path)
             return cls(path, connection, read_only=False)
 
     @classmethod
@@ -55,9 +59,8 @@ class Database:
         connection = sqlite3.connect(":memory:", isolation_level=None)
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA foreign_keys = on")
-        path = Path(":memory:")
-        migrate(connection, path)
-        return cls(path, connection, read_only=False)
+        _create_once(connection)
+        return cls(Path(":memory:"), connection, read_only=False)
 
     @classmethod
     def open_read_only(cls, runs_dir: Path, path: Path | None = None) -> Self:
@@ -65,9 +68,8 @@ class Database:
         path = path or database_path(runs_dir)
         if not path.exists():
             raise InputError(f"{path}: does not exist: start a run, or build the history with `clarinet reindex`")
-        with _connect(path, "ro") as connection:
-            connection.execute("PRAGMA query_only = on")
-            check_schema(connection, path, exact=True)
+        with connect(path, "ro") as connection:
+            check_schema(connection, path)
             return cls(path, connection, read_only=True)
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
@@ -89,7 +91,7 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Commit all changes or none; other writers wait meanwhile."""
-        with explain_errors(self.path), transaction(self.connection):
+        with explain_errors(self.path), _transaction(self.connection):
             yield self.connection
 
     def reopen_if_replaced(self) -> None:
@@ -118,6 +120,13 @@ class HistoryError(InputError):
     """The database cannot be used now; runs are not affected."""
 
 
+class OutdatedHistoryError(HistoryError):
+    """An older version of Clarinet has made the database, or it is not complete yet."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: made by an older version of Clarinet: `clarinet ls` rebuilds it")
+
+
 class DamagedHistoryError(HistoryError):
     """The database must be rebuilt."""
 
@@ -125,6 +134,36 @@ class DamagedHistoryError(HistoryError):
         super().__init__(
             f"{path}: not a readable history ({reason}): `clarinet reindex` rebuilds it from the run directories"
         )
+
+
+def check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise OutdatedHistoryError for an older schema or none, InputError for a newer one."""
+    version = read_schema(connection)
+    if version is None or version < SCHEMA:
+        raise OutdatedHistoryError(path)
+    if version > SCHEMA:
+        raise InputError(
+            f"{path}: made by a newer version of Clarinet (schema {version}, this one has {SCHEMA}): "
+            "update Clarinet, or give --db another path"
+        )
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _create_once(connection: sqlite3.Connection) -> None:
+    """Create the tables. Of several processes one does it, and the others find them."""
+    with _transaction(connection):
+        if read_schema(connection) is None:
+            create_tables(connection)
 
 
 @contextmanager
@@ -169,8 +208,8 @@ def _disk_is_full(path: Path) -> bool:
 
 
 @contextmanager
-def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """Open a connection, and close it again if the caller cannot use it."""
+def connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    """Open a connection in the mode "ro" or "rwc", and close it again if the caller cannot use it."""
     if path.exists() and file_size(path) == 0 and file_size(path.with_name(path.name + "-wal")) > 0:
         # Other processes have the file open: they keep it locked and write to its WAL.
         raise DamagedHistoryError(path, "it was truncated")
@@ -181,6 +220,13 @@ def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA foreign_keys = on")
         connection.execute("PRAGMA temp_store = memory")
+        if mode == "ro":
+            connection.execute("PRAGMA query_only = on")
+        else:
+            # Others can read during a write. What a power failure loses is ingested again from the journals.
+            connection.execute("PRAGMA journal_mode = wal")
+            connection.execute("PRAGMA synchronous = normal")
+            connection.execute("PRAGMA wal_autocheckpoint = 4000")
         yield connection
         on_error.pop_all()
 
@@ -206,3 +252,13 @@ def read_run_labels(path: Path, prefix: str, limit: int) -> dict[str, str]:
             return dict(connection.execute(sql, (prefix, prefix, limit)).fetchall())
     except sqlite3.Error:
         return {}
+
+
+def temporary_database(runs_dir: Path) -> Path | None:
+    """Return the path of a temporary database, removed at exit; None if the usual one can be written."""
+    path = database_path(runs_dir)
+    if not path.parent.is_dir() or os.access(path.parent, os.W_OK):
+        return None
+    folder = tempfile.mkdtemp(prefix="clarinet-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder) / DATABASE_NAME

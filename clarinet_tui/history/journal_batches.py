@@ -1,5 +1,6 @@
 """Read a batch of journal lines into rows, before the database is locked for it."""
 
+import math
 import os
 import zlib
 from dataclasses import dataclass, field
@@ -7,11 +8,22 @@ from hashlib import blake2b
 from types import UnionType
 from typing import Any, BinaryIO
 
-from clarinet_tui.history.iteration_rows import EvaluationRow, IterationRow, RowLayout, evaluation_row, is_finite
-from clarinet_tui.history.schema import SAMPLE_COLUMNS
+import msgspec
+
+from clarinet_tui.history.schema import EVALUATION_COLUMNS, ITERATION_COLUMNS, SAMPLE_COLUMNS
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import ContentError, open_file
-from clarinet_tui.runs.journal import ATTEMPT_STARTS, Names, parse_line, read_lines
+from clarinet_tui.runs.journal import (
+    ATTEMPT_STARTS,
+    Integer,
+    Names,
+    encode_non_finite,
+    is_integer,
+    parse_line,
+    parse_number,
+    read_lines,
+)
+from core.metrics import level_of
 
 MAX_ROWS = 5000
 MAX_BYTES = 4 << 20
@@ -19,7 +31,12 @@ END_BYTES = 1024
 """Bytes at both ends of the ingested part of a file that identify it."""
 NUMBER = float | int
 OPENING_BRACKET = ord("[")
+IterationRow = tuple[Any, ...]
+"""run, iteration, epoch, adaptation_epoch, stage, seconds, the metrics with a column, other"""
+EvaluationRow = tuple[Any, ...]
+"""run, iteration, epoch, adaptation_epoch, stage, seconds, time, the metrics, confusion, other"""
 SampleRow = tuple[Any, ...]
+"""run, position, time, iteration, seconds, the sampled quantities"""
 
 
 @dataclass(frozen=True)
@@ -31,11 +48,74 @@ class Position:
     checksum: int = 0
     """The running CRC-32 of all bytes before `offset`."""
     ends: str = ""
-    """A hash of the first and the last bytes before `offset`: another file has others. Empty if it is not known."""
+    """A hash of the first and the last bytes before `offset`: another file has others."""
 
 
 class ReplacedFileError(Exception):
     """The file is not the one of which a part was ingested."""
+
+
+def is_finite(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+class RowLayout:
+    """Converts lines with the same column names."""
+
+    def __init__(self, run: str, names: tuple[str, ...]) -> None:
+        self._run, self._names = run, names
+        self.metrics = names[5:]
+        self._column_indices = [index for index, name in enumerate(names) if index < 5 or name in ITERATION_COLUMNS]
+        self._other_indices = [index for index in range(len(names)) if index not in set(self._column_indices)]
+        types: Any = (Integer, Integer, Integer | None, str, *[float | None] * (len(names) - 4))
+        decoder: Any = msgspec.json.Decoder(tuple[types])
+        self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
+        self.column_metrics = [names[index] for index in self._column_indices[5:]]
+        """The metrics with a column, in the order of a row."""
+        columns = ", ".join(f'"{names[index]}"' for index in self._column_indices)
+        places = ", ".join("?" * (len(self._column_indices) + 2))
+        self.insert_sql = f"INSERT OR REPLACE INTO iterations (run, {columns}, other) VALUES ({places})"
+
+    def make_row(self, line: bytes) -> IterationRow:
+        """Raise ContentError with the reason if the line cannot be used."""
+        try:
+            values: tuple[Any, ...] = self._decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return self._make_unusual_row(line)
+        return self._convert(values)
+
+    def make_rows(self, lines: list[bytes]) -> list[IterationRow] | None:
+        """Convert many lines at once, which is much faster; None if one of them is unusual or cannot be used."""
+        try:
+            converted: list[tuple[Any, ...]] = self._decode_lines(b"\n".join(lines))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        if len(converted) != len(lines):  # blanks count as no line
+            return None
+        if not self._other_indices:
+            return [(self._run, *values, None) for values in converted]
+        return [self._convert(values) for values in converted]
+
+    def _convert(self, values: tuple[Any, ...]) -> IterationRow:
+        if not self._other_indices:
+            return (self._run, *values, None)
+        other = {self._names[index]: values[index] for index in self._other_indices if values[index] is not None}
+        return self._combine(values, other)
+
+    def _make_unusual_row(self, line: bytes) -> IterationRow:
+        """Convert a line with values that are not finite: SQLite stores NaN as NULL, so they go to `other`."""
+        fields = parse_line(line, self._names)
+        values = [fields.get(name) for name in self._names]
+        other = {
+            name: encode_non_finite(value)
+            for index, (name, value) in enumerate(zip(self._names, values, strict=True))
+            if index > 4 and value is not None and (not is_finite(value) or name not in ITERATION_COLUMNS)
+        }
+        return self._combine([value if is_finite(value) else None for value in values], other)
+
+    def _combine(self, values: list[Any] | tuple[Any, ...], other: dict[str, Any]) -> IterationRow:
+        encoded = msgspec.json.encode(other).decode() if other else None
+        return (self._run, *(values[index] for index in self._column_indices), encoded)
 
 
 @dataclass
@@ -57,6 +137,11 @@ class EventRow:
         """The number of completed iterations."""
         iteration: int | None = self.get("from_iteration" if self.name == "resumed" else "iteration", int)
         return iteration
+
+    @property
+    def is_damaged_line(self) -> bool:
+        """Whether this is one unreadable line, and not several."""
+        return self.name == "damaged" and self.fields["line"] == self.fields["last_line"]
 
     def get(self, field_name: str, type_: type | UnionType) -> Any:
         """Return a field, or None if it is missing or not finite."""
@@ -111,7 +196,7 @@ def read_batch(run: RunDirectory, start: Position, columns: Names | None) -> Bat
             raise ReplacedFileError
         return batch
     with file:
-        start = check_start(file, start)
+        check_start(file, start)
         number, end = start.lines, start.offset
         layout = batch.layout(run.id)
         lines: list[bytes] = []  # iterations of one layout that follow each other
@@ -129,13 +214,10 @@ def read_batch(run: RunDirectory, start: Position, columns: Names | None) -> Bat
     return batch
 
 
-def check_start(file: BinaryIO, position: Position) -> Position:
+def check_start(file: BinaryIO, position: Position) -> None:
     """Raise ReplacedFileError unless the file begins with the part that was ingested."""
-    if position.offset and not position.ends:  # ingested by an older version
-        return advance(file, Position(), position.offset)
     if position.offset and _hash_ends(file, position.offset) != position.ends:
         raise ReplacedFileError
-    return position
 
 
 def advance(file: BinaryIO, start: Position, offset: int) -> Position:
@@ -216,12 +298,13 @@ def _add_event(batch: Batch, run: RunDirectory, event: EventRow) -> None:
             batch.evaluations.append(row)
             return
     if event.name == "sample":
-        batch.samples.append(_sample_row(run.id, event))
+        values = (event.get(name, NUMBER) for name in ("seconds", *SAMPLE_COLUMNS))
+        batch.samples.append((run.id, event.position, event.get("time", NUMBER), event.iteration, *values))
         return
     if event.name in ATTEMPT_STARTS:
         batch.attempt_starts.append(event.position)
         last = batch.events[-1] if batch.events else None
-        if last is not None and last.end == event.position and is_torn_line(last.fields):
+        if last is not None and last.end == event.position and last.is_damaged_line:
             batch.events.pop()  # the last line of the attempt before, torn when its worker was killed
         iteration = event.get("from_iteration", int) if event.name == "resumed" else -1
         if iteration is not None:
@@ -229,18 +312,30 @@ def _add_event(batch: Batch, run: RunDirectory, event: EventRow) -> None:
     batch.events.append(event)
 
 
-def is_torn_line(fields: dict[str, Any]) -> bool:
-    """Return whether a row is of one unreadable line, and not of several."""
-    return fields["event"] == "damaged" and fields.get("line") == fields.get("last_line")
-
-
-def _sample_row(run: str, event: EventRow) -> SampleRow:
-    values = (event.get(name, float | int) for name in SAMPLE_COLUMNS)
+def evaluation_row(run: str, fields: dict[str, Any]) -> EvaluationRow | None:
+    """Return None if a field that every evaluation has is missing."""
+    if fields.get("iteration") is None or fields.get("stage") is None:
+        return None
+    other: dict[str, Any] = {}
+    values: list[Any] = []
+    for name in ("seconds", "time", *EVALUATION_COLUMNS):
+        value = parse_number(fields.get(name))
+        if not is_finite(value):
+            other[name] = fields[name]
+            value = None
+        values.append(value)
+    for name in fields.keys() - set(EVALUATION_COLUMNS):
+        number = parse_number(fields[name])
+        if level_of(name) == "evaluation" and (isinstance(number, float) or is_integer(number)):
+            other[name] = fields[name]
+    confusion = fields.get("confusion")
     return (
         run,
-        event.position,
-        event.get("time", float | int),
-        event.iteration,
-        event.get("seconds", float | int),
+        fields["iteration"],
+        fields.get("epoch"),
+        fields.get("adaptation_epoch"),
+        fields["stage"],
         *values,
+        msgspec.json.encode(confusion).decode() if confusion is not None else None,
+        msgspec.json.encode(other).decode() if other else None,
     )

@@ -1,17 +1,23 @@
-"""Read the history: runs by query, one run, its evaluations, iterations and events."""
+"""Read the history: runs and groups of runs by query; a run's evaluations, iterations, events, samples and alarms."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from statistics import fmean, stdev
+from typing import Any, Literal
 
 import msgspec
 
+from clarinet_tui.history.curves import Series, read_series
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.durations import estimate_time_left
 from clarinet_tui.history.query_language import compile_query
-from clarinet_tui.runs.journal import parse_number
+from clarinet_tui.history.rollups import BASE
+from clarinet_tui.history.schema import SAMPLE_COLUMNS
+from clarinet_tui.runs.journal import ATTEMPT_STARTS, parse_number
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
+
+GroupField = Literal["method", "task"]
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,12 @@ SORT_ALIASES = {
     "labels": "label_hash",
 }
 """Names of fields in tables and in the query language."""
+RECENT = 100
+"""Iterations before the metric's last value: metrics of stage 1 end with it."""
+MAX_PAUSE = 60.0
+"""Seconds between two samples that a chart shows at most: the pause between two attempts may last for days."""
+MAX_KIND_LENGTH = 64
+"""A limit for imported journals."""
 
 
 def list_runs(
@@ -137,19 +149,31 @@ def get_run(db: Database, run_id: str) -> RunRow | None:
 def read_evaluations(db: Database, run_id: str) -> list[dict[str, Any]]:
     """Return every evaluation in order with all columns, the confusion matrix as rows, and NaN as such."""
     rows = db.rows("SELECT * FROM evaluations WHERE run = ? ORDER BY iteration, epoch, stage", (run_id,))
-    return [_evaluation(dict(row)) for row in rows]
+    evaluations = []
+    for row in map(dict, rows):
+        other, confusion = row.pop("other"), row["confusion"]
+        row["confusion"] = msgspec.json.decode(confusion) if confusion else None
+        evaluations.append(row | _decode_metrics(other))
+    return evaluations
 
 
 def read_iterations(
     db: Database, run_id: str, *, start: int | None = None, stop: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield every iteration from `start` to before `stop`, in bounded memory."""
+    """Yield every iteration from `start` to before `stop` without metrics that have no value, in bounded memory."""
     start, stop = (0 if start is None else start), (2**62 if stop is None else stop)
     sql = "SELECT * FROM iterations WHERE run = ? AND iteration >= ? AND iteration < ? ORDER BY iteration LIMIT ?"
     while rows := db.rows(sql, (run_id, start, stop, PAGE_SIZE)):
-        for row in rows:
-            yield _iteration(dict(row))
+        for row in map(dict, rows):
+            other = row.pop("other")
+            kept = {name: value for name, value in row.items() if value is not None or name == "adaptation_epoch"}
+            yield kept | _decode_metrics(other)
         start = rows[-1]["iteration"] + 1
+
+
+def _decode_metrics(other: str | None) -> dict[str, Any]:
+    """Return the metrics of the column `other`."""
+    return {name: parse_number(value) for name, value in (msgspec.json.decode(other) if other else {}).items()}
 
 
 def read_events(db: Database, run_id: str) -> list[dict[str, Any]]:
@@ -158,29 +182,170 @@ def read_events(db: Database, run_id: str) -> list[dict[str, Any]]:
     return [msgspec.json.decode(row["fields"]) | {"superseded": bool(row["superseded"])} for row in rows]
 
 
-def _iteration(row: dict[str, Any]) -> dict[str, Any]:
-    """Leave out metrics without a value."""
-    other = row.pop("other")
-    kept = {name: value for name, value in row.items() if value is not None or name == "adaptation_epoch"}
-    return kept | {name: parse_number(value) for name, value in (msgspec.json.decode(other) if other else {}).items()}
-
-
-def _evaluation(row: dict[str, Any]) -> dict[str, Any]:
-    other = row.pop("other")
-    if other:
-        row |= {name: parse_number(value) for name, value in msgspec.json.decode(other).items()}
-    row["confusion"] = msgspec.json.decode(row["confusion"]) if row["confusion"] else None
-    return row
-
-
 def _run_row(db: Database, row: dict[str, Any]) -> RunRow:
     row["state"] = RunState(row["state"])
     row["tags"] = tuple(msgspec.json.decode(row["tags"]))
-    row["notes"] = tuple(msgspec.json.decode(row["notes"] or "[]"))
-    row["alarms"] = tuple(msgspec.json.decode(row["alarms"] or "[]"))
-    row["problems"] = tuple(msgspec.json.decode(row["problems"] or "[]"))
+    for name in ("notes", "alarms", "problems"):
+        row[name] = tuple(msgspec.json.decode(row[name] or "[]"))
     row["note"] = row["note"] or ""
     row["name"] = row["name"] or ""
     row["family"] = row["family"] or "one-step"
     row["seconds_left"] = estimate_time_left(db, row)
     return RunRow(**{name: row[name] for name in RunRow.__dataclass_fields__})
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """Runs with the same values. Mean and std are those of `measured` finished runs; std needs two."""
+
+    values: tuple[str | None, ...]
+    runs: int
+    running: int
+    measured: int
+    mean: float | None
+    std: float | None
+    best: float | None
+    presets: tuple[str, ...]
+
+
+def read_run_groups(
+    db: Database, query: str, fields: Sequence[GroupField], *, now: float | None = None
+) -> list[RunGroup]:
+    """Return the groups of the matching runs, those with the highest mean first."""
+    where, parameters = compile_query(query, now)
+    columns = ", ".join(fields)
+    finished = "CASE WHEN state = 'finished' THEN target_accuracy END"
+    sql = f"""SELECT {columns}, count(*) AS runs, sum(state = 'running') AS running,
+            json_group_array({finished}) AS accuracies,
+            json_group_array(DISTINCT preset) AS presets
+        FROM runs WHERE {where} GROUP BY {columns} ORDER BY avg({finished}) DESC NULLS LAST, {columns}"""
+    return [_make_group(dict(row), fields) for row in db.rows(sql, parameters)]
+
+
+def _make_group(row: dict[str, Any], fields: Sequence[GroupField]) -> RunGroup:
+    accuracies = [float(value) for value in msgspec.json.decode(row["accuracies"]) if value is not None]
+    return RunGroup(
+        values=tuple(row[name] for name in fields),
+        runs=row["runs"],
+        running=row["running"],
+        measured=len(accuracies),
+        mean=fmean(accuracies) if accuracies else None,
+        std=stdev(accuracies) if len(accuracies) > 1 else None,
+        best=max(accuracies, default=None),
+        presets=tuple(sorted(filter(None, msgspec.json.decode(row["presets"])))),
+    )
+
+
+@dataclass(frozen=True)
+class MetricSummary:
+    """`last` and `mean` are of the recent iterations and may be NaN; the extremes are of the finite values."""
+
+    last: float | None
+    mean: float | None
+    minimum: float | None
+    maximum: float | None
+    missing: int
+    """The number of values that are not finite."""
+
+
+def summarize_metric(
+    db: Database, run_id: str, metric: str, *, start: int | None = None, stop: int | None = None
+) -> MetricSummary | None:
+    """Summarize the iterations from `start` to before `stop`; None if the metric has no value there."""
+    import numpy as np
+
+    curve = read_series(db, run_id, metric, start=start, stop=stop, width=1)
+    if not len(curve.x):
+        return None
+    recent = _read_recent(db, run_id, metric, start or 0, stop if stop is not None else 2**62)
+    finite = np.isfinite(curve.low).any()
+    return MetricSummary(
+        last=recent[-1] if recent else None,
+        mean=sum(recent) / len(recent) if recent else None,
+        minimum=float(np.nanmin(curve.low)) if finite else None,
+        maximum=float(np.nanmax(curve.high)) if finite else None,
+        missing=int(curve.missing.sum()),
+    )
+
+
+def _read_recent(db: Database, run_id: str, metric: str, start: int, stop: int) -> list[float]:
+    """Read the recent values, starting from the last bucket that has any."""
+    row = db.row(
+        "SELECT max(bucket) FROM rollups WHERE run = ? AND metric = ? AND level = 1 AND bucket <= ?",
+        (run_id, metric, (stop - 1) // BASE),
+    )
+    if row is None or row[0] is None:
+        return []
+    end = min(stop, (row[0] + 1) * BASE)
+    rows = read_iterations(db, run_id, start=max(start, end - BASE - RECENT), stop=end)
+    return [row[metric] for row in rows if metric in row][-RECENT:]
+
+
+def read_last_position(db: Database, run_id: str) -> int | None:
+    """Return the place of the last sample in the journal: it changes with every new one."""
+    position: int | None = db.tuples("SELECT max(position) FROM samples WHERE run = ?", (run_id,))[0][0]
+    return position
+
+
+def read_sample_series(db: Database, run_id: str, *, width: int = 2000) -> dict[str, Series]:
+    """Return each sampled quantity over the seconds since the first sample, in at most `width` columns.
+
+    The last column is the last sample alone. Pauses between attempts count as `MAX_PAUSE` at most.
+    """
+    import numpy as np
+
+    names = ", ".join(("time", *SAMPLE_COLUMNS))
+    rows = db.tuples(f"SELECT {names} FROM samples WHERE run = ? ORDER BY position", (run_id,))
+    if not rows:
+        return {}
+    time, *columns = np.array(rows, dtype=float).T
+    x = np.cumsum(np.clip(np.nan_to_num(np.diff(time, prepend=time[0])), 0.0, MAX_PAUSE))
+    edges = np.unique(np.r_[np.arange(width - 1) * (len(x) - 1) // max(width - 1, 1), len(x) - 1])
+    middle = (x[edges] + x[np.r_[edges[1:], len(x)] - 1]) / 2
+    series = {}
+    for name, values in zip(SAMPLE_COLUMNS, columns, strict=True):
+        known = np.add.reduceat(np.isfinite(values), edges, dtype=float)
+        if known.any():
+            low, high = (merge.reduceat(values, edges) for merge in (np.fmin, np.fmax))
+            mean = np.add.reduceat(np.nan_to_num(values), edges) / np.where(known > 0, known, np.nan)
+            series[name] = Series(middle, low, high, mean, np.zeros(len(edges), np.int64))
+    return series
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A problem with a run's metrics, the iteration at which it began, and what to try."""
+
+    kind: str
+    message: str
+    advice: str
+    iteration: int | None
+    time: float | None
+
+
+def read_open_alarms(db: Database, run_id: str) -> list[Alarm]:
+    """Return the alarms that the last attempt has raised and not cleared, in the order in which they were raised."""
+    alarms: dict[str, Alarm] = {}
+    sql = """SELECT fields FROM events
+        WHERE run = ? AND event IN ('alarm', 'started', 'resumed') AND NOT superseded ORDER BY position"""
+    for row in db.rows(sql, (run_id,)):
+        fields = msgspec.json.decode(row["fields"])
+        kind = fields.get("kind")
+        if fields["event"] in ATTEMPT_STARTS:
+            alarms.clear()
+        elif isinstance(kind, str):
+            alarms.pop(kind, None)
+            if fields.get("over") is not True:
+                alarms[kind] = _make_alarm(kind, fields)
+    return list(alarms.values())
+
+
+def _make_alarm(kind: str, fields: dict[str, Any]) -> Alarm:
+    iteration, time = fields.get("iteration"), fields.get("time")
+    return Alarm(
+        kind=kind[:MAX_KIND_LENGTH],
+        message=str(fields.get("message", "")),
+        advice=str(fields.get("advice", "")),
+        iteration=iteration if isinstance(iteration, int) else None,
+        time=time if isinstance(time, float | int) else None,
+    )

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.history.iteration_rows import IterationRow, RowLayout
+from clarinet_tui.history.journal_batches import IterationRow, RowLayout
 from clarinet_tui.history.schema import ITERATION_COLUMNS
 
 BASE, RATIO, LEVELS = 32, 16, 4

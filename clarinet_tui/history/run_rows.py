@@ -1,22 +1,33 @@
-"""Columns of `runs` that come from a run's directory: settings, environment and annotations."""
+"""Write the rows of one run: from its config, environment and annotations, and from batches of its journal."""
 
 import sqlite3
-from pathlib import Path
+from operator import lt
 from typing import Any
 
 import msgspec
 
+from clarinet_tui.history import rollups
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.journal_batches import Position, ReplacedFileError, advance, check_start
-from clarinet_tui.history.schema import family_of
+from clarinet_tui.history.journal_batches import (
+    NUMBER,
+    Batch,
+    EventRow,
+    Position,
+    ReplacedFileError,
+    advance,
+    check_start,
+)
+from clarinet_tui.history.queries import read_open_alarms
+from clarinet_tui.history.schema import EVALUATION_COLUMNS, SAMPLE_COLUMNS
 from clarinet_tui.runs.directory import JOURNAL, RunDirectory
 from clarinet_tui.runs.environment import hardware_names, read_environment
 from clarinet_tui.runs.files import modified_time, open_file
-from clarinet_tui.runs.journal import parse_event, read_lines
+from clarinet_tui.runs.journal import ATTEMPT_STARTS, parse_event, read_lines
 from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.runs.problems import find_problems
-from clarinet_tui.runs.state import RunState
+from clarinet_tui.runs.state import FINAL_EVENTS, RunState
 from core.errors import InputError
+from core.methods import find_method
 
 MAX_DAMAGED = 10
 """Unreadable lines of the journal that are listed with the run; its events have all of them."""
@@ -30,7 +41,7 @@ def insert_run(db: Database, run: RunDirectory) -> None:
     values = {
         "id": run.id,
         "state": RunState.QUEUED,
-        "said": RunState.QUEUED,
+        "journal_state": RunState.QUEUED,
         "created": modified_time(run.config),
         "notes": "[]",
         **settings,
@@ -38,7 +49,7 @@ def insert_run(db: Database, run: RunDirectory) -> None:
     columns, places = ", ".join(values), ", ".join("?" * len(values))
     with db.transaction() as connection:
         connection.execute(f"INSERT OR IGNORE INTO runs ({columns}) VALUES ({places})", tuple(values.values()))
-        connection.execute("INSERT OR IGNORE INTO ingested (run, journal, annotations) VALUES (?, 0, 0)", (run.id,))
+        connection.execute("INSERT OR IGNORE INTO ingested (run) VALUES (?)", (run.id,))
         connection.execute("INSERT OR IGNORE INTO configs VALUES (?, ?)", (run.id, config))
         update_problems(connection, run)
 
@@ -65,26 +76,18 @@ def update_problems(connection: sqlite3.Connection, run: RunDirectory) -> None:
     connection.execute("UPDATE runs SET problems = ? WHERE id = ?", (encoded, run.id))
 
 
-def store_missing_configs(db: Database, runs_dir: Path) -> None:
-    """Store the settings of runs that were ingested before the history had them."""
-    sql = "SELECT id FROM runs WHERE id NOT IN (SELECT run FROM configs)"
-    for (run_id,) in db.tuples(sql):
-        _, config = _read_settings(RunDirectory(runs_dir, run_id))
-        with db.transaction() as connection:
-            connection.execute(
-                "INSERT OR IGNORE INTO configs SELECT id, ? FROM runs WHERE id = ?",  # it may just have been deleted
-                (config, run_id),
-            )
-
-
 def _read_settings(run: RunDirectory) -> tuple[dict[str, Any], str | None]:
     """Return the columns of the run, and all of its settings as JSON."""
     try:
         config = run.read_config()
     except InputError as error:
         return {"error": str(error)}, None
+    try:
+        family = find_method(config.method).family
+    except InputError:  # of a plug-in that is not installed
+        family = "two-step" if "+" in config.method else "one-step"
     names = ("method", "task", "seed", "preset", "name", "device")
-    columns = {name: getattr(config, name) for name in names} | {"family": family_of(config.method)}
+    columns = {name: getattr(config, name) for name in names} | {"family": family}
     return columns, msgspec.json.encode(config).decode()
 
 
@@ -96,7 +99,7 @@ def ingest_annotations(db: Database, run: RunDirectory, start: Position) -> int:
             raise ReplacedFileError
         return 0
     with file:
-        start = check_start(file, start)
+        check_start(file, start)
         lines = [(end, parse_event(line)) for _, end, line in read_lines(file, start.offset)]
         if not lines:
             return 0
@@ -130,3 +133,149 @@ def _write_annotation(connection: sqlite3.Connection, run: str, fields: dict[str
             connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?, ?)", (run, note, time))
         case "noted":
             connection.execute("DELETE FROM notes WHERE run = ?", (run,))
+
+
+def write_batch(db: Database, run: str, batch: Batch, run_columns: dict[str, Any]) -> None:
+    """Write a batch inside a transaction, and the columns of `runs` that come from other files of the run."""
+    connection = db.connection
+    superseded_metrics: set[str] = set()
+    if batch.superseded_after is not None:
+        superseded_metrics = _supersede(connection, run, batch.superseded_after)
+    for position in batch.attempt_starts:  # the line before may have been torn when a worker was killed
+        connection.execute(
+            """DELETE FROM events WHERE run = ? AND event = 'damaged' AND json_extract(fields, '$.end') = ?
+            AND fields ->> 'line' IS fields ->> 'last_line'""",
+            (run, position),
+        )
+    for layout, rows in batch.iterations:
+        connection.executemany(layout.insert_sql, rows)
+    events = [_event_values(run, event) for event in batch.events]
+    columns = {"evaluations": 9 + len(EVALUATION_COLUMNS), "samples": 5 + len(SAMPLE_COLUMNS), "events": 9}
+    for table, table_rows in (("evaluations", batch.evaluations), ("samples", batch.samples), ("events", events)):
+        places = ", ".join("?" * columns[table])
+        connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({places})", table_rows)
+    _write_rollups(connection, run, batch, superseded_metrics)
+    update_run_row(db, run, batch, run_columns)
+
+
+def _write_rollups(connection: sqlite3.Connection, run: str, batch: Batch, superseded_metrics: set[str]) -> None:
+    changed = [row[1] for _, rows in batch.iterations for row in rows]
+    if batch.start.offset == 0 and changed and all(map(lt, changed, changed[1:])):
+        rollups.build(connection, run, batch.iterations)
+        return
+    if batch.superseded_after is not None:
+        changed.append(batch.superseded_after + 1)
+    if changed:
+        metrics = superseded_metrics.union(*(layout.metrics for layout in batch.layouts.values()))
+        rollups.rebuild(connection, run, min(changed), max(changed), metrics)
+
+
+def _supersede(connection: sqlite3.Connection, run: str, iteration: int) -> set[str]:
+    """Delete what a resumed run records again, after this iteration; return the metrics to roll up again."""
+    connection.execute("DELETE FROM iterations WHERE run = ? AND iteration > ?", (run, iteration))
+    connection.execute("DELETE FROM evaluations WHERE run = ? AND iteration > ?", (run, iteration))
+    connection.execute(
+        "UPDATE events SET superseded = 1 WHERE run = ? AND (iteration > ? OR ? < 0)", (run, iteration, iteration)
+    )
+    return rollups.delete_after(connection, run, iteration)
+
+
+def _event_values(run: str, event: EventRow) -> tuple[Any, ...]:
+    return (
+        run,
+        event.position,
+        event.get("time", NUMBER),
+        event.name,
+        event.iteration,
+        event.get("seconds", NUMBER),
+        event.get("message", str),
+        int(event.superseded),
+        msgspec.json.encode(event.fields).decode(),
+    )
+
+
+def update_run_row(db: Database, run: str, batch: Batch, run_columns: dict[str, Any]) -> None:
+    """Update the row of `runs`; its state is the journal's, because a run that has just written is alive."""
+    connection = db.connection
+    recorded = connection.execute("SELECT journal_state FROM runs WHERE id = ?", (run,)).fetchone()[0]
+    columns: dict[str, Any] = {"journal_state": RunState.RUNNING if recorded == RunState.QUEUED else recorded}
+    for event in batch.events:
+        if event.name in ATTEMPT_STARTS:
+            columns |= {"journal_state": RunState.RUNNING, "ended": None, "error": None}
+        if event.name == "started":
+            columns |= _started_columns(event)
+        if event.name in FINAL_EVENTS:
+            error = event.get("message", str) if event.name == RunState.FAILED else None
+            columns |= {"journal_state": event.name, "ended": event.get("time", NUMBER), "error": error}
+    columns["state"] = columns["journal_state"]
+    columns |= _read_times(connection, run) | _read_progress(connection, run) | _read_accuracies(connection, run)
+    columns |= run_columns
+    if batch.samples:
+        columns |= _summarize_samples(connection, run)
+    if any(event.name in ATTEMPT_STARTS | {"alarm"} for event in batch.events):
+        kinds = [alarm.kind for alarm in read_open_alarms(db, run)]
+        columns["alarms"] = msgspec.json.encode(kinds).decode() if kinds else None
+    assignments = ", ".join(f"{name} = ?" for name in columns)
+    connection.execute(f"UPDATE runs SET {assignments} WHERE id = ?", (*columns.values(), run))
+
+
+def _started_columns(event: EventRow) -> dict[str, Any]:
+    types: dict[str, Any] = {"method": str, "task": str, "seed": int, "device": str, "label_hash": str}
+    types |= {"epochs_total": int, "iterations_total": int}
+    columns = {name: event.get(name, type_) for name, type_ in types.items()}
+    columns["notes"] = msgspec.json.encode([str(note) for note in event.get("notes", list) or []]).decode()
+    return {name: value for name, value in columns.items() if value is not None}
+
+
+def _read_times(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
+    """Return when the run first started, and the seconds that it has trained."""
+    row = connection.execute(
+        """SELECT (SELECT min(time) FROM events WHERE run = :run AND event = 'started') AS started,
+        max(ifnull((SELECT seconds FROM iterations WHERE run = :run ORDER BY iteration DESC LIMIT 1), 0),
+            ifnull((SELECT max(seconds) FROM evaluations WHERE run = :run), 0),
+            ifnull((SELECT max(seconds) FROM events WHERE run = :run AND NOT superseded), 0)) AS seconds""",
+        {"run": run},
+    ).fetchone()
+    return dict(row)
+
+
+def _read_progress(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
+    """Return the last iteration, or the stage that started after it."""
+    last = connection.execute(
+        "SELECT iteration, epoch, stage FROM iterations WHERE run = ? ORDER BY iteration DESC LIMIT 1", (run,)
+    ).fetchone()
+    stage = connection.execute(
+        """SELECT iteration, fields ->> 'epoch' AS epoch, fields ->> 'stage' AS stage FROM events
+        WHERE run = ? AND event = 'stage' AND NOT superseded ORDER BY position DESC LIMIT 1""",
+        (run,),
+    ).fetchone()
+    if last is None or (stage is not None and (stage["iteration"] or 0) >= last["iteration"]):
+        last = stage
+    return dict(last) if last is not None else {"iteration": None, "epoch": None, "stage": None}
+
+
+def _read_accuracies(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
+    """Return the accuracies of the last evaluation; that of the pseudo-labels may be recorded before it."""
+    names = "target_accuracy, source_accuracy, pseudo_label_accuracy"
+    last = connection.execute(
+        f"SELECT {names} FROM evaluations WHERE run = ? ORDER BY iteration DESC, epoch DESC LIMIT 1", (run,)
+    ).fetchone()
+    accuracies: dict[str, Any] = dict(last) if last is not None else dict.fromkeys(names.split(", "))
+    if accuracies["pseudo_label_accuracy"] is None:
+        labelled = connection.execute(
+            """SELECT fields ->> 'accuracy' FROM events WHERE run = ? AND event = 'pseudo-labels' AND NOT superseded
+            AND json_type(fields, '$.accuracy') IN ('real', 'integer') ORDER BY position DESC LIMIT 1""",
+            (run,),
+        ).fetchone()
+        accuracies["pseudo_label_accuracy"] = labelled[0] if labelled else None
+    return accuracies
+
+
+def _summarize_samples(connection: sqlite3.Connection, run: str) -> dict[str, Any]:
+    """Return peaks of memory, the mean use of the GPU, and its energy over all attempts."""
+    row = connection.execute(
+        """SELECT nullif(max(max(ifnull(gpu_memory, 0), ifnull(gpu_memory_peak, 0))), 0) AS gpu_memory,
+        avg(gpu_use) AS gpu_use, max(memory) AS memory, sum(energy) AS energy FROM samples WHERE run = ?""",
+        (run,),
+    ).fetchone()
+    return dict(row)

@@ -1,17 +1,14 @@
-"""The tables as numbered migrations, without importing sqlite-utils until one is applied."""
+"""The tables of the history, each column with its meaning, and the version of the schema."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import sqlite3
+from collections.abc import Mapping
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from sqlite_utils import Database as Tables
-    from sqlite_utils import Migrations
+from core.metrics import METRICS
 
-    from core.methods import Family
-
-MIGRATION_SET = "clarinet"
-MIGRATIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
-"""In order; a database with other migrations was made by a newer version."""
+SCHEMA = "0007"
+"""The version, which rises with every change below: an older database is rebuilt, a newer one is refused."""
+SCHEMA_SET = "clarinet"
 
 ITERATION_COLUMNS = (
     "complementary_loss",
@@ -37,114 +34,209 @@ EVALUATION_COLUMNS = (
     "target_entropy",
     "target_information",
 )
-"""Metrics with a column, frozen with migration 0001; any other metric is stored in the column `other`."""
+"""Metrics with a column; any other metric is stored in the column `other`."""
 SAMPLE_COLUMNS = ("gpu_use", "gpu_memory", "gpu_memory_peak", "power", "temperature", "energy", "cpu", "memory")
-"""Frozen with migration 0005."""
-RUN = "run TEXT REFERENCES runs(id) ON DELETE CASCADE"
-"""The column that names a row's run: rows of a deleted run are deleted as well."""
+
+Columns = Mapping[str, tuple[type, str]]
+"""The type and the meaning of each column."""
+_RUN: Columns = {"run": (str, "id of the run")}
+_TIME: Columns = {"time": (float, "Unix time")}
+_PROGRESS: Columns = {
+    "iteration": (int, "completed iterations"),
+    "epoch": (int, "epoch, from 1"),
+    "adaptation_epoch": (int, "epoch of the adaptation, from 1; NULL during the warm-up"),
+    "stage": (str, "stage of training"),
+}
+_SECONDS: Columns = {"seconds": (float, "training time until then, over all attempts")}
+_OTHER: Columns = {"other": (str, "JSON object of metrics without a column, and of values that are not finite")}
+_PERCENT: Columns = {
+    "target_accuracy": (float, "percent, at the last evaluation"),
+    "source_accuracy": (float, "percent, at the last evaluation"),
+    "pseudo_label_accuracy": (float, "percent of the pseudo-labels of stage 1 that are right"),
+}
 
 
-def _real(columns: Sequence[str]) -> str:
-    return ", ".join(f'"{name}" REAL' for name in columns)
+def _metrics(names: tuple[str, ...]) -> Columns:
+    return {name: (float, METRICS[name].title) for name in names}
 
 
-TABLES = (
-    # `said` is the state by the journal, `state` the current one: a run without a live process may be lost.
-    # `heard` is the time of the journal's last change.
-    """CREATE TABLE runs (
-        id TEXT PRIMARY KEY, state TEXT NOT NULL, said TEXT NOT NULL, method TEXT, family TEXT, task TEXT,
-        seed INTEGER, preset TEXT, name TEXT, device TEXT, host TEXT, stage TEXT, epoch INTEGER, epochs_total INTEGER,
-        iteration INTEGER, iterations_total INTEGER, target_accuracy REAL, source_accuracy REAL,
-        pseudo_label_accuracy REAL, created REAL NOT NULL, started REAL, ended REAL, heard REAL, seconds REAL,
-        label_hash TEXT, notes TEXT, error TEXT)""",
-    "CREATE INDEX idx_runs_created ON runs (created)",
-    "CREATE INDEX idx_runs_state ON runs (state)",
-    # The offsets up to which a run's files are ingested, and the journal's columns there.
-    f"CREATE TABLE ingested ({RUN} PRIMARY KEY, journal INTEGER, columns TEXT, annotations INTEGER, environment REAL)",
-    f"CREATE TABLE tags ({RUN}, tag TEXT, time REAL, PRIMARY KEY (run, tag))",
-    "CREATE INDEX idx_tags_tag ON tags (tag)",
-    f"CREATE TABLE notes ({RUN} PRIMARY KEY, note TEXT, time REAL)",
-    # `position` is the offset of the line in the journal: no line is stored twice.
-    f"""CREATE TABLE events (
-        {RUN}, position INTEGER, time REAL, event TEXT, iteration INTEGER, seconds REAL, message TEXT,
-        superseded INTEGER, fields TEXT, PRIMARY KEY (run, position))""",
-    f"""CREATE TABLE evaluations (
-        {RUN}, iteration INTEGER, epoch INTEGER, adaptation_epoch INTEGER, stage TEXT, seconds REAL, time REAL,
-        {_real(EVALUATION_COLUMNS)}, confusion TEXT, other TEXT, PRIMARY KEY (run, iteration, stage))""",
-    # Up to a million rows for each run, clustered by run and iteration.
-    # `other` is a JSON object of metrics without a column, and of values that are not finite.
-    f"""CREATE TABLE iterations (
-        {RUN} NOT NULL, iteration INTEGER NOT NULL, epoch INTEGER, adaptation_epoch INTEGER, stage TEXT, seconds REAL,
-        {_real(ITERATION_COLUMNS)}, other TEXT, PRIMARY KEY (run, iteration)) WITHOUT ROWID""",
-    # Minimum, maximum, sum and count of a metric's finite values in a bucket, and the count of the others.
-    f"""CREATE TABLE rollups (
-        {RUN} NOT NULL, metric TEXT NOT NULL, level INTEGER NOT NULL, bucket INTEGER NOT NULL, low REAL, high REAL,
-        total REAL, count INTEGER, missing INTEGER, PRIMARY KEY (run, metric, level, bucket)) WITHOUT ROWID""",
-)
+class Table(NamedTuple):
+    """A table: what a row is, its primary key, and its columns."""
+
+    row: str
+    key: tuple[str, ...]
+    columns: Columns
+    indexes: tuple[str, ...] = ()
+    is_clustered: bool = False
+    """Whether rows are stored in the order of the key, for tables of many small rows."""
 
 
-def migrations() -> "Migrations":
-    from sqlite_utils import Migrations
+TABLES = {
+    "runs": Table(
+        "a run",
+        ("id",),
+        {
+            "id": (str, "name of the run's directory"),
+            "state": (str, "queued, starting, running, finished, failed, stopped, lost, silent or cancelled"),
+            "journal_state": (str, "state by the journal alone: a run without a live process may be lost"),
+            "journal_changed": (float, "Unix time of the journal's last change"),
+            "method": (str, "method, such as clarinet or gac+dann"),
+            "family": (str, "one-step, two-step, no-adaptation or reference"),
+            "task": (str, "source and target, such as U->M"),
+            "seed": (int, "seed of the run"),
+            "preset": (str, "preset that the settings come from"),
+            "name": (str, "name given at the launch"),
+            "device": (str, "device in use, such as cuda:0"),
+            "hardware": (str, "model of the GPU or CPU; several, if attempts used different ones"),
+            "host": (str, "machine"),
+            "stage": (str, "current or last stage of training"),
+            "epoch": (int, "current or last epoch"),
+            "epochs_total": (int, "epochs of the whole run"),
+            "iteration": (int, "completed iterations"),
+            "iterations_total": (int, "iterations of the whole run"),
+            **_PERCENT,
+            "created": (float, "Unix time"),
+            "started": (float, "Unix time of the first attempt"),
+            "ended": (float, "Unix time of the final event"),
+            "seconds": (float, "training time over all attempts"),
+            "label_hash": (str, "hash of the complementary labels"),
+            "notes": (str, "JSON list of remarks on the data"),
+            "error": (str, "why it failed"),
+            "alarms": (str, "JSON list of the kinds of open alarms"),
+            "problems": (str, "JSON list of files and lines that cannot be read"),
+            "gpu_memory": (float, "most bytes used on a GPU"),
+            "gpu_use": (float, "mean utilization of the GPU in percent"),
+            "memory": (float, "most resident bytes of its processes"),
+            "energy": (float, "joules that the GPU used"),
+        },
+        indexes=("created", "state"),
+    ),
+    "configs": Table("the settings of a run", ("run",), {**_RUN, "config": (str, "JSON object of all settings")}),
+    "tags": Table("a tag of a run", ("run", "tag"), {**_RUN, "tag": (str, "tag"), **_TIME}, indexes=("tag",)),
+    "notes": Table("the note of a run", ("run",), {**_RUN, "note": (str, "text"), **_TIME}),
+    "evaluations": Table(
+        "an evaluation",
+        ("run", "iteration", "stage"),
+        {
+            **_RUN,
+            **_PROGRESS,
+            **_SECONDS,
+            **_TIME,
+            **_metrics(EVALUATION_COLUMNS),
+            "confusion": (str, "JSON list with a row of counts for each true class"),
+            **_OTHER,
+        },
+    ),
+    "iterations": Table(
+        "a training iteration",
+        ("run", "iteration"),
+        {**_RUN, **_PROGRESS, **_SECONDS, **_metrics(ITERATION_COLUMNS), **_OTHER},
+        is_clustered=True,
+    ),
+    "events": Table(
+        "any other event of a journal",
+        ("run", "position"),
+        {
+            **_RUN,
+            "position": (int, "byte offset of the line in the journal"),
+            **_TIME,
+            "event": (str, "kind, such as started, resumed, stage, alarm, finished or failed"),
+            "iteration": (int, "completed iterations"),
+            **_SECONDS,
+            "message": (str, "message of the event"),
+            "superseded": (int, "1 if a resumed run has recorded this part again"),
+            "fields": (str, "JSON object of the whole event"),
+        },
+    ),
+    "samples": Table(
+        "a sample of a run's hardware",
+        ("run", "position"),
+        {
+            **_RUN,
+            "position": (int, "byte offset of the line in the journal"),
+            **_TIME,
+            "iteration": (int, "completed iterations"),
+            **_SECONDS,
+            "gpu_use": (float, "utilization of the GPU in percent"),
+            "gpu_memory": (float, "bytes used on the GPU"),
+            "gpu_memory_peak": (float, "most bytes that torch has allocated"),
+            "power": (float, "watts of the GPU"),
+            "temperature": (float, "degrees Celsius of the GPU"),
+            "energy": (float, "joules since the last sample"),
+            "cpu": (float, "utilization of one core in percent"),
+            "memory": (float, "resident bytes of the process"),
+        },
+        is_clustered=True,
+    ),
+    "rollups": Table(
+        "a metric over a bucket of 32, 512, 8192 or 131072 iterations (level 1 to 4)",
+        ("run", "metric", "level", "bucket"),
+        {
+            **_RUN,
+            "metric": (str, "name of the metric"),
+            "level": (int, "1 to 4"),
+            "bucket": (int, "number of the bucket, from 0"),
+            "low": (float, "least finite value"),
+            "high": (float, "greatest finite value"),
+            "total": (float, "sum of the finite values"),
+            "count": (int, "number of finite values"),
+            "missing": (int, "number of other values"),
+        },
+        is_clustered=True,
+    ),
+    "ingested": Table(
+        "how far a run's files are ingested",
+        ("run",),
+        {
+            **_RUN,
+            "journal": (int, "bytes of the journal"),
+            "columns": (str, "JSON list of the journal's columns there"),
+            "lines": (int, "lines of the journal"),
+            "checksum": (int, "CRC-32 of these bytes"),
+            "ends": (str, "hash of the first and the last of these bytes"),
+            "annotations": (int, "bytes of the annotations"),
+            "annotation_ends": (str, "hash of the first and the last of these bytes"),
+        },
+    ),
+}
+"""Every table; `ingested` is the last, because it decides which runs are new."""
+_REQUIRED = {"runs": ("id", "state", "journal_state", "created")}
+_DEFAULTS = {"ingested": {"journal": 0, "lines": 0, "checksum": 0, "ends": "", "annotations": 0, "annotation_ends": ""}}
 
-    numbered = Migrations(MIGRATION_SET)
-    numbered(name="0001")(_create_tables)
-    numbered(name="0002")(_add_alarms)
-    numbered(name="0003")(_update_families)
-    numbered(name="0004")(_identify_files)
-    numbered(name="0005")(_add_hardware)
-    numbered(name="0006")(_add_configs)
-    return numbered
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create all tables, inside a transaction.
+
+    The version is recorded as sqlite-utils records a migration: Clarinet 0.2.0 then says that a newer version has made
+    the database.
+    """
+    from sqlite_utils import Database, Migrations  # its import takes 0.4 s
+    from sqlite_utils.db import ForeignKey
+
+    def create(db: Database) -> None:
+        for name, table in TABLES.items():
+            keys = [ForeignKey(name, "run", "runs", "id", on_delete="CASCADE")] if "run" in table.columns else []
+            sql = db.create_table_sql(
+                name,
+                {column: type_ for column, (type_, _) in table.columns.items()},
+                pk=table.key,
+                foreign_keys=keys,
+                not_null=_REQUIRED.get(name, table.key),
+                defaults=_DEFAULTS.get(name),
+            )
+            db.execute(sql.rstrip().rstrip(";") + (" WITHOUT ROWID" if table.is_clustered else ""))
+            for column in table.indexes:
+                db.execute(f"CREATE INDEX idx_{name}_{column} ON {name} ({column})")
+
+    migrations = Migrations(SCHEMA_SET)
+    migrations(name=SCHEMA)(create)
+    migrations.apply(Database(connection, recursive_triggers=False, execute_plugins=False))
 
 
-def _create_tables(db: "Tables") -> None:
-    for statement in TABLES:
-        db.execute(statement)
-
-
-def _add_alarms(db: "Tables") -> None:
-    """Add the kinds of a run's open alarms, as a JSON list."""
-    db.execute("ALTER TABLE runs ADD COLUMN alarms TEXT")
-
-
-def _update_families(db: "Tables") -> None:
-    """Recompute the families: before, methods without adaptation and references counted as one-step or two-step."""
-    methods = [row[0] for row in db.execute("SELECT DISTINCT method FROM runs WHERE method IS NOT NULL").fetchall()]
-    for method in methods:
-        db.execute("UPDATE runs SET family = ? WHERE method = ?", (family_of(method), method))
-
-
-def _identify_files(db: "Tables") -> None:
-    """Add what identifies the ingested part of a run's files, and which of its files cannot be read."""
-    db.execute("ALTER TABLE ingested ADD COLUMN lines INTEGER NOT NULL DEFAULT 0")
-    db.execute("ALTER TABLE ingested ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
-    db.execute("ALTER TABLE ingested ADD COLUMN ends TEXT NOT NULL DEFAULT ''")
-    db.execute("ALTER TABLE ingested ADD COLUMN annotation_ends TEXT NOT NULL DEFAULT ''")
-    db.execute("ALTER TABLE runs ADD COLUMN problems TEXT")
-
-
-def _add_hardware(db: "Tables") -> None:
-    """Add the hardware of runs, and samples of what it did."""
-    db.execute("ALTER TABLE runs ADD COLUMN hardware TEXT")
-    for column in ("gpu_memory", "gpu_use", "memory", "energy"):
-        db.execute(f"ALTER TABLE runs ADD COLUMN {column} REAL")
-    db.execute(
-        f"""CREATE TABLE samples (
-        {RUN} NOT NULL, position INTEGER NOT NULL, time REAL, iteration INTEGER, seconds REAL,
-        {_real(SAMPLE_COLUMNS)}, PRIMARY KEY (run, position)) WITHOUT ROWID"""
-    )
-
-
-def _add_configs(db: "Tables") -> None:
-    """Add the complete settings of runs as a JSON object, for queries; NULL if they cannot be read."""
-    db.execute(f"CREATE TABLE configs ({RUN} PRIMARY KEY, config TEXT)")
-
-
-def family_of(method: str) -> "Family":
-    """Return the method's family; for a plug-in that is not installed, guess it from the name."""
-    from core.errors import InputError
-    from core.methods import find_method
-
-    try:
-        return find_method(method).family
-    except InputError:
-        return "two-step" if "+" in method else "one-step"
+def read_schema(connection: sqlite3.Connection) -> str | None:
+    """Return the version of a database's schema; None if it has no tables yet."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone():
+        return None
+    sql = "SELECT max(name) FROM _sqlite_migrations WHERE migration_set = ?"
+    version: str | None = connection.execute(sql, (SCHEMA_SET,)).fetchone()[0]
+    return version

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import Progress, ingest_all, ingest_run
+from clarinet_tui.history.ingest import Progress, ingest_all, ingest_run, no_progress
 from clarinet_tui.queue.queue_file import Queue, read_all_queues
 from clarinet_tui.queue.workers import never_started
 from clarinet_tui.runs.directory import RunDirectory
@@ -22,9 +22,10 @@ CREATION_SECONDS = 30.0
 """A run this young without a queue entry and without a worker may still be in creation."""
 FIRST_SECONDS = 1.0
 """Time limit for each run that is ingested before the others."""
-_UNFINISHED = """SELECT id, state, said AS recorded_state, heard AS last_written, created,
+_UNFINISHED = """SELECT id, state, journal_state, journal_changed, created,
     (SELECT max(time) FROM events WHERE run = id AND event IN ('started', 'resumed')) AS attempt_started
-    FROM runs WHERE said IN ('queued', 'running') OR state != said OR id IN (SELECT value FROM json_each(?))"""
+    FROM runs WHERE journal_state IN ('queued', 'running') OR state != journal_state
+        OR id IN (SELECT value FROM json_each(?))"""
 
 
 def update_history(
@@ -33,7 +34,7 @@ def update_history(
     *,
     first: Iterable[str] = (),
     states: bool = True,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> None:
     """Ingest all runs, those in `first` before the others, and refresh the states unless `states` is false."""
     for run_id in first:
@@ -92,8 +93,8 @@ def _refresh_run(
         ingest_run(db, run)
     with db.transaction() as connection:
         updated = connection.execute(
-            "UPDATE runs SET state = ? WHERE id = ? AND state = ? AND said = ? AND heard IS ?",
-            (state, row["id"], row["state"], row["recorded_state"], row["last_written"]),
+            "UPDATE runs SET state = ? WHERE id = ? AND state = ? AND journal_state = ? AND journal_changed IS ?",
+            (state, row["id"], row["state"], row["journal_state"], row["journal_changed"]),
         )
     return updated.rowcount > 0
 
@@ -103,9 +104,9 @@ def _job_state(run: RunDirectory, job: Job, answered_at: float, row: sqlite3.Row
 
     Only a journal that was written after Slurm's last answer shows that the job does not wait any more.
     """
-    recorded = RunState(row["recorded_state"])
+    recorded = RunState(row["journal_state"])
     has_started = recorded in (RunState.RUNNING, RunState.FINISHED, RunState.FAILED)
-    if job.is_waiting and not (has_started and (row["last_written"] or 0.0) > answered_at):
+    if job.is_waiting and not (has_started and (row["journal_changed"] or 0.0) > answered_at):
         return RunState.QUEUED
     if recorded in (RunState.FINISHED, RunState.FAILED) or (recorded is RunState.STOPPED and job.kill_at is not None):
         return recorded
@@ -127,8 +128,8 @@ def _queue_state(run: RunDirectory, queue: Queue, alive: bool | None) -> RunStat
 def _process_state(
     run: RunDirectory, row: sqlite3.Row, owner: LockOwner | None, alive: bool | None, now: float
 ) -> RunState:
-    recorded = RunState(row["recorded_state"])
-    last_written = row["last_written"] or 0.0
+    recorded = RunState(row["journal_state"])
+    last_written = row["journal_changed"] or 0.0
     if recorded not in (RunState.QUEUED, RunState.RUNNING):
         return recorded
     if owner is not None and alive:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from clarinet_tui.history.temporary import temporary_database
+from clarinet_tui.history.database import temporary_database
 from clarinet_tui.streams import replace_dead_streams
 from clarinet_tui.ui.feed.history_feed import FPS
 from clarinet_tui.version import version_text

@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from clarinet_tui.history.query_fields import FIELDS
-from clarinet_tui.history.query_language import FIELD, quote_value
-from clarinet_tui.history.setting_fields import find_field, setting_fields
+from clarinet_tui.history.query_language import FIELD, FIELDS, find_field, quote_value, setting_fields
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.ui.launch_form import allowed_values
 from core.config import setting_specs

@@ -10,8 +10,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from clarinet_tui.cli.main import app
-from clarinet_tui.history.query_fields import FIELDS
-from clarinet_tui.history.query_language import compile_query
+from clarinet_tui.history.query_language import FIELDS, compile_query
 from core.config import setting_specs
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"

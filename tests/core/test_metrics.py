@@ -14,8 +14,8 @@ from core.metrics import METRICS, is_reproducible, level_of, shown_in
 
 PACKAGES = [Path(package.__file__ or "").parent for package in (core, clarinet_tui)]
 CATALOGUE = "core/metrics.py"
-COLUMNS = ("clarinet_tui/history/schema.py", "clarinet_tui/history/query_fields.py")
-"""Migrations keep the columns that they created, and queries name those of the table `runs`."""
+COLUMNS = ("clarinet_tui/history/schema.py", "clarinet_tui/history/query_language.py")
+"""Columns of tables, and fields of queries."""
 EMITTERS = ("core/methods/", "core/training/evaluate.py", "core/events.py")
 SETTINGS = ("core/presets.py", "clarinet_tui/queue/demo.py")
 """The learning rates are settings as well."""

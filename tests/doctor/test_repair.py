@@ -12,7 +12,7 @@ from clarinet_tui.doctor.checks import check_journals, check_run_files
 from clarinet_tui.doctor.repair import repair
 from clarinet_tui.history.database import DATABASE_NAME, Database
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.history.verification import find_mismatch
+from clarinet_tui.history.reindex import find_mismatch
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import read_lock_owner
 from tests.support.cli import invoke

@@ -99,9 +99,13 @@ def test_history(tmp_path: Path) -> None:
     assert check_database(path).verdict == "good"
     assert path.read_bytes() == before
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE _sqlite_migrations SET name = '9999' WHERE name = '0001'")
+        connection.execute("UPDATE _sqlite_migrations SET name = '9999'")
         connection.commit()
-    assert "newer version" in check_database(path).message
+        assert "newer version" in check_database(path).message
+        connection.execute("UPDATE _sqlite_migrations SET name = '0006'")
+        connection.commit()
+    assert check_database(path).verdict == "warning"
+    assert check_database(path).advice == "clarinet ls rebuilds it"
 
 
 def test_damaged_history(tmp_path: Path) -> None:

@@ -111,5 +111,5 @@ def equals_rebuilt_history(runs: Path) -> bool:
     with Database.open(runs) as db, Database.open(runs, path) as rebuilt:
         for database in (db, rebuilt):
             with database.transaction() as connection:
-                connection.execute("UPDATE runs SET state = said")  # queue states are not in the journals
+                connection.execute("UPDATE runs SET state = journal_state")  # queue states are not in the journals
         return content(db) == content(rebuilt)

@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.history import journal_batches as batches
-from clarinet_tui.history.alarms import Alarm, read_open_alarms
-from clarinet_tui.history.database import DATABASE_NAME, Database
+from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.queries import get_run, list_runs
+from clarinet_tui.history.queries import Alarm, get_run, list_runs, read_open_alarms
 from clarinet_tui.history.query_language import QueryError
 from clarinet_tui.history.reindex import reindex
 from core.events import Alarmed, Event, Finished
 from tests.support.events import resumed, started, step
-from tests.support.histories import content, make_run, open_history, remove_migrations, write_events
+from tests.support.histories import content, make_run, open_history, write_events
 
 
 def alarm(kind: str, iteration: int, over: bool = False) -> Alarmed:
@@ -102,19 +101,3 @@ def test_alarms_do_not_depend_on_the_batches(db: Database, tmp_path: Path, monke
     monkeypatch.undo()
     reindex(tmp_path)
     assert content(db) == in_batches
-
-
-def test_an_older_database_gets_the_column_of_alarms(tmp_path: Path, db: Database) -> None:
-    run = make_run(tmp_path, id="old")
-    ingest_run(db, run)
-    with db.transaction() as connection:
-        remove_migrations(connection, "0002")
-    db.close()
-    with Database.open(tmp_path) as opened:
-        row = get_run(opened, "old")
-        assert row is not None
-        assert row.alarms == ()
-        write_events(run, [started(), alarm("collapse", 1)])
-        ingest_run(opened, run)
-        assert [row.id for row in list_runs(opened, "alarm:collapse")] == ["old"]
-    assert (tmp_path / f"{DATABASE_NAME}.before-0002").exists()

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.history import bulk_ingest
-from clarinet_tui.history.bulk_ingest import TABLES, Part, merge
+from clarinet_tui.history import ingest as ingesting
 from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_all, ingest_run
-from clarinet_tui.history.part_builder import build_part
+from clarinet_tui.history.ingest import Part, build_part, ingest_all, ingest_run, merge
 from clarinet_tui.runs.annotations import add_tag
 from clarinet_tui.runs.directory import RunDirectory
 from tests.support.events import evaluation, resumed, started, step
@@ -21,10 +19,10 @@ RUNS = 7
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Runs with resumed attempts, tags and a damaged line, of which several processes ingest two at a time."""
-    monkeypatch.setattr(bulk_ingest, "PART_RUNS", 2)
-    monkeypatch.setattr(bulk_ingest, "MIN_RUNS", 4)
-    monkeypatch.setattr(bulk_ingest, "MIN_BYTES", 1)
-    monkeypatch.setattr(bulk_ingest, "_process_count", lambda: 2)
+    monkeypatch.setattr(ingesting, "PART_RUNS", 2)
+    monkeypatch.setattr(ingesting, "MIN_RUNS", 4)
+    monkeypatch.setattr(ingesting, "MIN_BYTES", 1)
+    monkeypatch.setattr(ingesting, "process_count", lambda: 2)
     for number in range(RUNS):
         run = make_run(tmp_path, f"run{number}", seed=number)
         write_events(run, [started(), *map(step, range(1, 80 + number)), evaluation(40, 50.0)])
@@ -78,9 +76,3 @@ def test_a_run_that_was_ingested_meanwhile_is_not_merged_again(runs: Path, tmp_p
         assert db.tuples("SELECT * FROM iterations WHERE run = 'run1'") == before
         assert merge(db, Path(part.path)) == 0
         assert {row[0] for row in db.tuples("SELECT run FROM ingested")} == {"run1", "run2"}
-
-
-def test_every_table_is_merged(tmp_path: Path) -> None:
-    with Database.open(tmp_path) as db:
-        tables = db.tuples("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%sqlite%'")
-    assert {name for (name,) in tables} == set(TABLES)

@@ -178,7 +178,7 @@ def test_an_interrupted_transaction_leaves_nothing(tmp_path: Path, monkeypatch: 
     with open_history(tmp_path) as db:
         with monkeypatch.context() as patch:
             patch.setattr(batches, "MAX_ROWS", 30)
-            patch.setattr("clarinet_tui.history.batch_writer.update_run_row", lambda *arguments: 1 / 0)
+            patch.setattr("clarinet_tui.history.run_rows.update_run_row", lambda *arguments: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 ingest_all(db, tmp_path)
         assert db.rows("SELECT * FROM iterations") == []

@@ -10,18 +10,23 @@ from pathlib import Path
 
 import pytest
 from sqlite_utils import Database as Tables
-from sqlite_utils import Migrations
 
-from clarinet_tui.history import database, schema
-from clarinet_tui.history import migrations as migrate
-from clarinet_tui.history.database import DATABASE_NAME, DamagedHistoryError, Database, HistoryError
+from clarinet_tui.history import database
+from clarinet_tui.history.database import (
+    DATABASE_NAME,
+    DamagedHistoryError,
+    Database,
+    HistoryError,
+    OutdatedHistoryError,
+)
 from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.history.queries import count_runs, get_run, list_runs
+from clarinet_tui.history.reindex import open_history as open_history_of_any_version
 from clarinet_tui.history.reindex import reindex
 from clarinet_tui.runs.annotations import add_tag, set_note
 from core.errors import InputError
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import content, make_run, open_history, remove_migrations, write_events
+from tests.support.histories import content, make_outdated, make_run, open_history, write_events
 
 
 def test_tables_can_be_read_with_sqlite(tmp_path: Path) -> None:
@@ -40,49 +45,114 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
             open_it(tmp_path)
 
 
-def test_an_older_schema_is_migrated_with_a_backup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = make_run(tmp_path)
+@pytest.fixture
+def outdated(tmp_path: Path) -> Path:
+    """A runs directory with three runs, and a history of them with the schema of Clarinet 0.2.0."""
+    for _ in range(3):
+        _write_run(tmp_path)
     with open_history(tmp_path) as db:
-        ingest_run(db, run)
-
-    def newer() -> Migrations:
-        numbered: Migrations = first()
-        numbered(name="9998")(lambda db: db.execute("ALTER TABLE runs ADD COLUMN colour TEXT DEFAULT 'red'"))
-        return numbered
-
-    first = schema.migrations
-    monkeypatch.setattr(schema, "migrations", newer)
-    monkeypatch.setattr(migrate, "MIGRATIONS", (*schema.MIGRATIONS, "9998"))
-    with pytest.raises(InputError, match="older version"):
-        Database.open_read_only(tmp_path)
-    with Database.open(tmp_path) as db:
-        assert [row["colour"] for row in db.rows("SELECT colour FROM runs")] == ["red"]
-    copy = sqlite3.connect(tmp_path / f"{DATABASE_NAME}.before-9998")
-    assert copy.execute("SELECT id FROM runs").fetchall() == [(run.id,)]
-    assert "colour" not in [row[1] for row in copy.execute("PRAGMA table_info(runs)")]
-    copy.close()
+        ingest_all(db, tmp_path)
+    make_outdated(tmp_path / DATABASE_NAME)
+    return tmp_path
 
 
-def test_a_failed_migration_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong() -> Migrations:
-        numbered: Migrations = first()
+def read_old_rows(runs_dir: Path) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(runs_dir / DATABASE_NAME)) as old:
+        return old.execute("SELECT id, said FROM runs ORDER BY id").fetchall()
 
-        def halfway(db: Tables) -> None:
-            db.execute("ALTER TABLE runs ADD COLUMN colour TEXT")
-            raise ZeroDivisionError
 
-        numbered(name="9998")(halfway)
-        return numbered
+def test_an_older_history_is_rebuilt_from_the_run_directories(outdated: Path) -> None:
+    for open_it in (Database.open, Database.open_read_only):
+        with pytest.raises(OutdatedHistoryError, match="older version of Clarinet: `clarinet ls` rebuilds it"):
+            open_it(outdated)
+    old = read_old_rows(outdated)
+    calls = list[tuple[int, int]]()
 
-    open_history(tmp_path).close()
-    first = schema.migrations
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "migrations", wrong)
-        patch.setattr(migrate, "MIGRATIONS", (*schema.MIGRATIONS, "9998"))
-        with pytest.raises(ZeroDivisionError):
-            Database.open(tmp_path)
-    with Database.open(tmp_path) as db:
-        assert "colour" not in [row["name"] for row in db.rows("PRAGMA table_info(runs)")]
+    def progress(done: int, total: int) -> None:
+        calls.append((done, total))
+        assert read_old_rows(outdated) == old, "it is replaced only when the new one is complete"
+
+    with open_history_of_any_version(outdated, progress=progress) as db:
+        assert calls == [(0, 0), (0, 3), (1, 3), (2, 3), (3, 3)]
+        rebuilt = content(db)
+        with Database.open(outdated, outdated / "other.db") as new:
+            ingest_all(new, outdated)
+            assert content(new) == rebuilt
+    assert list(outdated.glob(".*.rebuilt*")) == []
+
+
+def test_a_rebuild_that_fails_leaves_the_old_history(outdated: Path) -> None:
+    old = read_old_rows(outdated)
+
+    def fail(done: int, total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        open_history_of_any_version(outdated, progress=fail)
+    assert read_old_rows(outdated) == old
+    assert list(outdated.glob(".*.rebuilt*")) == []
+    with open_history_of_any_version(outdated) as db:
+        assert count_runs(db) == 3
+
+
+def test_a_killed_rebuild_leaves_the_old_history(outdated: Path) -> None:
+    code = """
+import sys, time
+from pathlib import Path
+from clarinet_tui.history.reindex import open_history
+def wait(done, total):
+    if done == 2:
+        print("rebuilding", flush=True)
+        time.sleep(600)
+open_history(Path(sys.argv[1]), progress=wait)
+"""
+    process = subprocess.Popen([sys.executable, "-c", code, str(outdated)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "rebuilding\n"
+    old = read_old_rows(outdated)
+    process.kill()
+    process.communicate()
+    assert read_old_rows(outdated) == old
+    with open_history_of_any_version(outdated) as db:
+        assert count_runs(db) == 3
+    assert list(outdated.glob(".*.rebuilt*")) == []
+
+
+def test_of_several_processes_one_rebuilds_it(outdated: Path) -> None:
+    together = threading.Barrier(6)
+    rebuilt = list[int]()
+
+    def opened(number: int) -> int:
+        together.wait()
+        with open_history_of_any_version(
+            outdated, progress=lambda done, total: rebuilt.append(number) if total else None
+        ) as db:
+            return count_runs(db)
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(opened, range(6))) == [3] * 6
+    assert len(set(rebuilt)) == 1
+
+
+def test_a_process_of_the_older_version_neither_reads_wrong_rows_nor_writes(outdated: Path) -> None:
+    """It has the history open while another process rebuilds it, and goes on writing to it until then."""
+    with closing(sqlite3.connect(outdated / DATABASE_NAME, isolation_level=None)) as old:
+        old.execute("BEGIN")
+        before = old.execute("SELECT id, said FROM runs").fetchall()
+
+        def write(done: int, total: int) -> None:
+            with closing(sqlite3.connect(outdated / DATABASE_NAME, isolation_level=None)) as worker:
+                worker.execute("UPDATE runs SET said = 'lost', heard = ?", (done,))
+
+        with open_history_of_any_version(outdated, progress=write) as db:
+            assert {row.state for row in list_runs(db)} == {"running"}
+            assert old.execute("SELECT id, said FROM runs").fetchall() == before
+            old.execute("COMMIT")
+            with pytest.raises(sqlite3.OperationalError, match="no such column"):
+                old.execute("UPDATE runs SET said = 'lost'")
+            assert {row.state for row in list_runs(db)} == {"running"}
+            assert db.rows("PRAGMA integrity_check")[0][0] == "ok"
 
 
 def test_several_processes_create_it_at_once(tmp_path: Path) -> None:
@@ -129,7 +199,7 @@ def test_reindex_that_fails_leaves_the_history_as_it_was(tmp_path: Path) -> None
         with pytest.raises(KeyboardInterrupt):
             reindex(tmp_path, fail)
         assert content(db) == before
-    assert list(tmp_path.glob(".clarinet.db*")) == []
+    assert list(tmp_path.glob(".*.rebuilt*")) == []
 
 
 def test_damage_in_the_middle_is_reported(tmp_path: Path) -> None:
@@ -254,51 +324,3 @@ def _write_run(runs_dir: Path) -> str:
     add_tag(run, "icml")
     set_note(run, "a note")
     return run.id
-
-
-def test_an_older_database_gets_the_four_families(tmp_path: Path) -> None:
-    """Families by the number of stages, as versions before migration 0003 stored them."""
-    stored = {"clarinet": "one-step", "gac+dann": "two-step", "gac": "one-step", "source-only": "one-step"}
-    stored |= {"cdan-e": "one-step", "mine": "two-step", "mine+dann": "one-step"}
-    open_history(tmp_path).close()
-    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as old:
-        for method, family in stored.items():
-            sql = "INSERT INTO runs (id, state, said, created, method, family) VALUES (?, 'lost', 'running', 0, ?, ?)"
-            old.execute(sql, (f"id{method}", method, family))
-        old.execute("INSERT INTO runs (id, state, said, created) VALUES ('unreadable', 'lost', 'running', 0)")
-        remove_migrations(old, "0003")
-        old.commit()
-    with Database.open(tmp_path) as db:
-        families = dict(db.tuples("SELECT method, family FROM runs WHERE method IS NOT NULL"))
-        assert families == {
-            "clarinet": "one-step",
-            "gac+dann": "two-step",
-            "gac": "no-adaptation",
-            "source-only": "reference",
-            "cdan-e": "reference",
-            "mine": "one-step",
-            "mine+dann": "two-step",
-        }
-        assert {row.method for row in list_runs(db, "family:reference")} == {"source-only", "cdan-e"}
-    assert (tmp_path / f"{DATABASE_NAME}.before-0003").exists()
-
-
-def test_concurrent_migrations_leave_one_complete_backup(tmp_path: Path) -> None:
-    open_history(tmp_path).close()
-    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as old:
-        remove_migrations(old, "0002")
-        old.execute("CREATE TABLE ballast AS SELECT randomblob(1000000) AS bytes")
-        old.commit()
-    together = threading.Barrier(8)
-
-    def opened(_: int) -> str:
-        together.wait()
-        with Database.open(tmp_path) as db:
-            return str(db.rows("SELECT max(name) FROM _sqlite_migrations")[0][0])
-
-    with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(opened, range(8))) == {schema.MIGRATIONS[-1]}
-    with closing(sqlite3.connect(tmp_path / f"{DATABASE_NAME}.before-0002")) as copy:
-        assert copy.execute("SELECT max(name) FROM _sqlite_migrations").fetchone() == ("0001",)
-        assert copy.execute("PRAGMA quick_check").fetchone() == ("ok",)
-    assert list(tmp_path.glob(".*.partial")) == []

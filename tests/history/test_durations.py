@@ -39,7 +39,7 @@ def time_left(folder: Path, name: str) -> float | None:
     db = open_history(folder)
     ingest_all(db, folder)
     with db.transaction() as connection:  # these runs have no process
-        connection.execute("UPDATE runs SET state = said")
+        connection.execute("UPDATE runs SET state = journal_state")
     (listed,) = (row for row in list_runs(db) if row.id == name)
     row = get_run(db, name)
     assert row is not None

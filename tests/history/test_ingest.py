@@ -20,7 +20,7 @@ from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note
 from clarinet_tui.runs.environment import write_environment
 from core.events import Event, Failed, Finished, Noticed, PseudoLabelled, StageStarted, Stopped
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import content, make_run, open_history, remove_migrations, write_events
+from tests.support.histories import content, make_run, open_history, write_events
 
 
 def test_a_run_from_start_to_end(tmp_path: Path) -> None:
@@ -207,22 +207,6 @@ def test_a_run_replaced_by_another_of_the_same_id_is_ingested_again(tmp_path: Pa
     ingest_all(db, tmp_path)
     assert db.tuples("SELECT count(*), min(mmd), max(mmd) FROM iterations") == [(length, 2.0, 2.0)]
     assert db.tuples("SELECT tag FROM tags") == [("new",)]
-
-
-def test_a_run_ingested_by_an_older_version_continues(tmp_path: Path) -> None:
-    run = make_run(tmp_path)
-    write_events(run, [started(), step(1)])
-    with open_history(tmp_path) as db:
-        ingest_all(db, tmp_path)
-        with db.transaction() as connection:
-            remove_migrations(connection, "0004")
-    with Database.open(tmp_path) as db:
-        write_events(run, [step(2)])
-        add_tag(run, "new")
-        ingest_all(db, tmp_path)
-        incremental = content(db)
-        reindex(tmp_path)
-        assert content(db) == incremental
 
 
 def test_unreadable_settings_do_not_hide_a_run(tmp_path: Path) -> None:

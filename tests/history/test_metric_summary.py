@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.metric_summary import MetricSummary, summarize_metric
+from clarinet_tui.history.queries import MetricSummary, summarize_metric
 from tests.support.events import step
 from tests.support.histories import make_run, open_history, write_events
 

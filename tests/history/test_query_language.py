@@ -18,7 +18,7 @@ from clarinet_tui.history.query_language import QueryError, compile_query, quote
 from clarinet_tui.runs.directory import RunDirectory, create_runs
 from core.errors import InputError
 from core.resolve import resolve
-from tests.support.histories import make_run, open_history, remove_migrations
+from tests.support.histories import make_run, open_history
 
 NOW = datetime(2026, 6, 15, 12).timestamp()
 DAY = 86400.0
@@ -57,8 +57,9 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         for run in RUNS:
             with db.transaction() as connection:
                 connection.execute(
-                    """INSERT INTO runs (id, method, task, seed, state, said, target_accuracy, created, notes, name)
-                    VALUES (?, ?, ?, ?, ?, 'x', ?, ?, '[]', '')""",
+                    """INSERT INTO runs
+                    (id, method, task, seed, state, target_accuracy, created, journal_state, notes, name)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, 'x', '[]', '')""",
                     (run.id, run.method, run.task, run.seed, run.state, run.accuracy, NOW - run.age),
                 )
                 connection.executemany("INSERT INTO tags VALUES (?, ?, 0)", [(run.id, tag) for tag in run.tags])
@@ -230,7 +231,7 @@ def find_column(db: Database, field: str, column: str, values: tuple[str, str]) 
     with db.transaction() as connection:
         for number, value in enumerate(values):
             connection.execute(
-                f"INSERT INTO runs (id, state, said, created, {column}) VALUES (?, 'lost', 'x', 0, ?)",
+                f"INSERT INTO runs (id, state, journal_state, created, {column}) VALUES (?, 'lost', 'x', 0, ?)",
                 (f"quoted{number}", value),
             )
     try:
@@ -302,7 +303,7 @@ def test_runs_created_together_keep_their_order(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def with_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """Two runs whose settings differ, in a history that was made before it had settings."""
+    """Two runs whose settings differ."""
     runs = tmp_path_factory.mktemp("settings")
     make_run(runs, "short", epoch_iterations=150, classifier_rate=5e-5, flip=True, stage1={"epochs": 7})
     make_run(
@@ -310,9 +311,6 @@ def with_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database
     )
     make_run(runs, "broken").config.write_text("no toml")
     with open_history(runs) as db:
-        ingest_all(db, runs)
-        remove_migrations(db.connection, "0006")
-    with Database.open(runs) as db:
         ingest_all(db, runs)
         yield db
 

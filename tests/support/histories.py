@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,13 +11,12 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.history.database import DATABASE_NAME, Database
+from clarinet_tui.history.schema import TABLES
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import LockOwner, current_process
 from core.events import Event
 from core.resolve import resolve
-
-TABLES = ("runs", "evaluations", "iterations", "events", "tags", "notes", "rollups", "ingested", "configs")
 
 
 @cache
@@ -34,18 +34,13 @@ def open_history(runs_dir: Path) -> Database:
     return Database.open(runs_dir)
 
 
-def remove_migrations(connection: sqlite3.Connection, first: str) -> None:
-    """Give a database the schema that it had before the migration `first`."""
-    added = {"runs.alarms": "0002", "runs.problems": "0004"}
-    added |= {f"ingested.{name}": "0004" for name in ("lines", "checksum", "ends", "annotation_ends")}
-    added |= {f"runs.{name}": "0005" for name in ("hardware", "gpu_memory", "gpu_use", "memory", "energy")}
-    connection.execute("DROP TABLE configs")
-    if first <= "0005":
-        connection.execute("DROP TABLE samples")
-    for name in (name for name, migration in added.items() if migration >= first):
-        table, _, column = name.partition(".")
-        connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    connection.execute("DELETE FROM _sqlite_migrations WHERE name >= ?", (first,))
+def make_outdated(database: Path) -> None:
+    """Give a database the columns and the version that it has in Clarinet 0.2.0."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("ALTER TABLE runs RENAME COLUMN journal_state TO said")
+        connection.execute("ALTER TABLE runs RENAME COLUMN journal_changed TO heard")
+        connection.execute("UPDATE _sqlite_migrations SET name = '0006'")
+        connection.commit()
 
 
 def make_run(runs_dir: Path, id: str | None = None, **settings: Any) -> RunDirectory:  # noqa: A002
@@ -70,5 +65,5 @@ def content(db: Database, *, with_times: bool = False) -> dict[str, list[tuple[A
     """Return all rows; without the journals' modification times unless `with_times`."""
     if not with_times:
         with db.transaction() as connection:
-            connection.execute("UPDATE runs SET heard = NULL")
+            connection.execute("UPDATE runs SET journal_changed = NULL")
     return {table: sorted(db.tuples(f"SELECT * FROM {table}"), key=repr) for table in TABLES}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.history.alarms import Alarm
+from clarinet_tui.history.queries import Alarm
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.text.alarms import format_alarms, name_alarms
 from tests.support.app import SIZES, make_app, screen_text, wait_until

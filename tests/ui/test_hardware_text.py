@@ -7,8 +7,7 @@ import pytest
 
 from clarinet_tui.history.curves import Series
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.queries import get_run
-from clarinet_tui.history.samples import MAX_PAUSE, read_sample_series
+from clarinet_tui.history.queries import MAX_PAUSE, get_run, read_sample_series
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.ui.feed.detail_reader import DetailReader

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.chart.cells import QUADRANTS
-from clarinet_tui.history.query_fields import FIELDS
-from clarinet_tui.history.query_language import compile_query
+from clarinet_tui.history.query_language import FIELDS, compile_query
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.palette_commands import list_bindings, list_commands
 from clarinet_tui.ui.screens.help import EXAMPLES, GROUPS, HelpScreen, format_query_help

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from clarinet_tui.history.queries import SORT_FIELDS
-from clarinet_tui.history.run_groups import RunGroup
+from clarinet_tui.history.queries import SORT_FIELDS, RunGroup
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.text.run_groups import format_group, format_mean
 from clarinet_tui.ui.widgets.run_columns import SORT_TITLES

@@ -11,10 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from clarinet_tui.history.alarms import read_open_alarms
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.queries import get_run
+from clarinet_tui.history.queries import get_run, read_open_alarms
 from clarinet_tui.logs.event_text import describe_event
 from clarinet_tui.runs.journal import JournalEvent, read_journal
 from clarinet_tui.runs.worker_command import hook_environment

@@ -13,8 +13,7 @@ import pytest
 
 from clarinet_tui.devices.local import DeviceReader
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.queries import count_runs, get_run, list_runs
-from clarinet_tui.history.samples import read_sample_series
+from clarinet_tui.history.queries import count_runs, get_run, list_runs, read_sample_series
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.runs.environment import read_environment

@@ -8,9 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clarinet_tui.history.alarms import read_open_alarms
-from clarinet_tui.history.queries import read_evaluations, read_events
-from clarinet_tui.history.samples import read_last_position, read_sample_series
+from clarinet_tui.history.queries import (
+    read_evaluations,
+    read_events,
+    read_last_position,
+    read_open_alarms,
+    read_sample_series,
+)
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import modified_time
 from clarinet_tui.runs.inspection_file import FILE as INSPECTION

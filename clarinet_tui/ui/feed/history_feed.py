@@ -49,7 +49,7 @@ class HistoryFeed:
         self._wake, self._stopped = threading.Event(), threading.Event()
         self._ingest_error, self._posted_problem = "", ""
         self._opened, self._read_once, self._ingested_once = threading.Event(), threading.Event(), threading.Event()
-        """Whether the database was created or migrated, read once, and all runs were ingested once."""
+        """Whether the database was created or rebuilt, read once, and all runs were ingested once."""
         self._opened_before_read = False
         self._threads = [
             threading.Thread(target=self._repeat, args=(self._read_loop, self._read_failed), name="feed", daemon=True),
@@ -101,7 +101,7 @@ class HistoryFeed:
                 self._wake.clear()
 
     def _read_failed(self, error: Exception) -> None:
-        if not self._opened_before_read:  # the database was being created or migrated
+        if not self._opened_before_read:  # the database was being created or rebuilt
             self._opened.wait(RETRY_SECONDS)
             return
         problem = self._describe(error)
@@ -147,13 +147,13 @@ class HistoryUpdater:
     _states_refreshed: float = float("-inf")
 
     def open(self) -> None:
-        """Open or create the database; without a runs directory nothing is created."""
-        from clarinet_tui.history.database import Database
+        """Open, create or rebuild the database; without a runs directory nothing is created."""
+        from clarinet_tui.history.reindex import open_history
 
         if self._db:
             self._db.reopen_if_replaced()
         elif self.runs_dir.is_dir():
-            self._db = Database.open(self.runs_dir, self.database)
+            self._db = open_history(self.runs_dir, self.database)
 
     def update(self, now: float, first: Sequence[str] = ()) -> None:
         """Bring the history up to date; the runs in `first` come first, because the others may take long."""

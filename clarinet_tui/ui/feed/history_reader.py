@@ -7,12 +7,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clarinet_tui.history.alarms import read_open_alarms
 from clarinet_tui.history.curves import read_series
 from clarinet_tui.history.database import Database, database_path
-from clarinet_tui.history.queries import RunRow, count_runs, get_run, list_runs, read_evaluations, read_events
+from clarinet_tui.history.queries import (
+    RunRow,
+    count_runs,
+    get_run,
+    list_runs,
+    read_evaluations,
+    read_events,
+    read_open_alarms,
+    read_run_groups,
+)
 from clarinet_tui.history.query_language import QueryError, QueryProblem
-from clarinet_tui.history.run_groups import read_run_groups
 from clarinet_tui.ui.feed.board_reader import BoardReader
 from clarinet_tui.ui.feed.compare_reader import CompareReader
 from clarinet_tui.ui.feed.detail_reader import DetailReader

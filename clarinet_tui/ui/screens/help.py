@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
-from clarinet_tui.history.query_fields import FIELDS
+from clarinet_tui.history.query_language import FIELDS
 from clarinet_tui.ui.palette_commands import list_bindings
 from clarinet_tui.ui.text.styled import styled
 

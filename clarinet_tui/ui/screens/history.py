@@ -24,8 +24,7 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 if TYPE_CHECKING:
     from textual.widgets import OptionList
 
-    from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.history.run_groups import GroupField
+    from clarinet_tui.history.queries import GroupField, RunRow
     from clarinet_tui.ui.snapshot.snapshot import Listing
 
 ALARMS = "alarm:*"

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from clarinet_tui.analysis.board import Board
     from clarinet_tui.analysis.choices import Rule
-    from clarinet_tui.history.alarms import Alarm
     from clarinet_tui.history.curves import Series
-    from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.history.queries import Alarm, GroupField, RunGroup, RunRow
     from clarinet_tui.history.query_language import QueryProblem
-    from clarinet_tui.history.run_groups import GroupField, RunGroup
     from clarinet_tui.runs.inspection_file import Inspection, Picture
     from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
     from clarinet_tui.ui.snapshot.references import ReferenceRequest, References

@@ -12,7 +12,7 @@ from clarinet_tui.ui.text.styled import styled
 if TYPE_CHECKING:
     from textual.content import Content
 
-    from clarinet_tui.history.alarms import Alarm
+    from clarinet_tui.history.queries import Alarm
 
 GLYPH = "!"
 """Marks a run with open alarms in tables and titles, and the place on a chart where one began."""

@@ -11,7 +11,7 @@ from clarinet_tui.text import fit_width, format_task, printable
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.run_groups import GroupField, RunGroup
+    from clarinet_tui.history.queries import GroupField, RunGroup
 
 GROUPINGS: dict[str, tuple[GroupField, ...]] = {
     "method and task": ("method", "task"),

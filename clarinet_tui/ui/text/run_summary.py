@@ -19,8 +19,7 @@ from clarinet_tui.ui.text.alarms import format_alarms, name_alarms
 from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, styled
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.alarms import Alarm
-    from clarinet_tui.history.queries import RunRow
+    from clarinet_tui.history.queries import Alarm, RunRow
 
 
 def format_summary(run: RunRow, alarms: tuple[Alarm, ...], width: int) -> Content:
