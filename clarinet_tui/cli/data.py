@@ -11,10 +11,11 @@ import typer
 from typer import Argument, Option
 
 from clarinet_tui.cli.options import DATA, DataDir, Json, Jsonl
-from clarinet_tui.cli.output import print_json_rows
+from clarinet_tui.cli.output import print_json_rows, print_table
 from clarinet_tui.text import format_count
 
 if TYPE_CHECKING:
+    from clarinet_tui.tables.table import Table
     from core.data.catalogue import DomainStatus
 
 app = typer.Typer(help="List, fetch, generate and verify data sets.", no_args_is_help=True, rich_markup_mode=None)
@@ -35,7 +36,7 @@ def list_(json: Json = False, jsonl: Jsonl = False, data_dir: DataDir = DATA) ->
     if json or jsonl:
         print_json_rows(map(asdict, entries), lines=jsonl)
     else:
-        _print_table(entries)
+        print_table(_make_table(entries), width=100)
 
 
 @app.command()
@@ -105,22 +106,19 @@ def verify(
         raise typer.Exit(1)
 
 
-def _print_table(entries: "tuple[DomainStatus, ...]") -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+def _make_table(entries: "tuple[DomainStatus, ...]") -> "Table":
+    from clarinet_tui.tables.table import Column, Row, as_cell, make_table
     from core.data.digit_domains import FileFormat
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("", "domain", "train", "test", "files"):
-        table.add_column(title, justify="right" if title in ("train", "test") else "left", overflow="fold")
+    rows = []
     for entry in entries:
-        counts = ["" if count is None else str(count) for count in (entry.train, entry.test)]
         state = entry.origin if entry.present else f"missing: {entry.advice}"
         if entry.present and entry.train != entry.published[0] and entry.format is FileFormat.ARRAYS:
             state += f" (published: {entry.published[0]} + {entry.published[1]})"
-        table.add_row(entry.letter, entry.name, *counts, state, style=None if entry.present else "dim")
-    Console(highlight=False).print(table)
+        values = (entry.letter, entry.name, entry.train, entry.test, state)
+        rows.append(Row(tuple(as_cell(value, "" if entry.present else "muted") for value in values)))
+    numbers = [Column("train", right=True), Column("test", right=True)]
+    return make_table(["", "domain", *numbers, Column("files", wraps=True)], rows)
 
 
 @contextmanager

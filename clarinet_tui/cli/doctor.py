@@ -58,6 +58,7 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckRe
     from clarinet_tui.devices.local import list_devices
     from clarinet_tui.devices.other_gpus import find_torch
     from clarinet_tui.doctor import checks
+    from clarinet_tui.history.database import database_path
 
     devices = list_devices(seconds=0)
     yield checks.check_python()
@@ -71,7 +72,14 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckRe
     yield checks.check_writing(runs_dir)
     yield checks.check_clock(runs_dir)
     yield checks.check_run_files(runs_dir)
-    yield from _check_history(runs_dir)
+    try:
+        database = database_path(runs_dir)
+    except InputError as error:
+        yield checks.CheckResult("history", "bad", str(error))
+    else:
+        yield checks.check_file_system(runs_dir, database, checks.read_mount_table())
+        yield checks.check_database(database)
+        yield checks.check_journals(runs_dir, database)
     yield checks.check_queue(runs_dir)
     yield checks.check_supervisor(runs_dir)
     if checks.has_slurm():
@@ -79,20 +87,6 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckRe
         if deep:
             yield checks.check_node(runs_dir)
     yield checks.check_terminal(os.environ, os.get_terminal_size() if sys.stdout.isatty() else None)
-
-
-def _check_history(runs_dir: Path) -> "Iterator[CheckResult]":
-    from clarinet_tui.doctor import checks
-    from clarinet_tui.history.database import database_path
-
-    try:
-        database = database_path(runs_dir)
-    except InputError as error:
-        yield checks.CheckResult("history", "bad", str(error))
-        return
-    yield checks.check_file_system(runs_dir, database, checks.read_mount_table())
-    yield checks.check_database(database)
-    yield checks.check_journals(runs_dir, database)
 
 
 def _print_check(check: "CheckResult") -> None:

@@ -10,9 +10,9 @@ from typer import Option
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunId, RunsDir
-from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe
+from clarinet_tui.cli.output import print_json_rows, print_table, quiet_pipe
 from clarinet_tui.tables.data import write_csv
-from clarinet_tui.text import format_number, printable
+from clarinet_tui.text import format_number
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -144,16 +144,10 @@ def _format(value: float | None, name: str = "") -> str:
 
 
 def _print_table(titles: list[str], cells: list[list[str]], if_empty: str) -> None:
-    from rich.table import Table
-    from rich.text import Text
+    from clarinet_tui.tables.table import Column, make_table
 
     if not cells:
         print(if_empty)
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in titles:
-        is_text = title in ("metric", "stage")
-        table.add_column(Text(printable(title).replace("_", " ")), justify="left" if is_text else "right")
-    for row in cells:
-        table.add_row(*(Text(printable(cell), no_wrap=True) for cell in row))
-    make_console().print(table)
+    columns = (Column(title.replace("_", " "), right=title not in ("metric", "stage")) for title in titles)
+    print_table(make_table(columns, cells))

@@ -1,32 +1,24 @@
 """`clarinet predict`: the classes of new pictures."""
 
+import io
 import sys
-from collections.abc import Iterable
+from json import dumps as json_text
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
 from clarinet_tui.cli.completion import run_ids
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunsDir
-from clarinet_tui.cli.output import (
-    check_out,
-    make_console,
-    print_json_rows,
-    quiet_pipe,
-    show_progress,
-    warn,
-    write_file,
-)
+from clarinet_tui.cli.output import check_out, print_table, quiet_pipe, show_progress, warn, write_file
 from clarinet_tui.tables.data import write_csv
-from clarinet_tui.text import format_count, printable
+from clarinet_tui.text import format_count
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.models.predict import Item
-
-COLUMNS = ["file", "label", "probability", "second_label", "second_probability"]
+    from clarinet_tui.tables.table import Table
 
 
 def predict(
@@ -60,9 +52,14 @@ def predict(
     loaded = find_model(model, runs_dir, epoch, device)
     with show_progress() as progress:
         items = list(predict_all(loaded, inputs, progress))
-    rows = [_row(item) for item in items if item.prediction]
+    table = _make_table(items)
     with quiet_pipe():
-        _output(rows, "csv" if csv else "json" if json else "jsonl" if jsonl else "", out)
+        if out is not None:
+            write_file(out, _encode(table, out.suffix))
+        elif csv:
+            write_csv(sys.stdout, table.names, table.objects())
+        else:
+            print_table(table, json=json, jsonl=jsonl, width=120)
     unreadable = [item for item in items if item.prediction is None]
     for item in unreadable:
         warn(item.error)
@@ -71,44 +68,35 @@ def predict(
         raise typer.Exit(1)
 
 
-def _row(item: "Item") -> dict[str, Any]:
-    prediction = item.prediction
-    assert prediction is not None
-    values = (item.name, prediction.label, prediction.probability)
-    return dict(zip(COLUMNS, (*values, prediction.second_label, prediction.second_probability), strict=True))
+def _make_table(items: "list[Item]") -> "Table":
+    from clarinet_tui.tables.table import Cell, Column, make_table
+
+    columns = (
+        Column("picture", wraps=True, name="file"),
+        Column("class", wraps=True, name="label"),
+        Column("%", right=True, name="probability"),
+        Column("or", wraps=True, name="second_label"),
+        Column("%", right=True, name="second_probability"),
+    )
+
+    def percent(probability: float) -> Cell:
+        return Cell(f"{100 * probability:.1f}", value=probability)
+
+    return make_table(
+        columns,
+        (
+            (item.name, made.label, percent(made.probability), made.second_label, percent(made.second_probability))
+            for item in items
+            if (made := item.prediction)
+        ),
+    )
 
 
-def _output(rows: list[dict[str, Any]], form: str, out: Path | None) -> None:
-    if out is not None:
-        write_file(out, _encode(rows, out.suffix))
-    elif form.startswith("json"):
-        print_json_rows(rows, lines=form == "jsonl")
-    elif form == "csv":
-        write_csv(sys.stdout, COLUMNS, rows)
+def _encode(table: "Table", suffix: str) -> bytes:
+    if suffix == ".json":
+        text = json_text(list(table.objects()), indent=2)
     else:
-        _print_table(rows)
-
-
-def _encode(rows: list[dict[str, Any]], suffix: str) -> bytes:
-    import io
-    import json
-
-    text = io.StringIO()
-    if suffix == ".csv":
-        write_csv(text, COLUMNS, rows)
-    else:
-        json.dump(rows, text, indent=2)
-    return text.getvalue().encode(errors="surrogateescape")
-
-
-def _print_table(rows: Iterable[dict[str, Any]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name in ("picture", "class", "%", "or", "%"):
-        table.add_column(name, justify="right" if name == "%" else "left", overflow="fold")
-    for row in rows:
-        cells = (row["file"], row["label"], f"{100 * row['probability']:.1f}", row["second_label"])
-        table.add_row(*(Text(printable(cell)) for cell in (*cells, f"{100 * row['second_probability']:.1f}")))
-    make_console(120).print(table)
+        file = io.StringIO()
+        write_csv(file, table.names, table.objects())
+        text = file.getvalue()
+    return text.encode(errors="surrogateescape")

@@ -9,8 +9,7 @@ from typer import Argument
 
 from clarinet_tui.cli.completion import setting_names_only
 from clarinet_tui.cli.options import DATA, DataDir, Json, Jsonl
-from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe
-from clarinet_tui.text import printable
+from clarinet_tui.cli.output import make_console, print_json_rows, print_table, quiet_pipe
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -160,17 +159,8 @@ def _format(value: Any) -> str:
 
 def _output(rows: Rows, columns: Sequence[str], json: bool, jsonl: bool) -> None:
     """Print the rows as JSON, or these columns as a table."""
-    from rich.table import Table
-    from rich.text import Text
+    from clarinet_tui.tables.table import Column, make_table
 
+    titles = [Column(name.replace("_", " "), wraps=True, hidden=name not in columns, name=name) for name in rows[0]]
     with quiet_pipe():
-        if json or jsonl:
-            print_json_rows(rows, lines=jsonl)
-            return
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for name in columns:
-            table.add_column(name.replace("_", " "), overflow="fold")
-        for row in rows:
-            cells = ("; ".join(row[name]) if isinstance(row[name], list) else str(row[name]) for name in columns)
-            table.add_row(*(Text(printable(cell)) for cell in cells))
-        make_console(100).print(table)
+        print_table(make_table(titles, (row.values() for row in rows)), json=json, jsonl=jsonl, width=100)
