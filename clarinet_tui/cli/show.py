@@ -199,10 +199,10 @@ def _environment(run: "RunDirectory") -> Fields:
 def _command(run: "RunDirectory") -> str | None:
     """Return what the user typed; if that is not recorded, a command that trains the same run."""
     from clarinet_tui.queue.sweep import run_command
-    from clarinet_tui.runs.annotations import read_typed_command
+    from clarinet_tui.runs.annotations import read_creating_command
     from core.resolve import minimal_settings
 
-    if typed := read_typed_command(run.annotations):
+    if typed := read_creating_command(run):
         return typed
     try:
         return run_command(minimal_settings(run.read_config()), runs_dir=run.runs_dir)

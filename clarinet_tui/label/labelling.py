@@ -26,7 +26,7 @@ MAX_BYTES = 256 << 20
 
 
 class AnswerLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the file of answers; `undo` withdraws that of its picture, or the last one if it names none."""
+    """One line of the file of answers; `undo` withdraws that of its picture."""
 
     picture: str = ""
     label: str = ""
@@ -108,10 +108,7 @@ class Labelling:
 
     def _apply(self, line: AnswerLine) -> None:
         if line.answer == "undo":
-            if line.picture:
-                self.answers.pop(line.picture, None)
-            elif self.answers:
-                self.answers.popitem()
+            self.answers.pop(line.picture, None)
         elif line.picture in self._questions:
             self.answers.pop(line.picture, None)
             self.answers[line.picture] = line

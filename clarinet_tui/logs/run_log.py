@@ -14,12 +14,11 @@ from clarinet_tui.logs.event_text import describe_event
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.queue.supervisor import find_supervisor
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.files import modified_time
 from clarinet_tui.runs.journal import parse_event
 from clarinet_tui.runs.lock import is_held_by, read_lock_owner
 from clarinet_tui.runs.state import FINAL_EVENTS
 from clarinet_tui.runs.tail import FileTail
-from clarinet_tui.runs.worker_log import TIMESTAMP, split_timestamp
+from clarinet_tui.runs.worker_log import split_timestamp
 from clarinet_tui.text import printable, shorten
 from core.errors import InputError
 from core.events import Event
@@ -31,8 +30,6 @@ MAX_MEMORY, LINE_OVERHEAD = 64 << 20, 64
 """Bytes that the last lines may use in memory, and what each uses beside its characters."""
 MAX_UNTIMED = 1000
 """Lines without a time that are kept in memory until the time of an earlier line is known."""
-SAMPLE = 1 << 16
-"""Bytes at both ends of worker.log that show whether its lines have times."""
 
 TimedLine = tuple[float, str]
 """A line of the log and its Unix time."""
@@ -49,7 +46,6 @@ class RunLog:
         self._journal = FileTail(run.journal, MAX_EVENT_BYTES)
         self._output = FileTail(run.log, MAX_LINE_BYTES)
         self._output_time = 0.0
-        self._printed_until = self._find_printed_until()
         self.has_final_event = False
 
     def __enter__(self) -> Self:
@@ -96,12 +92,6 @@ class RunLog:
             return False
         return queue[self._run.id].is_waiting or find_supervisor(self._run.runs_dir) is not None
 
-    def _find_printed_until(self) -> float:
-        """Return until when the worker also printed its events, as it did before worker.log had times."""
-        ends = b"\n" + self._output.read_ends(SAMPLE)
-        is_old = TIMESTAMP.search(ends) is None and b"\nrun %s: " % self._run.id.encode() in ends
-        return modified_time(self._run.log) if is_old else 0.0
-
     def _last_output(self, count: int) -> list[TimedLine]:
         lines = _timed_backwards(self._output.read_backwards())
         last = list(islice(lines, 1))
@@ -142,7 +132,7 @@ class RunLog:
         fields = _parse_event(line)
         time = fields.get("time") if fields else None
         time = time if isinstance(time, float | int) else 0.0
-        if fields is None or 0.0 < time <= self._printed_until:
+        if fields is None:
             return []
         return [(time, text) for text in describe_fields(fields, self._run.id, self._runs_dir)]
 

@@ -1,9 +1,9 @@
-"""annotations.jsonl: the command line by which a user created the run, its tags and its note."""
+"""annotations.jsonl: the command line that created the run, its tags and its note."""
 
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,35 +19,31 @@ SECRET_OPTIONS = ("--on-alarm", "--on-end", "--notify")
 """Options whose value may contain a password or a secret address."""
 HIDDEN = "..."
 MAX_LINE = 1 << 16
+MAX_TAG_LENGTH = 64
+MAX_NOTE_LENGTH = 10_000
 
 
 class _Created(msgspec.Struct):
     command: str = ""
 
 
-def typed_command(arguments: Sequence[str] | None = None) -> str:
-    """Return the command line of this process without secrets; empty if it is not `clarinet`."""
-    program, *words = arguments or sys.argv or [""]
-    name = Path(program).name
-    return shlex.join([name, *hide_secrets(words)]) if name == "clarinet" else ""
-
-
-def hide_secrets(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line with placeholders for the values of secret options."""
-    shown: list[str] = []
+def creating_command() -> str:
+    """Return the command line of this process with placeholders for secrets; empty if it is not `clarinet`."""
+    program, *words = sys.argv or [""]
+    shown = [Path(program).name]
     for word in words:
         option, equals, _ = word.partition("=")
-        if shown and shown[-1] in SECRET_OPTIONS:
+        if shown[-1] in SECRET_OPTIONS:
             shown.append(HIDDEN)
         else:
             shown.append(f"{option}={HIDDEN}" if equals and option in SECRET_OPTIONS else word)
-    return shown
+    return shlex.join(shown) if shown[0] == "clarinet" else ""
 
 
-def read_typed_command(annotations: Path) -> str:
+def read_creating_command(run: "RunDirectory") -> str:
     """Return the command line in a run's annotations; empty if there is none or it cannot be read."""
     try:
-        file = open_file(annotations)
+        file = open_file(run.annotations)
         if file is None:
             return ""
         with file:
@@ -55,10 +51,6 @@ def read_typed_command(annotations: Path) -> str:
     except (UnreadableFileError, ContentError, OSError):
         return ""
     return created.command
-
-
-MAX_TAG_LENGTH = 64
-MAX_NOTE_LENGTH = 10_000
 
 
 def add_tag(run: "RunDirectory", tag: str, now: Callable[[], float] = time.time) -> None:

@@ -24,7 +24,6 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from clarinet_tui.runs.annotations import hide_secrets
 from clarinet_tui.runs.directory import ANNOTATIONS, CONFIG, EPOCH, JOURNAL, MAX_CONFIG_BYTES, RunDirectory, is_valid_id
 from clarinet_tui.runs.environment import read_environment, versions
 from clarinet_tui.runs.files import (
@@ -157,8 +156,8 @@ def _open_content(run: RunDirectory, name: str, patches: bool) -> Iterator[tuple
         yield None
         return
     with file:
-        content = _without_secrets(run, patches) if name == ENVIRONMENT else None
-        if content is not None:
+        if name == ENVIRONMENT and not patches:
+            content = _without_patch(run)
             yield BytesIO(content), len(content)
         else:
             yield file, _complete_lines_size(file) if name in APPENDED_FILES else os.fstat(file.fileno()).st_size
@@ -181,21 +180,10 @@ def _complete_lines_size(file: BinaryIO) -> int:
     return 0
 
 
-def _without_secrets(run: RunDirectory, patches: bool) -> bytes | None:
-    """Return environment.json without secret options, and without the patch unless asked; None if nothing is left out.
-
-    Older versions have recorded the command of --on-alarm, which may contain a token.
-    """
+def _without_patch(run: RunDirectory) -> bytes:
+    """Return environment.json without the uncommitted changes to the code."""
     environment = read_environment(run)
-    command = environment.get("command")
-    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
-        command = []
-    shown = hide_secrets(command)
-    if patches and shown == command:
-        return None
-    if shown != command:
-        environment["command"] = shown
-    if not patches and isinstance(environment.get("git"), dict):
+    if isinstance(environment.get("git"), dict):
         environment["git"] = {name: value for name, value in environment["git"].items() if name != "patch"}
     return msgspec.json.format(msgspec.json.encode(environment)) + b"\n"
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import msgspec
 
-from clarinet_tui.runs.annotations import typed_command
+from clarinet_tui.runs.annotations import creating_command
 from clarinet_tui.runs.files import (
     ContentError,
     StorageError,
@@ -49,8 +49,6 @@ MAX_CONFIG_BYTES = 1 << 20
 CONFIG, JOURNAL, ANNOTATIONS = "config.toml", "journal.jsonl", "annotations.jsonl"
 STAGED = ".new-"
 """The prefix of directories of runs that are being created."""
-UNFINISHED = re.compile(r"annotations\.jsonl|\.config\.toml\.\d+", re.ASCII)
-"""The files of a run before it has settings."""
 
 
 def new_id(now: datetime, random: Callable[[int], bytes] = os.urandom) -> str:
@@ -75,10 +73,10 @@ class _RunFile:
     """The path of a file of a run, built on access: a list may have thousands of runs."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self.name = name
 
     def __get__(self, run: "RunDirectory", owner: type) -> Path:
-        return run.path / self._name
+        return run.path / self.name
 
 
 class RunDirectory:
@@ -104,6 +102,9 @@ class RunDirectory:
     lock = _RunFile("lock")
     pseudo_labels = _RunFile("pseudo_labels.npy")
     stage1 = _RunFile("stage1.json")
+    inspection = _RunFile("inspection.json")
+    slurm_attempts = _RunFile("slurm.jsonl")
+    slurm_lease = _RunFile("slurm.lease")
 
     def __repr__(self) -> str:
         return f"RunDirectory({self.id})"
@@ -152,6 +153,10 @@ class RunDirectory:
         return hold_lock(self.lock, f"run {self.id}")
 
 
+RUN_FILES = tuple(file.name for file in vars(RunDirectory).values() if isinstance(file, _RunFile))
+"""The names of all files of a run; one that keeps the weights of epochs has others, `model-<epoch>.safetensors`."""
+
+
 def stage_run(runs_dir: Path, config: RunConfig, now: datetime) -> Path:
     """Write the files of a new run into a directory with a temporary name; other users cannot write there."""
     import tomli_w
@@ -164,7 +169,7 @@ def stage_run(runs_dir: Path, config: RunConfig, now: datetime) -> Path:
         runs_dir.mkdir(parents=True, exist_ok=True)
         on_error.callback(shutil.rmtree, staged, ignore_errors=True)
         staged.mkdir(mode=0o755)
-        created = {"event": "created", "time": now.timestamp(), "command": typed_command()}
+        created = {"event": "created", "time": now.timestamp(), "command": creating_command()}
         try:
             append_line(staged / ANNOTATIONS, created)
         except StorageError as error:
@@ -179,16 +184,13 @@ def stage_run(runs_dir: Path, config: RunConfig, now: datetime) -> Path:
 def publish_run(staged: Path, run: RunDirectory) -> bool:
     """Rename a staged directory to that of the run; return False if there is one already."""
     with as_input_error(run.path):
-        for _ in range(2):
-            try:
-                staged.rename(run.path)
-                return True
-            except OSError as error:
-                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
-                    raise
-            if not _remove_unfinished(run):
-                break
-    return False
+        try:
+            staged.rename(run.path)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                raise
+            return False
+    return True
 
 
 @contextmanager
@@ -215,17 +217,6 @@ def create_runs(runs_dir: Path, configs: Sequence[RunConfig]) -> Iterator[list[R
                 sync_directory(Path(runs_dir))
         yield runs
         on_error.pop_all()
-
-
-def _remove_unfinished(run: RunDirectory) -> bool:
-    """Remove a directory that older versions left behind when they were killed while they created the run."""
-    try:
-        if not all(UNFINISHED.fullmatch(path.name) for path in run.path.iterdir()):
-            return False
-        shutil.rmtree(run.path)
-    except OSError:
-        return False
-    return True
 
 
 def read_toml(path: Path) -> dict[str, Any]:

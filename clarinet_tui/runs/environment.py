@@ -60,7 +60,7 @@ def read_environment(run: RunDirectory) -> dict[str, Any]:
 
 def hardware_names(environment: Mapping[str, Any]) -> list[str]:
     """Return the different models of GPU or CPU that the attempts of a run have used, the last one first."""
-    earlier = environment.get("sittings")
+    earlier = environment.get("earlier_attempts")
     attempts = [environment, *(reversed(earlier) if isinstance(earlier, list) else ())]
     recorded = [attempt.get("hardware") for attempt in attempts if isinstance(attempt, dict)]
     names = [hardware.get("name") for hardware in recorded if isinstance(hardware, dict)]

@@ -80,18 +80,6 @@ def open_append(path: Path, mode: int = OWN_FILE) -> int:
         return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
 
-def open_regular(path: Path) -> int | None:
-    """Return a descriptor for reading; None if there is no file, or anything but a regular one."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)  # a named pipe must not block
-    except FileNotFoundError:
-        return None
-    if stat.S_ISREG(os.fstat(file).st_mode):
-        return file
-    os.close(file)
-    return None
-
-
 @contextmanager
 def as_input_error(path: Path) -> Iterator[None]:
     """Raise a StorageError that names `path` instead of an OSError."""
@@ -211,6 +199,19 @@ def read_file(path: Path, limit: int = MAX_JSON_BYTES) -> bytes | None:
     if len(content) > limit:
         raise UnreadableFileError(path, f"expected at most {_format_size(limit)}")
     return content
+
+
+def read_end(path: Path, size: int) -> bytes:
+    """Return the last `size` bytes of a file; empty if there is none or it cannot be read."""
+    try:
+        file = open_file(path)
+        if file is None:
+            return b""
+        with file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - size))
+            return file.read(size)
+    except (OSError, UnreadableFileError):
+        return b""
 
 
 def read_json(path: Path, type_: Any = Any, limit: int = MAX_JSON_BYTES) -> Any:

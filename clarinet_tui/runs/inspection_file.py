@@ -11,7 +11,6 @@ from msgspec import Meta, Struct
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import UnreadableFileError, as_input_error, read_json, replace_file
 
-FILE = "inspection.json"
 MAX_BYTES = 16 << 20
 PictureGroup = Literal["source", "target", "wrong", "unsure"]
 GROUP_TITLES: dict[PictureGroup, str] = {
@@ -89,15 +88,15 @@ class Inspection(Struct, frozen=True):
 def read_inspection(run: RunDirectory) -> Inspection | None:
     """Return the inspection of a run; None if there is none, or a damaged one, which is replaced by the next."""
     try:
-        inspection: Inspection | None = read_json(run.path / FILE, Inspection, MAX_BYTES)
+        inspection: Inspection | None = read_json(run.inspection, Inspection, MAX_BYTES)
     except UnreadableFileError:
         return None
     return inspection
 
 
 def write_inspection(run: RunDirectory, inspection: Inspection) -> None:
-    with as_input_error(run.path / FILE):
-        replace_file(run.path / FILE, msgspec.json.encode(inspection))
+    with as_input_error(run.inspection):
+        replace_file(run.inspection, msgspec.json.encode(inspection))
 
 
 PROCESS = "clarinet_tui.models.app_process"

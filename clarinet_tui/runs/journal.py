@@ -16,7 +16,7 @@ from typing import Annotated, Any, BinaryIO, Literal, Union, get_args, get_origi
 
 import msgspec
 
-from clarinet_tui.runs.files import ContentError, UnreadableFileError, open_file, parse_json
+from clarinet_tui.runs.files import ContentError, open_file, parse_json, read_end
 from core.events import Event, Stepped, flatten_event
 
 FIXED_COLUMNS = ("iteration", "epoch", "adaptation_epoch", "stage", "seconds")
@@ -281,18 +281,7 @@ def read_journal(path: Path, offset: int = 0, columns: Names | None = None) -> I
 
 def read_last_event(path: Path) -> dict[str, Any] | None:
     """Return the event of the last complete line; None if that is an iteration or unreadable."""
-    try:
-        file = open_file(path)
-    except UnreadableFileError:
-        return None
-    if file is None:
-        return None
-    with file:
-        try:
-            file.seek(max(0, file.seek(0, 2) - CHUNK))
-            lines = file.read().split(b"\n")
-        except OSError:
-            return None
+    lines = read_end(path, CHUNK).split(b"\n")
     return parse_event(lines[-2]) if len(lines) > 1 else None
 
 

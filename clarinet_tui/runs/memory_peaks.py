@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from clarinet_tui.runs.files import open_regular, replace_file
+from clarinet_tui.runs.files import UnreadableFileError, read_json, replace_file
 from core.config import RunConfig
 
 FOLDER = "memory"
@@ -66,12 +66,8 @@ def _path(runs_dir: Path, kind: str) -> Path:
 
 def _read(path: Path) -> int | None:
     """Return None for a file that is missing or damaged: the run then needs what an unknown one does."""
-    file = open_regular(path)
-    if file is None:
+    try:
+        peak: MemoryPeak | None = read_json(path, MemoryPeak, MAX_BYTES)
+    except UnreadableFileError:
         return None
-    with open(file, "rb") as stream:  # noqa: PTH123  a descriptor
-        try:
-            peak = msgspec.json.decode(stream.read(MAX_BYTES), type=MemoryPeak).bytes
-        except msgspec.DecodeError:
-            return None
-    return peak if peak > 0 else None
+    return peak.bytes if peak and peak.bytes > 0 else None

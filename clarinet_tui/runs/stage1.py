@@ -28,13 +28,9 @@ if TYPE_CHECKING:
 
     from core.data.task_data import TaskData
 
-MAX_ORIGIN_BYTES = 65536
+MAX_ORIGIN_BYTES, MAX_LABEL_BYTES = 65536, 1 << 30
 ROWS = 4096
 """Images hashed at a time: a data set may be larger than memory."""
-
-
-class DamagedStage1Error(Exception):
-    """The stored labels cannot be used."""
 
 
 class Stage1Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,26 +140,21 @@ class Stage1Directory:
     def read_origin(self) -> Stage1Origin | None:
         """Return the run that has made the labels or is making them; None if there is no such run."""
         self._refuse_links()
-        try:
-            origin: Stage1Origin | None = read_json(self._origin, Stage1Origin, MAX_ORIGIN_BYTES)
-        except UnreadableFileError as error:
-            raise DamagedStage1Error(str(error)) from None
+        origin: Stage1Origin | None = read_json(self._origin, Stage1Origin, MAX_ORIGIN_BYTES)
         return origin
 
     def read_labels(self, count: int, classes: int) -> "tuple[NDArray[np.int64], Stage1Origin] | None":
-        """Return the labels and their origin; None if they are not published yet."""
+        """Return the labels and their origin; None if they are not published yet. Raise UnreadableFileError."""
         origin = self.read_origin()
         if origin is None or not origin.sha256:
             return None
-        try:
-            content = read_file(self._labels, 8 * count + 1024)
-        except UnreadableFileError as error:
-            raise DamagedStage1Error(str(error)) from None
-        if content is None:
-            raise DamagedStage1Error(f"{self._labels} is missing")
-        if hashlib.sha256(content).hexdigest() != origin.sha256:
-            raise DamagedStage1Error(f"{self._labels} is damaged or incomplete")
-        return _decode_labels(content, count, classes, self._labels), origin
+        content = read_file(self._labels, 8 * count + 1024)
+        if content is not None and hashlib.sha256(content).hexdigest() != origin.sha256:
+            raise UnreadableFileError(self._labels, "is damaged or incomplete")
+        labels = decode_labels(content, self._labels)
+        if labels.shape != (count,) or labels.min() < 0 or labels.max() >= classes:
+            raise UnreadableFileError(self._labels, f"does not have {count} labels of {classes} classes")
+        return labels, origin
 
     def claim(self, run_id: str) -> None:
         """Record that a run makes the labels now; earlier labels become invalid."""
@@ -208,13 +199,16 @@ def encode_labels(labels: list[int]) -> bytes:
     return buffer.getvalue()
 
 
-def _decode_labels(content: bytes, count: int, classes: int, path: Path) -> "NDArray[np.int64]":
+def decode_labels(content: bytes | None, path: Path) -> "NDArray[np.int64]":
+    """Return the labels of a .npy file, without unpickling: it may come from another machine."""
     import numpy as np
 
+    if content is None:
+        raise UnreadableFileError(path, "is missing")
     try:
         labels: NDArray[np.int64] = np.load(io.BytesIO(content), allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
-        raise DamagedStage1Error(f"{path} is not a file of labels ({error})") from None
-    if labels.shape != (count,) or labels.dtype != np.int64 or labels.min() < 0 or labels.max() >= classes:
-        raise DamagedStage1Error(f"{path} does not have {count} labels of {classes} classes")
+        raise UnreadableFileError(path, f"is not a file of labels ({error})") from None
+    if labels.dtype != np.int64 or labels.ndim != 1:
+        raise UnreadableFileError(path, "is not a list of labels")
     return labels

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from clarinet_tui.runs.files import open_regular
+from clarinet_tui.runs.files import UnreadableFileError, open_file
 
 CHUNK = 1 << 16
 
@@ -47,14 +47,6 @@ class FileTail:
             self._open()
             yield from self._complete_lines()
 
-    def read_ends(self, size: int) -> bytes:
-        """Return the first and the last `size` bytes of the file."""
-        if self._file is None:
-            return b""
-        descriptor = self._file.fileno()
-        start = max(0, os.fstat(descriptor).st_size - size)
-        return os.pread(descriptor, size, 0) + b"\n" + os.pread(descriptor, size, start)
-
     def read_partial(self) -> Iterator[bytes]:
         """Yield the last line if it has no line end; to be called when the file grows no more."""
         partial, self._partial = self._partial, b""
@@ -83,9 +75,8 @@ class FileTail:
 
     def _open(self) -> None:
         self._offset, self._partial = 0, b""
-        with suppress(OSError):
-            file = open_regular(self._path)
-            self._file = None if file is None else os.fdopen(file, "rb", buffering=0)
+        with suppress(UnreadableFileError):
+            self._file = open_file(self._path)
 
     def _close(self) -> None:
         if self._file is not None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.files import read_end
 
 TIMESTAMP = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ")
 
@@ -54,10 +55,5 @@ def split_timestamp(line: bytes) -> tuple[float | None, bytes]:
 
 def read_last_line(run: RunDirectory) -> str:
     """Return the text of the last line that is not empty; empty if there is none."""
-    try:
-        with run.log.open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - 4096))
-            lines = [line for line in file.read().splitlines() if line.strip()]
-    except OSError:
-        return ""
+    lines = [line for line in read_end(run.log, 4096).splitlines() if line.strip()]
     return split_timestamp(lines[-1])[1].decode(errors="replace") if lines else ""

@@ -27,7 +27,6 @@ from clarinet_tui.runs.files import (
 from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.text import format_count, printable, shorten
 
-ATTEMPTS_FILE = "slurm.jsonl"
 MAX_BYTES = 4 << 20
 MAX_FRUITLESS = 3
 """Attempts in a row that saved nothing new, after which a run is not requeued."""
@@ -83,18 +82,17 @@ _decoder: "msgspec.json.Decoder[AttemptEvent]" = msgspec.json.Decoder(AttemptEve
 
 
 def append_event(run: RunDirectory, event: AttemptEvent) -> None:
-    append_line(run.path / ATTEMPTS_FILE, msgspec.to_builtins(event))
+    append_line(run.slurm_attempts, msgspec.to_builtins(event))
 
 
 def read_events(run: RunDirectory) -> list[AttemptEvent]:
     """Return the events of the run's attempts; lines that cannot be read are left out."""
     try:
-        with (run.path / ATTEMPTS_FILE).open("rb") as file:
-            lines = file.read(MAX_BYTES).splitlines()
-    except OSError:
+        content = read_file(run.slurm_attempts, MAX_BYTES) or b""
+    except UnreadableFileError:
         return []
     events = []
-    for line in lines:
+    for line in content.splitlines():
         try:
             events.append(_decoder.decode(line))
         except msgspec.DecodeError:
@@ -205,7 +203,7 @@ class Lease:
 
 
 def lease_path(run: RunDirectory) -> Path:
-    return run.path / "slurm.lease"
+    return run.slurm_lease
 
 
 def check_lease(run: RunDirectory, owner: str) -> None:

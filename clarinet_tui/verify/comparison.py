@@ -110,6 +110,6 @@ def environment_differences(
 
 def _first_attempt(environment: Mapping[str, Any]) -> dict[str, Any]:
     """Return host and device of the first attempt of a resumed run."""
-    earlier = environment.get("sittings")
+    earlier = environment.get("earlier_attempts")
     first = earlier[0] if isinstance(earlier, list) and earlier else None
     return {name: first.get(name) for name in ("host", "device")} if isinstance(first, dict) else {}

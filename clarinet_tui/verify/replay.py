@@ -1,27 +1,23 @@
 """Train the first iterations of a recorded run again and print their metrics; started with python -m."""
 
 import argparse
-import os
 import platform
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import versions
+from clarinet_tui.runs.files import UnreadableFileError, read_file
 from clarinet_tui.runs.journal import encode_non_finite
 from clarinet_tui.runs.lock import host_name
+from clarinet_tui.runs.stage1 import MAX_LABEL_BYTES, decode_labels
 from clarinet_tui.verify.comparison import Replay
 from clarinet_tui.worker.failure import make_failed
 from clarinet_tui.worker.main import configure_torch, train_first_iterations
 from core.errors import InputError
 from core.events import PseudoLabelled, Started, Stepped
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def main() -> int:
@@ -56,7 +52,7 @@ def replay(arguments: argparse.Namespace) -> Replay:
 
     run = RunDirectory(arguments.runs_dir, arguments.id)
     config = msgspec.structs.replace(run.read_config(), device=arguments.device)
-    labels = read_pseudo_labels(run).tolist() if arguments.labels else None
+    labels = read_pseudo_labels(run) if arguments.labels else None
     environment = {"host": host_name(), "python": platform.python_version(), **versions()}
     result = Replay(label_hash="", pseudo_label_hash="", iterations={}, environment=environment)
     for event in train_first_iterations(config, arguments.data_dir, labels, arguments.iterations):
@@ -71,19 +67,11 @@ def replay(arguments: argparse.Namespace) -> Replay:
     return result
 
 
-def read_pseudo_labels(run: RunDirectory) -> "NDArray[np.int64]":
-    """Read the stored pseudo-labels without unpickling: the file may come from another machine."""
-    import numpy as np
-
+def read_pseudo_labels(run: RunDirectory) -> list[int]:
     try:
-        number = os.open(run.pseudo_labels, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(number, "rb") as file:
-            labels: NDArray[np.int64] = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        reason = "cannot be read, but another run made this run's stage 1"
-        raise InputError(f"{run.pseudo_labels}: {reason}: {error}") from None
-    if labels.dtype != np.int64 or labels.ndim != 1:
-        raise InputError(f"{run.pseudo_labels}: is not a list of labels")
+        labels: list[int] = decode_labels(read_file(run.pseudo_labels, MAX_LABEL_BYTES), run.pseudo_labels).tolist()
+    except UnreadableFileError as error:
+        raise InputError(f"{error}; another run trained this run's stage 1") from None
     return labels
 
 

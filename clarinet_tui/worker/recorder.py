@@ -135,12 +135,12 @@ class Recorder:
 
 
 def _earlier_attempts(run: RunDirectory) -> dict[str, Any]:
-    """Return time, host, device, hardware and commit of earlier attempts, in environment.json "sittings"."""
+    """Return time, host, device, hardware and commit of earlier attempts, in environment.json "earlier_attempts"."""
     environment = read_environment(run)
     if not environment:
         return {}
     git = environment.get("git")
     last = {name: environment.get(name) for name in ("time", "host", "device", "hardware")}
     last["commit"] = git.get("commit") if isinstance(git, dict) else None
-    earlier = environment.get("sittings")
-    return {"sittings": [*(earlier if isinstance(earlier, list) else []), last]}
+    earlier = environment.get("earlier_attempts")
+    return {"earlier_attempts": [*(earlier if isinstance(earlier, list) else []), last]}

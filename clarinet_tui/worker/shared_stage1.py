@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.files import replace_file
+from clarinet_tui.runs.files import UnreadableFileError, replace_file
 from clarinet_tui.runs.lock import LockHeldError
-from clarinet_tui.runs.stage1 import DamagedStage1Error, Stage1Directory, Stage1Origin, stage1_key
+from clarinet_tui.runs.stage1 import Stage1Directory, Stage1Origin, stage1_key
 from clarinet_tui.text import printable
 from core.config import RunConfig
 from core.errors import InputError
@@ -113,7 +113,7 @@ class SharedStage1:
     def _read(self, directory: Stage1Directory) -> "tuple[NDArray[np.int64], Stage1Origin] | None":
         try:
             return directory.read_labels(self._size, self._classes)
-        except DamagedStage1Error as error:
+        except UnreadableFileError as error:
             self._notify_once(f"stage 1 is trained again: {error}")
             return None
 
@@ -176,7 +176,7 @@ class SharedStage1:
 def _describe_wait(directory: Stage1Directory) -> str:
     try:
         origin = directory.read_origin()
-    except DamagedStage1Error:
+    except UnreadableFileError:
         origin = None
     maker = f"run {printable(origin.run)}" if origin else "another run"
     owner = directory.lock_owner()

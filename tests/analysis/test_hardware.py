@@ -22,7 +22,7 @@ A100, TITAN = "NVIDIA A100-SXM4-80GB", "NVIDIA TITAN V"
 def set_hardware(run: RunDirectory, *names: str, **fields: Any) -> None:
     """Write the hardware of a run's attempts, the last one last, and their device, which is always cuda:0."""
     attempts = [{"device": "cuda:0", "hardware": {"name": name, **fields}} for name in names]
-    environment = {**read_environment(run), **attempts[-1], "sittings": attempts[:-1]}
+    environment = {**read_environment(run), **attempts[-1], "earlier_attempts": attempts[:-1]}
     run.environment.write_bytes(msgspec.json.encode(environment))
 
 
@@ -64,7 +64,7 @@ def test_all_hardware_of_a_run_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hardware", [None, [], "x", {"name": 3}, {"name": ""}, {"name": None}])
 def test_damaged_hardware_is_unknown(hardware: object) -> None:
-    environment = {"hardware": hardware, "sittings": [3, {"hardware": hardware}]}
+    environment = {"hardware": hardware, "earlier_attempts": [3, {"hardware": hardware}]}
     assert hardware_names(environment) == []
     assert "A100" not in format_hardware(environment)
 

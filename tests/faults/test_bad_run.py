@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.states import update_history
-from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.directory import RUN_FILES, RunDirectory
+from clarinet_tui.runs.problems import find_problems
 from clarinet_tui.ui.feed.history_reader import HistoryReader
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, DetailPart, DetailRequest, ViewRequest
 from core.errors import InputError
@@ -24,11 +25,6 @@ from tests.support.finished_runs import make_finished_run
 from tests.support.histories import write_events, write_lock
 from tests.support.scale import SOAK
 
-FILES = (
-    *("config.toml", "journal.jsonl", "annotations.jsonl", "environment.json", "lock", "stage1.json", "worker.log"),
-    *("pseudo_labels.npy", "checkpoint.pt", "checkpoint.previous.pt", "model.safetensors", "inspection.json"),
-    "slurm.lease",
-)
 GOOD = ("good1", "good2")
 BIG = 10**30
 NUMBERS = st.sampled_from([BIG, -BIG, 2**63, 2**53 + 1, -1, 0, 1e308, 1e15, -5.0]) | st.integers() | st.floats()
@@ -43,7 +39,7 @@ EVENTS = (
 NAMES = (
     "iteration iterations_total epochs_total from_iteration epoch seed time seconds message confusion stage kind terms "
     "frames notes names tag note accuracy origin classes pid host boot since released start git versions command "
-    "device sittings method"
+    "device earlier_attempts method"
 )
 FIELDS = st.dictionaries(st.sampled_from(NAMES.split(" ")), JSON, max_size=5)
 OBJECTS = st.builds(lambda name, fields: {"event": name, **fields}, st.sampled_from(EVENTS.split(" ")), FIELDS)
@@ -131,7 +127,7 @@ def check(template: Path, expected: dict[str, Any], damage: Callable[[RunDirecto
 
 
 @settings(max_examples=300 if SOAK else 6, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(content=st.dictionaries(st.sampled_from(FILES), CONTENT, min_size=1), append=st.booleans())
+@given(content=st.dictionaries(st.sampled_from(RUN_FILES), CONTENT, min_size=1), append=st.booleans())
 def test_any_content_of_one_run_leaves_the_others_alone(
     template: Path, expected: dict[str, Any], content: dict[str, bytes], append: bool
 ) -> None:
@@ -153,12 +149,15 @@ KINDS: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_pipes_links_and_directories_in_place_of_files(template: Path, expected: dict[str, Any], kind: str) -> None:
     def damage(run: RunDirectory) -> None:
-        for name in FILES:
+        for name in RUN_FILES:
             (run.path / name).unlink(missing_ok=True)
             KINDS[kind](run.path / name)
 
     check(template, expected, damage)
-    output_of(template.parent / "copy", "report", "--out", str(template.parent / "report.html"))
+    runs = template.parent / "copy"
+    output_of(runs, "report", "--out", str(template.parent / "report.html"))
+    assert {problem.file for problem in find_problems(RunDirectory(runs, "badrun"))} == set(RUN_FILES)
+    assert "badrun" in invoke(runs, "doctor").stdout
 
 
 DAMAGES = {

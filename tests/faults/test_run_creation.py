@@ -45,16 +45,6 @@ def test_a_run_that_is_killed_while_it_is_created_can_be_created_again(runs: Pat
     assert run.config.exists()
 
 
-@pytest.mark.parametrize("names", [(), ("annotations.jsonl",), ("annotations.jsonl", ".config.toml.123")])
-def test_the_unfinished_directory_of_an_older_version_does_not_block_its_job(runs: Path, names: tuple[str]) -> None:
-    (runs / "job42").mkdir()
-    for name in names:
-        (runs / "job42" / name).write_text("{}\n")
-    run = make_fault_run(runs, "job42")
-    assert sorted(path.name for path in run.path.iterdir()) == ["annotations.jsonl", "config.toml"]
-    assert list(runs.iterdir()) == [run.path]
-
-
 @pytest.mark.parametrize("name", ["config.toml", "journal.jsonl", "thesis.tex"])
 def test_a_directory_with_other_files_is_never_replaced(runs: Path, name: str) -> None:
     (runs / "job42").mkdir()

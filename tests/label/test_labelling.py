@@ -11,7 +11,6 @@ from PIL import Image
 
 from clarinet_tui.chart.picture import picture_text
 from clarinet_tui.label.labelling import Answer, Labelling, write_arrays
-from clarinet_tui.runs.files import append_line
 from core.data.images import decode_image
 from core.data.load import load_task
 from core.errors import InputError
@@ -86,8 +85,6 @@ def test_undo_withdraws_an_answer_of_its_own_process(tmp_path: Path) -> None:
         labelling.record(question, "no", 1.0)
     first.undo()
     assert list(Labelling(NAMES, CLASSES, tmp_path / "answers").answers) == [questions[0].picture]
-    append_line(tmp_path / "answers", {"answer": "undo"})  # as older versions wrote it
-    assert Labelling(NAMES, CLASSES, tmp_path / "answers").answers == {}
 
 
 @pytest.mark.parametrize("names", [(["caf\udce9.png"], CLASSES), (NAMES, ("cat", "caf\udce9"))])

@@ -83,17 +83,6 @@ def test_equal_lines_are_all_shown(tmp_path: Path) -> None:
         assert list(log.read_new()) == ["slow"] * 2
 
 
-def test_log_of_an_old_worker_that_printed_its_events(tmp_path: Path) -> None:
-    """Before worker.log had times, workers printed their events to it as well."""
-    run = make_run(tmp_path)
-    write_event(run, 1000, started())
-    write_event(run, 1001, evaluation(100))
-    append(run.log, f"Reading MNIST\nrun {run.id}: clarinet\nepoch 1: target 50.00 %\nTerminated\n".encode())
-    write_event(run, 4e9, resumed(100))
-    old = ["Reading MNIST", f"run {run.id}: clarinet", "epoch 1: target 50.00 %", "Terminated"]
-    assert last(run) == [*old, f"run {run.id}: resumed from iteration 100"]
-
-
 def test_journal_without_output_and_output_without_journal(tmp_path: Path) -> None:
     headless, refused = make_run(tmp_path), make_run(tmp_path)
     given = PseudoLabelled(iteration=0, label_hash="f00", accuracy=81.0, given=False, labels=[1, 2])

@@ -12,7 +12,7 @@ from typer.testing import Result
 
 from clarinet_tui.models.run_models import load_run_model
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.inspection_file import FILE, GROUP_TITLES, read_inspection
+from clarinet_tui.runs.inspection_file import GROUP_TITLES, read_inspection
 from core import load_model
 from tests.support.child_processes import run_worker
 from tests.support.cli import imported_modules, invoke
@@ -239,7 +239,7 @@ def test_report_shows_the_inspection(run: RunDirectory, tmp_path: Path) -> None:
     assert page.count('<img src="data:image/png;base64,') == len(read_inspection(run).pictures)  # type: ignore[union-attr]
     for text in ("Inside the models", "Accuracy by class", "Wrong predictions", "ECE", "end, epoch 3: A "):
         assert text in page, text
-    (run.path / FILE).write_text('{"epoch": 1, "classes": [], "pictures": [{"group": "wrong", "height": 9}]}')
+    run.inspection.write_text('{"epoch": 1, "classes": [], "pictures": [{"group": "wrong", "height": 9}]}')
     assert read_inspection(run) is None
     assert invoke(run.runs_dir, "report", "--out", str(tmp_path / "report.html")).exit_code == 0
     assert "Inside the models" not in (tmp_path / "report.html").read_text()

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clarinet_tui.runs.annotations import add_tag
+from clarinet_tui.runs.annotations import add_tag, read_creating_command
 from clarinet_tui.runs.archive import MANIFEST, Manifest, check_archive, has_patch, import_archive, write_archive
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
@@ -129,17 +129,14 @@ def test_without_patches(run: RunDirectory, tmp_path: Path) -> None:
     assert import_archive(tmp_path / "a.tar.gz", run.runs_dir).existing == ("abc123",)
 
 
-@pytest.mark.parametrize(("option", "patches"), [("--on-alarm", True), ("--on-alarm", False), ("--on-end", True)])
-def test_the_command_for_alarms_is_never_packed(run: RunDirectory, tmp_path: Path, option: str, patches: bool) -> None:
-    """Older versions recorded it in environment.json."""
-    command = ["main.py", "abc123", f"{option}=curl", f"{option}=https://example.org/?token=private", "--queued"]
-    run.environment.write_bytes(msgspec.json.encode({"host": "there", "command": command}))
-    write_archive([run], tmp_path / "a.tar.gz", patches=patches)
+@pytest.mark.parametrize("option", ["--on-alarm", "--on-end"])
+def test_the_command_for_alarms_is_never_packed(tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = "https://example.org/?token=private"
+    monkeypatch.setattr("sys.argv", ["/bin/clarinet", "run", f"{option}={token}", option, token, "--headless"])
+    run = make_run(tmp_path / "runs", id="abc123")
+    assert read_creating_command(run) == f"clarinet run {option}=... {option} ... --headless"
+    write_archive([run], tmp_path / "a.tar.gz")
     assert b"private" not in gzip.decompress((tmp_path / "a.tar.gz").read_bytes())
-    import_archive(tmp_path / "a.tar.gz", tmp_path / "there")
-    imported = read_environment(RunDirectory(tmp_path / "there", "abc123"))
-    assert imported["command"] == ["main.py", "abc123", f"{option}=...", f"{option}=...", "--queued"]
-    assert import_archive(tmp_path / "a.tar.gz", run.runs_dir).existing == ("abc123",)
 
 
 def test_links_are_not_followed_and_pipes_do_not_block(run: RunDirectory, tmp_path: Path) -> None:

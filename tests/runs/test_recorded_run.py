@@ -51,7 +51,7 @@ def test_environment_and_lock(run: RunDirectory) -> None:
     assert (environment["host"], environment["device"]) == ("workstation", "cpu")
     assert environment["versions"]["clarinet-tui"] == "0.1.0"
     assert environment["git"]["commit"].startswith("4a217ec")
-    assert [attempt["host"] for attempt in environment["sittings"]] == ["workstation"]
+    assert [attempt["host"] for attempt in environment["earlier_attempts"]] == ["workstation"]
     owner = read_lock_owner(run.lock)
     assert owner is not None
     assert owner.pid == 4242

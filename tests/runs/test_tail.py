@@ -83,14 +83,3 @@ def test_pipes_links_and_directories_count_as_missing(tmp_path: Path) -> None:
     for name in ("pipe", "link", "."):
         with FileTail(tmp_path / name, 100) as file:
             assert list(file.read_backwards()) == list(file.read_new()) == []
-
-
-def test_read_ends(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    path.write_bytes(b"0123456789")
-    with FileTail(path, 100) as file:
-        assert file.read_ends(4) == b"0123\n6789"
-        assert list(file.read_new()) == []
-        assert list(file.read_partial()) == [b"0123456789"]
-    with FileTail(tmp_path / "missing", 100) as file:
-        assert file.read_ends(4) == b""

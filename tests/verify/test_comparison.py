@@ -65,10 +65,12 @@ def test_environment_differences() -> None:
 
 
 def test_resumed_run_is_compared_with_its_first_attempt() -> None:
-    environment = {"host": "b", "device": "cpu", "sittings": [{"host": "a", "device": "cuda:0"}, {"host": "c"}]}
+    environment = {"host": "b", "device": "cpu", "earlier_attempts": [{"host": "a", "device": "cuda:0"}, {"host": "c"}]}
     assert environment_differences(environment, 1, {"host": "a", "device": "cuda:0", "threads": "1"}) == {}
 
 
-@pytest.mark.parametrize("environment", [{}, {"versions": 7, "sittings": "x", "host": 3}, {"sittings": [1]}])
+@pytest.mark.parametrize(
+    "environment", [{}, {"versions": 7, "earlier_attempts": "x", "host": 3}, {"earlier_attempts": [1]}]
+)
 def test_incomplete_environments(environment: dict[str, Any]) -> None:
     assert environment_differences(environment, 0, {"host": "here", "torch": "2", "threads": "1"}) == {}

@@ -142,10 +142,10 @@ def garble(stage1: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (cut, "labels.npy is damaged or incomplete"),
-        (change, "labels.npy is damaged or incomplete"),
-        (remove, "labels.npy is missing"),
-        (forge, "labels.npy is not a file of labels"),
+        (cut, "labels.npy: is damaged or incomplete"),
+        (change, "labels.npy: is damaged or incomplete"),
+        (remove, "labels.npy: is missing"),
+        (forge, "labels.npy: is not a file of labels"),
         (garble, "origin.json: "),
     ],
 )

@@ -38,12 +38,12 @@ def test_device_argument_overrides_the_setting_and_attempts_are_recorded(task: s
     assert run_worker(run, "--device", "cpu") == 0, run.log.read_text()
     assert run.read_config().device == "cuda:7"
     first = read_environment(run)
-    assert (first["device"], first.get("sittings")) == ("cpu", None)
+    assert (first["device"], first.get("earlier_attempts")) == ("cpu", None)
     assert run_worker(run, "--device", "cpu") == 0, run.log.read_text()
     second = read_environment(run)
     assert second["pid"] != first["pid"]
     earlier = {"time": first["time"], "host": first["host"], "device": "cpu", "hardware": first["hardware"]}
-    assert second["sittings"] == [{**earlier, "commit": None}]
+    assert second["earlier_attempts"] == [{**earlier, "commit": None}]
     hardware = first["hardware"]
     assert (hardware.get("cuda"), hardware["threads"]) == (torch.version.cuda, 1)
     assert hardware.keys() - {"cuda"} == {"torch", "cpu", "name", "cores", "threads"}

@@ -17,7 +17,6 @@ from clarinet_tui.history.queries import (
 )
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import modified_time
-from clarinet_tui.runs.inspection_file import FILE as INSPECTION
 from clarinet_tui.runs.inspection_file import read_inspection
 from clarinet_tui.runs.journal import is_confusion_matrix, parse_number
 from clarinet_tui.ui.snapshot.snapshot import (
@@ -62,7 +61,7 @@ class DetailReader:
         except InputError as error:
             return (str(error),)
         lines = self._log.read(directory) if "log" in request.parts else LogExcerpt()
-        changing = (directory.config, directory.environment, directory.path / INSPECTION)
+        changing = (directory.config, directory.environment, directory.inspection)
         return lines, *map(modified_time, changing)
 
     def read(self, db: Database, run: RunRow, request: DetailRequest, files: tuple[Any, ...]) -> RunDetails:
