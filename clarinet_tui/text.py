@@ -75,6 +75,11 @@ def format_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def format_seed(seed: int | None) -> str:
+    """Return a run's seed; a question mark if its settings cannot be read."""
+    return "?" if seed is None else str(seed)
+
+
 def format_percent(value: float | None) -> str:
     """Format an accuracy with one decimal; a dash if it is unknown."""
     return "–" if value is None or not math.isfinite(value) else f"{value:.1f}"

@@ -57,7 +57,7 @@ class Estimator:
         estimates = []
         for config in configs:
             estimate, role = self.estimate(config), stage1_role(config)
-            if role and estimate and role.takes_labels and role.signature in trained:
+            if role and estimate and role.reuses_labels and role.signature in trained:
                 estimate = replace(estimate, seconds=estimate.seconds - estimate.stage1_seconds)
             trained |= {role.signature} if role else set()
             estimates.append(estimate)

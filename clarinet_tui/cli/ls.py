@@ -12,7 +12,7 @@ from clarinet_tui.cli.completion import sort_fields
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, QueryWords, RunsDir, join_query
 from clarinet_tui.cli.output import print_json_rows, print_table, quiet_pipe, warn
-from clarinet_tui.text import format_duration, shell_command, shorten
+from clarinet_tui.text import format_duration, format_seed, shell_command, shorten
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def run_table(rows: "Sequence[RunRow]", waits: "Mapping[str, str]") -> "Table":
                 row.state,
                 row.method or "?",
                 row.task or "?",
-                "?" if row.seed is None else row.seed,
+                format_seed(row.seed),
                 row.preset or "?",
                 shorten(row.name, MAX_NAME),
                 f"{row.epoch or 0}/{row.epochs_total}" if row.epochs_total else "",

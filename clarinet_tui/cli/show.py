@@ -17,6 +17,7 @@ from clarinet_tui.text import (
     format_bytes,
     format_duration,
     format_energy,
+    format_seed,
     format_time,
     printable,
     shell_command,
@@ -64,7 +65,7 @@ def _groups(
     row: "RunRow", run: "RunDirectory", events: Events, alarms: "Sequence[Alarm]", selected: "Sequence[tuple[str, str]]"
 ) -> Iterator[Group]:
     """Yield the groups; what needs attention comes first."""
-    seed = "?" if row.seed is None else row.seed
+    seed = format_seed(row.seed)
     yield f"{row.id}  {row.method or '?'}  {row.task or '?'}  seed {seed}", _description(row)
     yield "Failure", _failure(row, [event for event in events if event["event"] != "damaged"])
     yield "Alarms", _alarms(alarms)

@@ -20,7 +20,7 @@ from core.errors import InputError
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
     from clarinet_tui.runs.directory import RunDirectory
-    from clarinet_tui.verify.comparison import Comparison, Replay
+    from clarinet_tui.verify.comparison import Replay, ReplayComparison
 
 Pairs = dict[str, tuple[str, str]]
 """The recorded value and that of the replay, by name."""
@@ -39,7 +39,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Result:
-    comparison: "Comparison"
+    comparison: "ReplayComparison"
     tolerance: float
     hashes: Pairs
     environment: Pairs
@@ -155,7 +155,7 @@ def _format_result(result: Result) -> list[str]:
     return lines + [f"{name}: {recorded} recorded, {now} now" for name, (recorded, now) in result.environment.items()]
 
 
-def _format_comparison(comparison: "Comparison") -> str:
+def _format_comparison(comparison: "ReplayComparison") -> str:
     largest = comparison.largest
     if largest is None:
         return "all agree exactly."

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.models.run_weights import check_weights
 from clarinet_tui.runs.directory import RunDirectory, find_run, list_run_ids
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.journal import JournalEvent, read_journal
@@ -38,7 +37,7 @@ def load_run_model(run: RunDirectory, epoch: int | None = None, device: str = "c
     elif run.model.exists():
         model = load_model(run.model, device)
     else:
-        check_weights(run)
+        run.check_weights()
         model = model_from_checkpoint(run.path, run.read_config(), read_started(run), device)
     model.info = msgspec.structs.replace(model.info, run=run.id, **_code(run))
     return model

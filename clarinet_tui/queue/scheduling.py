@@ -160,7 +160,7 @@ def schedule(
     decisions = []
     for entry in queue.waiting:
         role = roles.get(entry.id)
-        needs_labels = role is not None and role.takes_labels and role.signature in in_progress
+        needs_labels = role is not None and role.reuses_labels and role.signature in in_progress
         reason = (waiting_reasons or {}).get(entry.id) or (NEEDS_LABELS if needs_labels else None)
         decision = _decide(queue, entry, devices, occupancy, reason)
         if decision.device is not None:

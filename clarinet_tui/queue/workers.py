@@ -14,7 +14,7 @@ from clarinet_tui.queue.queue_file import QueueEntry
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import file_size, open_append
 from clarinet_tui.runs.journal import read_last_event
-from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.journal_writer import append_failure
 from clarinet_tui.runs.lock import (
     find_local_worker,
     find_worker,
@@ -143,11 +143,7 @@ def can_retry(run: RunDirectory, entry: QueueEntry) -> bool:
 def record_failure(run: RunDirectory, message: str) -> None:
     """Write the failure of a worker that could not record it."""
     with run.hold_lock():
-        journal = JournalWriter(run.journal)
-        try:
-            journal.append(Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED))
-        finally:
-            journal.close(CLOSE_TIMEOUT)
+        append_failure(run.journal, Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED), CLOSE_TIMEOUT)
 
 
 def describe_exit(run: RunDirectory, exit_code: int | None) -> str:

@@ -138,6 +138,11 @@ class RunDirectory:
     def has_checkpoint(self) -> bool:
         return self.checkpoint.exists() or self.checkpoint_previous.exists()
 
+    def check_weights(self) -> None:
+        """Raise InputError if the run has neither final weights nor a checkpoint."""
+        if not self.model.exists() and not self.has_checkpoint:
+            raise InputError(f"run {self.id}: has no weights yet: it has neither finished nor saved a checkpoint")
+
     def read_config(self) -> RunConfig:
         return _read_config(self.config, file_version(self.config))
 

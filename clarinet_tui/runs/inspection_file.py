@@ -99,11 +99,11 @@ def write_inspection(run: RunDirectory, inspection: Inspection) -> None:
         replace_file(run.inspection, msgspec.json.encode(inspection))
 
 
-PROCESS = "clarinet_tui.models.app_process"
+INSPECTION_PROCESS = "clarinet_tui.models.inspection_process"
 """The module of that process; the app starts it and never imports it."""
 
 
-class ProcessReport(Struct, frozen=True, omit_defaults=True):
+class InspectionReport(Struct, frozen=True, omit_defaults=True):
     """Progress, an error that ended the process, or the result."""
 
     what: str = ""

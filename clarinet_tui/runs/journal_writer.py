@@ -14,6 +14,8 @@ from clarinet_tui.runs.journal import IterationFormatter, format_event
 from core.events import Checkpointed, Evaluated, Event, Failed, Finished, Sampled, Stepped, Stopped
 
 CHUNK = 1 << 20
+CLOSE_TIMEOUT = 60.0
+"""Seconds to wait for space on a full disk before the last events are lost."""
 SYNCED = (Evaluated, Checkpointed)
 """Events that the background thread syncs to the disk soon; the final ones are synced at once."""
 FINAL = (Stopped, Failed, Finished)
@@ -126,7 +128,7 @@ class JournalWriter:
         if self.pending_bytes and self._disk_error:
             raise self._disk_error
 
-    def close(self, timeout: float = 60.0) -> None:
+    def close(self, timeout: float = CLOSE_TIMEOUT) -> None:
         """Write what is pending; raise the OSError of a failed sync, or of a disk full for `timeout` seconds."""
         if self._closing:
             return
@@ -216,3 +218,12 @@ class JournalWriter:
     def _notify(self, message: str) -> None:
         with contextlib.suppress(Exception):  # a failing callback must not end the flushing thread
             self._notify_user(f"{self.path}: {message}")
+
+
+def append_failure(path: Path, failed: Failed, timeout: float = CLOSE_TIMEOUT) -> None:
+    """Record the failure of an attempt that cannot record it itself; the caller holds the run's lock."""
+    journal = JournalWriter(path)
+    try:
+        journal.append(failed)
+    finally:
+        journal.close(timeout)

@@ -52,7 +52,7 @@ class Stage1Role(NamedTuple):
 
     signature: str
     """Equal for runs that train the same stage 1 on the same type of device."""
-    takes_labels: bool
+    reuses_labels: bool
     """Whether it waits for another run's labels instead of making its own."""
 
 
@@ -64,7 +64,7 @@ def stage1_role(config: RunConfig) -> Stage1Role | None:
     task = parse_task(config.task)
     source = [task.source.letter, task.shape] if task.shape else config.task
     signature = _hash({"source": source, "stage": method.stages[0].name, **_settings(config, Tag.SOURCE, Tag.STAGE1)})
-    return Stage1Role(signature, takes_labels=method.takes_stage1_labels)
+    return Stage1Role(signature, reuses_labels=method.takes_stage1_labels)
 
 
 def stage1_key(config: RunConfig, data: "TaskData", device: str) -> str | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import file_size, modified_time
 from clarinet_tui.runs.journal import read_last_event
-from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.journal_writer import append_failure
 from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.runs.state import RunState
 from clarinet_tui.runs.worker_command import worker_arguments
@@ -242,8 +242,9 @@ def record_failure(run: RunDirectory, reason: str, kind: str = "") -> None:
     message = f"{reason}; `clarinet resume {run.id}` tries it again"
     event = read_last_event(run.journal) or {}
     iteration = event.get("iteration")
-    with run.hold_lock(), JournalWriter(run.journal) as journal:
-        journal.append(Failed(iteration=iteration if isinstance(iteration, int) else 0, message=message, kind=kind))
+    failed = Failed(iteration=iteration if isinstance(iteration, int) else 0, message=message, kind=kind)
+    with run.hold_lock():
+        append_failure(run.journal, failed)
     print(f"clarinet: {message}")
 
 

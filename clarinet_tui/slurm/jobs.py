@@ -11,7 +11,7 @@ import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import UnreadableFileError, as_input_error, read_json, replace_file
-from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.journal_writer import append_failure
 from clarinet_tui.runs.lock import LockHeldError, hold_lock
 from clarinet_tui.runs.ownership import directory_id, own_path
 from clarinet_tui.runs.worker_log import read_last_line
@@ -212,8 +212,7 @@ def _settle(runs_dir: Path, job: Job, state: str, now: float) -> Job | None:
 def _record_failure(run: RunDirectory, message: str) -> None:
     last_line = printable(read_last_line(run))[:500]
     message += f": {last_line}" if last_line else ""
-    with JournalWriter(run.journal) as journal:
-        journal.append(Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED))
+    append_failure(run.journal, Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED))
 
 
 def _cancel_overdue(jobs: Iterable[Job], now: float) -> None:

@@ -156,7 +156,7 @@ def plan_arrays(configs: Sequence[RunConfig], max_size: int) -> list[Array]:
     for position, config in enumerate(configs):
         role = stage1_role(config)
         maker = position if role is None else makers.setdefault(role.signature, position)
-        if role is not None and role.takes_labels and maker != position:
+        if role is not None and role.reuses_labels and maker != position:
             waiting.setdefault(maker, []).append(position)
         else:
             first.append(position)

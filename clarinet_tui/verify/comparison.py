@@ -44,7 +44,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ReplayComparison:
     first_iteration: int
     last_iteration: int
     value_count: int
@@ -60,7 +60,7 @@ class Comparison:
 
 def compare_iterations(
     recorded: Iterable[Mapping[str, Any]], replayed: Mapping[int, Mapping[str, float | str]]
-) -> Comparison:
+) -> ReplayComparison:
     """Compare every recorded metric of every recorded iteration; the version that recorded may have had fewer."""
     rows = list(recorded)
     names = {name for row in rows for name in row if name not in NOT_METRICS and is_reproducible(name)}
@@ -79,7 +79,7 @@ def compare_iterations(
             if not _is_equal(difference.recorded, difference.replayed):
                 differences.append(difference)
     differences.sort(key=lambda difference: (difference.iteration, difference.metric))
-    return Comparison(min(iterations, default=0), max(iterations, default=0), count, tuple(differences))
+    return ReplayComparison(min(iterations, default=0), max(iterations, default=0), count, tuple(differences))
 
 
 def _round_as_recorded(value: float | str) -> float:

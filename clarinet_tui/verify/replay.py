@@ -71,7 +71,8 @@ def read_pseudo_labels(run: RunDirectory) -> list[int]:
     try:
         labels: list[int] = decode_labels(read_file(run.pseudo_labels, MAX_LABEL_BYTES), run.pseudo_labels).tolist()
     except UnreadableFileError as error:
-        raise InputError(f"{error}; another run trained this run's stage 1") from None
+        reason = "cannot be read, but another run made this run's stage 1"
+        raise InputError(f"{run.pseudo_labels}: {reason}: {error.reason}") from None
     return labels
 
 

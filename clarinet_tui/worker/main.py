@@ -19,7 +19,7 @@ from clarinet_tui.queue.workers import GPU_IN_USE
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import file_size
 from clarinet_tui.runs.journal import JournalEvent, read_journal
-from clarinet_tui.runs.journal_writer import JournalWriter
+from clarinet_tui.runs.journal_writer import append_failure
 from clarinet_tui.runs.lock import is_batch_job
 from clarinet_tui.runs.worker_command import ALARM_VARIABLE, END_VARIABLE, take_hook_command
 from clarinet_tui.runs.worker_log import TimestampedStream
@@ -32,15 +32,17 @@ from clarinet_tui.worker.failure import make_failed
 from clarinet_tui.worker.hardware import hardware_kind, hold_first_gpu
 from clarinet_tui.worker.notifications import ON_END, EventHook, read_targets
 from clarinet_tui.worker.recorder import Recorder
-from clarinet_tui.worker.shared_stage1 import SharedStage1
-from clarinet_tui.worker.small_data import describe_small_data
+from clarinet_tui.worker.shared_stage1 import Stage1Sharing
 from clarinet_tui.worker.stop_signals import CheckpointAbandoned, StopSignals
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Checkpointed, Event, Failed, FailureKind, Finished, Noticed, Resumed, Started, Stopped
+from core.resolve import changed_settings
 
 END_HOOK_SECONDS = 35.0
 """The time that --on-end and the notifications of the end may take."""
+FEW_ITERATIONS, FEW_BATCHES = 100, 10
+"""Below these, the user is told that the data has few images."""
 
 
 def main() -> int:
@@ -107,8 +109,7 @@ def record_input_error(run: RunDirectory, queued: bool) -> Iterator[None]:
         yield
     except InputError as error:
         if queued or file_size(run.journal) > size:
-            with JournalWriter(run.journal) as journal:
-                journal.append(make_failed(error, None))
+            append_failure(run.journal, make_failed(error, None))
         raise
 
 
@@ -125,7 +126,7 @@ def run_attempt(run: RunDirectory, arguments: argparse.Namespace, signals: StopS
     hook = EventHook(run, config, take_hook_command(ALARM_VARIABLE), display.notice, targets=targets)
     on_end = take_hook_command(END_VARIABLE)
     signals.stop_after(arguments.time_limit)
-    attempt = Attempt(run, config, recorder, display, signals, hook, planned)
+    attempt = TrainingAttempt(run, config, recorder, display, signals, hook, planned)
     try:
         attempt.train(arguments.data_dir, arguments.resume)
     except InputError:
@@ -161,7 +162,7 @@ def train_first_iterations(
     yield from train(config, data=data, pseudo_labels=pseudo_labels, should_stop=lambda: next(calls) >= count)
 
 
-class Attempt:
+class TrainingAttempt:
     """One process's work on a run, from start or resume to its end; every event is recorded and shown."""
 
     def __init__(
@@ -204,7 +205,7 @@ class Attempt:
         self._recorder.device = device
         if device == "cpu" and self._run.read_config().device == "auto":
             self._report_unused_gpus()
-        with SharedStage1(self._run, self._config, data, hardware_kind(device), self._notice) as stage1:
+        with Stage1Sharing(self._run, self._config, data, hardware_kind(device), self._notice) as stage1:
             if not resume and not stage1.prepare(self._signals.is_stop_requested):
                 self.emit(Stopped(iteration=0))
                 return
@@ -258,6 +259,23 @@ class Attempt:
     def _position(self) -> tuple[int, float]:
         """Return the iteration and the training time of the last event."""
         return getattr(self.last, "iteration", self._saved), self.last.seconds if self.last else 0.0
+
+
+def describe_small_data(config: RunConfig, started: Started) -> str | None:
+    """Return a notice about the batch size or the length of the training; None if both are usual."""
+    if config.preset == "smoke":  # short by definition
+        return None
+    images = max(started.source_size, started.target_size)
+    try:
+        usual, size = changed_settings(config).get("batch_size", (0, 0))
+    except InputError:
+        usual, size = 0, 0
+    if size < usual and images // usual < FEW_BATCHES:
+        return f"batch_size is {size} instead of the preset's {usual}: the data has only {images} images"
+    if started.iterations_total < FEW_ITERATIONS:
+        total = started.iterations_total
+        return f"the training has only {total} iterations for {images} images: lower batch_size or raise epochs"
+    return None
 
 
 def read_notification_targets(notice: Callable[[str], None]) -> tuple[str, ...]:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from core.data.task_data import TaskData
 
 
-class SharedStage1:
-    """The maker of the labels holds the lock until it publishes them, the context ends or the process dies."""
+class Stage1Sharing:
+    """The run that makes the labels holds the lock until it publishes them, the context ends or the process dies."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class SharedStage1:
         self._origin: Stage1Origin | None = None
         self._lock: ExitStack | None = None
         self._joined = False
-        """Whether the run has taken the labels, become their maker or found another maker."""
+        """Whether the run has taken the labels, claimed them or found another run that makes them."""
         self._notified: set[str] = set()
         if key is not None:
             try:
@@ -66,12 +66,12 @@ class SharedStage1:
         self._release()
 
     def prepare(self, is_stop_requested: Callable[[], bool]) -> bool:
-        """Take the labels, after waiting if needed, or become their maker; return False if a stop is requested."""
+        """Take the labels, after waiting if needed, or claim to make them; return False if a stop is requested."""
         self._joined = True
         if self._directory is None:
             return True
         if not self._takes_labels:
-            self._try_to_become_maker(self._directory, self._stage)
+            self._try_to_claim(self._directory, self._stage)
             return True
         try:
             return self._take_or_make(self._directory, is_stop_requested)
@@ -85,7 +85,7 @@ class SharedStage1:
             return event
         if not self._joined and isinstance(event, Stepped):
             self._joined = True
-            self._try_to_become_maker(self._directory, event.stage)
+            self._try_to_claim(self._directory, event.stage)
         elif isinstance(event, PseudoLabelled):
             return self._process_labels(self._directory, event)
         return event
@@ -103,12 +103,10 @@ class SharedStage1:
         return True
 
     def _take(self, directory: Stage1Directory) -> bool:
-        stored = self._read(directory)
-        if stored is None:
-            return False
-        self.labels, self._origin = stored[0].tolist(), stored[1]
-        self._release()
-        return True
+        if stored := self._read(directory):
+            self.labels, self._origin = stored[0].tolist(), stored[1]
+            self._release()
+        return stored is not None
 
     def _read(self, directory: Stage1Directory) -> "tuple[NDArray[np.int64], Stage1Origin] | None":
         try:
@@ -129,7 +127,7 @@ class SharedStage1:
             self._lock = stack.pop_all()
         return True
 
-    def _try_to_become_maker(self, directory: Stage1Directory, stage: str) -> None:
+    def _try_to_claim(self, directory: Stage1Directory, stage: str) -> None:
         """Used by runs of GAC and resumed runs: they train their own stage 1, and others may wait for its labels."""
         if stage != self._stage:
             return
@@ -178,7 +176,7 @@ def _describe_wait(directory: Stage1Directory) -> str:
         origin = directory.read_origin()
     except UnreadableFileError:
         origin = None
-    maker = f"run {printable(origin.run)}" if origin else "another run"
+    making = f"run {printable(origin.run)}" if origin else "another run"
     owner = directory.lock_owner()
     process = f" (process {owner.pid} on {printable(owner.host)})" if owner else ""
-    return f"waiting for stage 1 of {maker}{process}"
+    return f"waiting for stage 1 of {making}{process}"

@@ -45,7 +45,7 @@ def test_runs_with_one_stage_1_have_one_signature() -> None:
     assert len({signature(), *others, signature(source_size=50), signature(complementary_loss="free")}) == 8
     assert [signature(method) for method in ("clarinet", "cdan-e", "source-only")] == [None, None, None]
     roles = [stage1_role(resolve(method=method, task="Y->D", preset="quick")) for method in ("gac", "gac+dan")]
-    assert [role and role.takes_labels for role in roles] == [False, True]
+    assert [role and role.reuses_labels for role in roles] == [False, True]
 
 
 def test_key_depends_on_images_labels_settings_and_kind_of_device(tmp_path: Path) -> None:

@@ -133,5 +133,7 @@ def test_each_class_has_a_curve() -> None:
 def test_pictures_import_no_torch() -> None:
     modules = "clarinet_tui.ui.text.inspection, clarinet_tui.chart.picture, clarinet_tui.ui.feed.detail_reader"
     figures = "clarinet_tui.analysis.figures.terminal_output, clarinet_tui.analysis.figures.kinds"
-    samples = "clarinet_tui.models.app_process, clarinet_tui.ui.feed.inspection_feed, clarinet_tui.ui.feed.app_process"
+    samples = (
+        "clarinet_tui.models.inspection_process, clarinet_tui.ui.feed.inspection_feed, clarinet_tui.ui.feed.app_process"
+    )
     assert "torch" not in imported_modules(f"import {modules}, {figures}, {samples}")

@@ -13,7 +13,7 @@ import pytest
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.stage1 import Stage1Directory, stage1_key
-from clarinet_tui.worker.shared_stage1 import SharedStage1
+from clarinet_tui.worker.shared_stage1 import Stage1Sharing
 from core.config import RunConfig
 from core.events import PseudoLabelled, Stepped
 from tests.support.child_processes import run_worker, start_worker
@@ -35,7 +35,7 @@ class Run:
     def __init__(self, runs_dir: Path, name: str, config: RunConfig = CONFIG) -> None:
         self.notices: list[str] = []
         self.directory = RunDirectory.create(runs_dir, config, id=name)
-        self.sharing = SharedStage1(self.directory, config, DATA, "cpu", self.notices.append, poll_seconds=0.001)
+        self.sharing = Stage1Sharing(self.directory, config, DATA, "cpu", self.notices.append, poll_seconds=0.001)
 
     def prepare(self, polls: int = 0) -> bool:
         """Wait for `polls` checks, and then request a stop."""

@@ -11,7 +11,7 @@ from clarinet_tui.analysis.report.content import Report
 from clarinet_tui.analysis.report.markup import Content, Markup, bullet_list, collapsible, join, row, table, tag
 from clarinet_tui.analysis.run_records import RunRecord
 from clarinet_tui.analysis.selection import ORACLE, RULE_DESCRIPTIONS, SelectedEpoch
-from clarinet_tui.text import JOULES_PER_KWH, format_count, format_duration, format_task
+from clarinet_tui.text import JOULES_PER_KWH, format_count, format_duration, format_seed, format_task
 from core.config import Tag, setting_specs, settings_tagged
 
 HEADERS: dict[Rule, str] = {
@@ -48,7 +48,7 @@ def _run(record: RunRecord) -> Markup:
         tag("span", run.state, class_=f"state {run.state}"),
         run.method or "?",
         format_task(run.task or "?"),
-        "?" if run.seed is None else str(run.seed),
+        format_seed(run.seed),
         run.preset or "?",
         *(_selected(record.selected.get(rule)) for rule in RULES),
         *("–" if value is None else f"{value:.2f}" for value in accuracies),

@@ -16,7 +16,7 @@ from clarinet_tui.analysis.comparison_table import (
     side_row,
 )
 from clarinet_tui.analysis.selection import RULE_HEADINGS, RULE_NOTES, RULE_ORDER, format_rules
-from clarinet_tui.text import format_duration, format_task, printable
+from clarinet_tui.text import format_duration, format_seed, format_task, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -69,7 +69,7 @@ def _runs(rows: "Sequence[RunRow]") -> "Table":
     lines = []
     for row in rows:
         accuracies = (row.target_accuracy, row.source_accuracy, row.pseudo_label_accuracy)
-        seed = "?" if row.seed is None else str(row.seed)
+        seed = format_seed(row.seed)
         numbers = ["–" if value is None else f"{value:.2f}" for value in accuracies]
         seconds = "–" if row.seconds is None else format_duration(row.seconds)
         lines.append([row.id, row.state, row.method or "?", format_task(row.task or "?"), seed, *numbers, seconds])

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from clarinet_tui.runs.inspection_file import PROCESS, ProcessReport
+from clarinet_tui.runs.inspection_file import INSPECTION_PROCESS, InspectionReport
 
 MAX_LINE = 16 << 20
 MAX_ERROR = 4000
@@ -26,9 +26,9 @@ class AppProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_stopped = False
 
-    def reports(self, arguments: Sequence[str], content: bytes = b"") -> Iterator[ProcessReport]:
+    def reports(self, arguments: Sequence[str], content: bytes = b"") -> Iterator[InspectionReport]:
         """Yield what a process reports; an unexpected end is an error, a killed process just ends."""
-        command = [sys.executable, "-P", "-m", PROCESS, *arguments]
+        command = [sys.executable, "-P", "-m", INSPECTION_PROCESS, *arguments]
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
             given.write(content)
             given.seek(0)
@@ -48,7 +48,7 @@ class AppProcess:
             with self._lock:
                 was_killed, self._process = self._process is None, None
             if process.returncode and not has_error and not was_killed:
-                yield ProcessReport(error=_last_line(errors) or f"it ended with exit code {process.returncode}")
+                yield InspectionReport(error=_last_line(errors) or f"it ended with exit code {process.returncode}")
 
     def kill(self) -> None:
         """End the process; others may follow."""
@@ -62,10 +62,10 @@ class AppProcess:
         self.kill()
 
 
-def _parse(line: bytes) -> ProcessReport | None:
+def _parse(line: bytes) -> InspectionReport | None:
     """Return a report; None for a line that a plug-in has printed."""
     try:
-        return msgspec.json.decode(line, type=ProcessReport)
+        return msgspec.json.decode(line, type=InspectionReport)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clarinet_tui.chart.curve import Line, VerticalMark
+from clarinet_tui.text import format_seed
 from clarinet_tui.ui.snapshot.x_axes import AxisName
 from core.metrics import Metric, shown_in
 
@@ -53,7 +54,7 @@ def overlay_lines(runs: Sequence[RunCurves], metric: str, axis: AxisName, front:
 
 def run_label(run: RunRow) -> str:
     """Name a run among others by id, method and seed."""
-    return f"{run.id} {run.method or '?'} {'?' if run.seed is None else run.seed}"
+    return f"{run.id} {run.method or '?'} {format_seed(run.seed)}"
 
 
 def make_stage_marks(curves: RunCurves, axis: AxisName = "iteration") -> tuple[VerticalMark, ...]:

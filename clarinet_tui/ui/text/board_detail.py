@@ -14,7 +14,7 @@ from clarinet_tui.analysis.published import SEEDS, method_title
 from clarinet_tui.analysis.selection import ORACLE
 from clarinet_tui.history.query_language import quote_value
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.text import format_task
+from clarinet_tui.text import format_seed, format_task
 from clarinet_tui.ui.text.board_layout import distance_role, format_mean
 from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, styled
 from core.presets import PRESETS
@@ -105,7 +105,7 @@ def _seed_spans(cell: BoardCell) -> list[Span]:
     seeds.sort(key=lambda pair: (pair[0] is None, pair[0] or 0))
     spans: list[Span] = [("Seeds ", "muted")]
     for index, (seed, details) in enumerate(seeds):
-        spans += [(" · " if index else "", "faint"), ("?" if seed is None else str(seed), "strong"), *details]
+        spans += [(" · " if index else "", "faint"), (format_seed(seed), "strong"), *details]
     return spans
 
 

@@ -14,6 +14,7 @@ from clarinet_tui.text import (
     format_count,
     format_duration,
     format_memory,
+    format_seed,
     format_task,
     progress_bar,
     sparkline,
@@ -158,7 +159,7 @@ def _availability(device: Device, machine: MachineSnapshot, *, with_reason: bool
 def _format_run(row: QueueRow | RunRow, run: RunRow | None, is_stopping: bool = False) -> Content:
     """Format a run of the queue or of the history, with the progress of the history's run."""
     progress = [("stopping", "warn")] if is_stopping else format_progress(run) if run else []
-    seed = "?" if row.seed is None else row.seed
+    seed = format_seed(row.seed)
     text = f"{row.id}  {row.method or '?'}  {format_task(row.task)}  seed {seed}"
     return styled((f"{MARGIN}▸ ", "live"), (text, ""), *([GAP, *progress] if progress else []))
 

@@ -13,6 +13,7 @@ from clarinet_tui.text import (
     format_duration,
     format_energy,
     format_percent,
+    format_seed,
     format_task,
 )
 from clarinet_tui.ui.text.queue import column_widths
@@ -36,7 +37,7 @@ def _format_run(run: RunRow, now: float, width: int) -> Content:
         (run.id, "muted"),
         (run.method or "?", ""),
         (format_task(run.task), ""),
-        (f"{'?' if run.seed is None else run.seed}".rjust(4), ""),
+        (format_seed(run.seed).rjust(4), ""),
         (run.device or "", "muted"),
     ]
     cells = [fit_cell(styled(span), size) for span, size in zip(spans, column_widths(width), strict=True)]

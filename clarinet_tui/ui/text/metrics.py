@@ -19,6 +19,7 @@ from clarinet_tui.text import (
     format_bytes,
     format_number,
     format_percent,
+    format_seed,
     progress_bar,
     sparkline,
 )
@@ -107,7 +108,7 @@ def format_runs(runs: Sequence[RunCurves], front: str, markers: Sequence[tuple[s
         accuracy = f"{format_percent(run.target_accuracy):>6} %"
         shows_progress = run.state is RunState.RUNNING and run.progress is not None
         state = f"{run.progress:>5.0%}" if shows_progress else f"{style.glyph:>5}"
-        name = f"{run.method or '?'} {'?' if run.seed is None else run.seed} {run.id}"
+        name = f"{run.method or '?'} {format_seed(run.seed)} {run.id}"
         name_width = max(8, width - 2 - len(accuracy) - len(state))
         role = "strong" if run.id == front else ""
         spans = [(f"{marker} ", colour), (f"{name[:name_width]:<{name_width}}", role), (state, style.role)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.text import format_duration, format_task
+from clarinet_tui.text import format_duration, format_seed, format_task
 from clarinet_tui.ui.text.devices import format_progress
 from clarinet_tui.ui.text.styled import Span, fit_cell, styled
 
@@ -40,7 +40,7 @@ def format_queued_run(row: QueueRow, machine: MachineSnapshot, run: RunRow | Non
         (row.id, "muted"),
         (row.method, ""),
         (format_task(row.task), ""),
-        (f"{'?' if row.seed is None else row.seed}".rjust(4), ""),
+        (format_seed(row.seed).rjust(4), ""),
         (device, "muted"),
     ]
     cells = [fit_cell(styled(span), size) for span, size in zip(spans, column_widths(width), strict=True)]

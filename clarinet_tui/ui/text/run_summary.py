@@ -11,6 +11,7 @@ from clarinet_tui.text import (
     format_duration,
     format_number,
     format_percent,
+    format_seed,
     format_task,
     format_time,
     progress_bar,
@@ -32,7 +33,7 @@ def format_title(run: RunRow) -> Content:
     style = STATE_STYLES[run.state]
     spans: list[Span] = [(f"{style.glyph} ", style.role), (run.method or "?", "strong")]
     spans += [GAP, (format_task(run.task), "strong")]
-    spans += [GAP, (f"seed {'?' if run.seed is None else run.seed}", "")]
+    spans += [GAP, (f"seed {format_seed(run.seed)}", "")]
     spans += [GAP, (run.state, style.role)]
     spans += [GAP, (name_alarms(run.alarms), "warn")] if run.alarms else []
     spans += [GAP, (run.id, "muted")]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.runs import tail
-from clarinet_tui.runs.tail import FileTail
+from clarinet_tui.logs import run_log
+from clarinet_tui.logs.run_log import FileTail
 
 
 def append(path: Path, content: bytes) -> None:
@@ -16,7 +16,7 @@ def append(path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 1 << 16])
 def test_read_backwards_with_any_chunk_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-    monkeypatch.setattr(tail, "CHUNK", chunk)
+    monkeypatch.setattr(run_log, "CHUNK", chunk)
     path = tmp_path / "log"
     path.write_bytes(b"first\n\nthird line\nlast\nto")
     with FileTail(path, 100) as file:
@@ -28,7 +28,7 @@ def test_read_backwards_with_any_chunk_size(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("chunk", [5, 64, 1 << 16])
 def test_long_line_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-    monkeypatch.setattr(tail, "CHUNK", chunk)
+    monkeypatch.setattr(run_log, "CHUNK", chunk)
     path = tmp_path / "log"
     path.write_bytes(b"before\n" + b"a" * 10 + b"b" * 1000 + b"\nafter\n" + b"c" * 10 + b"d" * 500)
     with FileTail(path, 10) as file:

@@ -9,9 +9,8 @@ from pathlib import Path
 import msgspec
 
 from clarinet_tui.models.picture_choice import SAMPLES, choose_samples
-from clarinet_tui.models.run_weights import check_weights
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.inspection_file import Picture, ProcessReport, write_inspection
+from clarinet_tui.runs.inspection_file import InspectionReport, Picture, write_inspection
 from core.config import RunConfig
 from core.data.digit_domains import find_domain_files
 from core.data.images import ProgressCallback
@@ -36,9 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _inspect(options.run, options.runs_dir, options.data_dir)
         else:
             config = msgspec.json.decode(sys.stdin.buffer.read(), type=RunConfig)
-            _send(ProcessReport(pictures=read_samples(config, options.data_dir)))
+            _send(InspectionReport(pictures=read_samples(config, options.data_dir)))
     except InputError as error:
-        _send(ProcessReport(error=str(error)))
+        _send(InspectionReport(error=str(error)))
         sys.exit(2)
 
 
@@ -57,7 +56,7 @@ def read_samples(config: RunConfig, data_dir: Path) -> tuple[Picture, ...]:
 def _inspect(run_id: str, runs_dir: Path, data_dir: Path) -> None:
     run, progress = RunDirectory(runs_dir, run_id), _progress()
     progress("Loading the model", 0, 1)
-    check_weights(run)
+    run.check_weights()
     from clarinet_tui.models.inspection import Inspector  # imports torch
 
     write_inspection(run, Inspector.open(run, data_dir, progress).inspect())
@@ -71,12 +70,12 @@ def _progress() -> ProgressCallback:
         now = time.monotonic()
         if what != last[0] or now - last[1] >= SECONDS:
             last = what, now
-            _send(ProcessReport(what, done, total))
+            _send(InspectionReport(what, done, total))
 
     return report
 
 
-def _send(report: ProcessReport) -> None:
+def _send(report: InspectionReport) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
     sys.stdout.buffer.flush()
 
