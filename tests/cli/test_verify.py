@@ -17,8 +17,8 @@ from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.verify.comparison import Replay
 from core.errors import InputError
 from tests.support import forked_python
-from tests.support.child_processes import run_worker
 from tests.support.events import started, step
+from tests.support.forked_python import run_worker
 from tests.support.histories import make_run, write_events
 from tests.support.workers import make_task, tiny_run
 

@@ -16,8 +16,8 @@ from core.methods.algorithm import Algorithm, StepMetrics
 from core.training import cuda_graph
 from core.training.cuda_graph import IterationRunner, Snapshot, make_runner
 from core.training.train import train
+from tests.core.tape import Tape
 from tests.support.operations import make_algorithm, make_batch
-from tests.support.tape import Tape
 from tests.support.tiny import steps, tiny_config, tiny_data
 
 DATA = tiny_data()

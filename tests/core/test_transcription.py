@@ -24,8 +24,7 @@ from core.methods.algorithm import Algorithm
 from core.models.checkpoint import NAME, load
 from core.resolve import resolve
 from core.training.train import train
-from tests.support.tiny import CLASSES, steps, tiny_data
-from tests.support.transcription import (
+from tests.core.transcription import (
     PAPER,
     READINGS,
     Adapt,
@@ -42,6 +41,7 @@ from tests.support.transcription import (
     lenet,
     second_stage,
 )
+from tests.support.tiny import CLASSES, steps, tiny_data
 
 TOLERANCE = 1e-6
 MOVED = 5e-3

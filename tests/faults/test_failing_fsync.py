@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from clarinet_tui.runs.journal_writer import JournalWriter
-from tests.support.child_processes import start_worker
+from tests.support.forked_python import start_worker
 from tests.support.supervised import last_event, read_state
 from tests.support.workers import events_named, make_task, tiny_run
 

@@ -18,10 +18,10 @@ from clarinet_tui.worker import recorder
 from clarinet_tui.worker.recorder import Recorder
 from core.errors import InputError
 from core.events import Finished
-from tests.support.child_processes import start_worker
 from tests.support.cli import invoke
 from tests.support.disks import fill, small_disk
 from tests.support.events import started, step
+from tests.support.forked_python import start_worker
 from tests.support.histories import open_history
 from tests.support.supervised import (
     count_steps,

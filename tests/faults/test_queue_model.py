@@ -26,9 +26,9 @@ from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.lock import find_worker, read_lock_owner, signal_holder
+from tests.faults.queue_model import Model, Place, observe
 from tests.support.disks import fill, mount_error, small_disk
 from tests.support.histories import content, open_history
-from tests.support.queue_model import Model, Place, observe
 from tests.support.scale import SOAK, rounds
 from tests.support.supervised import ROOT, last_event, read_logs, runs_directory, wait_until
 from tests.support.workers import valid_iterations
@@ -161,7 +161,7 @@ def simulation(tmp_path: Path, seed: int) -> Iterator[Simulation]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     place = nullcontext(tmp_path) if mount_error() else small_disk(tmp_path / "disk", "16m")
     with place as parent, runs_directory(parent / "runs") as runs:
-        command = [sys.executable, "-P", "-m", "tests.support.queue_clients", str(runs)]
+        command = [sys.executable, "-P", "-m", "tests.faults.queue_clients", str(runs)]
         with subprocess.Popen(
             command, text=True, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as clients:

@@ -13,8 +13,8 @@ from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.runs.annotations import add_tag
 from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
-from tests.support.child_processes import run_worker, start_worker
 from tests.support.disks import read_only, require_mount
+from tests.support.forked_python import run_worker, start_worker
 from tests.support.supervised import (
     enqueue_directly,
     last_event,

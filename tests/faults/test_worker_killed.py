@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clarinet_tui.runs.directory import RunDirectory
-from tests.support.child_processes import run_worker, start_worker
+from tests.support.forked_python import run_worker, start_worker
 from tests.support.scale import rounds
 from tests.support.supervised import read_metric_tables
 from tests.support.workers import events_named, make_task, tiny_run, valid_iterations

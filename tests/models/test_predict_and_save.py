@@ -14,8 +14,8 @@ from clarinet_tui.models.run_models import load_run_model
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.inspection_file import GROUP_TITLES, read_inspection
 from core import load_model
-from tests.support.child_processes import run_worker
 from tests.support.cli import imported_modules, invoke
+from tests.support.forked_python import run_worker
 from tests.support.tiny import tiny_images
 from tests.support.workers import make_task, tiny_run
 

@@ -13,7 +13,6 @@ from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
 from tests.support import forked_python
-from tests.support.coverage import unmeasured_environment
 
 CLARINET = [sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()"]
 HEAVY = {"torch", "torchvision", "scipy", "sklearn", "matplotlib", "sqlite_utils", "textual"}
@@ -34,6 +33,11 @@ def run_clarinet(folder: Path, *arguments: str, timeout: float = 60) -> "subproc
 def invoke(runs: Path, *arguments: str) -> Result:
     """Run a command on a runs directory in this process, which is faster."""
     return CliRunner().invoke(app, [*arguments, "--runs-dir", str(runs)])
+
+
+def unmeasured_environment() -> dict[str, str]:
+    """Return the environment without the variables that start coverage.py, which imports sqlite3 and prints."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
 
 
 def imported_modules(code: str) -> set[str]:

@@ -1,21 +1,119 @@
 """`subprocess` for commands of this interpreter: real processes, forked from one that has imported torch.
 
-A new interpreter takes some seconds for that. One test of each kind starts one nevertheless, with `subprocess`.
+A new interpreter takes some seconds for that and for torch's compiler, which its optimizers need: ten times longer than
+a test's run. One test of each kind starts one nevertheless, with `subprocess`.
 """
 
 import atexit
 import gc
 import importlib
+import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import IO, Any, NoReturn, Self
 
-from tests.support.child_processes import TIMEOUT, Worker, forkserver
+from clarinet_tui.runs.directory import RunDirectory
+
+TIMEOUT = 120.0
+forkserver = multiprocessing.get_context("forkserver")
+forkserver.set_forkserver_preload(
+    ["core.training.train", "core.data.load", "torch._inductor", "clarinet_tui.worker.main", "clarinet_tui.cli.main"]
+)
+
+
+def _kill_remaining() -> None:
+    """Kill what a skipped or failed test leaves: multiprocessing waits at exit also for a stopped process."""
+    for process in multiprocessing.active_children():
+        process.kill()
+
+
+Finalize(None, _kill_remaining, exitpriority=0)
+
+
+class Worker:
+    """A process with the interface of `subprocess.Popen`."""
+
+    def __init__(self, process: BaseProcess) -> None:
+        assert process.pid is not None
+        self._process, self.pid = process, process.pid
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float = TIMEOUT) -> int | None:
+        """Return the exit code, or None if the process is alive."""
+        self._process.join(timeout)
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+def start_worker(
+    run: RunDirectory, *arguments: str, log: Path | None = None, prepare: Callable[[], object] = os.getpid
+) -> Worker:
+    """Start a worker of the run, which resumes from a checkpoint if there is one; its output goes to its log.
+
+    `prepare` is called in its process, before the log is opened: in a new session, a terminal becomes its own.
+    """
+    command = [sys.executable, "-P", "-m", "clarinet_tui.worker.main", run.id, *arguments]
+    command += ["--runs-dir", str(run.runs_dir), "--data-dir", str(run.runs_dir / "data")]
+    command += ["--resume"] if run.has_checkpoint else []
+    environment = {**os.environ, "NO_COLOR": "1"}
+    process_arguments = (command, str(log or run.log), str(run.runs_dir), environment, prepare)
+    process = forkserver.Process(target=_work, args=process_arguments, daemon=True)
+    process.start()
+    return Worker(process)
+
+
+def run_worker(run: RunDirectory, *arguments: str, log: Path | None = None) -> int | None:
+    """Run a worker to its end and return its exit code."""
+    return start_worker(run, *arguments, log=log).wait()
+
+
+def new_session() -> None:
+    """Start a session, which the closing of its terminal ends even if the tests were started with `nohup`."""
+    os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def new_session_with_slow_checkpoints() -> None:
+    """Start a session, and make each checkpoint take ten minutes."""
+    import torch
+
+    def save(*_: object) -> None:
+        print("SAVES", file=sys.stderr, flush=True)
+        time.sleep(600)
+
+    new_session()
+    torch.save = save  # type: ignore[assignment]
+
+
+def _work(
+    command: list[str], log: str, folder: str, environment: dict[str, str], prepare: Callable[[], object]
+) -> None:
+    gc.freeze()  # collecting what was imported before the fork takes longer than a test's run
+    prepare()
+    file = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    os.chdir(folder)
+    _interpret(command, environment)
 
 
 class Popen(Worker):

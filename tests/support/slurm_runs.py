@@ -20,7 +20,7 @@ from clarinet_tui.slurm.jobs import Job, read_jobs, refresh_jobs
 from clarinet_tui.slurm.options import SlurmOptions
 from core.config import RunConfig
 from core.resolve import resolve
-from tests.support.child_processes import run_worker
+from tests.support.forked_python import run_worker
 from tests.support.slurm import Cluster
 from tests.support.supervised import read_state
 from tests.support.workers import events_named, make_task, read_events, repeatable, valid_iterations

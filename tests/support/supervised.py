@@ -71,9 +71,15 @@ def runs_directory(runs_dir: Path) -> Iterator[Path]:
     try:
         yield runs_dir
     finally:
-        for lock in (runs_dir / SUPERVISOR_LOCK, *(run.lock for run in list_runs(runs_dir))):
-            if owner := read_lock_owner(lock):
-                signal_holder(lock, owner, signal.SIGKILL)
+        kill_processes(runs_dir)
+
+
+def kill_processes(runs_dir: Path) -> None:
+    """Kill the supervisor and the workers of a runs directory, but not this process."""
+    for lock in (runs_dir / SUPERVISOR_LOCK, *(run.lock for run in list_runs(runs_dir))):
+        owner = read_lock_owner(lock)
+        if owner is not None and owner.pid != os.getpid():
+            signal_holder(lock, owner, signal.SIGKILL)
 
 
 def supervisor_pid(runs_dir: Path) -> int | None:

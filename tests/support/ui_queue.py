@@ -1,7 +1,6 @@
 """A queue that starts nothing, and a machine with fixed devices."""
 
 import os
-import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,11 +9,10 @@ import pytest
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, read_queue, update_queue
-from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
-from clarinet_tui.runs.directory import RunDirectory, list_runs
-from clarinet_tui.runs.lock import read_lock_owner, signal_holder
+from clarinet_tui.runs.directory import RunDirectory
 from core.resolve import resolve
 from tests.support.nvml import ELSEWHERE, install_standin
+from tests.support.supervised import kill_processes
 from tests.support.ui_runs import NOW
 
 GIB = 1 << 30
@@ -61,7 +59,4 @@ def still_machine(library: Path, patch: pytest.MonkeyPatch) -> None:
 def dismissed(runs_dir: Path) -> Iterator[Path]:
     """The directory; its supervisor and workers are stopped afterwards."""
     yield runs_dir
-    for lock in (runs_dir / SUPERVISOR_LOCK, *(run.lock for run in list_runs(runs_dir))):
-        holder = read_lock_owner(lock)
-        if holder is not None and holder.pid != os.getpid():
-            signal_holder(lock, holder, signal.SIGKILL)
+    kill_processes(runs_dir)

@@ -20,8 +20,8 @@ from clarinet_tui.runs.worker_command import hook_environment
 from clarinet_tui.worker.alarms import ALARM_KINDS, EARLY, PATIENCE, WINDOW, AlarmMonitor
 from core.config import setting_specs
 from core.events import Alarmed, Evaluated, Event, Resumed, StageStarted, Started, Stepped
-from tests.support.child_processes import run_worker
 from tests.support.events import evaluation, resumed, started, step
+from tests.support.forked_python import run_worker
 from tests.support.workers import events_named, make_task, tiny_run
 
 RECORDED = Path(__file__).with_name("recorded")

@@ -16,7 +16,7 @@ from clarinet_tui.runs.stage1 import Stage1Directory, stage1_key
 from clarinet_tui.worker.shared_stage1 import Stage1Sharing
 from core.config import RunConfig
 from core.events import PseudoLabelled, Stepped
-from tests.support.child_processes import run_worker, start_worker
+from tests.support.forked_python import run_worker, start_worker
 from tests.support.tiny import tiny_config, tiny_data
 from tests.support.workers import events_named, make_task, read_events, repeatable, tiny_run, wait_until
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.runs.directory import RunDirectory
-from tests.support.child_processes import new_session, new_session_with_slow_checkpoints, start_worker
+from tests.support.forked_python import new_session, new_session_with_slow_checkpoints, start_worker
 from tests.support.supervised import read_state
 from tests.support.workers import events_named, make_task, read_events, tiny_run, wait_until
 

@@ -23,8 +23,8 @@ from clarinet_tui.runs.worker_log import split_timestamp
 from core.events import Noticed
 from core.models.checkpoint import PREVIOUS
 from core.resolve import resolve
-from tests.support.child_processes import run_worker, start_worker
-from tests.support.coverage import unmeasured_environment
+from tests.support.cli import unmeasured_environment
+from tests.support.forked_python import run_worker, start_worker
 from tests.support.workers import events_named, make_task, read_events, start_worker_process, tiny_run
 
 
