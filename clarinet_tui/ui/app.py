@@ -26,12 +26,11 @@ from clarinet_tui.text import printable
 from clarinet_tui.ui.app_state import AppState
 from clarinet_tui.ui.error_guard import ErrorLog, error_log_path
 from clarinet_tui.ui.feed.history_feed import FPS, HistoryFeed
-from clarinet_tui.ui.feed.inspection_feed import InspectionFeed
 from clarinet_tui.ui.feed.machine_feed import MachineFeed
 from clarinet_tui.ui.ordered_input import OrderedInput
 from clarinet_tui.ui.preferences import PreferenceStore, preferences_path
-from clarinet_tui.ui.screens.view_screen import MachineScreen, ViewScreen
-from clarinet_tui.ui.snapshot.snapshot import Snapshot
+from clarinet_tui.ui.screens.view_screen import ViewScreen
+from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot
 from clarinet_tui.ui.textual_private import GuardedApp
 from clarinet_tui.ui.themes import CONTRAST, DARK, LIGHT, THEMES, PlainGlyphs, needs_plain_glyphs
 from clarinet_tui.ui.widgets.top_bar import VIEW_KEYS, VIEWS
@@ -55,6 +54,15 @@ def _ranked_commands() -> type[Provider]:
     from clarinet_tui.ui.palette_commands import RankedCommands
 
     return RankedCommands
+
+
+def import_compare() -> None:
+    """Import ahead of time what the Compare view needs; scipy is the slowest."""
+    import scipy.special  # noqa: F401
+
+    import clarinet_tui.analysis.comparison
+    import clarinet_tui.analysis.side_curves
+    import clarinet_tui.ui.screens.compare  # noqa: F401
 
 
 class ClarinetApp(OrderedInput, GuardedApp):
@@ -102,11 +110,25 @@ class ClarinetApp(OrderedInput, GuardedApp):
         self._set_first_theme(self.preferences.values.theme)
         self._plain_glyphs = PlainGlyphs(enabled=needs_plain_glyphs(os.environ))
         log = self._error_log.write
-        self.history_feed = HistoryFeed(runs_dir, self._post_snapshot, log, database=database, interval=1 / fps)
-        self.machine_feed = MachineFeed(runs_dir, data_dir, self._post_machine, log, database=database)
-        self.inspection_feed = InspectionFeed(runs_dir, data_dir, self._post_inspection)
-        feeds = self.history_feed, self.machine_feed, self.inspection_feed
-        self.state = AppState(runs_dir, data_dir, database, *feeds, self.preferences, now, glyphs)
+        self.state = AppState(
+            runs_dir,
+            data_dir,
+            database,
+            HistoryFeed(
+                runs_dir,
+                lambda snapshot: self.post_message(self.HistoryRead(snapshot, next(self._numbers))),
+                log,
+                database=database,
+                interval=1 / fps,
+            ),
+            MachineFeed(
+                runs_dir, data_dir, lambda machine: self.post_message(self.MachineRead(machine)), log, database=database
+            ),
+            lambda progress: self.post_message(self.InspectionChanged(progress)),
+            self.preferences,
+            now,
+            glyphs,
+        )
         self.state.live_run, self.state.overlaid_runs = next(iter(runs), None), runs if len(runs) > 1 else ()
         for view in VIEWS:
             self.add_mode(view, partial(self._make_screen, view))
@@ -143,7 +165,8 @@ class ClarinetApp(OrderedInput, GuardedApp):
 
     def _start_feed(self) -> None:
         self._on_first_paint()
-        self.history_feed.start()
+        self.state.history_feed.start()
+        self.state.machine_feed.start()
 
     def _ensure_supervisor(self) -> None:
         """Start a supervisor if runs wait and theirs was killed."""
@@ -156,9 +179,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
             self.call_later(self.notify, describe_error(error), title="Queue", severity="error", markup=False)
 
     def on_unmount(self) -> None:
-        self.inspection_feed.stop()
-        self.machine_feed.stop()
-        self.history_feed.stop()
+        self.state.stop_feeds()
         self.preferences.close()
 
     def _warn(self, message: str, error: Exception | None = None) -> None:
@@ -221,7 +242,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
     class HistoryRead(Message):
         """The history feed has a new snapshot."""
 
-        snapshot: Snapshot
+        snapshot: HistorySnapshot
         number: int  # one that waited for keys must not replace a newer one
 
         def can_replace(self, message: Message) -> bool:
@@ -251,22 +272,9 @@ class ClarinetApp(OrderedInput, GuardedApp):
 
         self.run_worker(run, thread=True, exit_on_error=False)
 
-    def _post_machine(self, machine: MachineSnapshot) -> None:
-        """Called by the machine feed's thread."""
-        self.post_message(self.MachineRead(machine))
-
     def on_clarinet_app_machine_read(self, event: MachineRead) -> None:
-        if not self.is_running:
-            return
         self.state.machine = event.machine
-        for screen in self.screen_stack:
-            if isinstance(screen, MachineScreen):
-                with self._guard(screen.NAME):
-                    screen.receive_machine(event.machine)
-
-    def _post_inspection(self, progress: InspectionProgress) -> None:
-        """Called by the inspection feed's thread."""
-        self.post_message(self.InspectionChanged(progress))
+        self._update_views()
 
     def on_clarinet_app_inspection_changed(self, event: InspectionChanged) -> None:
         progress = event.progress
@@ -277,15 +285,10 @@ class ClarinetApp(OrderedInput, GuardedApp):
             text = f"{progress.run}: {progress.error}" if progress.error else f"{progress.run} is inspected"
             severity: SeverityLevel = "error" if progress.error else "information"
             self.notify(printable(text), title="Inspection", severity=severity, timeout=8, markup=False)
-        if self.current_mode == "history" and isinstance(self.screen, ViewScreen):
-            self.screen.restyle()
-
-    def _post_snapshot(self, snapshot: Snapshot) -> None:
-        """Called by the feed's thread."""
-        self.post_message(self.HistoryRead(snapshot, next(self._numbers)))
+        self._update_views()
 
     def on_clarinet_app_history_read(self, event: HistoryRead) -> None:
-        if not self.is_running or event.number < self._shown_number:  # screens are being removed, or it is obsolete
+        if not self.is_running or event.number < self._shown_number:  # the app ends, or a newer one is shown
             return
         if self.is_handling_input and time.monotonic() - self._shown_at < MAX_DELAY:
             self.post_after_input(self.HistoryRead(event.snapshot, event.number))
@@ -295,26 +298,22 @@ class ClarinetApp(OrderedInput, GuardedApp):
         self.state.snapshot = event.snapshot
         if event.snapshot.problem and (previous is None or previous.problem != event.snapshot.problem):
             self.notify(event.snapshot.problem, title="History", severity="error", timeout=10, markup=False)
-        for screen in self.screen_stack:
-            if isinstance(screen, ViewScreen):
-                with self._guard(screen.NAME):
-                    screen.receive_snapshot(event.snapshot)
+        self._update_views()
         self._prepare_compare(event.snapshot)
 
-    def _prepare_compare(self, snapshot: Snapshot) -> None:
+    def _update_views(self) -> None:
+        """Show the new state; not while the app ends, when screens are being removed."""
+        for screen in self.screen_stack if self.is_running else ():
+            if isinstance(screen, ViewScreen):
+                with self._guard(screen.NAME):
+                    screen.update_view()
+
+    def _prepare_compare(self, snapshot: HistorySnapshot) -> None:
         """Once runs of both compared families are listed, import the Compare view, so that it opens at once."""
         is_prepared = self._families >= set(COMPARED_FAMILIES)
         self._families |= {run.family for run in snapshot.listing.rows if snapshot.is_ingested}
         if not is_prepared and self._families >= set(COMPARED_FAMILIES):
-            self.set_timer(IDLE_SECONDS, lambda: self._start_thread(self._import_compare))
-
-    def _import_compare(self) -> None:
-        """Import ahead of time what the Compare view needs; scipy is the slowest."""
-        import scipy.special  # noqa: F401
-
-        import clarinet_tui.analysis.comparison
-        import clarinet_tui.analysis.side_curves
-        import clarinet_tui.ui.screens.compare  # noqa: F401
+            self.set_timer(IDLE_SECONDS, lambda: self._start_thread(import_compare))
 
     @contextmanager
     def _guard(self, where: str) -> Iterator[None]:

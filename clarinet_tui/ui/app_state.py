@@ -14,13 +14,13 @@ from clarinet_tui.analysis.choices import COMPARED_FAMILIES
 if TYPE_CHECKING:
     from clarinet_tui.chart.cells import GlyphSet
     from clarinet_tui.ui.actions import RunActions
+    from clarinet_tui.ui.feed.child_process import InspectionFeed
     from clarinet_tui.ui.feed.history_feed import HistoryFeed
-    from clarinet_tui.ui.feed.inspection_feed import InspectionFeed
     from clarinet_tui.ui.feed.machine_feed import MachineFeed
     from clarinet_tui.ui.launch_form import LaunchForm
     from clarinet_tui.ui.preferences import PreferenceStore
     from clarinet_tui.ui.snapshot.machine import MachineSnapshot
-    from clarinet_tui.ui.snapshot.snapshot import InspectionProgress, Snapshot
+    from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, InspectionProgress
 
 MAX_OVERLAID = 8
 """Overlaid runs: the palette has this many colours."""
@@ -35,12 +35,13 @@ class AppState:
     database: Path | None
     history_feed: HistoryFeed
     machine_feed: MachineFeed
-    inspection_feed: InspectionFeed
+    on_inspection: Callable[[InspectionProgress], object]
+    """Called by a thread with each step of an inspection."""
     preferences: PreferenceStore
     now: Callable[[], float]
     glyphs: str
     """The name of the charts' glyph set, or "" to choose by the terminal."""
-    snapshot: Snapshot | None = None
+    snapshot: HistorySnapshot | None = None
     live_run: str | None = None
     """The run in the Live view; None is the newest."""
     overlaid_runs: tuple[str, ...] = ()
@@ -67,6 +68,19 @@ class AppState:
         from clarinet_tui.ui.actions import RunActions
 
         return RunActions(self.runs_dir, self.data_dir, self.database)
+
+    @cached_property
+    def inspection_feed(self) -> InspectionFeed:
+        """Created for the first inspection, for the same reason."""
+        from clarinet_tui.ui.feed.child_process import InspectionFeed
+
+        return InspectionFeed(self.runs_dir, self.data_dir, self.on_inspection)
+
+    def stop_feeds(self) -> None:
+        if "inspection_feed" in vars(self):
+            self.inspection_feed.stop()
+        self.machine_feed.stop()
+        self.history_feed.stop()
 
     def compare(self, runs: tuple[str, ...]) -> None:
         """Select runs for the Compare view by id; one-step runs come first, as they are its left side."""

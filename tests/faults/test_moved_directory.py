@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.history.database import HistoryError
-from clarinet_tui.ui.feed import history_feed
-from clarinet_tui.ui.feed.history_feed import HistoryFeed, HistoryUpdater
-from clarinet_tui.ui.snapshot.snapshot import Snapshot
+from clarinet_tui.ui.feed.history_feed import HistoryFeed
+from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot
 from clarinet_tui.worker import recorder
 from clarinet_tui.worker.recorder import Recorder
 from core.events import Finished
@@ -17,36 +15,20 @@ from tests.support.supervised import make_fault_run, wait_until
 from tests.support.workers import events_named
 
 
-def test_the_history_of_a_directory_that_was_moved_away_is_not_created_again(tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    write_events(make_run(runs), [started(), step(1)])
-    updater = HistoryUpdater(runs, None)
-    updater.open()
-    updater.update(0.0)
-    runs.rename(tmp_path / "moved")
-    with pytest.raises(HistoryError, match="runs: does not exist any more"):
-        updater.open()
-    updater.close()
-    again = HistoryUpdater(runs, None)
-    again.open()
-    again.update(0.0)
-    assert not runs.exists()
-
-
-def test_the_app_shows_the_runs_of_a_directory_that_was_moved_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(history_feed, "RETRY_SECONDS", 0.05)
+def test_the_app_shows_the_runs_of_a_directory_that_was_moved_away_and_back(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     write_events(make_run(runs, "one"), [started(), step(1)])
-    snapshots: list[Snapshot] = []
+    snapshots: list[HistorySnapshot] = []
     errors: list[str] = []
-    feed = HistoryFeed(runs, snapshots.append, lambda error, where: errors.append(str(error)), interval=0.02)
+    feed = HistoryFeed(
+        runs, snapshots.append, lambda error, where: errors.append(str(error)), interval=0.02, retry=0.05
+    )
     feed.start()
     try:
         wait_until(lambda: snapshots and snapshots[-1].listing.rows, tmp_path)
         runs.rename(tmp_path / "moved")
-        wait_until(lambda: errors and snapshots and not snapshots[-1].listing.rows, tmp_path)
+        wait_until(lambda: any("runs: does not exist any more" in error for error in errors), tmp_path)
+        wait_until(lambda: not snapshots[-1].listing.rows, tmp_path)
         assert not runs.exists()
         (tmp_path / "moved").rename(runs)
         wait_until(lambda: snapshots[-1].listing.rows, tmp_path)

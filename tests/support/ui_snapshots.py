@@ -43,7 +43,7 @@ def press_and_freeze(text: str, *keys: str, first: str = "● target") -> RunBef
             await pilot.press(*keys)
         await wait_until(pilot, lambda: text in screen_text(app), text)
         await wait_until(pilot, lambda: is_complete(app), "a complete snapshot")
-        app.history_feed.stop()
+        app.state.history_feed.stop()
         await _wait_until_still(pilot)
 
     return run_before
@@ -63,8 +63,8 @@ def step_and_freeze(*steps: str) -> RunBefore:
                 await wait_until(pilot, partial(_shows, app, step[1:]), step)
             else:
                 await pilot.press(step)
-        app.history_feed.stop()
-        app.machine_feed.stop()
+        app.state.history_feed.stop()
+        app.state.machine_feed.stop()
         await _wait_until_still(pilot)
 
     return run_before

@@ -9,7 +9,6 @@ import pytest
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.runs.journal_writer import JournalWriter
-from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.compare_reader import CompareReader
 from clarinet_tui.ui.snapshot.comparison import ComparisonRequest
 from core.events import Event, Stepped
@@ -108,12 +107,15 @@ async def test_compare_is_imported_ahead_only_if_both_families_have_runs(
         write_family_run(runs_dir, "dann1", "gac+dann", 1)
     started: list[str] = []
     monkeypatch.setattr("clarinet_tui.ui.app.IDLE_SECONDS", 0.01)
-    monkeypatch.setattr(ClarinetApp, "_start_thread", lambda app, work: started.append(work.__name__))
+    monkeypatch.setattr("clarinet_tui.ui.app.import_compare", lambda: started.append("compare"))
+    monkeypatch.setattr(
+        "clarinet_tui.queue.requests.ensure_supervisor_if_needed", lambda runs_dir: started.append("supervisor")
+    )
     app = make_app(runs_dir)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: app.state.snapshot and app.state.snapshot.is_ingested, "the history")
         await wait_until(pilot, lambda: len(started) == 1 + both, "the threads")
-    assert sorted(started) == ["_ensure_supervisor", *(["_import_compare"] if both else [])]
+    assert sorted(started) == [*(["compare"] if both else []), "supervisor"]
 
 
 def test_the_usual_choice_needs_both_families_and_quotes_what_it_asks(tmp_path: Path) -> None:

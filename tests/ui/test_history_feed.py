@@ -12,7 +12,7 @@ import pytest
 
 from clarinet_tui.ui.feed.history_feed import HistoryFeed
 from clarinet_tui.ui.feed.history_reader import HistoryReader
-from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, HistorySnapshot, ViewRequest
 from tests.support.ui_runs import STEPS, go_on, three_runs, write_run
 
 TIMEOUT = 20.0
@@ -22,16 +22,16 @@ class PostedSnapshots:
     """Collects what the feed posts."""
 
     def __init__(self) -> None:
-        self.all: list[Snapshot] = []
+        self.all: list[HistorySnapshot] = []
         self.threads: set[str] = set()
         self.times: list[float] = []
 
-    def __call__(self, snapshot: Snapshot) -> None:
+    def __call__(self, snapshot: HistorySnapshot) -> None:
         self.all.append(snapshot)
         self.times.append(time.monotonic())
         self.threads.add(threading.current_thread().name)
 
-    def wait(self, condition: Callable[[Snapshot], object]) -> Snapshot:
+    def wait(self, condition: Callable[[HistorySnapshot], object]) -> HistorySnapshot:
         """Wait for a snapshot that meets the condition; return the newest."""
         deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
@@ -98,7 +98,7 @@ def test_an_unchanged_history_is_read_but_not_posted(tmp_path: Path, monkeypatch
     unchanged = threading.Semaphore(0)
     read = HistoryReader.read
 
-    def count_unchanged(reader: HistoryReader, *arguments: Any, **options: Any) -> Snapshot | None:
+    def count_unchanged(reader: HistoryReader, *arguments: Any, **options: Any) -> HistorySnapshot | None:
         snapshot = read(reader, *arguments, **options)
         if snapshot is None:
             unchanged.release()
@@ -141,10 +141,10 @@ def test_an_error_before_the_database_is_complete_is_hidden(tmp_path: Path, monk
     feeds: list[HistoryFeed] = []
     failures: list[str] = []
 
-    def fail_first(reader: HistoryReader, *args: Any, **options: Any) -> Snapshot | None:
+    def fail_first(reader: HistoryReader, *args: Any, **options: Any) -> HistorySnapshot | None:
         if not failures:
             failures.append("made by an older version")
-            assert feeds[0]._opened.wait(TIMEOUT)
+            assert feeds[0].opened.wait(TIMEOUT)
             raise OSError(failures[0])
         return read(reader, *args, **options)
 

@@ -10,8 +10,7 @@ from clarinet_tui.chart.cells import BRAILLE
 from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap, Inspection, Picture, write_inspection
 from clarinet_tui.runs.ownership import READ_ONLY_VARIABLE
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.feed.app_process import AppProcess
-from clarinet_tui.ui.feed.inspection_feed import InspectionFeed
+from clarinet_tui.ui.feed.child_process import ChildProcess, InspectionFeed
 from clarinet_tui.ui.snapshot.snapshot import Confusion, InspectionProgress
 from clarinet_tui.ui.text.inspection import format_confusion, format_inspection_state
 from clarinet_tui.ui.widgets.run_detail import RunDetail
@@ -89,27 +88,25 @@ def test_stopping_ends_the_process_and_forgets_the_rest(tmp_path: Path, monkeypa
     (tmp_path / "aaa111").mkdir()
     (tmp_path / "aaa111" / "model.safetensors").touch()
     posted: list[InspectionProgress] = []
-    has_started, has_ended = threading.Event(), threading.Event()
+    has_started = threading.Event()
 
     def post(progress: InspectionProgress) -> None:
         posted.append(progress)
         if progress.what == "Loading the model":
             has_started.set()
-        if progress.has_ended:
-            has_ended.set()
 
     feed = InspectionFeed(tmp_path, tmp_path, post)
     feed.add(["aaa111", "bbb222", "aaa111"])
     assert has_started.wait(60)
     feed.stop()
-    assert has_ended.wait(60)
-    waited = [one.run for one in posted if one.what == "Waiting" and not one.has_ended]
+    assert "inspect" not in {thread.name for thread in threading.enumerate()}
+    waited = [one.run for one in posted if one.what == "Waiting"]
     assert waited == ["aaa111", "bbb222"]
-    assert posted[-1] == InspectionProgress("aaa111", has_ended=True)
+    assert posted[-1].run == "aaa111"
 
 
 def test_an_unexpected_end_is_an_error() -> None:
-    (report,) = AppProcess().reports(["inspect", "--no-such-option"])
+    (report,) = ChildProcess().reports(["inspect", "--no-such-option"])
     assert "unrecognized arguments" in report.error or "required" in report.error
 
 
@@ -133,7 +130,5 @@ def test_each_class_has_a_curve() -> None:
 def test_pictures_import_no_torch() -> None:
     modules = "clarinet_tui.ui.text.inspection, clarinet_tui.chart.picture, clarinet_tui.ui.feed.detail_reader"
     figures = "clarinet_tui.analysis.figures.terminal_output, clarinet_tui.analysis.figures.kinds"
-    samples = (
-        "clarinet_tui.models.inspection_process, clarinet_tui.ui.feed.inspection_feed, clarinet_tui.ui.feed.app_process"
-    )
+    samples = "clarinet_tui.models.inspection_process, clarinet_tui.ui.feed.child_process"
     assert "torch" not in imported_modules(f"import {modules}, {figures}, {samples}")

@@ -1,6 +1,5 @@
 """The machine feed: what it reads of devices and queue, and that it reads only while a view shows them."""
 
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -93,19 +92,6 @@ def test_waiting_runs_of_a_known_kind_have_their_time(tmp_path: Path) -> None:
     assert {row.seconds for row in reader.read().queue_rows} == {None}
 
 
-class WaitSignal(threading.Event):
-    """An event that signals when a thread blocks on it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_blocking = threading.Event()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        if not self.is_set():
-            self.is_blocking.set()
-        return super().wait(timeout)
-
-
 def test_the_feed_reads_while_it_is_shown_and_posts_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = 0
     read = MachineReader.read
@@ -118,22 +104,21 @@ def test_the_feed_reads_while_it_is_shown_and_posts_changes(tmp_path: Path, monk
     monkeypatch.setattr(MachineReader, "read", count_reads)
     posted: list[MachineSnapshot] = []
     feed = MachineFeed(tmp_path, tmp_path, posted.append, interval=0.02)
-    feed._is_shown = is_shown = WaitSignal()
+    feed.start()
     try:
-        assert "machine" not in {thread.name for thread in threading.enumerate()}
-        feed.poll("devices", True)
+        assert reads == 0
+        feed.request("devices")
         wait_for(lambda: reads >= 5)
         assert len(posted) == 1
-        feed.poll("launch", True)
-        feed.poll("devices", False)
+        feed.request("launch")
         fill_queue(tmp_path, "aaa111")
         wait_for(lambda: posted[-1].queue_rows)
-        feed.poll("launch", False)
-        assert is_shown.is_blocking.wait(TIMEOUT)
+        feed.request(None)
+        wait_for(lambda: feed.is_idle)
         reads_when_hidden = reads
         fill_queue(tmp_path, "bbb222")
         assert reads == reads_when_hidden
-        feed.poll("devices", True)
+        feed.request("devices")
         wait_for(lambda: len(posted[-1].queue_rows) == 2)
     finally:
         feed.stop()
@@ -144,8 +129,9 @@ def test_an_unreadable_queue_is_reported_and_read_again(tmp_path: Path) -> None:
     errors: list[Exception] = []
     (tmp_path / "queue.json").write_text("no queue")
     feed = MachineFeed(tmp_path, tmp_path, posted.append, lambda error, where: errors.append(error), interval=0.02)
+    feed.start()
     try:
-        feed.poll("devices", True)
+        feed.request("devices")
         wait_for(lambda: posted)
         assert "not a queue" in posted[-1].problem
         assert errors

@@ -75,8 +75,8 @@ def test_the_database_of_the_environment_and_the_rate_reach_the_feed(
     with pytest.raises(SystemExit) as ended:
         main(["--runs-dir", str(tmp_path), *options])
     assert ended.value.code == 0
-    assert opened[0].history_feed.database == Path(database)
-    assert opened[0].history_feed.interval == interval
+    assert opened[0].state.history_feed.database == Path(database)
+    assert opened[0].state.history_feed.interval == interval
     assert (opened[0].animation_level == "none") == (interval > 1)
 
 

@@ -125,7 +125,7 @@ async def test_keys_continue_after_the_focused_widget_is_removed() -> None:
 async def test_a_snapshot_waits_for_keys_and_is_shown_after_them(app: ClarinetApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: "ddd444" in screen_text(app))
-        app.history_feed.stop()
+        app.state.history_feed.stop()
         old = app.state.snapshot
         assert old is not None
         new = replace(old, problem="a newer snapshot")

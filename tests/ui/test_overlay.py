@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.detail_reader import DetailReader
 from clarinet_tui.ui.feed.history_reader import HistoryReader
@@ -93,12 +95,8 @@ async def test_overlaid_runs_share_zoom_and_axes(runs_dir: Path) -> None:
 
 
 def curves_of(runs_dir: Path, *ids: str) -> list[RunCurves]:
-    from clarinet_tui.ui.feed.history_feed import HistoryUpdater
-
-    updater = HistoryUpdater(runs_dir, None)
-    updater.open()
-    updater.update(0.0, [ids[-1]])
-    updater.close()
+    with Database.open(runs_dir) as db:
+        ingest_all(db, runs_dir)
     reader = HistoryReader(runs_dir)
     snapshot = reader.read(ViewRequest(curves=tuple(CurvesRequest(run, ("target_accuracy",)) for run in ids)))
     reader.close()

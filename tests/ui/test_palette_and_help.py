@@ -106,7 +106,7 @@ async def test_palette_commands_apply_their_value(runs_dir: Path) -> None:
         chart = app.screen.query(Chart).first()
         assert chart.glyphs is QUADRANTS
         await wait_until(pilot, lambda: not chart.view.shows_all, "the zoom")
-        await wait_until(pilot, lambda: app.history_feed._request.sort == "method", "the order")
+        await wait_until(pilot, lambda: app.state.history_feed.requested.sort == "method", "the order")
         act = titles(app)["Pane: Log"]
         assert callable(act)
         act()

@@ -98,7 +98,7 @@ async def test_the_layout_is_restored(runs_dir: Path, tmp_path: Path) -> None:
         await wait_until(pilot, lambda: "aaa111" in screen_text(again))
         assert again.screen.query_one(RunDetail).pane == "about"
         assert again.state.snapshot is not None
-        await wait_until(pilot, lambda: again.history_feed._request.sort == "target_accuracy", "the order")
+        await wait_until(pilot, lambda: again.state.history_feed.requested.sort == "target_accuracy", "the order")
         await pilot.press("enter")
         await wait_until(pilot, lambda: "● target" in screen_text(again), "the live view")
         charts = again.screen.query_one(RunCharts)

@@ -43,11 +43,11 @@ OTHER_THREADS = [
     ("clarinet_tui.ui.screens.launch.check_form", LAUNCH, ("space",), "Internal error (Mishap: boom)"),
     ("clarinet_tui.queue.requests.ensure_supervisor_if_needed", HISTORY, ("6",), "Internal error (Mishap: boom)"),
     ("clarinet_tui.ui.feed.history_reader.HistoryReader.read", HISTORY, (), "Mishap: boom"),
-    ("clarinet_tui.ui.feed.history_feed.HistoryUpdater.update", HISTORY, (), "Mishap: boom"),
+    ("clarinet_tui.history.states.update_history", HISTORY, (), "Mishap: boom"),
     ("clarinet_tui.ui.feed.machine_reader.MachineReader.read", HISTORY, ("6",), "Mishap: boom"),
-    ("clarinet_tui.ui.preferences.PreferenceStore._replace_file", HISTORY, ("o",), "preferences could not be saved"),
-    ("clarinet_tui.ui.app.ClarinetApp._ensure_supervisor", None, (), "Internal error (Mishap: boom)"),
-    ("clarinet_tui.ui.app.ClarinetApp._import_compare", None, (), "Internal error (Mishap: boom)"),
+    ("clarinet_tui.runs.files.replace_file", HISTORY, ("o",), "preferences could not be saved"),
+    ("clarinet_tui.queue.requests.ensure_supervisor_if_needed", None, (), "Internal error (Mishap: boom)"),
+    ("clarinet_tui.ui.app.import_compare", None, (), "Internal error (Mishap: boom)"),
 ]
 
 

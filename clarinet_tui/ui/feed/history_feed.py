@@ -1,28 +1,25 @@
-"""Two threads that ingest and read the history, so that screens never wait for a disk.
+"""Two pollers, of the history: one ingests what runs have written, the other reads what the current view requests.
 
-One thread ingests what runs have written. The other reads what the current view requests and posts a snapshot when
-something has changed: at most once per interval, and at once after a new request.
+A snapshot is posted when something has changed: at most once per interval, and at once after a new request.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
+from clarinet_tui.ui.feed.poller import RETRY_SECONDS, Poller
+from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
 
 if TYPE_CHECKING:
     from clarinet_tui.history.database import Database
 
 FPS = 4.0
 """Maximum number of snapshots per second."""
-RETRY_SECONDS = 2.0
-"""Pause after an error."""
 STATE_SECONDS = 2.0
 """Interval at which the states of runs are checked against their processes."""
 PARTIAL_INTERVAL = 0.02
@@ -37,97 +34,57 @@ class HistoryFeed:
     def __init__(
         self,
         runs_dir: Path,
-        post: Callable[[Snapshot], object],
+        post: Callable[[HistorySnapshot], object],
         log_error: Callable[[Exception, str], object] = lambda error, where: None,
         *,
         database: Path | None = None,
         interval: float = 1 / FPS,
+        retry: float = RETRY_SECONDS,
     ) -> None:
         self.runs_dir, self.database = runs_dir, database
-        self._post, self._log_error, self.interval = post, log_error, interval
-        self._request = ViewRequest()
-        self._wake, self._stopped = threading.Event(), threading.Event()
-        self._ingest_error, self._posted_problem = "", ""
-        self._opened, self._read_once, self._ingested_once = threading.Event(), threading.Event(), threading.Event()
+        self._log_error, self.interval, self._retry = log_error, interval, retry
+        self.ingest_problem = ""
+        self.opened, self.read_once, self.ingested = threading.Event(), threading.Event(), threading.Event()
         """Whether the database was created or rebuilt, read once, and all runs were ingested once."""
-        self._opened_before_read = False
-        self._threads = [
-            threading.Thread(target=self._repeat, args=(self._read_loop, self._read_failed), name="feed", daemon=True),
-            threading.Thread(
-                target=self._repeat, args=(self._ingest_loop, self._ingest_failed), name="ingest", daemon=True
-            ),
-        ]
+        self.opened_before_read = False
+        self._reader = Poller[ViewRequest, HistorySnapshot](
+            "feed", partial(_ViewReader, self), post, self._read_failed, retry=retry
+        )
+        self._ingester = Poller[Path, str](
+            "ingest", partial(HistoryUpdater, self), self._ingested, lambda error, _: self._describe(error), retry=retry
+        )
+        self._ingester.request(runs_dir)
+        self.request(ViewRequest())
 
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        """End the threads; wait up to a second for each."""
-        self._stopped.set()
-        self._wake.set()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join(timeout=1.0)
+    @property
+    def requested(self) -> ViewRequest:
+        return self._reader.requested or ViewRequest()
 
     def request(self, request: ViewRequest) -> None:
         """Read this from now on, and at once if it is new."""
-        if request != self._request:
-            self._request = request
-            self._wake.set()
+        self._reader.request(request)
 
-    def _repeat(self, loop: Callable[[], None], on_error: Callable[[Exception], None]) -> None:
-        """Run a loop until the feed stops; start it again after any error."""
-        while not self._stopped.is_set():
-            try:
-                loop()
-            except Exception as error:  # noqa: BLE001  shown and logged; it may pass
-                on_error(error)
+    def start(self) -> None:
+        self._reader.start()
+        self._ingester.start()
 
-    def _read_loop(self) -> None:
-        from clarinet_tui.ui.feed.history_reader import HistoryReader
+    def stop(self) -> None:
+        """End the threads; wait up to a second for each."""
+        self._reader.stop()
+        self._ingester.stop()
 
-        posted = float("-inf")
-        with closing(HistoryReader(self.runs_dir, self.database)) as reader:
-            while not self._stopped.is_set():
-                self._opened_before_read, is_ingested = self._opened.is_set(), self._ingested_once.is_set()
-                snapshot = reader.read(self._request, is_ingested=is_ingested, problem=self._ingest_error)
-                is_early = reader.is_partial and time.monotonic() - posted < self.interval
-                if snapshot and not is_early and not self._stopped.is_set():
-                    self._posted_problem, posted = snapshot.problem, time.monotonic()
-                    self._post(snapshot)
-                self._read_once.set()
-                self._wake.wait(PARTIAL_INTERVAL if reader.has_more else self.interval)
-                self._wake.clear()
-
-    def _read_failed(self, error: Exception) -> None:
-        if not self._opened_before_read:  # the database was being created or rebuilt
-            self._opened.wait(RETRY_SECONDS)
-            return
+    def _read_failed(self, error: Exception, last: HistorySnapshot | None) -> HistorySnapshot | None:
+        if not self.opened_before_read:  # the database was being created or rebuilt
+            self.opened.wait(self._retry)
+            return None
+        self.read_once.set()
         problem = self._describe(error)
-        if problem != self._posted_problem:
-            self._posted_problem = problem
-            self._post(Snapshot(problem=problem))
-        self._read_once.set()
-        self._stopped.wait(RETRY_SECONDS)
+        return last if last and last.problem == problem else HistorySnapshot(problem=problem)
 
-    def _ingest_loop(self) -> None:
-        with closing(HistoryUpdater(self.runs_dir, self.database)) as updater:
-            while not self._stopped.is_set():
-                started = time.monotonic()
-                updater.open()
-                self._opened.set()
-                self._read_once.wait(RETRY_SECONDS)  # existing runs are shown before ingestion is imported
-                updater.update(started, [curves.run for curves in self._request.curves])
-                self._ingest_error = ""
-                self._ingested_once.set()
-                self._stopped.wait(max(self.interval, REST_FACTOR * (time.monotonic() - started)))
-
-    def _ingest_failed(self, error: Exception) -> None:
-        self._ingest_error = self._describe(error)
-        self._opened.set()
-        self._ingested_once.set()
-        self._stopped.wait(RETRY_SECONDS)
+    def _ingested(self, problem: str) -> None:
+        self.ingest_problem = problem
+        self.opened.set()
+        self.ingested.set()
 
     def _describe(self, error: Exception) -> str:
         """Log the error, and return it as a sentence."""
@@ -137,34 +94,65 @@ class HistoryFeed:
         return describe_error(error)
 
 
-@dataclass
+class _ViewReader:
+    """Reads what the view requests, with the progress of ingesting."""
+
+    def __init__(self, feed: HistoryFeed) -> None:
+        from clarinet_tui.ui.feed.history_reader import HistoryReader
+
+        self._feed, self._reader = feed, HistoryReader(feed.runs_dir, feed.database)
+        self._posted = float("-inf")
+        self.close = self._reader.close
+
+    @property
+    def interval(self) -> float:
+        return PARTIAL_INTERVAL if self._reader.has_more else self._feed.interval
+
+    def read(self, request: ViewRequest) -> Iterator[HistorySnapshot]:
+        feed = self._feed
+        feed.opened_before_read = feed.opened.is_set()
+        snapshot = self._reader.read(request, is_ingested=feed.ingested.is_set(), problem=feed.ingest_problem)
+        is_early = self._reader.is_partial and time.monotonic() - self._posted < feed.interval
+        if snapshot and not is_early:
+            self._posted = time.monotonic()
+            yield snapshot
+        feed.read_once.set()
+
+
 class HistoryUpdater:
-    """Ingests what runs have written, and refreshes the states of unfinished runs; used by one thread."""
+    """Ingests what runs have written, and refreshes the states of unfinished runs."""
 
-    runs_dir: Path
-    database: Path | None
-    _db: Database | None = None
-    _states_refreshed: float = float("-inf")
+    interval = 0.0
 
-    def open(self) -> None:
-        """Open, create or rebuild the database; without a runs directory nothing is created."""
-        from clarinet_tui.history.reindex import open_history
+    def __init__(self, feed: HistoryFeed) -> None:
+        self._feed = feed
+        self._db: Database | None = None
+        self._states_refreshed = float("-inf")
 
+    def read(self, runs_dir: Path) -> Iterator[str]:
+        """Bring the history up to date; the runs of the view come first, because the others may take long.
+
+        Without a runs directory nothing is created.
+        """
+        # The runs that the database has are shown before ingestion is imported.
+        feed, started = self._feed, time.monotonic()
         if self._db:
             self._db.reopen_if_replaced()
-        elif self.runs_dir.is_dir():
-            self._db = open_history(self.runs_dir, self.database)
+        elif runs_dir.is_dir():
+            from clarinet_tui.history.reindex import open_history
 
-    def update(self, now: float, first: Sequence[str] = ()) -> None:
-        """Bring the history up to date; the runs in `first` come first, because the others may take long."""
-        from clarinet_tui.history.states import update_history
+            self._db = open_history(runs_dir, feed.database)
+        feed.opened.set()
+        feed.read_once.wait(RETRY_SECONDS)
+        if self._db:
+            from clarinet_tui.history.states import update_history
 
-        if not self._db:
-            return
-        states = now - self._states_refreshed >= STATE_SECONDS
-        update_history(self._db, self.runs_dir, first=first, states=states)
-        if states:
-            self._states_refreshed = now
+            refreshes_states = started - self._states_refreshed >= STATE_SECONDS
+            first = [curves.run for curves in feed.requested.curves]
+            update_history(self._db, runs_dir, first=first, states=refreshes_states)
+            self._states_refreshed = started if refreshes_states else self._states_refreshed
+        self.interval = max(feed.interval, REST_FACTOR * (time.monotonic() - started))
+        yield ""
 
     def close(self) -> None:
         if self._db:

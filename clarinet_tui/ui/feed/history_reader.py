@@ -24,7 +24,7 @@ from clarinet_tui.ui.feed.board_reader import BoardReader
 from clarinet_tui.ui.feed.compare_reader import CompareReader
 from clarinet_tui.ui.feed.detail_reader import DetailReader
 from clarinet_tui.ui.feed.reference_reader import ReferenceReader
-from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, Listing, RunCurves, Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, HistorySnapshot, Listing, RunCurves, ViewRequest
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class HistoryReader:
         self._comparisons = CompareReader(self.runs_dir)
         self._references = ReferenceReader(self.runs_dir)
 
-    def read(self, request: ViewRequest, *, is_ingested: bool = True, problem: str = "") -> Snapshot | None:
+    def read(self, request: ViewRequest, *, is_ingested: bool = True, problem: str = "") -> HistorySnapshot | None:
         """Return a snapshot, or None if it would equal the last one."""
         db = self._open()
         version = db.rows("PRAGMA data_version")[0][0] if db else None
@@ -65,9 +65,9 @@ class HistoryReader:
         if key == self._last_key and not (self._board.has_more or self._references.has_more):
             return None
         board = self._board.read(db, request.board)
-        snapshot = Snapshot(problem=problem, is_ingested=is_ingested, board=board)
+        snapshot = HistorySnapshot(problem=problem, is_ingested=is_ingested, board=board)
         if db:
-            snapshot = Snapshot(
+            snapshot = HistorySnapshot(
                 _read_listing(db, request),
                 self._read_all_curves(db, request),
                 self._read_detail(db, request.detail, files),

@@ -19,7 +19,7 @@ from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.screens.dialogs import TextDialog
 from clarinet_tui.ui.screens.view_screen import MachineScreen, PaletteCommand, next_value
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
-from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot, Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import BoardRequest, BoardSnapshot, HistorySnapshot, ViewRequest
 from clarinet_tui.ui.text import board_detail, board_layout
 from clarinet_tui.ui.text.board_detail import cell_query, latex_file_name, table_command
 from clarinet_tui.ui.widgets.board_table import BoardTable
@@ -86,7 +86,7 @@ class BoardScreen(MachineScreen):
     def make_request(self) -> ViewRequest:
         return ViewRequest(board=self._request)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: HistorySnapshot) -> None:
         empty = snapshot.listing.all_runs == 0 and snapshot.is_ingested
         if snapshot.board is None or (snapshot.board is self._snapshot and empty == self._is_empty):
             return

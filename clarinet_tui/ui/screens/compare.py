@@ -17,7 +17,7 @@ from clarinet_tui.text import format_task
 from clarinet_tui.ui.app_state import MAX_OVERLAID
 from clarinet_tui.ui.screens.view_screen import PaletteCommand, ViewScreen, next_value
 from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_METRICS, BandName, ComparisonRequest
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.filter_line import QueryPair
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
@@ -113,7 +113,7 @@ class CompareScreen(ViewScreen):
         )
         return ViewRequest(comparison=request, query_values=self.query_one(QueryPair).is_typing)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: HistorySnapshot) -> None:
         compared = snapshot.comparison
         if compared is None:
             if snapshot.is_ingested and not snapshot.listing.all_runs:

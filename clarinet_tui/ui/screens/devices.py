@@ -14,7 +14,7 @@ from textual.widgets import OptionList
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.screens.view_screen import MachineScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
-from clarinet_tui.ui.snapshot.snapshot import Listing, Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, Listing, ViewRequest
 from clarinet_tui.ui.text import devices as device_text
 from clarinet_tui.ui.text import queue as queue_text
 from clarinet_tui.ui.text.ended_runs import format_ended_runs
@@ -101,25 +101,27 @@ class DevicesScreen(MachineScreen):
     def make_request(self) -> ViewRequest:
         return ViewRequest(LIVE, limit=MAX_LIVE, ended=MAX_ENDED)
 
-    def show(self, snapshot: Snapshot) -> None:
-        if self.state.machine:
-            self.show_machine(self.state.machine)
+    def show(self, snapshot: HistorySnapshot) -> None:
+        self._draw()
 
     def _read_listing(self) -> Listing:
         """Return running and ended runs, once the history was read for this view."""
         listing = self.state.snapshot.listing if self.state.snapshot else None
         return listing if listing and listing.query == LIVE else Listing()
 
-    def receive_machine(self, machine: MachineSnapshot) -> None:
+    def show_machine(self, machine: MachineSnapshot) -> None:
         """Remember how much each device is used, to show it over time."""
         if machine is not self._last_machine:
             self._last_machine = machine
             for device in machine.devices:
                 if device.utilization is not None:
                     self._use.setdefault(device.key, deque(maxlen=KEPT_READINGS)).append(device.utilization)
-        super().receive_machine(machine)
+        self._draw()
 
-    def show_machine(self, machine: MachineSnapshot) -> None:
+    def _draw(self) -> None:
+        machine = self.state.machine
+        if machine is None:
+            return
         listing, width = self._read_listing(), self._columns
         running = {run.id: run for run in listing.rows}
         ended = format_ended_runs(listing.ended, self.state.now(), width)
@@ -149,8 +151,8 @@ class DevicesScreen(MachineScreen):
         self._show_wait_reason()
 
     def on_resize(self) -> None:
-        if self._is_ready and self.state.machine:
-            self.show_machine(self.state.machine)
+        if self._is_ready:
+            self._draw()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         self._show_wait_reason()

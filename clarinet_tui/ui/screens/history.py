@@ -12,7 +12,7 @@ from textual.containers import Horizontal
 
 from clarinet_tui.ui.app_state import MAX_OVERLAID
 from clarinet_tui.ui.screens.view_screen import PaletteCommand, RunActionScreen, next_value
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
 from clarinet_tui.ui.text.run_groups import GROUPINGS, format_group, format_group_header
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
@@ -138,7 +138,7 @@ class HistoryScreen(RunActionScreen):
             groups=self.group_fields,
         )
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: HistorySnapshot) -> None:
         listing = snapshot.listing
         empty = listing.all_runs == 0 and snapshot.is_ingested and not snapshot.problem
         if empty != self._is_empty:
@@ -154,7 +154,7 @@ class HistoryScreen(RunActionScreen):
         if self.focused is None and not empty:
             self.table.focus()
 
-    def _show_detail(self, run: RunRow | None, snapshot: Snapshot) -> None:
+    def _show_detail(self, run: RunRow | None, snapshot: HistorySnapshot) -> None:
         self._detail.show(run, snapshot, self.state.inspections.get(run.id) if run else None)
 
     def _create_charts(self) -> None:

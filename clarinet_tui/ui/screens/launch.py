@@ -14,12 +14,12 @@ from textual.widgets import Button, Input, OptionList
 
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.error_guard import report_error
-from clarinet_tui.ui.feed.samples_feed import SamplesFeed
+from clarinet_tui.ui.feed.child_process import SamplesFeed
 from clarinet_tui.ui.launch_check import CheckedForm, check_form, estimate_times
 from clarinet_tui.ui.launch_form import LaunchForm, list_settings
 from clarinet_tui.ui.screens.view_screen import MachineScreen
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, TaskSamples, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, TaskSamples, ViewRequest
 from clarinet_tui.ui.text import launch as launch_text
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.widgets.choices import Choices
@@ -104,7 +104,7 @@ class LaunchScreen(MachineScreen):
     def make_request(self) -> ViewRequest:
         return ViewRequest()
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: HistorySnapshot) -> None:
         """Nothing: the top bar shows the history's counts."""
 
     def _change(self, form: LaunchForm) -> None:

@@ -13,7 +13,7 @@ from textual.content import Content
 
 from clarinet_tui.ui.screens.view_screen import PaletteCommand, RunActionScreen, next_value
 from clarinet_tui.ui.snapshot.references import NONE_SHOWN, REFERENCE_KINDS, REFERENCE_NAMES, ReferenceRequest
-from clarinet_tui.ui.snapshot.snapshot import DetailRequest, Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import DetailRequest, HistorySnapshot, ViewRequest
 from clarinet_tui.ui.text import run_summary
 from clarinet_tui.ui.text.alarms import format_alarms
 from clarinet_tui.ui.text.styled import styled
@@ -124,7 +124,7 @@ class LiveScreen(RunActionScreen):
         references = ReferenceRequest(front, "seeds" in kinds) if kinds and len(curves) == 1 else None
         return ViewRequest(curves=curves, detail=detail, references=references)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: HistorySnapshot) -> None:
         front = self.run_in_view()
         shown = [snapshot.curves[run] for run in self._shown_runs() if run in snapshot.curves]
         curves = snapshot.curves.get(front) if front else None
@@ -140,7 +140,7 @@ class LiveScreen(RunActionScreen):
         if detail:
             self.query_one(LogTail).show(curves.run.id, detail.log)
 
-    def _show_no_run(self, snapshot: Snapshot, run: str | None) -> None:
+    def _show_no_run(self, snapshot: HistorySnapshot, run: str | None) -> None:
         shown = self._charts.curves.run.id if self._charts.curves else None
         if run and run == shown:
             return
@@ -248,7 +248,7 @@ class LiveScreen(RunActionScreen):
         self._show_references(self.state.snapshot)
         self.send_request()
 
-    def _show_references(self, snapshot: Snapshot | None) -> None:
+    def _show_references(self, snapshot: HistorySnapshot | None) -> None:
         references, request = snapshot.references if snapshot else None, self.make_request().references
         self._charts.show_references(references, self._reference_kind)
         if self._references_changed and (request is None or (references and references.request == request)):

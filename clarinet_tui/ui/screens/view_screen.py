@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from clarinet_tui.ui.error_guard import report_error
-from clarinet_tui.ui.snapshot.snapshot import Snapshot, ViewRequest
+from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
 from clarinet_tui.ui.textual_private import GuardedHandlers, PrestyledScreen
 from clarinet_tui.ui.widgets.top_bar import TopBar
 
@@ -66,7 +66,7 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
         """Return what the feed should read for this view."""
 
     @abstractmethod
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: HistorySnapshot) -> None:
         """Show a snapshot."""
 
     def palette_commands(self) -> Iterable[PaletteCommand]:
@@ -79,6 +79,7 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
     def send_request(self) -> None:
         if self.is_current and self._is_ready:
             self.state.history_feed.request(self.make_request())
+            self.state.machine_feed.request(self.NAME if isinstance(self, MachineScreen) else None)
 
     def on_mount(self) -> None:
         self._is_ready = True
@@ -86,8 +87,7 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
 
     def restyle(self) -> None:
         """Draw text again in the colours of the new theme."""
-        if self.state.snapshot:
-            self.receive_snapshot(self.state.snapshot)
+        self.update_view()
 
     def use_glyphs(self) -> None:
         from clarinet_tui.ui.widgets.chart import Chart
@@ -107,17 +107,17 @@ class ViewScreen(GuardedHandlers, PrestyledScreen):
     def _resume(self) -> None:
         if self.state.glyphs:
             self.use_glyphs()
-        if self.state.snapshot:
-            self.receive_snapshot(self.state.snapshot)
+        self.update_view()
         self.send_request()
 
     def on_chart_resized(self) -> None:
         self.send_request()
 
-    def receive_snapshot(self, snapshot: Snapshot) -> None:
-        if self._is_ready:
-            self.query_one(TopBar).show(snapshot)
-            self.show(snapshot)
+    def update_view(self) -> None:
+        """Show the newest snapshot of the app's state."""
+        if self._is_ready and self.state.snapshot:
+            self.query_one(TopBar).show(self.state.snapshot)
+            self.show(self.state.snapshot)
 
     def charts(self) -> list[Chart]:
         """Return the charts that share their x range and crosshair."""
@@ -196,21 +196,20 @@ class ActionScreen(ViewScreen):
 class MachineScreen(ActionScreen):
     """A view that also shows devices and queue, which are read only while such a view is open."""
 
+    _shown_machine: MachineSnapshot | None = None
+
     @abstractmethod
     def show_machine(self, machine: MachineSnapshot) -> None:
         """Show devices and queue."""
 
-    def receive_machine(self, machine: MachineSnapshot) -> None:
-        if self._is_ready:
-            self.show_machine(machine)
+    def update_view(self) -> None:
+        super().update_view()
+        if self._is_ready and self.state.machine and self.state.machine is not self._shown_machine:
+            self._shown_machine = self.state.machine
+            self.show_machine(self._shown_machine)
 
     def on_screen_resume(self) -> None:
-        self.state.machine_feed.poll(self.NAME, True)
-        if self.state.machine:
-            self.call_after_refresh(self.receive_machine, self.state.machine)
-
-    def on_screen_suspend(self) -> None:
-        self.state.machine_feed.poll(self.NAME, False)
+        self._shown_machine = None
 
 
 def format_ids(runs: tuple[str, ...]) -> str:

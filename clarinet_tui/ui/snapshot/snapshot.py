@@ -119,7 +119,7 @@ class Listing:
 
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class HistorySnapshot:
     """What was read for one request."""
 
     listing: Listing = field(default_factory=Listing)

@@ -23,7 +23,7 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 if TYPE_CHECKING:
     from clarinet_tui.chart.cells import GlyphSet
     from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, InspectionProgress, RunDetails, Snapshot
+    from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, HistorySnapshot, InspectionProgress, RunDetails
     from clarinet_tui.ui.widgets.log_tail import LogTail
     from clarinet_tui.ui.widgets.run_charts import RunCharts
 
@@ -121,7 +121,7 @@ class RunDetail(GuardedHandlers, Vertical):
         self._show_pane()
         self.mount(self.charts, self.log_tail)
 
-    def show(self, run: RunRow | None, snapshot: Snapshot, progress: InspectionProgress | None = None) -> None:
+    def show(self, run: RunRow | None, snapshot: HistorySnapshot, progress: InspectionProgress | None = None) -> None:
         self._progress = progress
         is_other_run = (run.id if run else None) != (self._run.id if self._run else None)
         self._run = run

@@ -13,7 +13,7 @@ from clarinet_tui.ui.text.styled import Span, styled
 from clarinet_tui.ui.widgets.styled_text import StyledText
 
 if TYPE_CHECKING:
-    from clarinet_tui.ui.snapshot.snapshot import Snapshot
+    from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot
 
 VIEWS = {name: name.capitalize() for name in ("history", "launch", "live", "compare", "board", "devices")}
 """The title of each view."""
@@ -43,7 +43,7 @@ class TopBar(Horizontal):
         super().__init__()
         self._active = active
         self._runs_dir = runs_dir if len(runs_dir) <= MAX_PATH else f"…{runs_dir[1 - MAX_PATH :]}"
-        self._shown: Snapshot | None = None
+        self._shown: HistorySnapshot | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(" clarinet ", classes="name", markup=False)
@@ -55,7 +55,7 @@ class TopBar(Horizontal):
         if self._shown:
             self.call_after_refresh(self.show, self._shown)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: HistorySnapshot) -> None:
         self._shown = snapshot
         listing = snapshot.listing
         text = self.query_one(".counts", StyledText)
