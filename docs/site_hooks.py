@@ -1,15 +1,18 @@
-"""Hooks of mkdocs: the command reference comes from the program, and all decisions are in the navigation."""
+"""Hooks of mkdocs: the references of commands and tables come from the program; all decisions are in the navigation."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import sqlite_utils
 from typer.main import get_command
 
 from clarinet_tui.cli.main import GROUPS, app
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.schema import TABLES
 
-COMMANDS_PAGE = "reference/commands.md"
+COMMANDS_PAGE, SCHEMA_PAGE = "reference/commands.md", "reference/schema.md"
 TEST_NAME = re.compile(r"<code>(tests/[^<]+)</code>")
 
 
@@ -21,8 +24,10 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Add the commands to their page."""
-    return markdown + commands_text() if page.file.src_uri == COMMANDS_PAGE else markdown
+    """Add the commands and the tables to their pages."""
+    texts = {COMMANDS_PAGE: commands_text, SCHEMA_PAGE: schema_text}
+    text = texts.get(page.file.src_uri)
+    return markdown + text() if text else markdown
 
 
 def on_page_content(html: str, **_: Any) -> str:
@@ -41,6 +46,20 @@ def commands_text() -> str:
             lines += _describe(f"clarinet {name}", commands[name])
             for nested, command in getattr(commands[name], "commands", {}).items():
                 lines += _describe(f"clarinet {name} {nested}", command)
+    return "\n".join(lines) + "\n"
+
+
+def schema_text() -> str:
+    """Return every table of a new database with its columns; those of the primary key are in bold."""
+    lines: list[str] = []
+    with Database.in_memory() as history:
+        database = sqlite_utils.Database(history.connection)
+        for name, described in TABLES.items():
+            lines += ["", f"### {name}", "", f"A row is {described.row}."]
+            lines += ["", "| column | type | meaning |", "|---|---|---|"]
+            for column in database.table(name).columns:
+                title = f"**`{column.name}`**" if column.is_pk else f"`{column.name}`"
+                lines.append(f"| {title} | {column.type} | {described.columns[column.name][1]} |")
     return "\n".join(lines) + "\n"
 
 

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 from clarinet_tui.cli.main import GROUPS
+from clarinet_tui.history.schema import TABLES
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,6 +32,9 @@ def test_every_command_and_promise_has_a_place(site: Path) -> None:
     assert [name for name in names if f'id="clarinet-{name}"' not in commands] == []
     assert (site / "decisions" / "0001-one-generator-two-stages.html").exists()
     assert "A killed worker loses no recorded number" in (site / "guarantees.html").read_text(encoding="utf-8")
+    schema = (site / "reference" / "schema.html").read_text(encoding="utf-8")
+    assert all(f'id="{table}"' in schema for table in TABLES)
+    assert "<code>journal_state</code>" in schema
     assert 'id="clarinet_tui.api.History.runs"' in (site / "reference" / "python.html").read_text(encoding="utf-8")
 
 

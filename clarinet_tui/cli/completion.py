@@ -142,6 +142,16 @@ def sort_fields(incomplete: str) -> Items:
     return _matching(incomplete, ((name, SORT_ALIASES.get(name, "")) for name in names))
 
 
+def sql_names(incomplete: str) -> Items:
+    """Complete the name of a table or column at the end of a statement."""
+    from clarinet_tui.history.schema import TABLES
+
+    before, space, _ = incomplete.rpartition(" ")
+    names = {column: meaning for table in TABLES.values() for column, (_, meaning) in table.columns.items()}
+    names |= {name: f"a row is {table.row}" for name, table in TABLES.items()}
+    return _matching(incomplete, ((f"{before}{space}{name}", text) for name, text in names.items()))
+
+
 def _matching(incomplete: str, items: Iterable[tuple[str, str]]) -> Items:
     return [(value, _safe(text)) for value, text in items if value.startswith(incomplete)]
 

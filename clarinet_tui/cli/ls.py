@@ -1,4 +1,4 @@
-"""`clarinet ls` and `clarinet reindex`: list the history, and rebuild it."""
+"""`clarinet ls`: list the runs of the history."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,6 @@ from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, QueryWords, RunsDir, join_query
 from clarinet_tui.cli.output import print_json_rows, print_table, quiet_pipe, warn
 from clarinet_tui.text import format_duration, format_seed, shell_command, shorten
-from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -67,25 +66,6 @@ def list_(
             _print_problems(rows)
     if len(rows) == limit and not all_ and (total := count_runs(database, query)) > limit:
         print(f"{limit} of {total} runs; --all lists all", file=sys.stderr)
-
-
-def reindex(runs_dir: RunsDir = RUNS) -> None:
-    """Rebuild the history from the run directories.
-
-    Example: clarinet reindex
-    """
-    from rich.progress import Progress
-
-    from clarinet_tui.history.reindex import reindex as rebuild
-
-    if runs_dir.exists() and not runs_dir.is_dir():
-        raise InputError(f"{runs_dir}: is not a directory")
-    with Progress() as bar:
-        task = bar.add_task("Reading journals", total=None)
-        errors = rebuild(runs_dir, lambda done, total: bar.update(task, completed=done, total=total))
-        open_history(runs_dir).close()  # states of runs without a final event follow from queue and processes
-    for run_id, error in errors.items():
-        warn(f"run {run_id} cannot be read: {error}")
 
 
 def _print_problems(rows: "list[RunRow]") -> None:
