@@ -1,45 +1,68 @@
 """Write files so that a reader, or the next start after a crash, finds the old content or the new."""
 
+import errno
 import os
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 OWN_FILE = 0o644
 """The mode before the umask: other users never write to these files."""
 
 
-def write_synced(path: Path, content: "bytes | memoryview") -> None:
-    """Write a new file to the disk itself; a file or symbolic link of that name is removed first."""
-    path.unlink(missing_ok=True)
-    with open(path, "xb", opener=partial(os.open, mode=OWN_FILE)) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+def replace_file(
+    path: Path, content: "bytes | memoryview", mode: int = OWN_FILE, *, temporary: Path | None = None
+) -> None:
+    """Write a file so that readers see the old content or the new."""
+    with atomic_writer(path, mode, temporary=temporary) as stream:
+        stream.write(content)
 
 
-def replace_synced(path: Path, content: "bytes | memoryview") -> None:
-    """Write to a temporary file, sync it and rename it to `path`."""
-    temporary = partial_path(path)
+@contextmanager
+def atomic_writer(
+    path: Path, mode: int = OWN_FILE, *, temporary: Path | None = None, previous: Path | None = None
+) -> Iterator[BinaryIO]:
+    """Write to a temporary file, sync it, rename it to `path` and sync the directory.
+
+    If anything before the last step fails, `path` stays as it was. The old content is kept as `previous`, if given.
+    """
+    temporary = temporary or path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    file = create_file(temporary, mode)
     try:
-        write_synced(temporary, content)
-    except OSError:
+        with os.fdopen(file, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if previous and path.exists():
+            path.replace(previous)
+        temporary.replace(path)
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
-    temporary.replace(path)
-    sync_folder(path.parent)
+    sync_directory(path.parent)
 
 
 def partial_path(path: Path) -> Path:
-    """Return the name under which a file is written before it is renamed."""
+    """Return the temporary name of a large file that has one writer: a killed process leaves at most one of it."""
     return path.with_name(f".{path.name}.partial")
 
 
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def create_file(path: Path, mode: int = OWN_FILE) -> int:
+    """Return a descriptor of a new file; fail if there is one already, or a symbolic link."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+
+
+def sync_directory(path: Path) -> None:
+    """Make a new name in a directory durable; some file systems cannot sync directories, and need not."""
+    file = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        os.fsync(file)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
+            raise
     finally:
-        os.close(descriptor)
+        os.close(file)
 
 
 def is_writable(folder: Path) -> bool:

@@ -136,7 +136,8 @@ def _write_archive(runs: "list[RunDirectory]", out: Path, checkpoints: bool, wit
 
 def _write_csv(runs: "list[RunDirectory]", out: Path, level: Level, runs_dir: Path) -> None:
     """Write row by row."""
-    from clarinet_tui.runs.files import USER_FILE, as_input_error, atomic_writer
+    from clarinet_tui.runs.files import USER_FILE, as_input_error
+    from core.files import atomic_writer
 
     with open_history(runs_dir) as database, as_input_error(out), atomic_writer(out, USER_FILE) as file:
         names, rows = _table(database, [run.id for run in runs], level)

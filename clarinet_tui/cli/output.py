@@ -97,7 +97,8 @@ def check_out(out: Path, *suffixes: str) -> None:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file atomically and print its path."""
-    from clarinet_tui.runs.files import USER_FILE, as_input_error, replace_file
+    from clarinet_tui.runs.files import USER_FILE, as_input_error
+    from core.files import replace_file
 
     with as_input_error(path.parent):
         replace_file(path, content, USER_FILE)

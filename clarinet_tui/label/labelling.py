@@ -14,11 +14,12 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from clarinet_tui.runs.files import USER_FILE, append_line, as_input_error, atomic_writer, read_file
+from clarinet_tui.runs.files import USER_FILE, append_line, as_input_error, read_file
 from clarinet_tui.text import format_count
 from core.data.custom_domains import FolderListing, folder_shape, pictures_below
 from core.data.images import decode_image
 from core.errors import InputError
+from core.files import atomic_writer
 from core.random_streams import stream_seed
 
 Answer = Literal["yes", "no", "skip"]

@@ -18,11 +18,11 @@ from clarinet_tui.runs.files import (
     as_input_error,
     open_file,
     parse_json,
-    replace_file,
 )
 from clarinet_tui.runs.lock import find_local_worker, hold_lock
 from clarinet_tui.runs.ownership import check_own_file, directory_id, find_owner, list_paths, own_path, user_name
 from core.errors import InputError
+from core.files import replace_file
 
 QUEUE_FILE, QUEUE_LOCK = "queue.json", "queue.lock"
 VERSION = 1

@@ -31,16 +31,13 @@ from clarinet_tui.runs.files import (
     ContentError,
     UnreadableFileError,
     as_input_error,
-    atomic_writer,
-    create_file,
     open_file,
     parse_json,
     parse_toml,
     read_file,
-    sync_directory,
 )
 from core.errors import InputError
-from core.files import OWN_FILE
+from core.files import OWN_FILE, atomic_writer, create_file, sync_directory
 
 FORMAT = 1
 MANIFEST = "manifest.json"

@@ -25,8 +25,6 @@ from clarinet_tui.runs.files import (
     file_version,
     parse_toml,
     read_file,
-    replace_file,
-    sync_directory,
 )
 from clarinet_tui.runs.lock import (
     UNSUPPORTED,
@@ -38,6 +36,7 @@ from clarinet_tui.runs.ownership import find_owner, is_own, user_name
 from clarinet_tui.text import format_bytes, shorten
 from core.config import RunConfig, convert_settings
 from core.errors import InputError
+from core.files import replace_file, sync_directory
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)

@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.files import UnreadableFileError, read_json, replace_file
+from clarinet_tui.runs.files import UnreadableFileError, read_json
 from clarinet_tui.runs.lock import boot_id, host_name
 from core.config import RunConfig
+from core.files import replace_file
 
 PACKAGES = ("clarinet-tui", "torch", "torchvision", "numpy", "scikit-learn", "pillow", "msgspec", "sqlite-utils")
 MAX_PATCH_BYTES = 1 << 20

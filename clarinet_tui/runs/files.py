@@ -4,7 +4,6 @@ What is read is bounded in size, nesting and digits before it is parsed. What ca
 the file, the line if there is one, and the reason.
 """
 
-import errno
 import fcntl
 import os
 import re
@@ -29,49 +28,6 @@ class StorageError(InputError):
     def __init__(self, path: Path, error: OSError) -> None:
         super().__init__(f"{path}: cannot be written: {error.strerror or error}")
         self.errno = error.errno
-
-
-def replace_file(path: Path, content: bytes, mode: int = OWN_FILE) -> None:
-    """Write a file so that readers see the old content or the new."""
-    with atomic_writer(path, mode) as stream:
-        stream.write(content)
-
-
-@contextmanager
-def atomic_writer(path: Path, mode: int = OWN_FILE) -> Iterator[BinaryIO]:
-    """Write to a temporary file, sync it, rename it to `path` and sync the directory.
-
-    If anything before the last step fails, `path` stays as it was.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.unlink(missing_ok=True)
-    file = create_file(temporary, mode)
-    try:
-        with os.fdopen(file, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_directory(path.parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Make a new name in a directory durable; some file systems cannot sync directories, and need not."""
-    file = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(file)
-
-
-def create_file(path: Path, mode: int = OWN_FILE) -> int:
-    """Return a descriptor of a new file; fail if there is one already."""
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
 
 def open_append(path: Path, mode: int = OWN_FILE) -> int:

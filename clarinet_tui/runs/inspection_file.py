@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.files import UnreadableFileError, as_input_error, read_json, replace_file
+from clarinet_tui.runs.files import UnreadableFileError, as_input_error, read_json
+from core.files import replace_file
 
 MAX_BYTES = 16 << 20
 PictureGroup = Literal["source", "target", "wrong", "unsure"]

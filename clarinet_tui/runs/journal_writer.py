@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from clarinet_tui.runs.files import ends_mid_line, open_append, sync_directory
+from clarinet_tui.runs.files import ends_mid_line, open_append
 from clarinet_tui.runs.journal import IterationFormatter, format_event
 from core.events import Checkpointed, Evaluated, Event, Failed, Finished, Sampled, Stepped, Stopped
+from core.files import sync_directory
 
 CHUNK = 1 << 20
 CLOSE_TIMEOUT = 60.0

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from clarinet_tui.runs.files import UnreadableFileError, read_json, replace_file
+from clarinet_tui.runs.files import UnreadableFileError, read_json
 from core.config import RunConfig
+from core.files import replace_file
 
 FOLDER = "memory"
 SETTINGS = (

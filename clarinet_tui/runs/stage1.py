@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from clarinet_tui.runs.environment import versions
-from clarinet_tui.runs.files import UnreadableFileError, read_file, read_json, replace_file
+from clarinet_tui.runs.files import UnreadableFileError, read_file, read_json
 from clarinet_tui.runs.lock import LockOwner, hold_lock, host_name, read_lock_owner
 from clarinet_tui.runs.ownership import own_path
 from core.config import RunConfig, Tag, settings_tagged
 from core.events import PseudoLabelled
+from core.files import replace_file
 from core.methods import STAGE1_VERSION, find_method
 from core.tasks import parse_task
 

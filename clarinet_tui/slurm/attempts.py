@@ -16,16 +16,10 @@ from typing import NamedTuple
 import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.files import (
-    UnreadableFileError,
-    append_line,
-    as_input_error,
-    create_file,
-    modified_time,
-    read_file,
-)
+from clarinet_tui.runs.files import UnreadableFileError, append_line, as_input_error, modified_time, read_file
 from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.text import format_count, printable, shorten
+from core.files import create_file
 
 MAX_BYTES = 4 << 20
 MAX_FRUITLESS = 3

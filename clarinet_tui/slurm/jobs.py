@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.files import UnreadableFileError, as_input_error, read_json, replace_file
+from clarinet_tui.runs.files import UnreadableFileError, as_input_error, read_json
 from clarinet_tui.runs.journal_writer import append_failure
 from clarinet_tui.runs.lock import LockHeldError, hold_lock
 from clarinet_tui.runs.ownership import directory_id, own_path
@@ -21,6 +21,7 @@ from clarinet_tui.slurm.commands import QueuedJob, SlurmError
 from clarinet_tui.text import format_time, printable
 from core.errors import InputError
 from core.events import Failed, FailureKind
+from core.files import replace_file
 
 JOB_FILE, JOB_LOCK = "slurm.json", "slurm.lock"
 SUBMISSIONS = ".slurm"

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from clarinet_tui.runs.directory import JOURNAL, RunDirectory, create_runs
-from clarinet_tui.runs.files import as_input_error, replace_file
+from clarinet_tui.runs.files import as_input_error
 from clarinet_tui.runs.journal import format_event
 from clarinet_tui.runs.stage1 import stage1_role
 from clarinet_tui.runs.worker_command import hook_environment
@@ -25,6 +25,7 @@ from clarinet_tui.slurm.options import WARNING_SECONDS, SlurmOptions
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Failed, FailureKind
+from core.files import replace_file
 
 _NODE, _TIME = "@node@", "@time@"
 """Filled in on the node."""

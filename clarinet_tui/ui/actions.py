@@ -14,10 +14,11 @@ from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note, validate_tag
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.files import as_input_error, replace_file
+from clarinet_tui.runs.files import as_input_error
 from clarinet_tui.runs.ownership import is_read_only
 from clarinet_tui.slurm.jobs import read_jobs
 from core.errors import InputError
+from core.files import replace_file
 
 if TYPE_CHECKING:
     from clarinet_tui.queue.sweep import Grid

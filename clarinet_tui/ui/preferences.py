@@ -101,7 +101,7 @@ class PreferenceStore:
                 self._on_error(f"{self._path}: preferences could not be saved ({reason})", error)
 
     def _replace_file(self, changes: dict[str, Any]) -> None:
-        from clarinet_tui.runs.files import replace_file
+        from core.files import replace_file
 
         values = msgspec.structs.replace(read_preferences(self._path)[0], **changes)
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,6 @@ from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment, write_environment
-from clarinet_tui.runs.files import replace_file
 from clarinet_tui.runs.journal_writer import FINAL, JournalWriter
 from clarinet_tui.runs.lock import is_batch_job
 from clarinet_tui.runs.memory_peaks import record_memory_peak
@@ -23,6 +22,7 @@ from clarinet_tui.worker.hardware import HardwareSampler, describe_hardware, fin
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Event, Finished, PseudoLabelled
+from core.files import replace_file
 
 INTERVAL = 1.0
 END_TIMEOUT, STOP_TIMEOUT = 60.0, 5.0

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.files import UnreadableFileError, replace_file
+from clarinet_tui.runs.files import UnreadableFileError
 from clarinet_tui.runs.lock import LockHeldError
 from clarinet_tui.runs.stage1 import Stage1Directory, Stage1Origin, stage1_key
 from clarinet_tui.text import printable
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Event, PseudoLabelled, Stepped
+from core.files import replace_file
 from core.methods import find_method
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import torch
 
 from core.config import RunConfig, checkpoint_settings, merge_settings
 from core.errors import InputError
-from core.files import partial_path, sync_folder, write_synced
+from core.files import atomic_writer, partial_path
 
 NAME = "checkpoint.pt"
 PREVIOUS = "checkpoint.previous.pt"
@@ -21,15 +21,11 @@ FORMAT = 1
 def save(folder: Path, config: RunConfig, state: dict[str, Any]) -> Path:
     """Write to a temporary file, sync and rename, so that one complete checkpoint exists at every moment."""
     path = folder / NAME
-    temporary = partial_path(path)
     content = {"format": FORMAT, "protocol": msgspec.json.encode(checkpoint_settings(config)).decode(), "state": state}
     buffer = io.BytesIO()
     torch.save(content, buffer)  # to memory: on a full disk, torch raises an unrelated error
-    write_synced(temporary, buffer.getbuffer())
-    if path.exists():
-        path.replace(folder / PREVIOUS)
-    temporary.replace(path)
-    sync_folder(folder)
+    with atomic_writer(path, temporary=partial_path(path), previous=folder / PREVIOUS) as file:
+        file.write(buffer.getbuffer())
     return path
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from core.config import RunConfig, convert_settings
 from core.data.task_data import MAX_CLASSES, MAX_NAME
 from core.errors import InputError
-from core.files import replace_synced
+from core.files import partial_path, replace_file
 from core.metrics import METRICS
 from core.networks import Classifier, build_classifier, network_options
 
@@ -106,7 +106,7 @@ def epoch_file(epoch: int) -> str:
 
 def write_weights(path: Path, network: nn.Module, info: ModelInfo) -> None:
     """Write a file atomically; OSError if that fails."""
-    replace_synced(path, encode_weights(network, info))
+    replace_file(path, encode_weights(network, info), temporary=partial_path(path))
 
 
 def encode_weights(network: nn.Module, info: ModelInfo) -> bytes:

@@ -1,14 +1,12 @@
 """What a power failure leaves: content is on the disk before its name is, and the name before a program goes on."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from clarinet_tui.runs.files import replace_file
 from clarinet_tui.runs.journal_writer import JournalWriter
-from core.files import replace_synced
+from core.files import replace_file
 from core.models import checkpoint
 from core.resolve import resolve
 from tests.support.events import started
@@ -31,12 +29,9 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> Synced:
     return calls
 
 
-@pytest.mark.parametrize("replace", [replace_file, replace_synced])
-def test_content_is_synced_before_it_is_renamed_and_its_directory_afterwards(
-    tmp_path: Path, synced: Synced, replace: Callable[[Path, bytes], None]
-) -> None:
+def test_content_is_synced_before_it_is_renamed_and_its_directory_afterwards(tmp_path: Path, synced: Synced) -> None:
     (tmp_path / "file").write_bytes(b"old")
-    replace(tmp_path / "file", b"new")
+    replace_file(tmp_path / "file", b"new")
     (_, content, before), (directory, _, after) = synced
     assert (content, before["file"]) == (b"new", b"old")
     assert (directory, after) == (tmp_path, {"file": b"new"})
