@@ -8,7 +8,7 @@ from typing import Literal
 
 Level = Literal["iteration", "evaluation"]
 Kind = Literal["accuracy", "loss", "diagnostic", "rate", "speed"]
-Place = Literal["accuracy chart", "loss chart", "readings", "short readings", "comparison", "log", "loss figure"]
+Place = Literal["accuracy chart", "loss chart", "sidebar", "status line", "comparison", "log", "loss figure"]
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Metric:
     kind: Kind
     description: str
     label: str = ""
-    """Short title in a chart's legend and in the readings beside it; by default the name in words."""
+    """Short title in a chart's legend and in the sidebar; by default the name in words."""
     title: str = ""
     """Title of a chart or a column; by default the name in words, capitalised."""
     level: Level = "iteration"
@@ -101,9 +101,9 @@ _CATALOGUE = (
         title="Gradient ascent",
         unit="%",
         factor=100.0,
-        shown=("readings", "short readings"),
+        shown=("sidebar", "status line"),
     ),
-    Metric("least_class_loss", "loss", "min_k L_k of Eq. 5; below zero the step ascends", shown=("readings",)),
+    Metric("least_class_loss", "loss", "min_k L_k of Eq. 5; below zero the step ascends", shown=("sidebar",)),
     Metric(
         "classification_loss",
         "loss",
@@ -152,7 +152,7 @@ _CATALOGUE = (
         "loss",
         "minus the information of the target's predictions",
         label="IM",
-        shown=("readings", "comparison"),
+        shown=("sidebar", "comparison"),
     ),
     Metric("confusion_loss", "loss", "minimum class confusion of the target", label="class confusion"),
     Metric(
@@ -163,7 +163,7 @@ _CATALOGUE = (
         title="Target labelled by the teacher",
         unit="%",
         factor=100.0,
-        shown=("readings", "short readings", "comparison"),
+        shown=("sidebar", "status line", "comparison"),
     ),
     Metric(
         "lambda",
@@ -172,7 +172,7 @@ _CATALOGUE = (
         label="λ",
         title="λ",
         noisy=False,
-        shown=("readings", "short readings"),
+        shown=("sidebar", "status line"),
     ),
     Metric(
         "discriminator_accuracy",
@@ -180,9 +180,9 @@ _CATALOGUE = (
         "share of images whose domain D guesses, in percent",
         label="D accuracy",
         unit="%",
-        shown=("readings", "short readings", "comparison"),
+        shown=("sidebar", "status line", "comparison"),
     ),
-    Metric("entropy", "diagnostic", "mean entropy of T(f) over both domains", shown=("readings", "comparison")),
+    Metric("entropy", "diagnostic", "mean entropy of T(f) over both domains", shown=("sidebar", "comparison")),
     Metric(
         "classifier_rate",
         "rate",
@@ -190,7 +190,7 @@ _CATALOGUE = (
         label="learning rate",
         title="Learning rate of G and F",
         noisy=False,
-        shown=("readings",),
+        shown=("sidebar",),
     ),
     Metric(
         "discriminator_rate",
@@ -206,7 +206,7 @@ _CATALOGUE = (
         "images trained on in a second",
         label="images/s",
         title="Images per second",
-        shown=("readings", "short readings"),
+        shown=("sidebar", "status line"),
     ),
 )
 METRICS = {metric.name: metric for metric in _CATALOGUE}

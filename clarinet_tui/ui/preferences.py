@@ -38,7 +38,7 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the two sides have a chart each or share one: beside or over."""
     compare_pane: str = "both"
     """Charts, numbers or both; a low screen shows the charts for both."""
-    references: str = msgspec.field(default="both", name="ghosts")
+    references: str = "both"
     """References behind the live accuracy: both, published, seeds or none."""
 
 

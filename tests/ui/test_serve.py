@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clarinet_tui.ui.serve.page import render_page, security_headers
+from clarinet_tui.ui.serve.pages import render_terminal_page, security_headers
 from clarinet_tui.ui.serve.server import AccessControl, main
 from tests.support.browser import DESKTOP, Page, find_chromium, open_page
 from tests.support.serving import AWKWARD, TIMEOUT, Served, read_until, serving, wait_until
@@ -74,11 +74,11 @@ def test_paths_without_the_token_are_denied(path: str) -> None:
     ("parameter", "pixels"), [("", 14), ("20", 20), ("1", 6), ("9" * 99, 40), ('14" onload="x', 14)]
 )
 def test_the_font_size_is_bounded(parameter: str, pixels: int) -> None:
-    assert f'data-font-size="{pixels}"' in render_page("", "127.0.0.1:8000", parameter)
+    assert f'data-font-size="{pixels}"' in render_terminal_page("", "127.0.0.1:8000", parameter)
 
 
 def test_the_page_loads_nothing_from_other_hosts() -> None:
-    shown = render_page("/secret", "127.0.0.1:8000", "")
+    shown = render_terminal_page("/secret", "127.0.0.1:8000", "")
     assert re.findall(r"\w+://[^\"/]+", shown) == ["ws://127.0.0.1:8000"]
     assert re.findall(r"\w+:/+\S+", security_headers(8000)["Content-Security-Policy"]) == [
         "ws://127.0.0.1:8000",

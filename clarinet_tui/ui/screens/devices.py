@@ -31,8 +31,8 @@ LIVE = "state:starting,running"
 MAX_LIVE = 1000
 MAX_ENDED = 5
 PARTITION = "slurm:"
-KEPT_READINGS = 600
-"""Readings of a device's use that are kept: about ten minutes."""
+KEPT_VALUES = 600
+"""Values of a device's use that are kept: those of about twenty minutes."""
 EMPTY = "The queue is empty: n starts runs."
 
 
@@ -115,7 +115,7 @@ class DevicesScreen(MachineScreen):
             self._last_machine = machine
             for device in machine.devices:
                 if device.utilization is not None:
-                    self._use.setdefault(device.key, deque(maxlen=KEPT_READINGS)).append(device.utilization)
+                    self._use.setdefault(device.key, deque(maxlen=KEPT_VALUES)).append(device.utilization)
         self._draw()
 
     def _draw(self) -> None:

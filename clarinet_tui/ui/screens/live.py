@@ -109,15 +109,15 @@ class LiveScreen(RunActionScreen):
         return self.state.overlaid_runs if len(self.state.overlaid_runs) > 1 else ((run,) if run else ())
 
     def make_request(self) -> ViewRequest:
-        from clarinet_tui.ui.text.metrics import READINGS
+        from clarinet_tui.ui.text.metrics import SIDEBAR
         from core.metrics import METRICS
 
         front = self.run_in_view()
         if front is None:
             return ViewRequest()
-        readings = tuple(METRICS) if self.has_class("-grid") else tuple(READINGS)
+        metrics = tuple(METRICS) if self.has_class("-grid") else tuple(SIDEBAR)
         curves = tuple(
-            self._charts.curves_request(run, *(readings if run == front else ())) for run in self._shown_runs()
+            self._charts.curves_request(run, *(metrics if run == front else ())) for run in self._shown_runs()
         )
         detail = DetailRequest(front, frozenset({"log", "hardware"}))
         kinds = REFERENCE_KINDS[self._reference_kind]

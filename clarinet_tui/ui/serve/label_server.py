@@ -19,8 +19,7 @@ from aiohttp.web_runner import GracefulExit
 
 from clarinet_tui.label.labelling import Labelling, Question, find_pictures, write_labels
 from clarinet_tui.text import printable
-from clarinet_tui.ui.serve.label_page import SCRIPT, render_label_page
-from clarinet_tui.ui.serve.page import security_headers
+from clarinet_tui.ui.serve.pages import render_label_page, script_handler, security_headers
 from clarinet_tui.ui.serve.server import SHUTDOWN_TIMEOUT, AccessControl, access_middleware, format_addresses, listen
 from core.data.images import read_picture
 from core.errors import InputError
@@ -61,6 +60,7 @@ class LabelServer:
         app.add_routes(
             [
                 web.get(f"{base}/", self._page),
+                web.get(f"{base}/page.js", script_handler("label")),
                 web.get(f"{base}/state", self._state),
                 web.get(f"{base}/picture/{{number}}", self._picture),
                 web.post(f"{base}/answer", self._answer),
@@ -70,7 +70,7 @@ class LabelServer:
         return app
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
-        response.headers.update(security_headers(self._access.port, SCRIPT) | {"Cache-Control": "no-store"})
+        response.headers.update(security_headers(self._access.port) | {"Cache-Control": "no-store"})
 
     async def _page(self, request: web.Request) -> web.Response:
         return web.Response(text=render_label_page(self._access.base_path), content_type="text/html")

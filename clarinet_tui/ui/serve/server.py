@@ -23,7 +23,7 @@ from textual_serve.server import Server
 
 from clarinet_tui.runs.lock import host_name
 from clarinet_tui.text import printable
-from clarinet_tui.ui.serve.page import render_page, security_headers
+from clarinet_tui.ui.serve.pages import render_terminal_page, script_handler, security_headers
 from clarinet_tui.ui.serve.session import app_command
 from core.errors import InputError
 
@@ -90,6 +90,7 @@ class PageServer(Server):
         app.add_routes(
             [
                 web.get(f"{base}/", self._index),
+                web.get(f"{base}/page.js", script_handler("terminal")),
                 web.get(f"{base}/ws", self.handle_websocket),
                 web.get("/download/{key}", self.handle_download),
                 web.static(f"{base}/static", self.statics_path),
@@ -106,7 +107,7 @@ class PageServer(Server):
     async def _index(self, request: web.Request) -> web.Response:
         if not self._free_sessions:
             return web.Response(status=503, text=FULL)
-        html = render_page(self._access.base_path, request.host, request.query.get("fontsize", ""))
+        html = render_terminal_page(self._access.base_path, request.host, request.query.get("fontsize", ""))
         return web.Response(text=html, content_type="text/html", headers={"Cache-Control": "no-store"})
 
     async def handle_websocket(self, request: web.Request) -> web.StreamResponse:  # type: ignore[override]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clarinet_tui.history.curves import Series
     from clarinet_tui.ui.snapshot.snapshot import RunCurves
 
-READINGS = shown_in("readings")
+SIDEBAR = shown_in("sidebar")
 RECENT = 0.1
 """The share of a run that counts as recent."""
 NAME, VALUE = 17, 9
@@ -59,7 +59,7 @@ def format_metrics(curves: RunCurves, width: int, *, explained: bool = False) ->
     """
     lines = []
     plot_width = max(4, width - NAME - VALUE)
-    for name, metric in READINGS.items():
+    for name, metric in SIDEBAR.items():
         values = _values(curves, name)
         if not values:
             continue
@@ -89,7 +89,7 @@ def _values(curves: RunCurves, metric: str) -> list[float]:
 def format_metrics_line(curves: RunCurves) -> Content:
     """Format the main metrics on one line, without sparklines, for small screens."""
     spans: list[Span] = []
-    for name, metric in shown_in("short readings").items():
+    for name, metric in shown_in("status line").items():
         if values := _values(curves, name):
             text = f"{format_value(metric, values)}   "
             if name == "ascended":
