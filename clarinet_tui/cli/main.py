@@ -4,48 +4,16 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.main
 from typer import Option
 from typer.core import TyperGroup
 
-from clarinet_tui.cli import (
-    backup,
-    check,
-    compare,
-    data,
-    demo,
-    devices,
-    diff,
-    doctor,
-    export,
-    inspect,
-    label,
-    logs,
-    ls,
-    metrics,
-    plot,
-    predict,
-    queue,
-    reindex,
-    report,
-    rm,
-    run,
-    save,
-    serve,
-    settings,
-    show,
-    sql,
-    stop,
-    sweep,
-    table,
-    tag,
-    tui,
-    verify,
-)
 from clarinet_tui.cli.options import with_options
 from clarinet_tui.cli.output import warn
 from clarinet_tui.streams import replace_unencodable
@@ -56,61 +24,110 @@ MAX_MESSAGE = 2000
 ADVISED = re.compile(r"`(clarinet (?!data\b)[a-z]+[^`]*)`")
 """A command in an error message that takes a runs directory."""
 
-GROUPS: dict[str, dict[str, typer.Typer | Callable[..., None]]] = {
-    "Train": {"run": run.run, "sweep": sweep.sweep, "demo": demo.demo},
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Train": {
+        "run": ("run.run", "Train one run, from the queue or in this terminal."),
+        "sweep": ("sweep.sweep", "Queue all combinations of methods, tasks, seeds and settings."),
+        "demo": ("demo.demo", "Train and compare three methods offline in about two minutes."),
+    },
     "Runs and queue": {
-        "queue": queue.app,
-        "stop": stop.stop,
-        "resume": stop.resume,
-        "clone": stop.clone,
-        "rm": rm.remove,
-        "tag": tag.tag,
-        "note": tag.note,
-        "tui": tui.tui,
-        "serve": serve.serve,
+        "queue": ("queue.app", "Show and change the queue."),
+        "stop": ("stop.stop", "Stop runs after saving a checkpoint."),
+        "resume": ("stop.resume", "Queue stopped, failed, lost or cancelled runs again."),
+        "clone": ("stop.clone", "Queue a new run with the settings of another."),
+        "rm": ("rm.remove", "Move runs to the trash, restore them, or empty the trash."),
+        "tag": ("tag.tag", "Add or remove tags of runs."),
+        "note": ("tag.note", "Set the note of a run."),
+        "tui": ("tui.tui", "Open the terminal app; the same as clarinet-tui."),
+        "serve": ("serve.serve", "Serve the terminal app to a browser on this machine."),
     },
     "History": {
-        "ls": ls.list_,
-        "show": show.show,
-        "logs": logs.logs,
-        "metrics": metrics.metrics,
-        "sql": sql.sql,
-        "export": export.export,
-        "import": export.import_,
-        "reindex": reindex.reindex,
-        "check": check.check,
-        "backup": backup.backup,
-        "restore": backup.restore,
+        "ls": ("ls.list_", "List runs, newest first."),
+        "show": ("show.show", "Show one run: progress, results, settings and failure."),
+        "logs": ("logs.logs", "Print or follow the log of a run."),
+        "metrics": ("metrics.metrics", "Print the metrics of a run as a table, CSV or JSON."),
+        "sql": ("sql.sql", "Query the history with SQL, read-only."),
+        "export": ("export.export", "Export runs as CSV, for TensorBoard, or for another machine."),
+        "import": ("export.import_", "Import an archive of runs from another machine."),
+        "reindex": ("reindex.reindex", "Rebuild the history from the run directories."),
+        "check": ("check.check", "Compare every row of the history with the journals."),
+        "backup": ("backup.backup", "Write a consistent copy of all runs, also while they train."),
+        "restore": ("backup.restore", "Restore a backup; runs that exist with the same content are kept."),
     },
-    "Models": {"predict": predict.predict, "inspect": inspect.inspect, "save": save.save},
-    "Evidence": {
-        "compare": compare.compare,
-        "diff": diff.diff,
-        "table": table.table,
-        "plot": plot.plot,
-        "report": report.report,
-        "verify": verify.verify,
+    "Models": {
+        "predict": ("predict.predict", "Predict the classes of pictures with a trained run."),
+        "inspect": ("inspect.inspect", "Show samples, mistakes and uncertain pictures of a run."),
+        "save": ("save.save", "Save a run's model for other programs, with a model card."),
+    },
+    "Analysis": {
+        "compare": ("compare.compare", "Compare runs or methods over paired seeds."),
+        "diff": ("diff.diff", "Show how settings, data, environment and code of two runs differ."),
+        "table": ("table.table", "Print the paper's tables with your results."),
+        "plot": ("plot.plot", "Plot curves, confusion, label budget, features or calibration."),
+        "report": ("report.report", "Write an HTML report with tables, figures and settings."),
+        "verify": ("verify.verify", "Retrain the first iterations of a run and compare them."),
     },
     "Reference": {
-        "settings": settings.settings,
-        "methods": settings.methods,
-        "tasks": settings.tasks,
-        "presets": settings.presets,
+        "settings": ("settings.settings", "List every setting with its meaning, type and defaults."),
+        "methods": ("settings.methods", "List the methods, also those of plug-ins."),
+        "tasks": ("settings.tasks", "List the paper's tasks and the offline task, and what they need."),
+        "presets": ("settings.presets", "List the presets and what each is for."),
     },
-    "Machine and data": {"devices": devices.devices, "doctor": doctor.doctor, "data": data.app, "label": label.label},
+    "Machine and data": {
+        "devices": ("devices.devices", "List GPUs and CPU with their load and processes."),
+        "doctor": ("doctor.doctor", "Check Python, torch, devices, data, disk and history."),
+        "data": ("data.app", "List, fetch, generate and verify data sets."),
+        "label": ("label.label", "Label your own pictures by answering yes or no."),
+    },
 }
-"""Every command, under its heading in `clarinet --help`."""
+"""Each command under its heading in `clarinet --help`: where it is in this package, and the first line of its help."""
+
+
+class LazyCommands(Mapping[str, Any]):
+    """The commands by name. One that is asked for is imported: a command starts without the modules of the others."""
+
+    def __init__(self) -> None:
+        self._places = {name: place for group in GROUPS.values() for name, (place, _) in group.items()}
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            module, _, attribute = self._places[name].partition(".")
+            command = getattr(import_module(f"clarinet_tui.cli.{module}"), attribute)
+            self._loaded[name] = self._make_command(name, command)
+        return self._loaded[name]
+
+    def _make_command(self, name: str, command: typer.Typer | Callable[..., None]) -> Any:
+        if isinstance(command, typer.Typer):
+            group = typer.main.get_group(command)
+            group.name = name
+            return group
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(name)(with_options(command))
+        return typer.main.get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 class GroupedCommands(TyperGroup):
     """Lists the commands under headings in plain text: importing Rich for its panels nearly doubles the time."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands: Mapping[str, Any] = LazyCommands()  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, self.commands))
-        for title, names in GROUPS.items():
-            rows = [(f"{name:<{width}}", self.commands[name].get_short_help_str(formatter.width)) for name in names]
+        for title, group in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl(rows)
+                formatter.write_dl([(f"{name:<{width}}", sentence) for name, (_, sentence) in group.items()])
 
     def get_params(self, ctx: Any) -> list[Any]:
         parameters: list[Any] = super().get_params(ctx)
@@ -147,14 +164,6 @@ def clarinet(
         raise InputError("expected a command: see clarinet --help")
     if db is not None:
         os.environ["CLARINET_DB"] = str(db.absolute())  # inherited by workers, supervisor and app
-
-
-for commands in GROUPS.values():
-    for name, command in commands.items():
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
-        else:
-            app.command(name)(with_options(command))
 
 
 def hoist_database(arguments: Sequence[str]) -> list[str]:
