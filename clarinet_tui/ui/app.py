@@ -25,7 +25,7 @@ from clarinet_tui.analysis.choices import COMPARED_FAMILIES
 from clarinet_tui.text import printable
 from clarinet_tui.ui.app_state import AppState
 from clarinet_tui.ui.error_guard import ErrorLog, error_log_path
-from clarinet_tui.ui.feed.history_feed import FPS, HistoryFeed
+from clarinet_tui.ui.feed.history_feed import FPS, REPORT_SECONDS, HistoryFeed
 from clarinet_tui.ui.feed.machine_feed import MachineFeed
 from clarinet_tui.ui.ordered_input import OrderedInput
 from clarinet_tui.ui.preferences import PreferenceStore, preferences_path
@@ -118,6 +118,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
                 runs_dir,
                 lambda snapshot: self.post_message(self.HistoryRead(snapshot, next(self._numbers))),
                 log,
+                lambda message: self.call_later(self.notify, message, title="History", timeout=REPORT_SECONDS),
                 database=database,
                 interval=1 / fps,
             ),

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from clarinet_tui.history.database import DATABASE_NAME
 from clarinet_tui.ui.feed.history_feed import HistoryFeed
 from clarinet_tui.ui.feed.history_reader import HistoryReader
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, HistorySnapshot, ViewRequest
+from tests.support.histories import make_outdated
 from tests.support.ui_runs import STEPS, go_on, three_runs, write_run
 
 TIMEOUT = 20.0
@@ -51,6 +53,22 @@ def running_feed(runs_dir: Path) -> Iterator[tuple[HistoryFeed, PostedSnapshots]
         yield feed, posted
     finally:
         feed.stop()
+
+
+def test_an_older_history_is_rebuilt_with_reports_and_shown_when_it_is_complete(tmp_path: Path) -> None:
+    three_runs(tmp_path)
+    with running_feed(tmp_path) as (_, posted):
+        posted.wait(lambda snapshot: snapshot.is_ingested)
+    make_outdated(tmp_path / DATABASE_NAME)
+    posted, reports = PostedSnapshots(), list[str]()
+    feed = HistoryFeed(tmp_path, posted, report=reports.append)
+    feed.start()
+    try:
+        assert posted.wait(lambda snapshot: snapshot.is_ingested).listing.all_runs == 3
+    finally:
+        feed.stop()
+    assert reports == ["An older version of Clarinet has made the history; rebuilding it …"]
+    assert {(snapshot.problem, snapshot.listing.all_runs) for snapshot in posted.all} == {("", 3)}
 
 
 def test_a_missing_directory_is_empty_and_not_created(tmp_path: Path) -> None:

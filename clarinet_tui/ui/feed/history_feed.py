@@ -22,6 +22,8 @@ FPS = 4.0
 """Maximum number of snapshots per second."""
 STATE_SECONDS = 2.0
 """Interval at which the states of runs are checked against their processes."""
+REPORT_SECONDS = 2.0
+"""Interval of reports on a rebuild."""
 PARTIAL_INTERVAL = 0.02
 """Pause between two reads while the first was incomplete."""
 REST_FACTOR = 4.0
@@ -29,20 +31,24 @@ REST_FACTOR = 4.0
 
 
 class HistoryFeed:
-    """Calls `post` and `log_error` from its own threads; `request` changes what it reads, `stop` ends it."""
+    """Calls `post`, `log_error` and `report` from its own threads; `request` changes what it reads, `stop` ends it.
+
+    `report` receives the progress of rebuilding a history that an older version has made; nothing is posted meanwhile.
+    """
 
     def __init__(
         self,
         runs_dir: Path,
         post: Callable[[HistorySnapshot], object],
         log_error: Callable[[Exception, str], object] = lambda error, where: None,
+        report: Callable[[str], object] = lambda message: None,
         *,
         database: Path | None = None,
         interval: float = 1 / FPS,
         retry: float = RETRY_SECONDS,
     ) -> None:
         self.runs_dir, self.database = runs_dir, database
-        self._log_error, self.interval, self._retry = log_error, interval, retry
+        self._log_error, self.report, self.interval, self._retry = log_error, report, interval, retry
         self.ingest_problem = ""
         self.opened, self.read_once, self.ingested = threading.Event(), threading.Event(), threading.Event()
         """Whether the database was created or rebuilt, read once, and all runs were ingested once."""
@@ -139,9 +145,7 @@ class HistoryUpdater:
         if self._db:
             self._db.reopen_if_replaced()
         elif runs_dir.is_dir():
-            from clarinet_tui.history.reindex import open_history
-
-            self._db = open_history(runs_dir, feed.database)
+            self._db = self._open(runs_dir)
         feed.opened.set()
         feed.read_once.wait(RETRY_SECONDS)
         if self._db:
@@ -153,6 +157,25 @@ class HistoryUpdater:
             self._states_refreshed = started if refreshes_states else self._states_refreshed
         self.interval = max(feed.interval, REST_FACTOR * (time.monotonic() - started))
         yield ""
+
+    def _open(self, runs_dir: Path) -> Database:
+        from clarinet_tui.history.database import Database, OutdatedHistoryError
+
+        try:
+            return Database.open(runs_dir, self._feed.database)
+        except OutdatedHistoryError:
+            from clarinet_tui.history.reindex import open_history
+
+            reported = float("-inf")
+
+            def report(done: int, total: int) -> None:
+                nonlocal reported
+                if time.monotonic() - reported >= REPORT_SECONDS:
+                    reported = time.monotonic()
+                    progress = f": {done} of {total} runs" if total else " …"
+                    self._feed.report(f"An older version of Clarinet has made the history; rebuilding it{progress}")
+
+            return open_history(runs_dir, self._feed.database, report)
 
     def close(self) -> None:
         if self._db:

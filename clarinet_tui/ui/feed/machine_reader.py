@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from clarinet_tui.devices.local import list_devices
 from clarinet_tui.devices.placement import match_devices
-from clarinet_tui.history.database import Database, database_path
+from clarinet_tui.history.database import Database, OutdatedHistoryError, database_path
 from clarinet_tui.queue.queue_file import Queue, QueueEntry, only_schedulable, read_all_queues
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.queue.supervisor import find_supervisor, queue_origin
@@ -135,9 +135,12 @@ class MachineReader:
         if not path.exists():
             self.close()
             return None
-        if self._db is None:
-            self._db = Database.open_read_only(self.runs_dir, path)
-        self._db.reopen_if_replaced()
+        try:
+            if self._db is None:
+                self._db = Database.open_read_only(self.runs_dir, path)
+            self._db.reopen_if_replaced()
+        except OutdatedHistoryError:  # the history feed rebuilds it
+            self.close()
         return self._db
 
 
