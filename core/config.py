@@ -245,7 +245,7 @@ class RunConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         setting(
             "CUDA graphs of iterations: where they give the same numbers, always (or fail), or never.", Tag.NO_EFFECT
         ),
-    ] = "auto"
+    ] = "off"
     channels_last: Annotated[
         bool, setting("Keep images channels-last, which is usually faster.", Tag.ROUNDING, Tag.STAGE1)
     ] = True

@@ -1,6 +1,8 @@
 """The events that a run yields, in order. Plain numbers only; accuracies in percent."""
 
+import math
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -49,7 +51,7 @@ class StageStarted(Event, frozen=True, kw_only=True, tag="stage"):
     epoch: int
 
 
-class Stepped(Event, frozen=True, kw_only=True, tag="step"):
+class Stepped(Event, frozen=True, kw_only=True, tag="step", dict=True):
     """One iteration: `measured` holds its losses and diagnostics by name (see core.metrics)."""
 
     iteration: int
@@ -57,6 +59,11 @@ class Stepped(Event, frozen=True, kw_only=True, tag="step"):
     adaptation_epoch: int | None
     stage: str
     measured: dict[str, float]
+
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether every metric is finite; tested once for the training loop, the alarms and the journal."""
+        return all(map(math.isfinite, self.measured.values()))
 
 
 class Evaluated(Event, frozen=True, kw_only=True, tag="evaluation"):

@@ -18,9 +18,25 @@ from core.tasks import DOMAINS, OFFLINE_TASK, Domain, Task, parse_task
 def resolve(
     settings: Mapping[str, Any] | None = None, *, place: str = "settings", cores: int | None = None, **overrides: Any
 ) -> RunConfig:
-    """Return the complete configuration: preset, then the method's defaults, then the given settings.
+    """Return a complete configuration: preset, then the method's defaults, then the given settings.
 
-    `settings` is a (possibly nested) mapping such as a TOML file contains; `place` names it in errors.
+    Args:
+        settings: A mapping such as a TOML file contains; the table `stage1` is a mapping in it.
+        place: Names the settings in errors.
+        cores: The number of cores that the number of threads is chosen by; by default those of this process.
+        overrides: Further settings, which replace those of `settings`.
+
+    Returns:
+        The configuration, in which every setting has a value.
+
+    Raises:
+        InputError: A setting does not exist or has a wrong value, or the method does not use it.
+
+    Example:
+        >>> from core import resolve
+        >>> config = resolve(method="gac+dann", task="M->U", seed=3, stage1={"epochs": 10})
+        >>> config.stage1.epochs, config.stage1.seed, config.preset
+        (10, 3, 'paper')
     """
     requested = merge_settings(dict(settings or {}), overrides)
     if requested.get("precision") == 32:  # as TOML and --set read it

@@ -45,13 +45,10 @@ class IterationFormatter:
     def format(self, event: Stepped) -> bytes:
         """Return the iteration's line, preceded by a line of columns if the current ones do not fit."""
         measured = event.measured
-        try:
-            total = sum(measured.values(), event.seconds)
-        except TypeError:
-            total = math.nan
         names = tuple(measured)
         epoch = (event.epoch, event.adaptation_epoch, event.stage)
-        if total - total == 0.0 and names == self._columns and epoch == self._epoch:  # the total is finite
+        is_finite = event.is_finite and math.isfinite(event.seconds)
+        if is_finite and names == self._columns and epoch == self._epoch:
             return (self._template % (event.iteration, event.seconds, *measured.values())).encode()
         return self._format_without_template(event, names, epoch)
 

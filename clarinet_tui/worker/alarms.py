@@ -262,10 +262,9 @@ class AlarmMonitor:
             self._first.add(measured)
             if self._first.count == FIRST:
                 self._stage.first_loss, self._first = self._first.mean_loss(), None
-        total = sum(measured.values())
-        if total - total != 0.0:  # a metric is not finite
+        if not event.is_finite:
             self._window = Window()
-            return self._update(event, {"not-finite": not_finite(measured) or None})
+            return self._update(event, {"not-finite": not_finite(measured)})
         window.add(measured)
         if window.count < WINDOW:
             return NO_ALARMS

@@ -80,7 +80,36 @@ HALF_PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Algorithm(ABC):
-    """Subclasses build networks and optimizers in `__init__` and train in `step`."""
+    """The base class of algorithms, built-in ones and those of plug-ins.
+
+    A subclass builds networks and optimizers in `__init__`, with `add_module`, `build_discriminator` and
+    `make_optimizer`, so that checkpoints store them; G and F are `classifier`. Its `step` trains one iteration. A step
+    reads no value of the device, and draws random numbers only from `generators`, so that a resumed run is exact.
+
+    Args:
+        problem: The settings, the plan of the stage, the shape of the images, the number of classes, π̄ and the device.
+
+    Raises:
+        InputError: The network cannot be built for these images.
+
+    Example:
+        >>> from torch.nn.functional import cross_entropy
+        >>> from core.methods.algorithm import Algorithm, StepMetrics, apply_gradients
+        >>> class Plain(Algorithm):
+        ...     def __init__(self, problem):
+        ...         super().__init__(problem)
+        ...         self.optimizer = self.make_optimizer("classifier", [self.classifier], "sgd", 0.01)
+        ...
+        ...     def step(self, batch, adaptation_step):
+        ...         source, _ = self.forward(batch.source, None)
+        ...         loss = cross_entropy(source.logits, batch.labels)
+        ...         parameters = list(self.classifier.parameters())
+        ...         apply_gradients(self.optimizer, parameters, self.gradients(loss, parameters))
+        ...         return StepMetrics({"classification_loss": loss}, {"classifier_rate": 0.01})
+        >>> algorithm = Plain(problem)
+        >>> [sorted(algorithm.iterate(batch, iteration).on_device) for iteration in (1, 2)]
+        [['classification_loss'], ['classification_loss']]
+    """
 
     conditional: ClassVar[bool] = False
     """Whether D takes features times classes."""
@@ -118,7 +147,15 @@ class Algorithm(ABC):
 
     @abstractmethod
     def step(self, batch: Batch, adaptation_step: int) -> StepMetrics:
-        """Train one iteration; `adaptation_step` counts from 1 once adaptation has started and is 0 before."""
+        """Train one iteration.
+
+        Args:
+            batch: Images of both domains on the device, and the labels that the stage learns from.
+            adaptation_step: Counts from 1 once adaptation has started, and is 0 before.
+
+        Returns:
+            The metrics: tensors of one value that stay on the device, and numbers that are known without it.
+        """
 
     def iterate(self, batch: Batch, iteration: int) -> StepMetrics:
         """Train one iteration, which counts from 1 over the whole run, at its rates."""
@@ -293,7 +330,7 @@ class Algorithm(ABC):
                 generator.set_state(state[name].cpu())
             else:
                 generator.manual_seed(self.stream_seed(f"{name} at {reseed_at}"))
-        self.dropout.load_state(state.get("dropout_layouts", {}))
+        self.dropout.load_state(state["dropout_layouts"])
         if self.loss_scale:
             self.loss_scale.load_state(state["loss_scale"])
 

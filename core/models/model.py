@@ -1,9 +1,4 @@
-"""A trained classifier, ready to use.
-
-from core import load_model
-model = load_model("runs/6e3k2q0ab/model.safetensors")
-print(model.predict_file("cat.png").label)
-"""
+"""A trained classifier, ready to use: of a run's final weights, of a checkpoint, or before training."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,11 +24,11 @@ from core.models.weights_file import (
     ModelInfo,
     build_network,
     decode_info,
+    describe_model,
     encode_info,
-    model_scores,
     read_weights,
 )
-from core.networks import Classifier, build_classifier, choose_network, network_options
+from core.networks import Classifier, build_classifier, network_options
 from core.random_streams import stream_seed
 
 BATCH_BYTES = 2**26
@@ -121,13 +116,29 @@ class Model:
 
 
 def load_model(path: Path | str, device: str = "cpu") -> Model:
-    """Load the final weights of a run from its directory, or a .safetensors file that `clarinet save` has written."""
+    """Load a trained classifier.
+
+    Args:
+        path: A run's directory, whose final weights are loaded, or a .safetensors file that `clarinet save` wrote.
+        device: "cpu", "cuda:0", or "auto" for a GPU if there is one.
+
+    Returns:
+        The model, in evaluation mode.
+
+    Raises:
+        InputError: The file is missing, damaged or not written by Clarinet, or the device does not exist.
+
+    Example:
+        >>> from core import load_model
+        >>> model = load_model("my-run")
+        >>> model.classes
+        ('0', '1', '2', '3', '4', '5', '6', '7', '8', '9')
+        >>> prediction = model.predict_file("seven.png")
+        >>> prediction.label in model.classes
+        True
+    """
     path = Path(path)
     return Model(*read_weights(path / MODEL_FILE if path.is_dir() else path), device)
-
-
-TEACHER = "classifier."
-"""The prefix of a teacher's own classifier."""
 
 
 def model_from_checkpoint(folder: Path, config: RunConfig, started: Mapping[str, Any], device: str = "cpu") -> Model:
@@ -137,33 +148,26 @@ def model_from_checkpoint(folder: Path, config: RunConfig, started: Mapping[str,
         modules, position = state["algorithm"]["modules"], state["position"]
         weights, is_averaged = modules["classifier"], "teacher" in modules
         if is_averaged:
+            own = "classifier."  # the teacher's other values are not weights of its classifier
             teacher = modules["teacher"].items()
-            weights = {name.removeprefix(TEACHER): value for name, value in teacher if name.startswith(TEACHER)}
-        info = _describe(config, started, position, is_averaged, state["last"])
+            weights = {name.removeprefix(own): value for name, value in teacher if name.startswith(own)}
+        last = state["last"]
+        info = describe_model(
+            config,
+            tuple(started["shape"]),
+            tuple(started["classes"]),
+            msgspec.json.decode(last, type=dict[str, Any]) if last else {},
+            is_averaged=is_averaged,
+            label_hash=str(started.get("label_hash", "")),
+            iteration=position["iteration"],
+            epoch=position["evaluated"],
+            selection="newest checkpoint",
+        )
+        info = decode_info(encode_info(info), "checkpoint")  # checks what the run's first event has
         network = build_network(info, weights, str(folder))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InputError(f"{folder}: its checkpoint has no weights of a classifier ({error})") from None
     return Model(network, info, device)
-
-
-def _describe(
-    config: RunConfig, started: Mapping[str, Any], position: Mapping[str, Any], is_averaged: bool, last: str | None
-) -> ModelInfo:
-    evaluation = msgspec.json.decode(last, type=dict[str, Any]) if last else {}
-    shape = tuple(started["shape"])
-    info = ModelInfo(
-        network=choose_network(shape) if config.network == "auto" else config.network,
-        shape=shape,
-        classes=tuple(started["classes"]),
-        is_averaged=is_averaged,
-        label_hash=str(started.get("label_hash", "")),
-        iteration=position["iteration"],
-        epoch=position["evaluated"],
-        selection="newest checkpoint",
-        config=msgspec.to_builtins(config),
-        **model_scores(evaluation),
-    )
-    return decode_info(encode_info(info), "checkpoint")
 
 
 def initial_model(info: ModelInfo, device: str = "cpu") -> Model:
@@ -173,11 +177,7 @@ def initial_model(info: ModelInfo, device: str = "cpu") -> Model:
     seed = config.stage1.seed if stage.stage1 else config.seed
     with seeded(stream_seed(seed, stage.name, "G and F")):
         network = build_classifier(
-            config.network,
-            info.shape,
-            len(info.classes),
-            config.weights,
-            **network_options(config),
+            config.network, info.shape, len(info.classes), config.weights, **network_options(config)
         )
     first = msgspec.structs.replace(info, iteration=0, epoch=0, selection="initial weights", is_averaged=False)
     return Model(network.requires_grad_(False), first, device)

@@ -17,7 +17,8 @@ from core.data.task_data import MAX_CLASSES, MAX_NAME
 from core.errors import InputError
 from core.files import partial_path, replace_file
 from core.metrics import METRICS
-from core.networks import Classifier, build_classifier, network_options
+from core.networks import Classifier, build_classifier, choose_network, network_options
+from core.tasks import Shape
 
 FORMAT = 1
 KEY = "clarinet"
@@ -66,9 +67,18 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
 SCORES = tuple(name for name in ModelInfo.__struct_fields__ if name in METRICS)
 
 
-def model_scores(evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an evaluation says about a model."""
-    return {score: evaluation.get(score) for score in SCORES}
+def describe_model(
+    config: RunConfig, shape: Shape, classes: tuple[str, ...], evaluation: Mapping[str, Any], **fields: Any
+) -> ModelInfo:
+    """Return the description of a run's model; `evaluation` has the fields of an `Evaluated` event, or none."""
+    fields |= {score: evaluation.get(score) for score in SCORES}
+    return ModelInfo(
+        network=choose_network(shape) if config.network == "auto" else config.network,
+        shape=shape,
+        classes=classes,
+        config=msgspec.to_builtins(config),
+        **fields,
+    )
 
 
 def encode_info(info: ModelInfo) -> str:

@@ -8,6 +8,7 @@ same state. Only if both give the same numbers is the graph used.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -168,15 +169,23 @@ class Snapshot:
 class IterationRunner:
     """Runs the iterations of a stage, as graphs where they are possible."""
 
-    def __init__(self, algorithm: Algorithm, make_graph: Callable[[], Graph] | None, *, required: bool = False) -> None:
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        make_graph: Callable[[], Graph] | None,
+        notices: list[str],
+        *,
+        required: bool = False,
+    ) -> None:
+        """`notices` gets the reason why CUDA graphs were disabled; if they are `required`, it is an InputError."""
         self._algorithm = algorithm
+        self._notices = notices
         self._make_graph = make_graph
         self._uses_tensors = make_graph is not None
         self._required = required
         self._eager_iterations = {"warm-up": 0, "adaptation": 0}
         self._numbers = DeviceNumbers(algorithm)
         self._captured: dict[str, CapturedStep] = {}
-        self._notice: str | None = None
 
     def run(self, batch: Batch, iteration: int) -> StepMetrics:
         phase = self._algorithm.phase_of(iteration)
@@ -190,11 +199,6 @@ class IterationRunner:
             return self._algorithm.iterate(batch, iteration)
         with self._numbers.set_to(iteration):  # as in the graph, to the last bit: a resumed run has the same numbers
             return self._numbers.with_numbers(self._algorithm.train_batch(batch, iteration))
-
-    def take_notice(self) -> str | None:
-        """Return once why the rest of the stage is not run as a graph."""
-        notice, self._notice = self._notice, None
-        return notice
 
     def _is_ready(self, phase: str, iteration: int) -> bool:
         done, length = self._algorithm.problem.stage_plan.phase_of(iteration)
@@ -214,7 +218,7 @@ class IterationRunner:
             if self._required:
                 raise InputError(f"cuda_graph: the step of {phase} cannot be a graph: {reason}; use auto") from error
             self._make_graph, self._captured = None, {}
-            self._notice = f"the iterations run without a CUDA graph, more slowly: {reason}"
+            self._notices.append(f"the iterations run without a CUDA graph, more slowly: {reason}")
         finally:
             before.restore()
 
@@ -246,8 +250,8 @@ def middle_of_phase(stage: StagePlan, iteration: int) -> int:
     return iteration - done + length // 2
 
 
-def make_runner(algorithm: Algorithm) -> IterationRunner:
-    """Return a runner with CUDA graphs as configured, and in `auto` for small images on CUDA devices."""
+def make_runner(algorithm: Algorithm, notices: list[str]) -> IterationRunner:
+    """Return a runner with CUDA graphs if cuda_graph is "on", or "auto" and the images are small."""
     problem, choice = algorithm.problem, algorithm.config.cuda_graph
     has_cuda = problem.device.type == "cuda"
     if choice == "on" and not has_cuda:
@@ -255,9 +259,10 @@ def make_runner(algorithm: Algorithm) -> IterationRunner:
     height, width, channels = problem.shape
     is_small = 2 * problem.stage_plan.batch_size * height * width * channels <= MAX_VALUES
     has_own_state = type(algorithm).state is not Algorithm.state  # of a plug-in, which a snapshot would miss
-    if not has_cuda or choice == "off" or (choice == "auto" and not is_small) or has_own_state:
-        return IterationRunner(algorithm, None)
-    return IterationRunner(algorithm, lambda: CudaGraph(algorithm.generators.values()), required=choice == "on")
+    if not has_cuda or (choice == "auto" and not is_small) or has_own_state:
+        return IterationRunner(algorithm, None, notices)
+    make_graph = partial(CudaGraph, algorithm.generators.values())
+    return IterationRunner(algorithm, make_graph, notices, required=choice == "on")
 
 
 def _is_same_change(before: Tensor, expected: Tensor, ours: Tensor) -> bool:

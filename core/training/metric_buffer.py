@@ -1,6 +1,5 @@
 """Metrics of iterations: collected on the device, fetched in blocks, and yielded as events once and in order."""
 
-import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,7 +77,3 @@ class MetricBuffer:
             )
             self.pending.append(event)
         self._rows.clear()
-
-
-def is_finite(event: Stepped) -> bool:
-    return all(math.isfinite(value) for value in event.measured.values())

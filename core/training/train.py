@@ -1,20 +1,50 @@
-"""The generator that trains any method and yields its events."""
+"""The training loop: a generator that trains any method and yields its events.
 
+`train` opens a run, `Session.run` takes it through its stages to its end, and `Session._train_stage` is the loop over
+epochs and iterations. What follows are the steps of that loop: metrics, evaluation, pseudo-labels, checkpoints.
+"""
+
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
 
 from core.config import RunConfig
 from core.data.load import load_task
 from core.data.task_data import TaskData
 from core.device import TrainingSettings, find_device
-from core.events import Evaluated, Event, Noticed, Stepped
-from core.methods import find_method
-from core.methods.plan import make_plan
-from core.training.session import Session
-from core.training.state import Hooks
+from core.errors import DISK_FULL, InputError
+from core.events import (
+    Checkpointed,
+    Evaluated,
+    Event,
+    Failed,
+    FailureKind,
+    Finished,
+    Noticed,
+    PseudoLabelled,
+    Resumed,
+    StageStarted,
+    Started,
+    Stepped,
+    Stopped,
+)
+from core.methods import GAC, find_method
+from core.methods.algorithm import Algorithm, StageProblem, load_algorithm
+from core.methods.plan import StagePlan, make_plan
+from core.metrics import is_reproducible
+from core.models import checkpoint
+from core.models.weights_file import MODEL_FILE, describe_model, epoch_file, write_weights
+from core.training import cuda_graph
+from core.training.device_data import hash_labels, load_device_data
+from core.training.evaluate import evaluate_classifier, label_accuracy, predict_logits
+from core.training.metric_buffer import MetricBuffer
 
 
 def prepare(
@@ -40,26 +70,61 @@ def train(
     progress: Callable[[str, int, int], None] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Event]:
-    """Train `config` and yield an event for each iteration, and others between them.
+    """Train a run and yield an event for each iteration, and others between them.
 
-    `resume` continues from the newest checkpoint in `checkpoint_dir`. `should_stop` is called before each iteration;
-    if it returns True, all metrics are yielded, the state is saved and the generator ends. `close()` saves as well,
-    and events that were not yielded come first when the run is resumed. `before_checkpoint` is called before a state
-    is written, so that the caller can store the yielded events first. `pseudo_labels` replace stage 1. Without
-    `data_dir`, the data is in CLARINET_DATA or ./data. Nothing is recorded: `clarinet_tui.record` does that.
+    Nothing is recorded: `clarinet_tui.record` does that. Closing the generator saves a checkpoint; events that were
+    not yielded come first when the run is resumed, and a resumed run gives the numbers of an uninterrupted one.
 
     Generators of one thread can take turns: each trains with its own number of threads and precision, and between two
     events torch has the caller's settings. Threads of one process share them: train several runs at once in processes.
+
+    Args:
+        config: A complete configuration, from `resolve`.
+        data_dir: The folder of the data; by default the environment variable CLARINET_DATA, or ./data.
+        data: The data itself, instead of `data_dir`.
+        checkpoint_dir: An existing folder for checkpoints and final weights; None writes no files.
+        resume: Continue from the newest complete checkpoint in `checkpoint_dir`.
+        pseudo_labels: Classes of the source images, which replace stage 1 of a two-step method.
+        should_stop: Called before each iteration; if it returns True, all metrics are yielded, the state is saved
+            and the generator ends with `Stopped`.
+        before_checkpoint: Called before a state is written, so that the caller can store the yielded events first.
+        progress: Called with what is read or generated, how much of it is done and the total.
+        clock: The time in seconds.
+
+    Returns:
+        A generator of `core.events`. The first is `Started` or `Resumed`, the last `Finished`, `Stopped` or `Failed`.
+
+    Raises:
+        InputError: The data, the device, the checkpoint or the pseudo-labels cannot be used.
+        OSError: A file cannot be written for another reason than a full disk, which is a `Noticed` or `Failed` event.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from core import resolve, train
+        >>> folder = Path("my-run")
+        >>> folder.mkdir()
+        >>> config = resolve(method="clarinet", task="Y->D", preset="smoke", warmup_epochs=1, epochs=1)
+        >>> for event in train(config, checkpoint_dir=folder):
+        ...     last = event
+        >>> type(last).__name__
+        'Finished'
+        >>> sorted(path.name for path in folder.iterdir())
+        ['checkpoint.pt', 'model.safetensors']
     """
     device = find_device(config.device)  # first, so that no data is read or generated in vain
     with TrainingSettings(config.threads, config.precision) as settings:
         if data is None:
             data = load_task(config, Path(data_dir or os.environ.get("CLARINET_DATA") or "data"), progress)
         hooks = Hooks(checkpoint_dir, should_stop, before_checkpoint, clock)
-        session = Session(config, data, device, pseudo_labels, hooks)
+        session = Session(config, data, device, pseudo_labels, hooks, settings.notices)
         try:
-            first = session.resume() if resume else session.start()
-            yield from _take_turns(chain(first, _add_notices(session.run(), settings.notices)), session, settings)
+            for event in session.run(resume):
+                settings.suspend()
+                yield event
+                while settings.notices and isinstance(event, Stepped | Evaluated):
+                    yield Noticed(iteration=event.iteration, message=settings.notices.pop(0), seconds=event.seconds)
+                if not session.metrics.pending:  # switching takes 20 µs: once for a block of iterations
+                    settings.resume()
         except GeneratorExit:
             settings.resume()
             session.save()
@@ -68,18 +133,396 @@ def train(
             session.data.close()
 
 
-def _take_turns(events: Iterator[Event], session: Session, settings: TrainingSettings) -> Iterator[Event]:
-    """Yield the events with the caller's settings of torch, and train with those of the run."""
-    for event in events:
-        settings.suspend()
-        yield event
-        if not session.metrics.pending:  # switching takes 20 µs: once for a block of iterations
-            settings.resume()
+@dataclass(frozen=True)
+class Hooks:
+    """The run's connections to its caller: where to save, whether to stop, and the time."""
+
+    checkpoint_dir: Path | None
+    should_stop: Callable[[], bool]
+    before_checkpoint: Callable[[], None]
+    clock: Callable[[], float]
 
 
-def _add_notices(events: Iterator[Event], notices: list[str]) -> Iterator[Event]:
-    """Yield the events, and after those of training what was noticed meanwhile."""
-    for event in events:
+@dataclass
+class RunProgress:
+    """How far the run is, in plain values; checkpoints store these names."""
+
+    iteration: int = 0
+    """Iterations done."""
+    announced: int = 0
+    """The index of the last stage whose start was yielded."""
+    evaluated: int = 0
+    """The last evaluated epoch."""
+    labelled: bool = False
+    """Whether stage 1's labels were yielded."""
+    seconds: float = 0.0
+
+
+class _RunEnded(Exception):  # noqa: N818 - it ends the loop and is no error
+    """The last event of the run was yielded."""
+
+
+class Session:
+    """A run in training: everything that decides the rest of it, and the generator of its events."""
+
+    algorithm: Algorithm
+
+    def __init__(
+        self,
+        config: RunConfig,
+        task_data: TaskData,
+        device: torch.device,
+        pseudo_labels: Sequence[int] | None,
+        hooks: Hooks,
+        notices: list[str],
+    ) -> None:
+        """`notices` gets messages for the user, which the caller yields."""
+        self.config = config
+        self.hooks = hooks
+        self.notices = notices
+        self.device = device
+        self.method = find_method(config.method)
+        self.data = load_device_data(config, task_data, device)
+        self.plan = make_plan(config, self.method, len(self.data.source), len(self.data.target))
+        labels = {stage.labels for stage in self.method.stages}
+        if "true" in labels:
+            self.data.true_labels(config.method)
+        if pseudo_labels is not None and "pseudo" not in labels:
+            raise InputError(f"pseudo_labels: {self.method.name} takes none")
+        if pseudo_labels is not None and any(stage.continues for stage in self.method.stages):
+            raise InputError(f"pseudo_labels: {self.method.name} also needs the weights of its stage 1")
+        self.progress = RunProgress()
+        self.pseudo_labels = None if pseudo_labels is None else self.data.check_pseudo_labels(pseudo_labels)
+        self.metrics = MetricBuffer(device, lambda: self.seconds)
+        self.last_evaluation: Evaluated | None = None
+        self.has_ended = False
+        self.saved_at = hooks.clock()
+        self.saved_path: str | None = None
+        self._started_at = self.saved_at
+
+    @property
+    def stage(self) -> StagePlan:
+        return self.algorithm.problem.stage_plan
+
+    @property
+    def seconds(self) -> float:
+        """Training time so far, over all attempts."""
+        return self.hooks.clock() - self._started_at
+
+    @property
+    def _position(self) -> dict[str, Any]:
+        """The fields that every event has."""
+        return {"iteration": self.progress.iteration, "seconds": self.seconds}
+
+    # -- the loop ------------------------------------------------------------------------------------------------
+
+    def run(self, resume: bool) -> Iterator[Event]:
+        """Train from the start or the newest checkpoint to the end."""
+        try:
+            yield from self._resume() if resume else self._start()
+            while True:
+                stage = self.stage
+                if self.progress.announced < stage.index:
+                    self.progress.announced = stage.index
+                    yield StageStarted(
+                        stage=stage.spec.name, index=stage.index, epoch=stage.epochs_before, **self._position
+                    )
+                yield from self._train_stage(stage)
+                is_last = stage.index == len(self.plan.stages)
+                if not self.progress.labelled and (not is_last or stage.spec == GAC):
+                    yield self._label_source()
+                if is_last:
+                    yield from self._finish()
+                following = self.plan.stages[stage.index]
+                weights = self.algorithm.classifier.state_dict() if following.spec.continues else None
+                self._enter_stage(following)
+                if weights is not None:
+                    self.algorithm.load_classifier(weights)
+                yield from self._checkpoint()
+        except _RunEnded:
+            return
+
+    def _train_stage(self, stage: StagePlan) -> Iterator[Event]:
+        """Train what is left of a stage, and evaluate after its epochs."""
+        labels = self._stage_labels()
+        while True:
+            epoch, start = divmod(self.progress.iteration - stage.iterations_before, stage.iterations_per_epoch)
+            if start == 0 and epoch > 0:
+                yield from self._evaluate_if_due(stage, stage.epochs_before + epoch)
+            if epoch == stage.epochs:
+                return
+            for batch in self.data.batches(stage, epoch, start, labels):
+                if self.hooks.should_stop():
+                    yield from self._checkpoint()
+                    yield from self._end(Stopped(**self._position))
+                if self._is_checkpoint_due():
+                    yield from self._checkpoint()
+                iteration = self.progress.iteration + 1
+                self.metrics.add(stage, iteration, self.seconds, self._iterate(batch, iteration))
+                self.progress.iteration = iteration
+                if self.metrics.is_due(self.seconds):
+                    yield from self._yield_metrics()
+            yield from self._yield_metrics()
+
+    def _end(self, event: Event) -> Iterator[Event]:
+        """Yield the last event of the run."""
+        self.has_ended = True
         yield event
-        while notices and isinstance(event, Stepped | Evaluated):
-            yield Noticed(iteration=event.iteration, message=notices.pop(0), seconds=event.seconds)
+        raise _RunEnded
+
+    # -- start and resume ----------------------------------------------------------------------------------------
+
+    def _start(self) -> Iterator[Event]:
+        self._enter_stage(self.plan.stages[0])
+        data, modules = self.data, self.algorithm.modules.values()
+        yield Started(
+            method=self.method.name,
+            task=self.config.task,
+            seed=self.config.seed,
+            device=str(self.device),
+            classes=list(data.task_data.classes),
+            shape=list(data.task_data.shape),
+            source_size=len(data.source),
+            target_size=len(data.target),
+            test_size=len(data.target_test.y),
+            parameters=sum(parameter.numel() for module in modules for parameter in module.parameters()),
+            label_hash=data.label_hash,
+            priors=data.priors.tolist(),
+            stages=[spec.name for spec in self.method.stages],
+            epochs_total=self.plan.epochs_total,
+            iterations_total=self.plan.iterations_total,
+            notes=list(data.task_data.notes),
+        )
+        if self.pseudo_labels is not None:  # continue where stage 1 would have ended
+            stage1 = self.plan.stages[0]
+            self.progress = RunProgress(
+                iteration=stage1.last_iteration, announced=1, evaluated=stage1.epochs, labelled=True
+            )
+            self._enter_stage(self.plan.stages[1])
+            yield self._labelled_event(given=True)
+
+    def _enter_stage(self, stage: StagePlan) -> None:
+        """Build a stage's networks, freshly initialised; a checkpoint's state may be loaded afterwards."""
+        problem = StageProblem(
+            config=self.config,
+            stage_plan=stage,
+            shape=self.data.task_data.shape,
+            classes=self.data.classes,
+            priors=self.data.priors,
+            device=self.device,
+        )
+        self.algorithm = load_algorithm(stage.spec)(problem)
+        self._iterate = self.algorithm.iterate
+        if self.config.cuda_graph != "off":
+            self._iterate = cuda_graph.make_runner(self.algorithm, self.notices).run
+        self.metrics.restart_speed(self.seconds)
+
+    def _stage_labels(self) -> torch.Tensor | None:
+        """Return the true or pseudo-labels that the current stage learns from; None for complementary ones."""
+        match self.stage.spec.labels:
+            case "complementary":
+                return None
+            case "true":
+                return self.data.true_labels(self.method.name)
+            case "pseudo":
+                assert self.pseudo_labels is not None
+                return torch.from_numpy(self.pseudo_labels).to(self.device)
+
+    def _resume(self) -> Iterator[Event]:
+        """Load the newest complete checkpoint; a notice says if a newer one is damaged or the run is not exact."""
+        if self.hooks.checkpoint_dir is None:
+            raise InputError("resume: no checkpoint directory was given")
+        state, notice = checkpoint.load_latest(self.hooks.checkpoint_dir, self.config)
+        self.progress = RunProgress(**state["position"])
+        self.metrics.pending.extend(msgspec.json.decode(state["pending"], type=list[Stepped]))
+        if state["label_hash"] != self.data.label_hash:
+            raise InputError("resume: the data or its labels differ from those of the checkpoint")
+        if state["pseudo_labels"] is not None:
+            self.pseudo_labels = state["pseudo_labels"].numpy()
+        if state["last"] is not None:
+            self.last_evaluation = msgspec.json.decode(state["last"], type=Evaluated)
+        self._enter_stage(self.plan.stages[state["stage"] - 1])
+        is_same_device = state["device"] == self.device.type
+        self.algorithm.load_state(state["algorithm"], reseed_at=None if is_same_device else self.progress.iteration)
+        if not is_same_device:
+            notice = (
+                f"the checkpoint was written on {state['device']} and the run continues on {self.device.type}, "
+                "whose random streams differ: its numbers are not those of an uninterrupted run"
+            )
+        self.saved_at = self.hooks.clock()
+        self._started_at = self.saved_at - self.progress.seconds
+        self.metrics.restart_speed(self.seconds)
+        yield Resumed(from_iteration=self.progress.iteration - len(self.metrics.pending), seconds=self.seconds)
+        if notice:
+            yield Noticed(message=notice, **self._position)
+        yield from self._yield_metrics()
+
+    # -- metrics, evaluation and pseudo-labels -------------------------------------------------------------------
+
+    def _yield_metrics(self) -> Iterator[Event]:
+        """Yield each iteration once; a value that is not finite ends the run unless on_nan is "continue"."""
+        self.metrics.fetch(self.stage)
+        while self.metrics.pending:
+            event = self.metrics.pending.popleft()
+            yield event
+            if not event.is_finite and self.config.on_nan == "fail":
+                measured = event.measured.items()
+                values = ", ".join(f"{name} is {value}" for name, value in measured if not math.isfinite(value))
+                failed = Failed(
+                    iteration=event.iteration,
+                    message=f"iteration {event.iteration}: {values}; lower the rates, or set on_nan = continue",
+                    kind=FailureKind.NOT_FINITE,
+                    terms={name: value for name, value in measured if is_reproducible(name)},
+                    checkpoint=self.saved_path,
+                    seconds=self.seconds,
+                )
+                yield from self._end(failed)
+
+    def _evaluate_if_due(self, stage: StagePlan, epoch: int) -> Iterator[Event]:
+        is_last = epoch == stage.epochs_before + stage.epochs
+        if epoch <= self.progress.evaluated or not (is_last or epoch % self.config.evaluate_every == 0):
+            return
+        data, bf16 = self.data, self.config.precision == "bf16"
+        values = evaluate_classifier(
+            self.algorithm.predictor, data.source_test, data.target_test, data.priors, bf16, trained=stage.batch_size
+        )
+        self.metrics.restart_speed(self.seconds)
+        self.last_evaluation = Evaluated(
+            epoch=epoch,
+            adaptation_epoch=stage.adaptation_epoch_of(epoch),
+            stage=stage.spec.name,
+            pseudo_label_accuracy=self._pseudo_label_accuracy(),
+            **self._position,
+            **values,
+        )
+        self.progress.evaluated = epoch
+        yield self.last_evaluation
+        if self.config.checkpoints == "all":
+            try:
+                self._save_model(epoch_file(epoch))
+            except OSError as error:
+                if error.errno not in DISK_FULL:
+                    raise
+                message = f"no disk space for the weights of epoch {epoch} ({error.strerror}): free some"
+                yield Noticed(message=message, **self._position)
+
+    def _label_source(self) -> PseudoLabelled:
+        """Label the source with stage 1's classifier, for the next stage or, after GAC alone, for other runs."""
+        classifier, bf16, trained = self.algorithm.predictor, self.config.precision == "bf16", self.stage.batch_size
+        logits = predict_logits(classifier, self.data.source, self.device, bf16, trained=trained)
+        wrong = self.data.weights > 0
+        if not self.stage.spec.labels_exclude_ybar:  # where one class is left, it is the true label
+            wrong &= wrong.sum(dim=1, keepdim=True) == self.data.classes - 1
+        self.pseudo_labels = logits.masked_fill(wrong, -math.inf).argmax(dim=1).cpu().numpy()
+        self.progress.labelled = True
+        return self._labelled_event(given=False)
+
+    def _labelled_event(self, given: bool) -> PseudoLabelled:
+        assert self.pseudo_labels is not None
+        return PseudoLabelled(
+            label_hash=hash_labels(self.pseudo_labels),
+            accuracy=self._pseudo_label_accuracy(),
+            given=given,
+            labels=self.pseudo_labels.tolist(),
+            **self._position,
+        )
+
+    def _pseudo_label_accuracy(self) -> float | None:
+        if self.pseudo_labels is None:
+            return None
+        return label_accuracy(self.pseudo_labels, self.data.task_data.source_train.y)
+
+    # -- checkpoints and the end ---------------------------------------------------------------------------------
+
+    @property
+    def _keeps_checkpoints(self) -> bool:
+        return self.hooks.checkpoint_dir is not None and self.config.checkpoints != "none"
+
+    def _is_checkpoint_due(self) -> bool:
+        minutes = (self.hooks.clock() - self.saved_at) / 60
+        return self._keeps_checkpoints and minutes >= self.config.checkpoint_minutes
+
+    def _checkpoint(self) -> Iterator[Event]:
+        yield from self._yield_metrics()
+        position = self._position
+        try:
+            path = self.save()
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            self.saved_at = self.hooks.clock()  # try again after the usual interval
+            yield Noticed(message=f"no disk space for a checkpoint ({error.strerror}): free some", **position)
+            return
+        if path:
+            yield Checkpointed(path=path.name, **position)
+
+    def save(self) -> Path | None:
+        """Write a checkpoint, unless there is no folder, the run has ended, or a value is not finite."""
+        folder = self.hooks.checkpoint_dir
+        if folder is None or not self._keeps_checkpoints or self.has_ended:
+            return None
+        self.metrics.fetch(self.stage)
+        state, pending = self.algorithm.state(), self.metrics.pending
+        if not all(event.is_finite for event in pending) or not checkpoint.has_finite_weights(state["modules"]):
+            return None
+        self.progress.seconds = self.seconds
+        self.hooks.before_checkpoint()
+        labels, evaluation = self.pseudo_labels, self.last_evaluation
+        content = {
+            "position": msgspec.to_builtins(self.progress),
+            "stage": self.stage.index,
+            "device": self.device.type,
+            "algorithm": state,
+            "pending": msgspec.json.encode(list(pending)).decode(),
+            "label_hash": self.data.label_hash,
+            "pseudo_labels": None if labels is None else torch.from_numpy(labels),
+            "last": None if evaluation is None else msgspec.json.encode(evaluation).decode(),
+        }
+        path = checkpoint.save(folder, self.config, content)
+        self.saved_at, self.saved_path = self.hooks.clock(), str(path)
+        return path
+
+    def _save_model(self, name: str) -> bool:
+        """Write the weights that predict, with their description; return False if a weight is not finite."""
+        folder, network, evaluation = self.hooks.checkpoint_dir, self.algorithm.predictor, self.last_evaluation
+        if folder is None:
+            return True
+        if not checkpoint.has_finite_weights({"predictor": network.state_dict()}):
+            return False
+        info = describe_model(
+            self.config,
+            self.data.task_data.shape,
+            self.data.task_data.classes,
+            {} if evaluation is None else msgspec.structs.asdict(evaluation),
+            is_averaged=network is not self.algorithm.classifier,
+            label_hash=self.data.label_hash,
+            iteration=self.progress.iteration,
+            epoch=self.progress.evaluated,
+        )
+        write_weights(folder / name, network, info)
+        return True
+
+    def _finish(self) -> Iterator[Event]:
+        yield from self._checkpoint()
+        self.has_ended = True
+        position = self._position
+        try:
+            if not self._save_model(MODEL_FILE):
+                yield Noticed(message="no model was saved: its weights are not finite", **position)
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            advice = "free some space and " + ("resume the run" if self._keeps_checkpoints else "start it again")
+            message = f"the training is complete, but its weights could not be saved: {advice}"
+            yield from self._end(
+                Failed(message=message, kind=FailureKind.DISK_FULL, checkpoint=self.saved_path, **position)
+            )
+        evaluation = self.last_evaluation
+        yield from self._end(
+            Finished(
+                epoch=self.plan.epochs_total,
+                target_accuracy=evaluation.target_accuracy if evaluation else None,
+                source_accuracy=evaluation.source_accuracy if evaluation else None,
+                **self._position,
+            )
+        )

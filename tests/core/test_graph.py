@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.support.operations import make_algorithm, make_batch
 from tests.support.tiny import steps, tiny_config, tiny_data
 
 DATA = tiny_data()
+graph_config = partial(tiny_config, cuda_graph="auto")
 
 
 @pytest.fixture(autouse=True)
@@ -37,8 +39,16 @@ def tapes(monkeypatch: pytest.MonkeyPatch) -> list[Tape]:
         made.append(Tape())
         return made[-1]
 
-    monkeypatch.setattr("core.training.state.make_runner", lambda algorithm: IterationRunner(algorithm, make_tape))
+    use_graphs(monkeypatch, make_tape)
     return made
+
+
+def use_graphs(monkeypatch: pytest.MonkeyPatch, make_graph: Callable[[], Tape], **options: bool) -> None:
+    monkeypatch.setattr(
+        cuda_graph,
+        "make_runner",
+        lambda algorithm, notices: IterationRunner(algorithm, make_graph, notices, **options),
+    )
 
 
 def losses(events: list[Event]) -> list[dict[str, float]]:
@@ -50,7 +60,7 @@ def losses(events: list[Event]) -> list[dict[str, float]]:
 @pytest.mark.parametrize("method", ["clarinet", "basset", "gac+dann"])
 def test_a_run_of_graphs_gives_the_numbers_of_eager_steps(method: str, tapes: list[Tape]) -> None:
     """λ and rates change in every iteration."""
-    config = tiny_config(method, rate_decay="linear", warmup_epochs=1, epochs=1, epoch_iterations=8)
+    config = graph_config(method, rate_decay="linear", warmup_epochs=1, epochs=1, epoch_iterations=8)
     replayed = list(train(config, data=DATA))
     used = len(tapes)
     assert not [event for event in replayed if isinstance(event, Noticed)]
@@ -62,7 +72,7 @@ def test_a_run_of_graphs_gives_the_numbers_of_eager_steps(method: str, tapes: li
 
 def test_a_run_of_graphs_resumes_exactly(tapes: list[Tape], tmp_path: Path) -> None:
     """It begins with eager steps again, whose λ and rates are tensors too."""
-    config = tiny_config(warmup_epochs=0, epochs=1, epoch_iterations=9, rate_decay="linear")
+    config = graph_config(warmup_epochs=0, epochs=1, epoch_iterations=9, rate_decay="linear")
     calls = iter([False] * 5 + [True])
     before = list(train(config, data=DATA, checkpoint_dir=tmp_path, should_stop=lambda: next(calls)))
     after = list(train(config, data=DATA, checkpoint_dir=tmp_path, resume=True))
@@ -144,8 +154,8 @@ class CannotCapture(Tape):
 def test_a_wrong_replay_is_refused_once_and_the_run_is_as_without(
     wrong: type[Tape], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = tiny_config(epochs=1, warmup_epochs=1, epoch_iterations=6)
-    monkeypatch.setattr("core.training.state.make_runner", lambda algorithm: IterationRunner(algorithm, wrong))
+    config = graph_config(epochs=1, warmup_epochs=1, epoch_iterations=6)
+    use_graphs(monkeypatch, wrong)
     events = list(train(config, data=DATA))
     notices = [event.message for event in events if isinstance(event, Noticed)]
     assert len(notices) == 1
@@ -156,11 +166,9 @@ def test_a_wrong_replay_is_refused_once_and_the_run_is_as_without(
 
 
 def test_a_required_graph_that_fails_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "core.training.state.make_runner", lambda algorithm: IterationRunner(algorithm, Twice, required=True)
-    )
+    use_graphs(monkeypatch, Twice, required=True)
     with pytest.raises(InputError, match="cuda_graph: the step of warm-up cannot be a graph: a replay changes"):
-        list(train(tiny_config(epoch_iterations=6), data=DATA))
+        list(train(graph_config(epoch_iterations=6), data=DATA))
 
 
 def test_numbers_that_a_method_computes_on_the_host_are_refused() -> None:
@@ -173,11 +181,12 @@ def test_numbers_that_a_method_computes_on_the_host_are_refused() -> None:
         return metrics
 
     algorithm.step = with_own_number  # type: ignore[method-assign, assignment]
-    runner = IterationRunner(algorithm, Tape)
+    notices: list[str] = []
+    runner = IterationRunner(algorithm, Tape, notices)
     for iteration in range(1, 6):
         runner.run(make_batch(algorithm.problem.stage_plan, "grey"), iteration)
-    assert "temperature is computed on the host" in (runner.take_notice() or "")
-    assert runner.take_notice() is None
+    (notice,) = notices
+    assert "temperature is computed on the host" in notice
 
 
 def test_a_snapshot_restores_everything_into_the_same_memory() -> None:
@@ -202,5 +211,9 @@ def flat_state(algorithm: Algorithm) -> list[Tensor]:
 def test_graphs_are_for_cuda_alone() -> None:
     with pytest.raises(InputError, match="cuda_graph: on needs a CUDA device, this is cpu; use auto"):
         list(train(tiny_config(cuda_graph="on"), data=DATA))
-    for choice in ("auto", "off"):
-        assert make_runner(make_algorithm(tiny_config(cuda_graph=choice), "grey"))._make_graph is None
+    assert make_runner(make_algorithm(tiny_config(cuda_graph="auto"), "grey"), [])._make_graph is None
+
+
+def test_graphs_are_off_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(cuda_graph, "make_runner")
+    assert isinstance(list(train(tiny_config(epochs=1), data=DATA))[-1], Finished)
