@@ -120,7 +120,7 @@ class History:
     ) -> list[dict[str, Any]]:
         """Return the board: a dictionary for each method and task, with the keys of `clarinet table --format csv`."""
         from clarinet_tui.analysis.board import make_board
-        from clarinet_tui.analysis.export import cell_columns
+        from clarinet_tui.analysis.board_table import cell_columns
         from clarinet_tui.analysis.run_records import RunRecords
 
         records = RunRecords(self._db, self.runs_dir)

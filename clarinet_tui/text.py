@@ -85,6 +85,22 @@ def format_percent(value: float | None) -> str:
     return "–" if value is None or not math.isfinite(value) else f"{value:.1f}"
 
 
+def format_mean(mean: float | None, std: float | None = None, decimals: int = 2, plus_minus: str = " ± ") -> str:
+    """Format a mean and its standard deviation: 83.62 ± 0.91; a dash if there is no mean."""
+    if mean is None:
+        return "–"
+    return f"{mean:.{decimals}f}" + ("" if std is None else f"{plus_minus}{std:.{decimals}f}")
+
+
+def format_setting(value: object) -> str:
+    """Format a setting as in TOML, but text without quotes; a dash if it is not set."""
+    if value is None:
+        return "–"
+    if isinstance(value, float) and float(short := f"{value:g}") == value:
+        return short
+    return str(value).lower() if isinstance(value, bool) else '""' if value == "" else str(value)
+
+
 def format_bytes(count: float) -> str:
     """Format a size in memory: 850 MiB, 1.2 GiB."""
     return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / MIB:.0f} MiB"

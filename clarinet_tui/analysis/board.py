@@ -331,6 +331,10 @@ class Board:
         means = {method: mean for method in methods if (mean := self.cells[method, task].summary.mean) is not None}
         return _highest(means)
 
+    def is_best(self, cell: BoardCell) -> bool:
+        """Return whether a cell has the highest mean of its row in the first table with its method."""
+        return cell.method in self.best(cell.task, self.table_of(cell.method).methods)
+
     def best_average(self, methods: Sequence[str]) -> frozenset[str]:
         """Return the methods with the highest average, none if the averages are over different tasks."""
         averages = {method: self.averages[method] for method in methods if method in self.averages}

@@ -1,109 +1,179 @@
-"""The board as rows and notes, which every format then writes in its own way."""
+"""The board as tables and notes, in every format: terminal, Markdown, LaTeX, CSV and JSON.
+
+The app and the report lay out the same tables in their own way.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+import io
+from collections.abc import Iterator
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal
 
-from clarinet_tui.analysis.published import published_average
-from clarinet_tui.analysis.selection import format_rules
-from clarinet_tui.analysis.statistics import Interval
+import msgspec
+
+from clarinet_tui.analysis.published import LATEX_TITLES, method_title, published_average
+from clarinet_tui.analysis.selection import (
+    ORACLE,
+    RULE_HEADINGS,
+    RULE_NOTES,
+    RULE_ORDER,
+    RULES_TITLE,
+    describe_rule,
+    format_rules,
+    rule_columns,
+)
+from clarinet_tui.analysis.statistics import Summary
 from clarinet_tui.runs.state import RunState
-from core.tasks import PAPER_TASKS
+from clarinet_tui.tables import documents
+from clarinet_tui.tables.data import write_csv
+from clarinet_tui.tables.table import Cell, Column, Row, Table, make_table
+from clarinet_tui.text import format_mean, format_task, printable
+from core.tasks import DOMAINS, PAPER_TASKS
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from clarinet_tui.analysis.board import Board, BoardCell, MethodTable
 
-RowKind = Literal["measured", "published"]
+Details = Literal["rows", "notes"]
 STATES = (RunState.RUNNING, RunState.QUEUED, RunState.FAILED, RunState.STOPPED, RunState.LOST, RunState.SILENT)
 """Columns for seeds that have no finished run; a starting run counts as running."""
 AVERAGE = "Average"
-MIXED_NOTE = "averages runs that differ in settings, data or version."
+MIXED_NOTE = "† averages runs that differ in settings, data or version."
+DECIMALS, DOCUMENT_DECIMALS = 2, 3
+LABEL, COLUMN = 11, 13
+"""Width of the labels, and of each method, on a terminal."""
+WIDE = 100
+"""Terminal width from which ± is set off by spaces."""
+LATEX_PREAMBLE = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}
+\usepackage[margin=2cm]{geometry}
+\usepackage{booktabs}
+\begin{document}
+"""
 
 
-@dataclass(frozen=True)
-class RowValue:
-    """One value of a row; empty without a mean."""
+def board_table(
+    board: Board,
+    part: MethodTable,
+    *,
+    decimals: int = DECIMALS,
+    plus_minus: str = " ± ",
+    published: str = "published",
+    details: Details | None = None,
+) -> Table:
+    """Return a measured and a published row for each task with runs or published results, then the averages.
 
-    mean: float | None = None
-    std: float | None = None
-    best: bool = False
-    count: str = ""
-    """Number of seeds or tasks if some are missing, such as 3/5."""
-    mixed: bool = False
+    The value of a label is the task, that of a result its `Summary`. `published` is the label of published rows, with
+    {} for the task. Details are the distance to the published mean, the seeds and the states: as rows, or in notes.
+    """
 
-    def text(self, decimals: int, plus_minus: str = " ± ") -> str:
-        if self.mean is None:
-            return ""
-        spread = "" if self.std is None else f"{plus_minus}{self.std:.{decimals}f}"
-        return f"{self.mean:.{decimals}f}{spread}"
+    def result(summary: Summary, *, emphasis: str = "", note: str = "", mark: str = "") -> Cell:
+        text = format_mean(summary.mean, summary.std, decimals, plus_minus)
+        return Cell(text + mark if summary.mean is not None or emphasis != "muted" else "", emphasis, note, summary)
 
+    def measured(cell: BoardCell, best: frozenset[str]) -> Cell:
+        if not cell.results:
+            states = [f"{count} {state}" for state, count in cell.states.items()] if details == "notes" else []
+            return Cell(", ".join(states) or "–", "faint" if details == "notes" else "", value=cell.summary)
+        count = "" if details == "rows" or len(cell.results) == cell.wanted else f"{len(cell.results)}/{cell.wanted}"
+        note = " · ".join(filter(None, (count, _format_distance(cell)))) if details == "notes" else count
+        emphasis = "best" if cell.method in best else ""
+        return result(cell.summary, emphasis=emphasis, note=note, mark="†" if cell.mixed else "")
 
-@dataclass(frozen=True)
-class BoardRow:
-    kind: RowKind
-    label: str
-    """A task, or `AVERAGE`."""
-    values: tuple[RowValue, ...]
-
-
-def board_rows(board: Board, table: MethodTable) -> list[BoardRow]:
-    """Return a measured and a published row for each task, then the averages."""
     rows = []
-    for task in table_tasks(board, table):
-        cells = [board.cells[method, task] for method in table.methods]
-        best = board.best(task, table.methods)
-        rows.append(BoardRow("measured", task, tuple(_measured(cell, cell.method in best) for cell in cells)))
+    for task in _table_tasks(board, part):
+        cells = [board.cells[method, task] for method in part.methods]
+        best = board.best(task, part.methods)
+        rows.append(Row((_label(task), *(measured(cell, best) for cell in cells)), "measured"))
         if any(cell.published for cell in cells):
-            published = (cell.published for cell in cells)
-            values = tuple(RowValue(result.mean, result.std) if result else RowValue() for result in published)
-            rows.append(BoardRow("published", task, values))
-    return rows + _averages(board, table)
-
-
-def table_tasks(board: Board, table: MethodTable) -> list[str]:
-    """Tasks for which the table has runs or published results."""
-    return [
-        task
-        for task in board.tasks
-        if any(board.cells[method, task].states or board.cells[method, task].excluded for method in table.methods)
-        or (task in PAPER_TASKS and any(published_average(method) is not None for method in table.methods))
-    ]
-
-
-def _measured(cell: BoardCell, best: bool) -> RowValue:
-    if not cell.results:
-        return RowValue()
-    count = "" if len(cell.results) == cell.wanted else f"{len(cell.results)}/{cell.wanted}"
-    return RowValue(cell.summary.mean, cell.summary.std, best, count, bool(cell.mixed))
-
-
-def _averages(board: Board, table: MethodTable) -> list[BoardRow]:
-    """The published average is over the tasks of the measured one, or over all tasks if there is none."""
-    best = board.best_average(table.methods)
-    measured, published = [], []
-    for method in table.methods:
+            means = (cell.published.summary if cell.published else Summary(0) for cell in cells)
+            label = Cell(published.format(format_task(task)), "faint", value=task)
+            rows.append(Row((label, *(result(mean, emphasis="muted") for mean in means)), "published"))
+        if details == "rows":
+            for name, texts in _detail_rows(cells):
+                detail = Cell(f"  {name}", "muted", value=task)
+                rows.append(Row((detail, *(Cell(text, "muted") for text in texts)), "detail"))
+    averages: dict[str, list[Cell]] = {"measured": [], "published": []}
+    best = board.best_average(part.methods)
+    for method in part.methods:
         average = board.averages.get(method)
-        if average is None:
-            measured.append(RowValue())
-            published.append(RowValue(published_average(method)))
-            continue
-        has_all = len(average.tasks) == len(PAPER_TASKS)
-        count = "" if has_all else f"{len(average.tasks)}/{len(PAPER_TASKS)}"
-        measured.append(RowValue(average.mean, None, method in best, count))
-        published.append(RowValue(average.published, count=count))
-    rows = [BoardRow("measured", AVERAGE, tuple(measured)), BoardRow("published", AVERAGE, tuple(published))]
-    has_values = [any(value.mean is not None for value in row.values) for row in rows]
-    return rows if has_values[1] else rows[:1] if has_values[0] else []
+        tasks = len(average.tasks) if average else len(PAPER_TASKS)
+        count = "" if tasks == len(PAPER_TASKS) else f"{tasks}/{len(PAPER_TASKS)}"
+        mean, paper = (average.mean, average.published) if average else (None, published_average(method))
+        emphasis = "best" if method in best else ""
+        averages["measured"].append(result(Summary(0, mean), emphasis=emphasis, note=count))
+        averages["published"].append(result(Summary(0, paper), emphasis="muted", note="" if paper is None else count))
+    has_paper = any(cell.value.mean is not None for cell in averages["published"])
+    if has_paper or any(cell.value.mean is not None for cell in averages["measured"]):
+        rows.append(Row((_label(AVERAGE), *averages["measured"]), "measured", starts_block=True))
+    if has_paper:
+        rows.append(Row((Cell(published.format(AVERAGE), "faint", value=AVERAGE), *averages["published"]), "published"))
+    columns = (Column(method_title(method), right=True, latex=LATEX_TITLES.get(method, "")) for method in part.methods)
+    return make_table([Column("Task", most=2 * LABEL), *columns], rows, part.title)
 
 
-def rule_rows(board: Board, decimals: int, plus_minus: str | None = " ± ") -> list[tuple[str, ...]]:
-    """Return the task, the method and the results under each rule of every cell that has them."""
-    return [
-        (cell.task, cell.method, *format_rules(cell.rules, decimals, plus_minus))
+def _label(task: str) -> Cell:
+    source, arrow, target = task.partition("->")
+    is_known = arrow and source in DOMAINS and target in DOMAINS
+    latex = rf"${source} \rightarrow {target}$" if is_known else ""
+    return Cell(format_task(task), "label", value=task, latex=latex)
+
+
+def _table_tasks(board: Board, part: MethodTable) -> Iterator[str]:
+    """Yield the tasks for which the table has runs or published results."""
+    is_published = any(published_average(method) is not None for method in part.methods)
+    for task in board.tasks:
+        cells = [board.cells[method, task] for method in part.methods]
+        if (task in PAPER_TASKS and is_published) or any(cell.states or cell.excluded for cell in cells):
+            yield task
+
+
+def _detail_rows(cells: list[BoardCell]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the rows below a task that have a value for any method."""
+    distances = [cell.distance for cell in cells]
+    intervals = [distance.interval if distance else None for distance in distances]
+    details: dict[str, list[str]] = {
+        "distance": [f"{distance.difference:+.{DECIMALS}f}" if distance else "" for distance in distances],
+        "95 %": [f"{interval.low:+.1f}…{interval.high:+.1f}" if interval else "" for interval in intervals],
+        "to oracle": [
+            "" if (regret := mean_regret(cell)) is None else f"{0.0 - regret:.{DECIMALS}f}" for cell in cells
+        ],
+        "seeds": [f"{len(cell.results)}/{cell.wanted}" if cell.states else "" for cell in cells],
+        **{state: [str(cell.states.get(state, "")) for cell in cells] for state in STATES},
+    }
+    yield from ((name, texts) for name, texts in details.items() if any(texts))
+
+
+def mean_regret(cell: BoardCell) -> float | None:
+    """Return how far the cell's runs are below the oracle, for rules other than the last epoch."""
+    regrets = [result.selected.regret for result in cell.results if result.selected.rule not in ("last", ORACLE)]
+    return fmean(regrets) if regrets else None
+
+
+def _format_distance(cell: BoardCell) -> str:
+    if cell.distance is None:
+        return ""
+    interval = cell.distance.interval
+    between = f" ({interval.low:+.1f} to {interval.high:+.1f})" if interval else ""
+    return f"{cell.distance.difference:+.{DECIMALS}f}{between} to published"
+
+
+def rule_table(board: Board, decimals: int = DECIMALS, plus_minus: str | None = " ± ") -> Table | None:
+    """Return the same runs under each selection rule, for every cell that has them."""
+    rows = [
+        (_label(cell.task), _title(cell.method), *format_rules(cell.rules, decimals, plus_minus))
         for cell in board.cells.values()
         if cell.rules
     ]
+    columns = ("Task", "Method", *(Column(RULE_HEADINGS[rule], right=True) for rule in RULE_ORDER))
+    return make_table(columns, rows, RULES_TITLE) if rows else None
+
+
+def _title(method: str) -> Cell:
+    return Cell(method_title(method), latex=LATEX_TITLES.get(method, ""))
 
 
 def run_notes(board: Board) -> list[str]:
@@ -118,5 +188,138 @@ def excluded_notes(board: Board, *, maximum_ids: int | None = None) -> list[str]
     return [f"excluded: {prefix}{runs.text(maximum_ids)}" for prefix, runs in excluded]
 
 
-def format_short_interval(interval: Interval) -> str:
-    return f"{interval.low:+.1f}…{interval.high:+.1f}"
+def board_view(board: Board, width: int) -> RenderableType:
+    """Return each table for a terminal, split in several where it is narrow, then the notes."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from clarinet_tui.tables.terminal import to_rich
+
+    parts: list[RenderableType] = []
+    oracle = ", ORACLE SELECTION" if board.uses_oracle else ""
+    plus_minus = " ± " if width >= WIDE else "±"
+    for part in board.tables:
+        table = board_table(board, part, plus_minus=plus_minus, published="  paper", details="rows")
+        for shown in table.split(max(1, (width - LABEL) // COLUMN)):
+            title = Text(f"{part.title}: target accuracy in %{oracle}", style="italic")
+            parts += [title, to_rich(shown, gap=1, least=COLUMN - 1), Text()]
+    notes = [*board.notes, *excluded_notes(board, maximum_ids=6)]
+    if rules := rule_table(board, plus_minus=None):
+        labels = sum(rules.width_of(at) + 1 for at in (0, 1))
+        is_wide = width >= labels + len(RULE_ORDER) * 2 * LABEL
+        rules = rule_table(board) if is_wide else rules
+        for shown in rules.split(len(RULE_ORDER) if is_wide else (width - labels) // (COLUMN + 2), labels=2):
+            parts += [Text(RULES_TITLE, style="italic"), to_rich(shown, gap=1, least=COLUMN)]
+        parts.append(Text())
+        notes += [f"{note}." for note in RULE_NOTES]
+    return Group(*parts, *(Text(f"· {printable(note)}", style="dim") for note in notes))
+
+
+def to_markdown(board: Board) -> str:
+    """Return the tables, then the notes, and in a comment the runs of each number."""
+    oracle = " (oracle selection)" if board.uses_oracle else ""
+    tables = [board_table(board, part, decimals=DOCUMENT_DECIMALS, published="{}, published") for part in board.tables]
+    sections = [documents.to_markdown(Table(table.columns, table.rows, table.title + oracle)) for table in tables]
+    notes = [*board.notes, f"Mean ± sample standard deviation over seeds; a complete cell has {board.seeds} seeds."]
+    notes += [MIXED_NOTE] if any(cell.mixed for cell in board.cells.values()) else []
+    if rules := rule_table(board, DOCUMENT_DECIMALS):
+        sections.append(documents.to_markdown(rules))
+        notes += [f"{note}." for note in RULE_NOTES]
+    notes += excluded_notes(board)
+    sections.append("\n".join(f"- {documents.escape_markdown(note)}" for note in notes))
+    if runs := [printable(note).replace("--", "- -") for note in run_notes(board)]:
+        sections.append("\n".join(["<!-- runs", *runs, "-->"]))
+    return "\n\n".join(sections) + "\n"
+
+
+def to_latex(board: Board, *, standalone: bool = False) -> str:
+    """Return a table for each part of the board; `standalone` makes a document that compiles by itself.
+
+    Comments name the query, the counted runs and the excluded runs.
+    """
+    comments = ["needs \\usepackage{booktabs}", f"query: {board.query or 'all runs'}; preset: {board.preset or 'all'}"]
+    comments += [*(f"runs: {note}" for note in run_notes(board)), *excluded_notes(board)]
+    tables = []
+    for part in board.tables:
+        table = board_table(board, part, decimals=DOCUMENT_DECIMALS, plus_minus="±", published="  published")
+        text = f"{part.title}: target accuracy in percent, mean ± standard deviation over {board.seeds} seeds"
+        caption = f"{text} (or the number in brackets). {' '.join(board.conditions)}"
+        is_mixed = any(cell.mixed for (method, _), cell in board.cells.items() if method in part.methods)
+        notes = [*([MIXED_NOTE] if is_mixed else []), *board.remarks(part.methods)]
+        tables.append(documents.to_latex(Table(table.columns, table.rows, caption), notes))
+    if rules := rule_table(board, DOCUMENT_DECIMALS, "±"):
+        caption = f"{RULES_TITLE}. Target accuracy in percent; {'; '.join(RULE_NOTES)}."
+        tables.append(documents.to_latex(Table(rules.columns, rules.rows, caption)))
+    body = "".join(f"% {printable(line)}\n" for line in comments) + "\n".join(tables)
+    return f"{LATEX_PREAMBLE}{body}\\end{{document}}\n" if standalone else body
+
+
+def to_csv(board: Board) -> str:
+    """Return a line for each cell; lists within a field are separated by spaces, sentences by semicolons."""
+    rows = [cell_columns(board, cell) for cell in board.cells.values()]
+    written = io.StringIO()
+    write_csv(written, list(rows[0]), rows)
+    return written.getvalue()
+
+
+def cell_columns(board: Board, cell: BoardCell) -> dict[str, Any]:
+    interval = cell.distance.interval if cell.distance else None
+    return {
+        "task": cell.task,
+        "method": cell.method,
+        "title": method_title(cell.method),
+        "table": board.table_of(cell.method).kind,
+        "mean": cell.summary.mean,
+        "std": cell.summary.std,
+        "seeds": len(cell.results),
+        "wanted": cell.wanted,
+        **{state: cell.states.get(state, 0) for state in STATES},
+        "missing": len(cell.missing),
+        "published_mean": cell.published.mean if cell.published else None,
+        "published_std": cell.published.std if cell.published else None,
+        "distance": cell.distance.difference if cell.distance else None,
+        "distance_low": interval.low if interval else None,
+        "distance_high": interval.high if interval else None,
+        "best": board.is_best(cell),
+        "selection": board.rule,
+        "oracle": board.uses_oracle,
+        **rule_columns(cell.rules),
+        "preset": board.preset,
+        "changes": "; ".join(cell.changes),
+        "notes": "; ".join(cell.notes),
+        "commits": " ".join(cell.commits),
+        "mixed": "; ".join(cell.mixed),
+        "runs": " ".join(cell.runs),
+        "excluded": " ".join(run for group in cell.excluded for run in group.runs),
+    }
+
+
+def to_json(board: Board) -> str:
+    """Return everything that the board has."""
+    cells = [
+        {
+            **msgspec.to_builtins(cell),
+            "title": method_title(cell.method),
+            "table": board.table_of(cell.method).kind,
+            "best": board.is_best(cell),
+            "complete": cell.is_complete,
+            "runs": cell.runs,
+        }
+        for cell in board.cells.values()
+    ]
+    fields = {
+        "selection": board.rule,
+        "selection_means": describe_rule(board.rule),
+        "oracle": board.uses_oracle,
+        "preset": board.preset,
+        "query": board.query,
+        "seeds": board.seeds,
+        "mix": board.mix,
+        "notes": board.notes,
+        "tables": [{"title": table.title, "methods": table.methods} for table in board.tables],
+        "tasks": board.tasks,
+        "cells": cells,
+        "averages": board.averages,
+        "excluded": board.excluded,
+    }
+    return msgspec.json.format(msgspec.json.encode(fields)).decode() + "\n"

@@ -1,17 +1,35 @@
-"""A comparison as rows and sentences, which the terminal, the app and the report then format."""
+"""A comparison as tables and sentences, for the terminal and for programs; the app and the report use them as well."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
+from clarinet_tui.analysis.selection import RULE_HEADINGS, RULE_NOTES, RULE_ORDER, format_rules
 from clarinet_tui.analysis.statistics import MINIMUM_PAIRS, Interval, Summary
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.text import format_count, format_duration, format_number
+from clarinet_tui.tables.table import Column, Table, make_table
+from clarinet_tui.text import (
+    format_count,
+    format_duration,
+    format_mean,
+    format_seed,
+    format_setting,
+    format_task,
+    printable,
+)
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.comparison import PairedDifference, Side
+    from rich.console import RenderableType
+
+    from clarinet_tui.analysis.comparison import Comparison, PairedDifference, Side
 
 INTERIM = "interim: some runs are not finished"
 NOT_AVAILABLE = "–"
+MAXIMUM_SETTINGS = 24
 
 
 class SideRow(NamedTuple):
@@ -29,47 +47,56 @@ class SideRow(NamedTuple):
     time_total: str
 
 
-SIDE_HEADINGS = SideRow("method", "preset", "seeds", "target %", "source %", "pseudo %", "time each", "total")
-
-
-def side_row(side: "Side", plus_minus: str = "±", accuracy: Summary | None = None) -> SideRow:
+def side_row(side: Side, plus_minus: str = "±", accuracy: Summary | None = None) -> SideRow:
     """`accuracy` replaces that of all counted runs, such as that of the runs in pairs beside their difference."""
     each, counted = side.seconds.mean, accuracy or side.accuracy
-    others = (side.source_accuracy, side.pseudo_label_accuracy)
-    source, pseudo_labels = (format_mean_std(one, plus_minus) + _format_count(one, counted) for one in others)
+
+    def mean(summary: Summary) -> str:
+        """Name the number of values where it is not that of the row."""
+        count = "" if summary.mean is None or summary.n == counted.n else f" (n={summary.n})"
+        return format_mean(summary.mean, summary.std, plus_minus=plus_minus) + count
+
     return SideRow(
         method=side.title,
         preset=side.preset or "?",
         seeds=f"{counted.n}/{len(side.runs)}",
-        target=format_mean_std(counted, plus_minus),
-        source=source,
-        pseudo_labels=pseudo_labels,
+        target=mean(counted),
+        source=mean(side.source_accuracy),
+        pseudo_labels=mean(side.pseudo_label_accuracy),
         time_each=NOT_AVAILABLE if each is None else ("≥" if side.cost_unknown else "") + format_duration(each),
         time_total=format_duration(side.total_seconds),
     )
 
 
-def _format_count(summary: Summary, counted: Summary) -> str:
-    """Name the number of values where it is not that of the row."""
-    return "" if summary.mean is None or summary.n == counted.n else f" (n={summary.n})"
+def side_table(sides: Sequence[Side], plus_minus: str = "±", title: str = "") -> Table:
+    headings = ("method", "preset", "seeds", "target %", "source %", "pseudo %", "time each", "total")
+    return _make_table(headings, (side_row(side, plus_minus) for side in sides), title)
 
 
-def pair_rows(difference: "PairedDifference") -> list[tuple[str, str, str, str]]:
-    """Each pair as text, and the means of several: seed, left, right, difference."""
+def pair_table(difference: PairedDifference) -> Table | None:
+    """Return each pair, and the means of several."""
     paired = difference.paired
-    rows = [(str(one.seed), f"{one.left:.2f}", f"{one.right:.2f}", f"{one.difference:+.2f}") for one in paired.pairs]
+    rows = [(one.seed, f"{one.left:.2f}", f"{one.right:.2f}", f"{one.difference:+.2f}") for one in paired.pairs]
     means = (paired.left.mean, paired.right.mean, paired.difference.mean)
     if len(rows) > 1 and all(mean is not None for mean in means):
         rows.append((f"mean of {len(rows)}", f"{means[0]:.2f}", f"{means[1]:.2f}", f"{means[2]:+z.2f}"))
-    return rows
+    headings = ("seed", *side_labels((difference.left, difference.right)), "difference")
+    return _make_table(headings, rows) if rows else None
 
 
-def setting_rows(difference: "PairedDifference") -> list[tuple[str, str, str]]:
-    """Settings that differ: name, left, right."""
-    return [(name, format_setting(left), format_setting(right)) for name, left, right in difference.settings]
+def setting_table(difference: PairedDifference, title: str = "") -> Table | None:
+    """Return the settings that differ."""
+    rows = [(name, format_setting(left), format_setting(right)) for name, left, right in difference.settings]
+    headings = ("setting", *side_labels((difference.left, difference.right)))
+    return _make_table(headings, rows, title) if rows else None
 
 
-def side_labels(sides: "Sequence[Side]") -> list[str]:
+def _make_table(headings: Sequence[str], rows: Any, title: str = "") -> Table:
+    columns = (Column(heading, right=index > 0, wraps=True) for index, heading in enumerate(headings))
+    return make_table(columns, rows, title)
+
+
+def side_labels(sides: Sequence[Side]) -> list[str]:
     """The method of each side, with its first run where several sides share the method."""
     titles = [side.title for side in sides]
     return [
@@ -78,7 +105,7 @@ def side_labels(sides: "Sequence[Side]") -> list[str]:
     ]
 
 
-def format_difference(difference: "PairedDifference") -> list[str]:
+def format_difference(difference: PairedDifference) -> list[str]:
     """Format the difference, its intervals and its p-value, one sentence each."""
     paired, count = difference.paired, len(difference.paired.pairs)
     if paired.difference.mean is None:
@@ -99,7 +126,7 @@ def format_difference(difference: "PairedDifference") -> list[str]:
     return lines
 
 
-def _format_welch(difference: "PairedDifference") -> list[str]:
+def _format_welch(difference: PairedDifference) -> list[str]:
     unpaired = difference.unpaired
     if unpaired is None:
         return []
@@ -107,11 +134,11 @@ def _format_welch(difference: "PairedDifference") -> list[str]:
     return [f"means differ by {unpaired.difference:+z.2f} points{interval}, assuming independent runs"]
 
 
-def format_refused(difference: "PairedDifference") -> list[str]:
+def format_refused(difference: PairedDifference) -> list[str]:
     return [f"seed {pair.seed} has no counterpart: {pair.reason}" for pair in difference.refused]
 
 
-def format_unpaired(difference: "PairedDifference", left: str, right: str) -> list[str]:
+def format_unpaired(difference: PairedDifference, left: str, right: str) -> list[str]:
     """List the seeds and runs that are in no pair, with the reason."""
     lines = format_refused(difference)
     for name, seeds in ((left, difference.paired.only_left), (right, difference.paired.only_right)):
@@ -126,25 +153,101 @@ def format_unpaired(difference: "PairedDifference", left: str, right: str) -> li
     return lines
 
 
-def format_excluded(side: "Side") -> list[str]:
+def format_excluded(side: Side) -> list[str]:
     """List the runs of the side's method and task that are not counted, with the reason."""
     return [f"excluded: {side.title}: {runs.text()}" for runs in side.excluded]
-
-
-def format_mean_std(summary: Summary, plus_minus: str = "±") -> str:
-    if summary.mean is None:
-        return NOT_AVAILABLE
-    return f"{summary.mean:.2f}" + ("" if summary.std is None else f"{plus_minus}{summary.std:.2f}")
 
 
 def format_interval(interval: Interval) -> str:
     return f"{interval.low:+.2f} to {interval.high:+.2f}"
 
 
-def format_setting(value: Any) -> str:
-    """Format a setting as in TOML, a dash if it is not set."""
-    if value is None or value == "":
-        return NOT_AVAILABLE
-    if isinstance(value, bool):
-        return str(value).lower()
-    return format_number(value) if isinstance(value, float) else str(value)
+def comparison_view(comparison: Comparison, *, named: bool = False) -> RenderableType:
+    """Return, for a terminal, the runs if they were given by id, the sides of each task, then each difference."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from clarinet_tui.tables.terminal import to_rich
+
+    parts: list[RenderableType] = [to_rich(_run_table(comparison)), Text()] if named else []
+    show_sides = not named or any(len(side.runs) > 1 or side.runs[0].shared for side in comparison.sides)
+    if show_sides:
+        parts += _view_tasks(comparison)
+    parts.append(Text(printable(f"Reported: {comparison.rule_description}"), style="dim"))
+    if show_sides and any(side.rules for side in comparison.sides):
+        parts.append(Text(f"In brackets: difference from the oracle. {'; '.join(RULE_NOTES)}.", style="dim"))
+    for difference in comparison.differences:
+        parts += [Text(), *_view_difference(difference)]
+    if comparison.unmatched:
+        parts += [Text(), Text(printable(f"Without a counterpart: {', '.join(comparison.unmatched)}"), style="dim")]
+    return Group(*parts)
+
+
+def _run_table(comparison: Comparison) -> Table:
+    rows = []
+    for row in comparison.runs:
+        accuracies = (row.target_accuracy, row.source_accuracy, row.pseudo_label_accuracy)
+        run = (row.id, row.state, row.method or "?", format_task(row.task), format_seed(row.seed))
+        seconds = NOT_AVAILABLE if row.seconds is None else format_duration(row.seconds)
+        rows.append((*run, *map(format_mean, accuracies), seconds))
+    return _make_table(("id", "state", "method", "task", "seed", "target", "source", "pseudo", "time"), rows)
+
+
+def _view_tasks(comparison: Comparison) -> Iterator[RenderableType]:
+    """Yield the sides of the tasks that are compared, or of all tasks if none is."""
+    from rich.text import Text
+
+    from clarinet_tui.tables.terminal import to_rich
+
+    compared = {difference.left.task for difference in comparison.differences}
+    for task in dict.fromkeys(side.task for side in comparison.sides):
+        sides = [side for side in comparison.sides if side.task == task]
+        if task in compared or not compared:
+            yield Text(printable(format_task(task)), style="bold")
+            yield to_rich(side_table(sides))
+            rules = [(side.title, *format_rules(side.rules, 2, None)) for side in sides if side.rules]
+            if rules:
+                yield to_rich(_make_table(("selected by", *(RULE_HEADINGS[rule] for rule in RULE_ORDER)), rules))
+            yield from (Text(f"· {printable(line)}", style="dim") for side in sides for line in format_excluded(side))
+            yield Text()
+
+
+def _view_difference(difference: PairedDifference) -> Iterator[RenderableType]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from clarinet_tui.tables.terminal import to_rich
+
+    left, right = side_labels((difference.left, difference.right))
+    heading = f"{format_task(difference.left.task)}: {left} minus {right}"
+    yield Text(printable(heading + (f" ({INTERIM})" if difference.is_interim else "")), style="bold")
+    yield from (Text(f"  {line}") for line in format_difference(difference))
+    if pairs := pair_table(difference):
+        yield Padding(to_rich(pairs), (0, 0, 0, 2), expand=False)
+    for line in format_unpaired(difference, left, right):
+        yield Text(printable(f"  {line}"), style="dim")
+    yield from (Text(printable(f"  caution: {caution}"), style="yellow") for caution in difference.cautions)
+    if settings := setting_table(difference):
+        shown = Table(settings.columns, settings.rows[:MAXIMUM_SETTINGS])
+        yield Padding(to_rich(shown), (0, 0, 0, 2), expand=False)
+        if len(settings.rows) > MAXIMUM_SETTINGS:
+            yield Text(f"  and {len(settings.rows) - MAXIMUM_SETTINGS} more", style="dim")
+
+
+def comparison_object(comparison: Comparison) -> dict[str, Any]:
+    """Return everything once for JSON: differences refer to their sides by index."""
+    sides = list(comparison.sides)
+    differences = []
+    for difference in comparison.differences:
+        ends = (difference.left, difference.right)
+        left, right = (next(index for index, side in enumerate(sides) if side is end) for end in ends)
+        sentences = {"left": left, "right": right, "sentences": format_difference(difference)}
+        differences.append(msgspec.to_builtins(difference) | sentences)
+    return {
+        "selection": comparison.rule,
+        "selection_means": comparison.rule_description,
+        "runs": [asdict(row) for row in comparison.runs],
+        "sides": msgspec.to_builtins(sides),
+        "differences": differences,
+        "unmatched": list(comparison.unmatched),
+    }

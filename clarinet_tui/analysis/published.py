@@ -30,7 +30,7 @@ _NUMBERS = {
     "clarinet-no-t": "83.192±1.796 93.419±0.588 52.438±1.927 72.128±1.569 95.442±1.004 83.055±0.652",
 }
 """In the order of `PAPER_TASKS`."""
-LATEX = {
+LATEX_TITLES = {
     "clarinet-ce": r"C w/ $L_{\mathrm{CE}}$",
     "clarinet-no-t": r"C w/o $T$",
     "gac+cdan-e": r"GAC+CDAN\_E",

@@ -14,6 +14,7 @@ from clarinet_tui.history.queries import RunRow, list_runs, read_evaluations, re
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.runs.state import RunState
+from clarinet_tui.text import format_setting
 from core.config import RunConfig, Tag, checkpoint_settings, settings_tagged
 from core.errors import InputError
 from core.methods import GAC, find_method
@@ -248,7 +249,10 @@ def describe_group_difference(group: ComparableRuns, other: ComparableRuns) -> s
     if other.settings is None or group.settings is None:
         return UNREADABLE
     if changed := setting_differences(group.settings, other.settings):
-        named = [f"{name} is {_format(theirs)}, not {_format(ours)}" for name, (ours, theirs) in changed.items()]
+        texts = {
+            name: ["not set" if value is None else format_setting(value) for value in changed[name]] for name in changed
+        }
+        named = [f"{name} is {theirs}, not {ours}" for name, (ours, theirs) in texts.items()]
         more = [f"{len(named) - MAXIMUM_NAMED} more settings differ"] if len(named) > MAXIMUM_NAMED else []
         return "; ".join(named[:MAXIMUM_NAMED] + more)
     if group.data != other.data and other.data is not None:
@@ -266,7 +270,3 @@ def setting_differences(left: Settings, right: Settings) -> dict[str, tuple[Any,
 def describe_data(data: DataSummary) -> str:
     sizes = [f"{size or '?'} {name.removesuffix('_size')}" for size, name in zip(data.sizes, SIZES, strict=True)]
     return "; ".join([f"{', '.join(sizes)} images", *data.notes])
-
-
-def _format(value: Any) -> str:
-    return "not set" if value is None else str(value)

@@ -11,6 +11,7 @@ from typing import Any
 
 from clarinet_tui.analysis.choices import RULES, Rule
 from clarinet_tui.analysis.statistics import Summary, summarise
+from clarinet_tui.text import format_mean
 from core.errors import InputError
 from core.methods import find_method
 
@@ -134,12 +135,6 @@ class RuleSummary:
     to_oracle: Summary
     """Accuracy minus the oracle's, zero or negative."""
 
-    def text(self, decimals: int, plus_minus: str | None = " ± ") -> str:
-        """Format mean ± std; only the mean if `plus_minus` is None."""
-        std = self.accuracy.std
-        spread = "" if std is None or plus_minus is None else f"{plus_minus}{std:.{decimals}f}"
-        return f"{self.accuracy.mean:.{decimals}f}{spread}"
-
 
 def summarise_rules(runs: Iterable[Mapping[Rule, SelectedEpoch]]) -> dict[Rule, RuleSummary]:
     """Summarise the selected epochs of several runs by rule; rules without a run are omitted."""
@@ -154,11 +149,12 @@ def summarise_rules(runs: Iterable[Mapping[Rule, SelectedEpoch]]) -> dict[Rule, 
 
 
 def format_rules(summaries: Mapping[Rule, RuleSummary], decimals: int, plus_minus: str | None = " ± ") -> list[str]:
-    """Format one table row in `RULE_ORDER`, a dash where a rule has no result."""
+    """Format one table row in `RULE_ORDER`, a dash where a rule has no result; without ± if `plus_minus` is None."""
     texts = {}
     for rule, summary in summaries.items():
         difference = "" if rule == ORACLE else f" ({summary.to_oracle.mean:z.{decimals}f})"
-        texts[rule] = summary.text(decimals, plus_minus) + difference
+        std = None if plus_minus is None else summary.accuracy.std
+        texts[rule] = format_mean(summary.accuracy.mean, std, decimals, plus_minus or "") + difference
     return [texts.get(rule, "–") for rule in RULE_ORDER]
 
 

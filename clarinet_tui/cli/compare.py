@@ -36,8 +36,7 @@ def compare(
 
     Example: clarinet compare --one-step method:clarinet --two-step "method:gac+*"
     """
-    from clarinet_tui.analysis.export import comparison_object
-    from clarinet_tui.analysis.terminal.comparison import comparison_view
+    from clarinet_tui.analysis.comparison_table import comparison_object, comparison_view
 
     comparison = _compare(ids or [], one_step, two_step, select, runs_dir)
     with quiet_pipe():

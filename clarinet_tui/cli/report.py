@@ -43,8 +43,7 @@ def report(
 
     Example: clarinet report "tag:icml" --out report.html
     """
-    from clarinet_tui.analysis.report.content import make_report
-    from clarinet_tui.analysis.report.html import to_html
+    from clarinet_tui.analysis.report import make_report, to_html
     from clarinet_tui.runs.lock import host_name
 
     _check_folder(out.parent)

@@ -18,6 +18,7 @@ from clarinet_tui.text import (
     format_duration,
     format_energy,
     format_seed,
+    format_setting,
     format_time,
     printable,
     shell_command,
@@ -170,17 +171,12 @@ def _settings(run: "RunDirectory") -> Iterator[Group]:
         changed = {}
     fields: Fields = []
     for name, (default, value) in changed.items():
-        fields.append((name, f"{_format_setting(value)}  (preset: {_format_setting(default)})"))
+        fields.append((name, f"{format_setting(value)}  (preset: {format_setting(default)})"))
     yield f"Settings that differ from preset {config.preset}", fields
     shown = {*changed, "method", "task", "seed", "preset", "name"}
     same = [setting.name for setting in setting_specs() if setting.name not in shown]
-    text = ", ".join(f"{name} {_format_setting(attrgetter(name)(config))}" for name in same)
+    text = ", ".join(f"{name} {format_setting(attrgetter(name)(config))}" for name in same)
     yield "Other settings", [("", text)]
-
-
-def _format_setting(value: Any) -> str:
-    """Format a value as in TOML, but text without quotes."""
-    return str(value).lower() if isinstance(value, bool) else '""' if value == "" else str(value)
 
 
 def _environment(run: "RunDirectory") -> Fields:

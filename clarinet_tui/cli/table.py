@@ -57,21 +57,17 @@ def table(
 
 
 def _format_board(board: "Board", format: Format, standalone: bool) -> str:  # noqa: A002
-    from clarinet_tui.analysis.board_latex import to_latex
-    from clarinet_tui.analysis.board_markdown import to_markdown
-    from clarinet_tui.analysis.export import to_csv, to_json
+    from clarinet_tui.analysis.board_table import to_csv, to_json, to_latex, to_markdown
 
     if format == "latex":
         return to_latex(board, standalone=standalone)
-    if format == "markdown":
-        return to_markdown(board)
-    return to_json(board) if format == "json" else to_csv(board)
+    return {"markdown": to_markdown, "csv": to_csv, "json": to_json}[format](board)
 
 
 def _print_board(board: "Board", out: Path | None) -> None:
     from rich.console import Console
 
-    from clarinet_tui.analysis.terminal.board import board_view
+    from clarinet_tui.analysis.board_table import board_view
 
     console = make_console(WIDTH) if out is None else Console(record=True, file=io.StringIO(), width=WIDTH)
     console.print(board_view(board, console.width))

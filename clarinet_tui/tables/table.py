@@ -29,6 +29,8 @@ class Column:
     """Whether long text continues on the next line; else it is cut."""
     least: int = 0
     """The width that it may be cut to where there is little room; 0 if it is never cut."""
+    most: int = 0
+    """The width that it is always cut to; 0 if it has none."""
     drop: int = 0
     """Where there is still too little room, columns with the highest number are dropped first; 0 is never dropped."""
     growth: int = 1
@@ -47,7 +49,7 @@ class Column:
 class Cell:
     text: str = ""
     emphasis: str = ""
-    """A role such as strong, muted, faint, good, bad, warn or live; `best` is the best of its row."""
+    """A role such as strong, muted, faint, good, bad, warn or live; `best` is the best of its row, `label` its name."""
     note: str = ""
     """A short remark on the text, such as the number of seeds if some are missing."""
     value: Any = None
@@ -89,6 +91,13 @@ class Table:
         for row in self.rows:
             values = (cell.text if cell.value is None else cell.value for cell in row.cells)
             yield dict(zip(self.names, values, strict=True))
+
+    def width_of(self, position: int) -> int:
+        """The width with which nothing in a column is cut."""
+        from rich.cells import cell_len
+
+        texts = (row.cells[position].plain for row in self.rows)
+        return max(map(cell_len, (printable(self.columns[position].title), *texts)))
 
     def select(self, positions: Iterable[int]) -> "Table":
         """Return the table with these columns alone."""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 STYLES = {
     "strong": "bold",
+    "label": "bold",
     "best": "bold green",
     "muted": "dim",
     "faint": "dim",
@@ -22,17 +23,18 @@ STYLES = {
 """The Rich style of each emphasis."""
 
 
-def to_rich(table: Table, width: int = 0, *, gap: int = 2) -> "RichTable":
-    """Return a table without lines; in `width` columns, some are cut or dropped as they declare."""
-    from rich.cells import cell_len
+def to_rich(table: Table, width: int = 0, *, gap: int = 2, least: int = 0) -> "RichTable":
+    """Return a table without lines; in `width` columns, some are cut or dropped as they declare.
+
+    Columns of numbers are at least `least` characters wide.
+    """
     from rich.table import Table as RichTable
     from rich.text import Text
 
     table = table.visible()
     fitted: dict[int, int] = {}
     if width and any(column.least or column.drop for column in table.columns):
-        rows = [[column.title for column in table.columns], *([cell.plain for cell in row.cells] for row in table.rows)]
-        full = [max(map(cell_len, texts)) for texts in zip(*rows, strict=True)]
+        full = list(map(table.width_of, range(len(table.columns))))
         fitted = fit_columns(table.columns, full, width, gap)
         table = table.select(fitted)
     view = RichTable(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
@@ -43,6 +45,8 @@ def to_rich(table: Table, width: int = 0, *, gap: int = 2) -> "RichTable":
             no_wrap=not column.wraps,
             overflow="fold" if column.wraps else "ellipsis",
             width=size,
+            min_width=least if column.right else None,
+            max_width=column.most or None,
         )
     for row in table.rows:
         view.add_row(*map(rich_text, row.cells))

@@ -1,21 +1,18 @@
 """Comparisons of one-step with two-step methods: pairs, label draws, costs, settings, corrections."""
 
-import io
 import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from scipy import stats
 
 from clarinet_tui.analysis.comparison import Comparison, compare_queries, compare_runs
-from clarinet_tui.analysis.comparison_table import pair_rows, side_row
-from clarinet_tui.analysis.export import comparison_object
+from clarinet_tui.analysis.comparison_table import comparison_object, comparison_view, pair_table, side_row
 from clarinet_tui.analysis.statistics import Summary
-from clarinet_tui.analysis.terminal.comparison import comparison_view
 from core.errors import InputError
 from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.histories import make_run
+from tests.support.tables import printed
 from tests.support.trained_runs import make_trained_run
 
 CLARINET = (83.1, 84.9, 82.6, 83.3, 84.2)
@@ -35,9 +32,7 @@ def compare(runs: Path, one: str = "", two: str = "") -> Comparison:
 
 
 def on_terminal(comparison: Comparison, *, named: bool = False) -> str:
-    page = io.StringIO()
-    Console(file=page, width=80, highlight=False).print(comparison_view(comparison, named=named))
-    return page.getvalue()
+    return printed(comparison_view(comparison, named=named))
 
 
 def test_every_two_step_method_is_compared_with_holm_correction(tmp_path: Path) -> None:
@@ -62,7 +57,8 @@ def test_means_beside_a_difference_are_those_of_its_pairs(tmp_path: Path) -> Non
     assert (difference.left.accuracy.n, difference.paired.left.n) == (3, 2)
     assert difference.left.accuracy.mean == pytest.approx(9.9)
     assert difference.paired.left.mean == pytest.approx(9.18)
-    assert pair_rows(difference)[-1] == ("mean of 2", "9.18", "9.38", "-0.20")
+    assert (pairs := pair_table(difference))
+    assert [cell.text for cell in pairs.rows[-1].cells] == ["mean of 2", "9.18", "9.38", "-0.20"]
     assert side_row(difference.left).seeds == "3/3"
     assert side_row(difference.left, accuracy=difference.paired.left)[2:4] == ("2/3", "9.18±0.00")
     assert "mean of 2" in on_terminal(comparison)
@@ -243,7 +239,7 @@ def test_json_contains_each_side_once(tmp_path: Path) -> None:
     five_of_each(tmp_path)
     fields = json.loads(json.dumps(comparison_object(compare(tmp_path)), allow_nan=False))
     assert [side["method"] for side in fields["sides"]] == ["clarinet", "gac+dan", "gac+cdan-e"]
-    assert [(one["left"], one["right"]) for one in fields["contrasts"]] == [(0, 1), (0, 2)]
+    assert [(one["left"], one["right"]) for one in fields["differences"]] == [(0, 1), (0, 2)]
     assert len(fields["runs"]) == 15
     assert fields["sides"][0]["accuracy"]["n"] == 5
 
@@ -258,7 +254,7 @@ def test_every_rule_is_listed_with_its_difference_from_the_oracle(tmp_path: Path
     assert "CLARINET 66.00 (-4.00) 66.00 (-4.00) 70.00 (0.00) 70.00" in unwrapped
     assert "GAC+DAN 61.00 (0.00) 61.00 (0.00) 60.00 (-1.00) 61.00" in unwrapped
     assert max(map(len, text.splitlines())) <= 80
-    assert comparison_object(comparison)["sides"][0]["selections"]["information"]["to_oracle"]["mean"] == 0.0
+    assert comparison_object(comparison)["sides"][0]["rules"]["information"]["to_oracle"]["mean"] == 0.0
 
 
 def test_finished_run_without_target_accuracy_is_not_counted(tmp_path: Path) -> None:

@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from clarinet_tui.analysis.board import Board, make_board
-from clarinet_tui.analysis.board_latex import escape_latex, to_latex
-from clarinet_tui.analysis.board_markdown import to_markdown
-from clarinet_tui.analysis.export import to_csv, to_json
-from clarinet_tui.analysis.terminal.board import board_view
+from clarinet_tui.analysis.board_table import board_view, to_csv, to_json, to_latex, to_markdown
+from clarinet_tui.tables.documents import escape_latex
 from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.histories import make_run
+from tests.support.tables import printed
 from tests.support.trained_runs import make_trained_run
 
 
@@ -35,9 +33,7 @@ def records(tmp_path: Path) -> Any:
 
 
 def on_terminal(board: Board, width: int) -> str:
-    page = io.StringIO()
-    Console(file=page, width=width, highlight=False).print(board_view(board, width))
-    return page.getvalue()
+    return printed(board_view(board, width), width)
 
 
 def test_markdown_has_the_layout_of_the_paper(records: Any) -> None:
@@ -91,17 +87,17 @@ def test_csv_has_a_line_for_each_cell(records: Any) -> None:
     assert len(rows) == 7 * 6
     (row,) = [row for row in rows if row["task"] == "U->M" and row["method"] == "clarinet"]
     assert (float(row["mean"]), row["seeds"], row["queued"], row["best"]) == (83.0, "2", "1", "True")
-    assert (row["runs"], row["left_out"]) == ("clar1 clar2", "odd1")
+    assert (row["runs"], row["excluded"]) == ("clar1 clar2", "odd1")
     assert float(row["distance_low"]) < float(row["distance"]) < float(row["distance_high"])
 
 
 def test_json_contains_all_fields_of_a_cell(records: Any) -> None:
     board = json.loads(to_json(make_board(records)))
     (cell,) = [cell for cell in board["cells"] if (cell["method"], cell["task"]) == ("clarinet", "U->M")]
-    assert [figure["run"] for figure in cell["figures"]] == cell["runs"] == ["clar1", "clar2"]
+    assert [result["run"] for result in cell["results"]] == cell["runs"] == ["clar1", "clar2"]
     assert cell["summary"]["mean"] == 83.0
     assert cell["published"] == {"mean": 83.692, "std": 0.928}
-    assert cell["left_out"] == [{"reason": "epochs is 9, not 3", "runs": ["odd1"]}]
+    assert cell["excluded"] == [{"reason": "epochs is 9, not 3", "runs": ["odd1"]}]
     assert (cell["missing"], cell["states"]) == ([3, 5], {"finished": 2, "queued": 1})
     assert board["oracle"] is False
 
@@ -127,7 +123,7 @@ def test_every_format_lists_all_rules_with_their_difference_from_the_oracle(trai
     last, other = "69.000 ± 4.243 (-3.000)", "72.000 ± 2.828"
     assert f"| U→M | CLARINET | {last} | {last} | {other} (0.000) | {other} |" in markdown
     assert r"$U \rightarrow M$ & CLARINET & 69.000$\pm$4.243 ($-$3.000) & " in latex
-    line = r"U→M CLARINET +69.00 ± 4.24 \(-3.00\) +69.00 ± 4.24 \(-3.00\) +72.00 ± 2.83 \(0.00\) +72.00 ± 2.83"
+    line = r"U→M +CLARINET +69.00 ± 4.24 \(-3.00\) +69.00 ± 4.24 \(-3.00\) +72.00 ± 2.83 \(0.00\) +72.00 ± 2.83"
     assert re.search(line, terminal)
     for text in (markdown, latex, terminal):
         assert "held-out risk: the epoch with the lowest complementary risk (Eq. 6)" in text
@@ -148,8 +144,8 @@ def test_rules_are_exported(trained: Any) -> None:
     assert (row["risk_accuracy"], row["risk_to_oracle"]) == ("69.0", "-3.0")
     assert (row["information_accuracy"], row["information_to_oracle"]) == ("72.0", "0.0")
     assert row["oracle_accuracy"] == "72.0"
-    (cell,) = [cell for cell in json.loads(to_json(board))["cells"] if cell["figures"]]
-    assert cell["selections"]["risk"]["to_oracle"]["mean"] == -3.0
+    (cell,) = [cell for cell in json.loads(to_json(board))["cells"] if cell["results"]]
+    assert cell["rules"]["risk"]["to_oracle"]["mean"] == -3.0
 
 
 def test_oracle_selection_is_marked_in_exports(records: Any) -> None:

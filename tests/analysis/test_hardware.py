@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from clarinet_tui.analysis.comparison import compare_queries
-from clarinet_tui.analysis.report.content import make_report
-from clarinet_tui.analysis.report.html import to_html
+from clarinet_tui.analysis.report import make_report, to_html
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import format_hardware, hardware_names, read_environment
 from clarinet_tui.runs.journal_writer import JournalWriter

@@ -38,7 +38,7 @@ def test_brackets_are_explained_only_if_present(runs: Path) -> None:
 def test_queries_as_json(runs: Path) -> None:
     content = json.loads(invoke(runs, "compare", "--one-step", "", "--two-step", "method:gac+*", "--json").stdout)
     assert [row["id"] for row in content["runs"]] == ["aaa1", "bbb1"]
-    assert content["contrasts"][0]["paired"]["difference"]["mean"] == 12.0
+    assert content["differences"][0]["paired"]["difference"]["mean"] == 12.0
 
 
 def test_without_arguments_the_app_and_the_command_compare_the_same(runs: Path) -> None:

@@ -13,9 +13,9 @@ def test_page_has_the_commands_of_its_runs(tmp_path: Path) -> None:
     assert (written.returncode, written.stdout, written.stderr) == (0, "Written: report.html\n", "")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<h1>A &amp; B</h1>" in page
-    command = "clarinet run --headless --method clarinet --task &#x27;U-&gt;M&#x27; --seed 1 --preset smoke --epochs 7"
+    command = "clarinet run --headless --method clarinet --task &#39;U-&gt;M&#39; --seed 1 --preset smoke --epochs 7"
     assert command in page
-    assert "&#x27;name=it&#x27;&quot;&#x27;&quot;&#x27;s mine&#x27;" in page  # quoted for a shell, escaped for HTML
+    assert "&#39;name=it&#39;&#34;&#39;&#34;&#39;s mine&#39;" in page  # quoted for a shell, escaped for HTML
 
 
 def test_without_hosts_names_no_machine(tmp_path: Path) -> None:

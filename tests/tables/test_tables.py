@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clarinet_tui.tables.data import json_rows, write_csv
+from clarinet_tui.tables.documents import html_templates, to_latex, to_markdown
 from clarinet_tui.tables.table import Cell, Column, fit_columns, make_table
 from clarinet_tui.tables.terminal import to_rich
 from tests.support.tables import printed
@@ -62,3 +63,25 @@ def test_columns_fit_and_leave_no_room_while_one_is_cut(full: list[int], width: 
 def test_a_wide_table_is_split_after_its_labels() -> None:
     parts = [[column.title for column in part.columns] for part in make_table("tabcde", []).split(2)]
     assert parts == [["t", "a", "b"], ["t", "c", "d"], ["t", "e"]]
+
+
+def test_html_escapes_text_and_removes_control_characters() -> None:
+    hostile = make_table(
+        ["<a>"], [[Cell("<b>\x1b[2J\u202e", "best", "'n'")], [Cell(parts=(("x&y", "detail"),))]], "<t>"
+    )
+    source = '{% from "table.html" import write_table %}{{ write_table(table, "numbers") }}{{ text }}'
+    page = html_templates("clarinet_tui.tables").from_string(source).render(table=hostile, text="a\x00b\n<\u2066")
+    assert '<p class="caption">&lt;t&gt;</p>' in page
+    assert "<th><b>&lt;b&gt;[2J</b><small>&#39;n&#39;</small></th>" in page
+    assert '<span class="detail">x&amp;y</span>' in page
+    assert page.endswith("ab\n&lt;")
+
+
+def test_documents_escape_text_and_mark_emphasis() -> None:
+    table = make_table(["a_b", Column("%", right=True)], [["x|y", Cell("1.0±0.1", "best", "3/5")], ["  p", None]], "T*")
+    assert to_markdown(table).splitlines() == [
+        "**T\\***", "", "| a\\_b | % |", "| --- | ---: |", "| x\\|y | **1.0±0.1** (3/5) |", "|   p |  |"
+    ]  # fmt: skip
+    latex = to_latex(table, ["50 %"])
+    assert "a\\_b & \\% \\\\\n\\midrule\nx\\textbar{}y & \\textbf{1.0$\\pm$0.1} (3/5) \\\\\n\\quad p &  \\\\\n" in latex
+    assert "\\raggedright\n50 \\%\n\\end{minipage}" in latex

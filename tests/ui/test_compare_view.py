@@ -94,11 +94,13 @@ async def test_the_numbers_are_those_of_the_command_line(
         main()
     assert not ended.value.code
     shown = json.loads(capsys.readouterr().out)
-    assert len(shown["contrasts"]) == 3
-    for contrast in shown["contrasts"]:
-        assert f"{contrast['paired']['difference']['mean']:+.2f}" in text
-        assert f"{contrast['paired']['interval']['low']:+.2f} … {contrast['paired']['interval']['high']:+.2f}" in text
-    for line in shown["contrasts"][0]["words"]:
+    assert len(shown["differences"]) == 3
+    for difference in shown["differences"]:
+        assert f"{difference['paired']['difference']['mean']:+.2f}" in text
+        assert (
+            f"{difference['paired']['interval']['low']:+.2f} … {difference['paired']['interval']['high']:+.2f}" in text
+        )
+    for line in shown["differences"][0]["sentences"]:
         assert line in text
 
 

@@ -12,8 +12,9 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import write_environment
 from clarinet_tui.runs.journal import is_confusion_matrix
 from clarinet_tui.runs.state import RunState
+from clarinet_tui.text import format_setting
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.feed.detail_reader import format_setting, list_run_settings
+from clarinet_tui.ui.feed.detail_reader import list_run_settings
 from clarinet_tui.ui.snapshot.snapshot import Confusion, DetailRequest, Failure, RunDetails, Setting
 from clarinet_tui.ui.text.inspection import format_confusion
 from clarinet_tui.ui.text.run_panes import format_about, format_settings

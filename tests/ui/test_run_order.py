@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 
 from clarinet_tui.history.queries import SORT_FIELDS, RunGroup
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.text.run_groups import format_group, format_mean
+from clarinet_tui.ui.text.run_groups import format_accuracy, format_group
 from clarinet_tui.ui.widgets.run_columns import SORT_TITLES
 from clarinet_tui.ui.widgets.run_table import RunTable
 from tests.support.app import make_app, screen_text, wait_until
@@ -93,9 +93,9 @@ async def test_runs_are_grouped_and_a_group_is_opened(app: ClarinetApp, runs_dir
 
 def test_a_group_names_its_number_of_runs() -> None:
     group = RunGroup(("clarinet",), 3, 1, 2, 81.25, 1.5, 83.0, ("paper", "smoke"))
-    assert format_mean(group) == "81.2 ± 1.5 (n=2)"
+    assert format_accuracy(group) == "81.2 ± 1.5 (n=2)"
     assert format_group(group, ("method",)).plain.split()[:3] == ["clarinet", "3", "▸1"]
-    assert format_mean(RunGroup((None,), 1, 0, 0, None, None, None, ())) == "–"
+    assert format_accuracy(RunGroup((None,), 1, 0, 0, None, None, None, ())) == "–"
 
 
 async def test_tags_and_alarms_are_visible_in_160_columns(app: ClarinetApp, runs_dir: Path) -> None:

@@ -19,6 +19,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import modified_time
 from clarinet_tui.runs.inspection_file import read_inspection
 from clarinet_tui.runs.journal import is_confusion_matrix, parse_number
+from clarinet_tui.text import format_setting
 from clarinet_tui.ui.snapshot.snapshot import (
     MAX_LOG_LINES,
     Confusion,
@@ -212,15 +213,6 @@ def list_run_settings(config: RunConfig) -> tuple[Setting, ...]:
         if field.name not in TITLE_SETTINGS
     ]
     return tuple(sorted(listed, key=lambda setting: setting.default is None))
-
-
-def format_setting(value: Any) -> str:
-    """Format a value as in TOML, without quotation marks around text."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value) if value != "" else '""'
 
 
 def format_environment(run: RunDirectory, started: dict[str, Any]) -> tuple[tuple[str, str], ...]:

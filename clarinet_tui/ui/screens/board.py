@@ -221,6 +221,6 @@ class BoardScreen(MachineScreen):
 
 
 def _latex(board: Board) -> ActionResult:
-    from clarinet_tui.analysis.board_latex import to_latex
+    from clarinet_tui.analysis.board_table import to_latex
 
     return ActionResult(text=to_latex(board))

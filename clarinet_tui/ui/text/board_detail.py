@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.analysis.board_table import STATES
+from clarinet_tui.analysis.board_table import STATES, mean_regret
 from clarinet_tui.analysis.published import SEEDS, method_title
-from clarinet_tui.analysis.selection import ORACLE
 from clarinet_tui.history.query_language import quote_value
 from clarinet_tui.runs.state import RunState
-from clarinet_tui.text import format_seed, format_task
-from clarinet_tui.ui.text.board_layout import distance_role, format_mean
+from clarinet_tui.text import format_mean, format_seed, format_task
+from clarinet_tui.ui.text.board_layout import distance_role
 from clarinet_tui.ui.text.styled import GAP, STATE_STYLES, Span, styled
 from core.presets import PRESETS
 
@@ -77,16 +75,16 @@ def _result_spans(cell: BoardCell) -> Iterator[Span]:
     yield GAP
     summary, interim = cell.summary, cell.interim_summary
     if summary.mean is not None:
-        yield format_mean(summary.mean, summary.std).strip(), "strong"
+        yield format_mean(summary.mean, summary.std), "strong"
         yield f"  {len(cell.results)}/{cell.wanted}", "muted"
     elif interim.mean is not None:
-        yield f"{format_mean(interim.mean, interim.std).strip()} so far, not finished", "live"
+        yield f"{format_mean(interim.mean, interim.std)} so far, not finished", "live"
     else:
         yield "no result yet", "muted"
     if cell.published:
         yield GAP
         yield "paper ", "muted"
-        yield format_mean(cell.published.mean, cell.published.std).strip(), ""
+        yield format_mean(cell.published.mean, cell.published.std), ""
     if cell.distance:
         yield GAP
         yield f"{cell.distance.difference:+z.2f}", distance_role(cell.distance)
@@ -141,9 +139,8 @@ def _remarks(cell: BoardCell) -> Iterator[tuple[str, str]]:
 
 def _conditions(board: Board, cell: BoardCell) -> Iterator[str]:
     yield from board.conditions
-    regrets = [result.selected.regret for result in cell.results if result.selected.rule not in ("last", ORACLE)]
-    if regrets:
-        yield f"Selecting epochs by target labels would give {fmean(regrets):.2f} points more here."
+    if (regret := mean_regret(cell)) is not None:
+        yield f"Selecting epochs by target labels would give {regret:.2f} points more here."
 
 
 def format_seeds(seeds: Sequence[int]) -> str:

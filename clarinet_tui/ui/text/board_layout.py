@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from clarinet_tui.analysis.board_table import AVERAGE, STATES, BoardRow, RowValue, board_rows
-from clarinet_tui.analysis.published import method_title
-from clarinet_tui.analysis.statistics import Distance, Summary
-from clarinet_tui.text import format_task, printable
+from clarinet_tui.analysis.board_table import AVERAGE, STATES, board_table
+from clarinet_tui.analysis.statistics import Distance
+from clarinet_tui.text import format_mean, format_task, printable
 from clarinet_tui.ui.text.styled import STATE_STYLES, Span, Spans
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.board import Board, BoardCell, MethodTable
+    from clarinet_tui.tables.table import Cell
 
 VISIBLE_METHODS = 5
 """Methods of the paper's first table; the columns are so narrow that all of them are visible."""
@@ -95,30 +95,26 @@ def _layout_table(board: Board, table: MethodTable, label: int, column: int) -> 
     title: Spans = ((table.title, "strong"), (f"  target accuracy in %{' | paper' * published}, ", "muted"), rule)
     if published and board.preset and not board.is_comparable and column >= NAMED_PAPER:
         title += ((f"; preset {board.preset}, not that of the paper's numbers", "faint"),)
-    names = tuple(((f" {printable(method_title(method))}"[:column], "strong"),) for method in table.methods)
+    described = board_table(board, table)
+    names = tuple(((f" {printable(heading.title)}"[:column], "strong"),) for heading in described.columns[1:])
     rows = []
-    for name, group in groupby(board_rows(board, table), key=lambda row: row.label):
+    for name, group in groupby(described.rows, key=lambda row: row.cells[0].value):
+        measured, *published = group
         task = None if name == AVERAGE else name
         cells = [board.cells[method, task] if task else None for method in table.methods]
-        rows.append(LayoutRow(task, _layout_row(list(group), cells, label, column, comparable=board.is_comparable)))
+        means = [cell.value.mean for cell in published[0].cells[1:]] if published else [None] * len(cells)
+        label_text = printable(measured.cells[0].text) if task or label > MIN_LABEL else "Avg."
+        label_text = label_text if len(label_text) < label else f"{label_text[: label - 2]}…"
+        spans = (
+            _drop_overflow(_cell_spans(*found, column, board.is_comparable), column)
+            for found in zip(measured.cells[1:], means, cells, strict=True)
+        )
+        rows.append(LayoutRow(task, (((label_text, "strong"),), *spans)))
     return LayoutTable(title, table.methods, ((("", ""),), *names), tuple(rows))
 
 
-def _layout_row(
-    group: list[BoardRow], cells: list[BoardCell | None], label: int, column: int, *, comparable: bool
-) -> tuple[Spans, ...]:
-    """Lay out a task: its name, and measured and published numbers of each method."""
-    measured, *published = group
-    name = printable(format_task(measured.label)) if measured.label != AVERAGE or label > MIN_LABEL else "Avg."
-    name = name if len(name) < label else f"{name[: label - 2]}…"
-    means = [value.mean for value in published[0].values] if published else [None] * len(cells)
-    values = zip(measured.values, means, cells, strict=True)
-    spans = (_drop_overflow(_cell_spans(*found, column, comparable), column) for found in values)
-    return (((name, "strong"),), *spans)
-
-
 def _cell_spans(
-    value: RowValue, published: float | None, cell: BoardCell | None, column: int, comparable: bool
+    result: Cell, published: float | None, cell: BoardCell | None, column: int, comparable: bool
 ) -> Iterator[Span]:
     """Mean ± std, seeds and states, then the published mean and the distance: 69.9±4.5 5/5 | paper 94.5 -24.6.
 
@@ -126,7 +122,7 @@ def _cell_spans(
     """
     is_narrow = column < WITH_COUNT
     states = tuple(_state_spans(cell)) if cell else ()
-    spans = [*_measured_spans(value, cell, is_narrow), *(() if is_narrow else states)]
+    spans = [*_measured_spans(result, cell, is_narrow), *(() if is_narrow else states)]
     if not is_narrow:
         spans[-1] = (spans[-1][0].rstrip(), spans[-1][1])
     yield from spans
@@ -149,20 +145,22 @@ def _drop_overflow(spans: Iterable[Span], column: int) -> Spans:
     return tuple(kept)
 
 
-def _measured_spans(value: RowValue, cell: BoardCell | None, is_narrow: bool) -> Iterator[Span]:
+def _measured_spans(result: Cell, cell: BoardCell | None, is_narrow: bool) -> Iterator[Span]:
     """Mean ± std and the number of seeds."""
-    count, is_complete = value.count, False
+    count, is_complete = result.note, False
     if cell is not None:
         count, is_complete = f"{len(cell.results)}/{cell.wanted}" if cell.states else "", cell.is_complete
     has_std = not (is_narrow and count and not is_complete)
-    interim = cell.interim_summary if cell else Summary(0)
-    if value.mean is not None:
-        text, role = format_mean(value.mean, value.std if has_std else None, is_wide=False), ""
-        text, role = text + ("†" if value.mixed else ""), "strong" if value.best else ""
-    elif interim.mean is not None:
-        text, role = format_mean(interim.mean, None, is_wide=False) + "…", "live"
+    mean, std = result.value.mean, result.value.std if has_std else None
+    interim = cell.interim_summary.mean if cell else None
+    if mean is not None:
+        mark = "†" if cell and cell.mixed else ""
+        text, role = format_mean(mean, std, 1, "±") + mark, "strong" if result.emphasis == "best" else ""
+    elif interim is not None:
+        text, role, mean = f"{format_mean(interim, None, 1)}…", "live", interim
     else:
-        text, role = f"{'–':>5}", "faint"
+        text, role = "–", "faint"
+    text = " " * (5 - len(format_mean(mean, None, 1))) + text  # decimal points align
     yield (f"{text:<{MEASURED}}" if has_std else text), role
     if count and not (is_narrow and has_std):
         yield f"{count:>{4 if has_std else MEASURED - len(text)}}", "good" if is_complete else "muted"
@@ -178,10 +176,3 @@ def distance_role(distance: Distance) -> str:
     if distance.interval is None:
         return ""
     return "good" if distance.interval.low <= 0 <= distance.interval.high else "warn"
-
-
-def format_mean(mean: float, std: float | None, is_wide: bool = True) -> str:
-    """Format mean ± std so that decimal points align."""
-    if is_wide:
-        return f"{mean:>6.2f}" + ("" if std is None else f" ± {std:.2f}")
-    return f"{mean:>5.1f}" + ("" if std is None else f"±{std:.1f}")

@@ -14,10 +14,9 @@ from clarinet_tui.analysis.comparison_table import (
     format_difference,
     format_excluded,
     format_unpaired,
-    setting_rows,
     side_row,
 )
-from clarinet_tui.text import fit_width, format_count, format_task, printable, shorten
+from clarinet_tui.text import fit_width, format_count, format_mean, format_setting, format_task, printable, shorten
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def _format_sides(difference: PairedDifference, names: tuple[str, str]) -> Lines
     }
     for name, means in accuracies.items():
         if means != (None, None):
-            lines.append(_format_row(name, *(NOT_AVAILABLE if mean is None else f"{mean:.2f}" for mean in means)))
+            lines.append(_format_row(name, *map(format_mean, means)))
     return lines
 
 
@@ -131,7 +130,7 @@ def _format_row(name: str, left: str, right: str) -> Content:
 
 def _format_settings(difference: PairedDifference, names: tuple[str, str], all_settings: bool) -> Lines:
     """List settings that both sides have with other values; those that one side alone has are counted."""
-    rows = setting_rows(difference)
+    rows = [(name, format_setting(left), format_setting(right)) for name, left, right in difference.settings]
     if not rows:
         return [styled((" no setting differs except the method", "muted"))]
     listed = rows if all_settings else [row for row in rows if NOT_AVAILABLE not in row]

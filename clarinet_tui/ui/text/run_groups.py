@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.text import fit_width, format_task, printable
+from clarinet_tui.text import fit_width, format_mean, format_percent, format_task, printable
 from clarinet_tui.ui.text.styled import Span, styled
 
 if TYPE_CHECKING:
@@ -38,15 +38,12 @@ def format_group(group: RunGroup, fields: Sequence[GroupField]) -> Content:
     spans += [
         (f"{group.runs:>{RUNS}}", "muted"),
         (f"{running:<{RUNNING}} ", "live"),
-        (f"{format_mean(group):>{ACCURACY}} ", ""),
+        (f"{format_accuracy(group):>{ACCURACY}} ", ""),
     ]
-    spans.append((f"{'–' if group.best is None else f'{group.best:.1f}':>{BEST}}  ", "muted"))
+    spans.append((f"{format_percent(group.best):>{BEST}}  ", "muted"))
     return styled(*spans, (", ".join(group.presets), "muted"))
 
 
-def format_mean(group: RunGroup) -> str:
+def format_accuracy(group: RunGroup) -> str:
     """Format the mean, its standard deviation, and the number of finished runs: 81.2 ± 1.4 (n=5)."""
-    if group.mean is None:
-        return "–"
-    spread = "" if group.std is None else f" ± {group.std:.1f}"
-    return f"{group.mean:.1f}{spread} (n={group.measured})"
+    return format_mean(group.mean, group.std, 1) + (f" (n={group.measured})" if group.measured else "")

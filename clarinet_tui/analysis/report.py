@@ -1,0 +1,498 @@
+"""A report on the runs that match a query: one self-contained HTML file without network access, scripts or fonts."""
+
+import base64
+import io
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import islice
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from clarinet_tui.analysis.board import Board, make_board
+from clarinet_tui.analysis.board_table import AVERAGE, board_table, excluded_notes, rule_table, run_notes
+from clarinet_tui.analysis.choices import COMPARED_FAMILIES, RULES, Rule
+from clarinet_tui.analysis.comparison import Comparison, PairedDifference, compare_queries, make_sides
+from clarinet_tui.analysis.comparison_table import (
+    INTERIM,
+    format_difference,
+    format_refused,
+    pair_table,
+    setting_table,
+    side_labels,
+    side_table,
+)
+from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure, calibration_figure, features_figure
+from clarinet_tui.analysis.figures.kinds import (
+    accuracy_figure,
+    classes_figure,
+    confusion_figure,
+    losses_figure,
+    runs_of_board,
+)
+from clarinet_tui.analysis.figures.matplotlib_output import COLUMN, DARK, PRINT, Theme, render_figure
+from clarinet_tui.analysis.published import SEEDS, method_title
+from clarinet_tui.analysis.run_records import RunRecord, RunRecords, code_version
+from clarinet_tui.analysis.selection import ORACLE, RULE_DESCRIPTIONS, RULE_NOTES, SelectedEpoch
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.environment import format_hardware, read_environment
+from clarinet_tui.runs.inspection_file import GROUP_TITLES, Inspection, Picture, read_inspection
+from clarinet_tui.tables.documents import html_templates
+from clarinet_tui.tables.table import Cell, Table, make_table
+from clarinet_tui.text import (
+    JOULES_PER_KWH,
+    format_count,
+    format_duration,
+    format_mean,
+    format_seed,
+    format_setting,
+    format_task,
+    is_valid_time,
+)
+from core.config import RunConfig, Tag, setting_specs, settings_tagged
+from core.errors import InputError
+
+Key = TypeVar("Key")
+HEADERS: dict[Rule, str] = {
+    "last": "last %",
+    "best": "best % (oracle)",
+    "risk": "risk %",
+    "information": "information %",
+}
+PLACEHOLDER_THEME = Theme(
+    foreground="#fe0190",
+    faint="#fe0191",
+    background="#fe0192",
+    lines=tuple(f"#fe01{index:02d}" for index in range(len(PRINT.lines))),
+)
+"""Placeholder colours that are replaced by CSS variables, which follow the browser's light or dark theme."""
+VARIABLES = {"90": "foreground", "91": "faint", "92": "background"}
+_HEADER = re.compile(r'.*?<svg [^>]*viewBox="([^"]*)"[^>]*>', re.DOTALL)
+_STYLE = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
+_GROUP = re.compile(r'<g id="[^"]*"')
+_COLOUR = re.compile(r"(?<=: )#fe01(\d\d)")
+_FONT = re.compile(r"font-family: '[^';]*'; ")
+_PATH = re.compile(r' d="[^"]*"')
+_LONG = re.compile(r"(\.\d\d)\d+")
+MAXIMUM_INSPECTIONS = 6
+"""Each has hundreds of kilobytes of pictures and points."""
+CommandOf = Callable[[RunConfig], str]
+"""Makes the command line that repeats a run."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Machine and software of runs."""
+
+    host: str
+    device: str
+    hardware: str
+    """Model, driver and libraries of the device, and the threads of the CPU."""
+    platform: str
+    versions: tuple[tuple[str, str], ...]
+    commit: str
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    title: str
+    query: str
+    written: float
+    host: str
+    version: str
+    records: tuple[RunRecord, ...]
+    board: Board
+    comparison: Comparison | None
+    """None without both one-step and two-step runs."""
+    figures: tuple[Figure, ...]
+    inspections: Mapping[str, Inspection]
+    """By run id, of the latest runs that `clarinet inspect` has inspected."""
+    environments: Mapping[Environment, tuple[str, ...]]
+    """Run ids by environment."""
+    commands: Mapping[str, str]
+    """By run id; without runs of plug-ins that are not installed."""
+    typed: Mapping[str, str]
+    """Original command lines, on request only because they may contain private values."""
+    patches: Mapping[str, tuple[str, ...]]
+    """Run ids by uncommitted changes, on request only."""
+
+
+def make_report(
+    reader: RunRecords,
+    query: str = "",
+    *,
+    title: str,
+    written: float,
+    host: str,
+    command_of: CommandOf,
+    rule: Rule = "last",
+    preset: str | None = None,
+    typed: bool = False,
+    patches: bool = False,
+    seeds: int = SEEDS,
+    hosts: bool = True,
+) -> Report:
+    """Collect the report; board and figures cover one preset, the other sections all matching runs."""
+    records = reader.search(query)
+    if not records:
+        problem = f"no run matches {query!a}" if query else "there are no runs"
+        raise InputError(f"report: {problem}: `clarinet ls` lists runs")
+    board = make_board(reader, query, rule=rule, preset=preset, seeds=seeds)
+    if not hosts:  # for a public page
+        host, records = "", [replace(record, row=replace(record.row, host=None)) for record in records]
+    environments = _read_environments(reader, records, hosts=hosts)
+    return Report(
+        title=title,
+        query=query,
+        written=written,
+        host=host,
+        version=version("clarinet-tui"),
+        records=tuple(records),
+        board=board,
+        comparison=_compare(reader, records, query, rule),
+        figures=_figures(reader, board),
+        inspections=_inspections(reader, records),
+        environments=_group_runs({run: _read_environment(fields) for run, fields in environments.items()}),
+        commands=_commands(records, command_of),
+        typed=_texts(environments, _command) if typed else {},
+        patches=_group_runs(_texts(environments, _patch)) if patches else {},
+    )
+
+
+def _compare(reader: RunRecords, records: Sequence[RunRecord], query: str, rule: Rule) -> Comparison | None:
+    if not set(COMPARED_FAMILIES) <= {record.row.family for record in records}:
+        return None
+    comparison = compare_queries(reader, query, query, rule=rule)
+    return comparison if comparison.differences else None
+
+
+def _figures(reader: RunRecords, board: Board) -> tuple[Figure, ...]:
+    try:
+        runs = runs_of_board(reader, board)
+    except InputError:  # no run of this preset has readable settings
+        return ()
+    figures = (
+        accuracy_figure(reader, runs),
+        losses_figure(reader, runs),
+        confusion_figure(reader, runs),
+        classes_figure(reader, runs),
+    )
+    return tuple(figure for figure in figures if figure.panels)
+
+
+def _inspections(reader: RunRecords, records: Sequence[RunRecord]) -> dict[str, Inspection]:
+    latest = sorted(records, key=lambda record: record.row.created, reverse=True)
+    runs = (RunDirectory(reader.runs_dir, record.row.id) for record in latest)
+    found = ((run.id, inspection) for run in runs if (inspection := read_inspection(run)))
+    return dict(islice(found, MAXIMUM_INSPECTIONS))
+
+
+def _commands(records: Sequence[RunRecord], command_of: CommandOf) -> dict[str, str]:
+    commands = {}
+    for record in records:
+        with suppress(InputError):  # a plug-in that is not installed
+            if record.config:
+                commands[record.row.id] = command_of(record.config)
+    return commands
+
+
+def _read_environments(reader: RunRecords, records: Sequence[RunRecord], *, hosts: bool) -> dict[str, dict[str, Any]]:
+    hidden = {} if hosts else {"host": None}
+    runs = [RunDirectory(reader.runs_dir, record.row.id) for record in records]
+    return {run.id: {**fields, **hidden} for run in runs if (fields := read_environment(run))}
+
+
+def _texts(environments: Mapping[str, Mapping[str, Any]], read: Callable[[Mapping[str, Any]], str]) -> dict[str, str]:
+    return {run: text for run, fields in environments.items() if (text := read(fields))}
+
+
+def _read_environment(fields: Mapping[str, Any]) -> Environment:
+    """Read environment.json without trusting its types."""
+    versions = fields.get("versions")
+    known = {"python": fields.get("python"), **(versions if isinstance(versions, dict) else {})}
+    version_pairs = tuple((str(name), str(value)) for name, value in known.items() if value)
+    host, device, platform = (str(fields.get(name) or "?") for name in ("host", "device", "platform"))
+    commit = code_version(fields).commit or ""
+    return Environment(host, device, format_hardware(fields), platform, version_pairs, commit)
+
+
+def _command(fields: Mapping[str, Any]) -> str:
+    command = fields.get("command")
+    return shlex.join(map(str, command)) if isinstance(command, list) else ""
+
+
+def _patch(fields: Mapping[str, Any]) -> str:
+    git = fields.get("git")
+    return str(git.get("patch") or "") if isinstance(git, dict) else ""
+
+
+def _group_runs(by_run: Mapping[str, Key]) -> dict[Key, tuple[str, ...]]:
+    groups: dict[Key, tuple[str, ...]] = {}
+    for run, key in by_run.items():
+        groups[key] = (*groups.get(key, ()), run)
+    return groups
+
+
+def to_html(report: Report) -> str:
+    """Write the page; what is empty has no section."""
+    from markupsafe import Markup  # with jinja2, which takes a while to import
+
+    page = (
+        html_templates("clarinet_tui.analysis")
+        .get_template("report.html")
+        .render(
+            title=report.title,
+            summary=_summary(report),
+            light=_variables(PRINT),
+            dark=_variables(DARK),
+            sections=[
+                ("board", "Board", _board(report.board)),
+                ("comparison", "One step against two", report.comparison and _comparison(report.comparison)),
+                ("figures", "Figures", [_figure(figure, Markup) for figure in report.figures]),
+                ("models", "Inside the models", list(_inspected(report, Markup))),
+                ("runs", "Runs", _runs(report.records)),
+                ("settings", "Settings", _settings(report.records)),
+                ("environments", "Environments", _environments(report)),
+                ("commands", "Commands to repeat the runs", _command_lists(report)),
+            ],
+        )
+    )
+    return f"{page.lstrip()}\n"
+
+
+def _summary(report: Report) -> list[str]:
+    rows = [record.row for record in report.records]
+    states = ", ".join(f"{count} {state}" for state, count in Counter(row.state for row in rows).most_common())
+    hosts = sorted({row.host for row in rows if row.host})
+    matching = f" matching {report.query}" if report.query else ""
+    days = sorted({_format_utc(row.created, "%Y-%m-%d") for row in rows})
+    on = f" on {report.host}" if report.host else ""
+    created = f"Created on {days[0]}" if len(days) == 1 else f"Created from {days[0]} to {days[-1]}"
+    return [
+        f"{format_count(len(rows), 'run')}{matching}: {states}.",
+        created + (f" on {', '.join(hosts)}." if hosts else "."),
+        f"Written {_format_utc(report.written, '%Y-%m-%d %H:%M UTC')}{on} by clarinet {report.version}.",
+    ]
+
+
+def _format_utc(timestamp: float, pattern: str) -> str:
+    return datetime.fromtimestamp(timestamp, UTC).strftime(pattern) if is_valid_time(timestamp) else "invalid time"
+
+
+def _variables(theme: Theme) -> str:
+    """Return the theme's colours as variables of CSS; printing always uses the light theme."""
+    variables = {"foreground": theme.foreground, "faint": theme.faint, "background": theme.background}
+    variables |= {f"line{index}": colour for index, colour in enumerate(theme.lines)}
+    return " ".join(f"--{name}: {colour};" for name, colour in variables.items())
+
+
+def _board(board: Board) -> dict[str, Any]:
+    """Show only tasks and methods with runs, unlike the paper's own table."""
+    oracle = " (ORACLE SELECTION: epochs selected by target labels)" if board.uses_oracle else ""
+    tables, shown = [], set[str]()
+    for part in board.tables:
+        cells = [cell for (method, _), cell in board.cells.items() if method in part.methods and cell.states]
+        if any(cell.method not in shown for cell in cells):  # CLARINET is in the table of ablations, too
+            tasks = {AVERAGE, *(cell.task for cell in cells)}
+            table = board_table(board, part, details="notes")
+            rows = tuple(row for row in table.rows if row.cells[0].value in tasks)
+            title = f"{part.title}: target accuracy in %, mean ± std over seeds{oracle}"
+            tables.append(Table(table.columns, rows, title))
+        shown |= set(part.methods)
+    return {
+        "tables": tables,
+        "notes": board.notes,
+        "rules": rule_table(board),
+        "rule_notes": [f"{note}." for note in RULE_NOTES],
+        "excluded": excluded_notes(board),
+        "runs": run_notes(board),
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    """Show the sides of each task, then each difference folded under its result."""
+    tasks = []
+    for task in dict.fromkeys(difference.left.task for difference in comparison.differences):
+        differences = [difference for difference in comparison.differences if difference.left.task == task]
+        measured = [one for one in differences if one.left.accuracy.n and one.right.accuracy.n]
+        waiting = len(differences) - len(measured)
+        sides = [side for side in comparison.sides if side.task == task]
+        tasks.append(
+            {
+                "sides": side_table(sides, " ± ", format_task(task)),
+                "differences": list(map(_difference, measured)),
+                "waiting": format_count(waiting, "comparison") if waiting else "",
+            }
+        )
+    return {"rule": comparison.rule_description, "tasks": tasks, "unmatched": comparison.unmatched}
+
+
+def _difference(difference: PairedDifference) -> dict[str, Any]:
+    left, right = side_labels((difference.left, difference.right))
+    first, *others = format_difference(difference)
+    preset = f" ({difference.left.preset})" if difference.left.preset else ""
+    interim = f" – {INTERIM}" if difference.is_interim else ""
+    return {
+        "summary": f"{left} minus {right}{preset}: {first}{interim}",
+        "sentences": [*others, *format_refused(difference)],
+        "cautions": [f"caution: {caution}" for caution in difference.cautions],
+        "pairs": pair_table(difference),
+        "settings": setting_table(difference, "Settings that differ"),
+    }
+
+
+def _figure(figure: Figure, markup: Callable[[str], str], prefix: str = "") -> dict[str, Any]:
+    """Render each panel as a separate image, so that a narrow screen shows them below each other.
+
+    `prefix` makes the ids of elements differ from those of another figure of the same name.
+    """
+    panels: list[Any] = []
+    for index, panel in enumerate(figure.panels):
+        if isinstance(panel, ConfusionMatrix):
+            panels.append(panel)
+            continue
+        alone = replace(figure, panels=(panel,))
+        salt = f"{prefix}{figure.name}{index}"  # element ids must differ between images
+        svg = render_figure(alone, "svg", width=COLUMN, theme=PLACEHOLDER_THEME, salt=salt, real_text=True)
+        box, body = _inline_svg(svg.decode())
+        panels.append({"box": box, "svg": markup(body), "label": f"{figure.title}: {panel.title}"})
+    return {"title": figure.title, "panels": panels, "notes": figure.notes}
+
+
+def _inline_svg(svg: str) -> tuple[str, str]:
+    """Return the view box and the content of an SVG file without global style, group ids, font and extra digits."""
+    header = _HEADER.match(svg)
+    assert header is not None, "matplotlib writes a viewBox"
+    body = _STYLE.sub("", svg[header.end() :])
+    body = _FONT.sub("", _GROUP.sub("<g", body)).replace("<use xlink:href", "<use href")
+    body = _PATH.sub(lambda match: _LONG.sub(r"\1", match[0]).replace("\n", ""), body)
+    body = _COLOUR.sub(lambda match: f"var(--{VARIABLES.get(match[1], f'line{int(match[1])}')})", body)
+    return header[1], body
+
+
+def _inspected(report: Report, markup: Callable[[str], str]) -> Iterator[dict[str, Any]]:
+    """Show each inspected run: figures of its model first, then pictures."""
+    rows = {record.row.id: record.row for record in report.records}
+    for number, (run, inspection) in enumerate(report.inspections.items()):
+        row, figures = rows[run], []
+        if inspection.calibration:
+            figures.append(calibration_figure("", inspection.calibration))
+        if inspection.maps:
+            figures.append(features_figure(run, inspection.classes, inspection.maps, "PCA"))
+        groups = [
+            (title, [_picture(picture) for picture in inspection.pictures if picture.group == group])
+            for group, title in GROUP_TITLES.items()
+        ]
+        yield {
+            "title": f"{format_task(row.task)} {method_title(row.method or '?')} {run}, epoch {inspection.epoch}",
+            "figures": [_figure(figure, markup, f"inspected{number}") for figure in figures],
+            "groups": [(title, pictures) for title, pictures in groups if pictures],
+        }
+
+
+def _picture(picture: Picture) -> dict[str, Any]:
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.frombytes("RGB", (picture.width, picture.height), picture.pixels).save(buffer, "PNG")
+    source = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    return {"source": source, "captions": picture.captions, "width": picture.width}
+
+
+def _runs(records: Sequence[RunRecord]) -> dict[str, Any]:
+    columns = ["Run", "state", "method", "task", "seed", "preset", *(HEADERS[rule] for rule in RULES)]
+    columns += ["source %", "pseudo-labels %", "epoch", "time", "kWh", "device and host", "notes"]
+    notes = [f"{HEADERS[rule]}: {RULE_DESCRIPTIONS[rule]}" for rule in RULES]
+    notes.append("Below each: the epoch and its difference from the oracle in points.")
+    energies = [record.row.energy for record in records if record.row.energy is not None]
+    if energies:  # a GPU that runs share is divided among them
+        total = f"kWh: energy of the GPUs, {sum(energies) / JOULES_PER_KWH:.3f} in all"
+        notes.append(f"{total}, for {len(energies)} of {format_count(len(records), 'run')}.")
+    return {"table": make_table(columns, map(_run_cells, records)), "notes": notes}
+
+
+def _run_cells(record: RunRecord) -> list[Any]:
+    run, shared = record.row, record.shared
+    notes = {
+        "error": run.error,
+        "name": run.name,
+        "tags": ", ".join(run.tags),
+        "note": run.note,
+        "data": "; ".join(run.notes),
+        "stage 1 of": shared.origin or "unknown" if shared else None,
+    }
+    return [
+        run.id,
+        Cell(run.state, f"state {run.state}"),
+        run.method or "?",
+        format_task(run.task),
+        format_seed(run.seed),
+        run.preset or "?",
+        *(_selected(record.selected.get(rule)) for rule in RULES),
+        format_mean(run.source_accuracy),
+        format_mean(run.pseudo_label_accuracy),
+        f"{run.epoch or 0}/{run.epochs_total or '?'}",
+        "–" if record.seconds is None else format_duration(record.seconds),
+        "–" if run.energy is None else f"{run.energy / JOULES_PER_KWH:.3f}",
+        " on ".join(filter(None, (run.hardware or run.device, run.host))),
+        Cell(parts=tuple((f"{name}: {value}", f"detail {name}") for name, value in notes.items() if value)),
+    ]
+
+
+def _selected(selected: SelectedEpoch | None) -> Cell:
+    if selected is None:
+        return Cell("–")
+    difference = "" if selected.rule == ORACLE else f" · {0.0 - selected.regret:.2f}"
+    return Cell(f"{selected.accuracy:.2f}", note=f"epoch {selected.epoch}{difference}")
+
+
+def _settings(records: Sequence[RunRecord]) -> dict[str, Any]:
+    """Return the settings that differ, by protocol, and the equal ones."""
+    read = {record.row.id: record for record in records if record.config}
+    names = [spec.name for spec in setting_specs() if spec.name not in settings_tagged(Tag.IDENTITY)] if read else []
+    values = {name: {run: _setting(record, name) for run, record in read.items()} for name in names}
+    distinct = {name: {*by_run.values()} - {None} for name, by_run in values.items()}
+    differing = [name for name in names if len(distinct[name]) > 1]
+    sides = [side for side in make_sides(records, every_group=True) if side.settings is not None]
+    columns = ["Setting", *(f"{format_task(side.task)} {side.title} ({side.preset})" for side in sides)]
+    rows = []
+    for name in differing:
+        by_side = ([values[name][run.run] for run in side.runs] for side in sides)
+        rows.append([name, *(", ".join(dict.fromkeys(map(format_setting, found))) for found in by_side)])
+    equal = [(name, *map(format_setting, distinct[name])) for name in names if len(distinct[name]) == 1]
+    return {
+        "table": make_table(columns, rows, "Settings that differ between runs") if rows else None,
+        "equal": make_table(["Setting", "value"], equal) if read else None,
+        "unread": [record.row.id for record in records if record.row.id not in read],
+    }
+
+
+def _setting(record: RunRecord, name: str) -> Any:
+    """Return None for a setting that the method does not use."""
+    if name in settings_tagged(Tag.NO_EFFECT, Tag.ROUNDING):
+        return attrgetter(name)(record.config)
+    return (record.settings or {}).get(name)
+
+
+def _environments(report: Report) -> dict[str, Any] | None:
+    rows = []
+    for environment, runs in report.environments.items():
+        versions = ", ".join(f"{name} {version}" for name, version in environment.versions)
+        machine = (environment.host, environment.device, environment.hardware or "–", environment.platform)
+        rows.append([*machine, versions, environment.commit or "–", Cell(f"{len(runs)}: {' '.join(runs)}", "detail")])
+    columns = ["Host", "device", "hardware", "platform", "versions", "git commit", "runs"]
+    return rows and {
+        "table": make_table(columns, rows),
+        "has_changes": any("+" in environment.commit for environment in report.environments),
+        "patches": report.patches,
+    }
+
+
+def _command_lists(report: Report) -> dict[str, Any]:
+    absent = [record.row.id for record in report.records if record.row.id not in report.commands]
+    return {"commands": report.commands, "absent": absent, "typed": report.typed}
