@@ -168,8 +168,8 @@ def rule_table(board: Board, decimals: int = DECIMALS, plus_minus: str | None = 
         for cell in board.cells.values()
         if cell.rules
     ]
-    columns = ("Task", "Method", *(Column(RULE_HEADINGS[rule], right=True) for rule in RULE_ORDER))
-    return make_table(columns, rows, RULES_TITLE) if rows else None
+    columns = (Column(RULE_HEADINGS[rule], right=True) for rule in RULE_ORDER)
+    return make_table(["Task", "Method", *columns], rows, RULES_TITLE) if rows else None
 
 
 def _title(method: str) -> Cell:
@@ -207,7 +207,7 @@ def board_view(board: Board, width: int) -> RenderableType:
     if rules := rule_table(board, plus_minus=None):
         labels = sum(rules.width_of(at) + 1 for at in (0, 1))
         is_wide = width >= labels + len(RULE_ORDER) * 2 * LABEL
-        rules = rule_table(board) if is_wide else rules
+        rules = (is_wide and rule_table(board)) or rules
         for shown in rules.split(len(RULE_ORDER) if is_wide else (width - labels) // (COLUMN + 2), labels=2):
             parts += [Text(RULES_TITLE, style="italic"), to_rich(shown, gap=1, least=COLUMN)]
         parts.append(Text())

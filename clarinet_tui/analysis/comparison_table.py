@@ -76,7 +76,7 @@ def side_table(sides: Sequence[Side], plus_minus: str = "±", title: str = "") -
 def pair_table(difference: PairedDifference) -> Table | None:
     """Return each pair, and the means of several."""
     paired = difference.paired
-    rows = [(one.seed, f"{one.left:.2f}", f"{one.right:.2f}", f"{one.difference:+.2f}") for one in paired.pairs]
+    rows = [(str(one.seed), f"{one.left:.2f}", f"{one.right:.2f}", f"{one.difference:+.2f}") for one in paired.pairs]
     means = (paired.left.mean, paired.right.mean, paired.difference.mean)
     if len(rows) > 1 and all(mean is not None for mean in means):
         rows.append((f"mean of {len(rows)}", f"{means[0]:.2f}", f"{means[1]:.2f}", f"{means[2]:+z.2f}"))

@@ -486,7 +486,9 @@ def _environments(report: Report) -> dict[str, Any] | None:
         machine = (environment.host, environment.device, environment.hardware or "–", environment.platform)
         rows.append([*machine, versions, environment.commit or "–", Cell(f"{len(runs)}: {' '.join(runs)}", "detail")])
     columns = ["Host", "device", "hardware", "platform", "versions", "git commit", "runs"]
-    return rows and {
+    if not rows:
+        return None
+    return {
         "table": make_table(columns, rows),
         "has_changes": any("+" in environment.commit for environment in report.environments),
         "patches": report.patches,

@@ -99,10 +99,10 @@ def _layout_table(board: Board, table: MethodTable, label: int, column: int) -> 
     names = tuple(((f" {printable(heading.title)}"[:column], "strong"),) for heading in described.columns[1:])
     rows = []
     for name, group in groupby(described.rows, key=lambda row: row.cells[0].value):
-        measured, *published = group
+        measured, *below = group
         task = None if name == AVERAGE else name
         cells = [board.cells[method, task] if task else None for method in table.methods]
-        means = [cell.value.mean for cell in published[0].cells[1:]] if published else [None] * len(cells)
+        means = [cell.value.mean for cell in below[0].cells[1:]] if below else [None] * len(cells)
         label_text = printable(measured.cells[0].text) if task or label > MIN_LABEL else "Avg."
         label_text = label_text if len(label_text) < label else f"{label_text[: label - 2]}…"
         spans = (
