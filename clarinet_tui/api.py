@@ -5,6 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from clarinet_tui.history import curves, queries
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.reindex import open_history
@@ -19,10 +21,28 @@ if TYPE_CHECKING:
 
 
 class History:
-    """The runs of a directory. Use it in one thread; close it, or use it in a `with` statement.
+    """The recorded runs of a directory.
 
-    Opening it ingests what the runs have written since the last time. With `read_only` nothing is written, and only
-    what was ingested before is shown. An id may be shortened to a unique prefix.
+    Opening it ingests what the runs have written since the last time, also of runs that are training. Use it in one
+    thread, and close it, or use it in a `with` statement. Wherever a method takes the id of a run, a unique prefix is
+    enough; one that no run or several runs have raises InputError.
+
+    Args:
+        runs_dir: The directory of the runs.
+        read_only: Write nothing, and show only what was ingested before.
+        db: The path of the database; by default that of the command line: `CLARINET_DB`, or `clarinet.db` among the
+            runs.
+
+    Raises:
+        InputError: There is no such directory; or, with `read_only`, no database, or one of an older version.
+        HistoryError: The database cannot be used now, because the disk is full or another process has locked it.
+
+    Examples:
+        >>> with History("runs") as history:
+        ...     for run in history.runs("state:finished", sort="target_accuracy"):
+        ...         print(run["id"], run["method"], run["seed"], run["target_accuracy"])
+        run2 clarinet 2 62.0
+        run1 clarinet 1 61.0
     """
 
     def __init__(self, runs_dir: str | Path = "runs", *, read_only: bool = False, db: str | Path | None = None) -> None:
@@ -35,41 +55,81 @@ class History:
         self.refresh()
 
     def refresh(self) -> None:
-        """Ingest what runs have written meanwhile; do nothing with `read_only`."""
+        """Ingest what runs have written since the history was opened; do nothing with `read_only`."""
         if not self.read_only:
             update_history(self._db, self.runs_dir)
 
     def runs(
         self, query: str = "", *, sort: str = "created", descending: bool = True, limit: int | None = None
     ) -> list[dict[str, Any]]:
-        """Return a dictionary for each run, newest first.
+        """Return the matching runs, newest first.
 
-        Times are Unix seconds, accuracies percent; `seconds` is the training time.
+        Args:
+            query: Conditions as for `clarinet ls`; empty for all runs.
+            sort: The key to sort by, such as `created`, `target_accuracy` or `seconds`. Runs without a value come last.
+            descending: Whether the greatest value comes first.
+            limit: The maximum number of runs; None for all.
+
+        Returns:
+            A dictionary for each run, all with the same keys. Times are Unix seconds, accuracies percent; `seconds` is
+            the training time.
+
+        Raises:
+            InputError: The query is invalid, or runs cannot be sorted by that key.
+
+        Examples:
+            >>> [run["id"] for run in history.runs("seed:1..2 acc>60", sort="seed", descending=False)]
+            ['run1', 'run2']
         """
         limit = -1 if limit is None else limit
         rows = queries.list_runs(self._db, query, sort=sort, descending=descending, limit=limit)
         return [asdict(row) | {"state": str(row.state)} for row in rows]
 
     def config(self, id: str) -> dict[str, Any]:  # noqa: A002
-        """Return all settings of a run; `stage1` is a dictionary."""
-        import msgspec
+        """Return all settings of a run; `stage1` is a dictionary.
 
+        Raises:
+            InputError: The run's `config.toml` cannot be read.
+
+        Examples:
+            >>> history.config("run1")["task"]
+            'U->M'
+        """
         plain: dict[str, Any] = msgspec.to_builtins(RunDirectory(self.runs_dir, self._id(id)).read_config())
         return plain
 
     def metrics(self, id: str) -> list[str]:  # noqa: A002
-        """Return the names of the run's metrics: of iterations first, then of evaluations."""
+        """Return the names of a run's metrics: of iterations first, then of evaluations.
+
+        Examples:
+            >>> history.metrics("run1")[:2]
+            ['complementary_loss', 'adversarial_loss']
+        """
         return curves.list_metrics(self._db, self._id(id))
 
     def evaluations(self, id: str) -> list[dict[str, Any]]:  # noqa: A002
-        """Return a dictionary for each evaluation in order.
+        """Return the evaluations of a run in order.
 
-        A metric that needs missing labels is None; `confusion` has a row for each true class.
+        Returns:
+            A dictionary for each evaluation. A metric that needs missing labels is None; `confusion` has a row of
+            counts for each true class.
+
+        Examples:
+            >>> [evaluation["target_accuracy"] for evaluation in history.evaluations("run2")]
+            [20.0, 62.0]
         """
         return queries.read_evaluations(self._db, self._id(id))
 
     def events(self, id: str) -> list[dict[str, Any]]:  # noqa: A002
-        """Return all other events in order; `superseded` ones were recorded again after a resume."""
+        """Return the other events of a run in order, with the fields that its journal has.
+
+        Returns:
+            A dictionary for each event; `superseded` ones were recorded again after a resume.
+
+        Examples:
+            >>> [event["event"] for event in history.events("run1")]
+            ['started', 'stage', 'finished']
+        """
         return queries.read_events(self._db, self._id(id))
 
     def iterations(
@@ -79,18 +139,31 @@ class History:
         start: int | None = None,
         stop: int | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """Yield a dictionary for each iteration from `start` to before `stop`.
+        """Yield the iterations of a run in order, in bounded memory.
 
-        All have the same keys; a metric without a value at that iteration is None.
+        Args:
+            id: The id of the run.
+            metrics: The names of the metrics; by default all that the run has.
+            start: The first iteration.
+            stop: The iteration before which to end.
+
+        Returns:
+            A dictionary for each iteration, all with the same keys. A metric without a value at an iteration is None.
+
+        Raises:
+            InputError: The run has no such metric at iterations.
+
+        Examples:
+            >>> [row["complementary_loss"] for row in history.iterations("run1", ["complementary_loss"], stop=3)]
+            [1.0, 1.0]
         """
         run = self._id(id)
         known = [name for name in self.metrics(run) if level_of(name) == "iteration"]
         names = list(metrics) if metrics is not None else known
         for name in names:
             if name not in known:
-                raise InputError(
-                    f"metrics: run {run} has no {name!a} at iterations: expected one of {_format_names(known)}"
-                )
+                expected = ", ".join(known) or "none yet"
+                raise InputError(f"metrics: run {run} has no {name!a} at iterations: expected one of {expected}")
         rows = queries.read_iterations(self._db, run, start=start, stop=stop)
         return ({key: row.get(key) for key in (*queries.ITERATION_KEYS, *names)} for row in rows)
 
@@ -102,10 +175,31 @@ class History:
         start: int | None = None,
         stop: int | None = None,
     ) -> "Series":
-        """Return a curve of at most `width` points as arrays x, low, high, mean and missing."""
+        """Return a metric as a curve, in time that does not depend on the length of the run.
+
+        Args:
+            id: The id of the run.
+            metric: The name of a metric of iterations or evaluations.
+            width: The maximum number of points of a metric of iterations; evaluations are all returned.
+            start: The first iteration.
+            stop: The iteration before which to end.
+
+        Returns:
+            Arrays with an entry for each point: `x`, `low`, `high` and `mean` of the finite values there, and the
+            number of `missing` ones, which are not finite.
+
+        Raises:
+            InputError: The run has no such metric.
+
+        Examples:
+            >>> history.series("run1", "complementary_loss", width=2).mean.tolist()
+            [1.0, 0.5]
+        """
         run = self._id(id)
-        if metric not in self.metrics(run):
-            raise InputError(f"metric: run {run} has no {metric!a}: expected one of {_format_names(self.metrics(run))}")
+        known = self.metrics(run)
+        if metric not in known:
+            expected = ", ".join(known) or "none yet"
+            raise InputError(f"metric: run {run} has no {metric!a}: expected one of {expected}")
         return curves.read_series(self._db, run, metric, start=start, stop=stop, width=width)
 
     def table(
@@ -118,7 +212,26 @@ class History:
         mix: bool = False,
         by_commit: bool = False,
     ) -> list[dict[str, Any]]:
-        """Return the board: a dictionary for each method and task, with the keys of `clarinet table --format csv`."""
+        """Return the board: mean and standard deviation over seeds of each method and task.
+
+        Args:
+            query: Conditions as for `clarinet ls`; empty for all runs.
+            select: Which epoch of a run to report; `best` uses target labels, and is marked as oracle selection.
+            preset: Only runs of this preset; by default that of most finished runs.
+            seeds: The number of seeds that make a cell complete.
+            mix: Also average runs of different protocols.
+            by_commit: Do not average runs that were started at different git commits.
+
+        Returns:
+            A dictionary for each method and task, with the keys of `clarinet table --format csv`.
+
+        Raises:
+            InputError: The query is invalid.
+
+        Examples:
+            >>> [(cell["method"], cell["mean"]) for cell in history.table(seeds=2) if cell["runs"]]
+            [('clarinet', 61.5)]
+        """
         from clarinet_tui.analysis.board import make_board
         from clarinet_tui.analysis.board_table import cell_columns
         from clarinet_tui.analysis.run_records import RunRecords
@@ -128,6 +241,7 @@ class History:
         return [cell_columns(board, cell) for cell in board.cells.values()]
 
     def close(self) -> None:
+        """Close the database; a `with` statement does so at its end."""
         self._db.close()
 
     def __enter__(self) -> Self:
@@ -143,7 +257,3 @@ class History:
                 f"run {run}: not in the history yet: call refresh(), or open the history without read_only"
             )
         return run
-
-
-def _format_names(metrics: Sequence[str]) -> str:
-    return ", ".join(metrics) or "none yet"

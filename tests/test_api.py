@@ -1,5 +1,6 @@
-"""`from clarinet_tui import History`, and every example of its guide."""
+"""`from clarinet_tui import History`, and every example of its guide and reference."""
 
+import doctest
 import gc
 import re
 import subprocess
@@ -126,6 +127,17 @@ def test_examples_of_the_guide(
         "seeds=2": "U->M CLARINET: 61.50 ± 0.71 (2 seeds)\n  published 83.692, from runs run1 run2",
     }
     assert next(output for key, output in expected.items() if key in example) in printed
+
+
+def test_examples_of_the_reference(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(runs.parent)
+    with History(runs) as history:
+        tests = doctest.DocTestFinder().find(History, globs={"History": History, "history": history})
+        assert {test.name.rpartition(".")[2] for test in tests if not test.examples} <= {"__init__", "refresh", "close"}
+        for test in tests:
+            output: list[str] = []
+            doctest.DocTestRunner().run(test, out=output.append)
+            assert output == []
 
 
 def test_the_package_itself_is_light() -> None:
