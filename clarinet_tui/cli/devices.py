@@ -5,6 +5,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ import typer
 from typer import Option
 
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunsDir
-from clarinet_tui.cli.output import as_object, make_console, print_json, print_json_rows
+from clarinet_tui.cli.output import make_console, print_json, print_json_rows
 from clarinet_tui.text import format_bytes, format_count, format_memory, percent_bars, printable
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device, DeviceProcess
 
 Watch = Annotated[bool, Option("--watch", help="Refresh every second until Ctrl+C.")]
-COLUMNS = ("device", "name", "use", "memory", "°C", "W", "processes")
-LAST_MINUTE = "last minute"
 HISTORY, BARS = 60, 12
 """Reads whose use is shown, and the characters that show it."""
 SECONDS = 1.0
@@ -58,7 +57,7 @@ def _poll_devices(watch: bool) -> "Iterator[list[Device]]":
 def _print_json(watch: bool, *, lines: bool) -> None:
     """Print one array, or with `lines` one device a line; with `watch`, an array a line."""
     for devices in _poll_devices(watch):
-        rows = [as_object(device, utilization="use", problem="trouble") for device in devices]
+        rows = [asdict(device) for device in devices]
         if lines:
             print_json_rows(rows, lines=True)
         else:
@@ -88,23 +87,45 @@ def _print_tables(watch: bool, runs_dir: Path) -> None:
 def _view(devices: "list[Device]", history: "Mapping[str, Sequence[float]]", advice: str | None = None) -> "Group":
     """Return the table, with the last minute's use if it is watched, and what needs attention below it."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    columns = [*COLUMNS[:3], LAST_MINUTE, *COLUMNS[3:]] if history else COLUMNS
-    for title in columns:
-        is_number, wraps = title in ("use", "memory", "°C", "W"), title in ("name", "processes")
-        table.add_column(title, justify="right" if is_number else "left", no_wrap=not wraps, overflow="fold")
+    from clarinet_tui.tables.table import Cell, Column, make_table
+    from clarinet_tui.tables.terminal import to_rich
+
+    columns = [
+        Column("device"),
+        Column("name", wraps=True),
+        Column("use", right=True),
+        Column("last minute", optional=True),
+        Column("memory", right=True),
+        Column("°C", right=True),
+        Column("W", right=True),
+        Column("processes", wraps=True),
+    ]
+    rows = []
     for device in devices:
-        cells = [Text("\n".join(map(printable, lines))) for lines in _cells(device)]
-        if history:
-            cells.insert(3, Text(percent_bars(list(history.get(device.key, ())), HISTORY // BARS, BARS), style="green"))
-        table.add_row(*cells)
+        cores = "" if device.cores is None else f", {format_count(device.cores, 'core')}"
+        mode = "" if device.compute_mode == "default" else f", {device.compute_mode}"
+        use = history.get(device.key)
+        processes = None if device.processes is None else [_format_process(process) for process in device.processes]
+        rows.append(
+            (
+                device.label,
+                device.name.removeprefix("NVIDIA ") + cores + mode,
+                "?" if device.utilization is None else f"{device.utilization:.0f} %",
+                Cell(percent_bars(list(use), HISTORY // BARS, BARS), "good") if use else "",
+                format_memory(device.memory_used, device.memory_total),
+                device.temperature,
+                None if device.power is None else f"{device.power:.0f}",
+                "?" if processes is None else "\n".join(processes),
+            )
+        )
     attention = (f"{device.label}: {device.warning}" for device in devices if device.warning)
     notes = [*(device.problem or device.note for device in devices), *attention]
     return Group(
-        table, *(Text(printable(note), style="yellow") for note in notes if note), *([advice] if advice else [])
+        to_rich(make_table(columns, rows)),
+        *(Text(printable(note), style="yellow") for note in notes if note),
+        *([advice] if advice else []),
     )
 
 
@@ -124,23 +145,8 @@ def _recommend_slots(devices: "list[Device]", runs_dir: Path) -> str | None:
     return f"{used}: `clarinet queue slots gpu={slots}` starts {slots} on each."
 
 
-def _cells(device: "Device") -> tuple[list[str], ...]:
-    """Return the lines of each cell: every process has one."""
-    cores = "" if device.cores is None else f", {format_count(device.cores, 'core')}"
-    mode = "" if device.compute_mode == "default" else f", {device.compute_mode}"
-    return (
-        [device.label],
-        [device.name.removeprefix("NVIDIA ") + cores + mode],
-        ["?" if device.utilization is None else f"{device.utilization:.0f} %"],
-        [format_memory(device.memory_used, device.memory_total)],
-        ["" if device.temperature is None else str(device.temperature)],
-        ["" if device.power is None else f"{device.power:.0f}"],
-        ["?"] if device.processes is None else [_format_process(process) for process in device.processes],
-    )
-
-
 def _format_process(process: "DeviceProcess") -> str:
     """Format as "ann: python 4242 (9.0 GiB)" or "root: Xorg 900 graphics"."""
     memory = "" if process.memory is None else f" ({format_bytes(process.memory)})"
     graphics = "" if process.computes else " graphics"
-    return f"{process.owner or '?'}: {process.command or '?'} {process.pid}{memory}{graphics}"
+    return printable(f"{process.owner or '?'}: {process.command or '?'} {process.pid}{memory}{graphics}")

@@ -11,8 +11,7 @@ from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, Jsonl, On, RunsD
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.queue.requests import LaunchOptions
-    from clarinet_tui.slurm.options import SlurmOptions
+    from clarinet_tui.place import LaunchOptions, SlurmOptions
     from core.config import RunConfig
 
 Preset = Annotated[str | None, Option(help="paper, literal, quick, smoke or photographs.", autocompletion=preset_names)]
@@ -33,12 +32,6 @@ After = Annotated[
     Option(metavar="ID", help="Start when this run has finished; repeatable.", autocompletion=run_ids),
 ]
 TimeLimit = Annotated[str | None, Option(metavar="TIME", help="Save and stop after 90m, 2h30m or 1d of an attempt.")]
-SLURM_OPTIONS = {
-    "not_before": "--slurm begin=TIME",
-    "after": "--slurm dependency=afterok:JOB",
-    "time_limit": "--slurm time=LIMIT",
-}
-"""Options that Slurm has itself, and what to use there."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +60,13 @@ class Launch:
 
     def make_options(self, jobs: "SlurmOptions | None", **options: Any) -> "LaunchOptions":
         """Return how the runs are queued, here or with the options of Slurm jobs."""
-        from clarinet_tui.queue.requests import LaunchOptions
+        from clarinet_tui.place import LaunchOptions
         from clarinet_tui.queue.scheduling import parse_duration, parse_start_time
         from clarinet_tui.runs.directory import find_run
         from clarinet_tui.worker.notifications import ON_END, parse_hook_command
 
-        for name, option in SLURM_OPTIONS.items():
-            if jobs and getattr(self, name):
-                raise InputError(f"--{name.replace('_', '-')}: is not for Slurm jobs: use {option}")
-        return LaunchOptions(
+        return LaunchOptions.from_paths(
             self.data_dir,
-            Path.cwd(),
             on_alarm=() if self.on_alarm is None else parse_hook_command(self.on_alarm),
             on_end=() if self.on_end is None else parse_hook_command(self.on_end, option=ON_END),
             not_before=0.0 if self.not_before is None else parse_start_time(self.not_before, "--not-before"),

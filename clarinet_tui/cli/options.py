@@ -11,11 +11,11 @@ from typer import Argument, Option
 
 from clarinet_tui.analysis.choices import Rule
 from clarinet_tui.cli.completion import preset_names, queries, run_ids, setting_names
-from clarinet_tui.slurm.place import Place
+from clarinet_tui.place import PlaceName
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.slurm.options import SlurmOptions
+    from clarinet_tui.place import SlurmOptions
 
 RUNS, DATA = Path("runs"), Path("data")
 
@@ -46,7 +46,7 @@ PresetFilter = Annotated[
         "--preset", help="Only runs of this preset; default: that of most finished runs.", autocompletion=preset_names
     ),
 ]
-On = Annotated[Place | None, Option("--on", envvar="CLARINET_ON", help="Where to train; default: local.")]
+On = Annotated[PlaceName | None, Option("--on", envvar="CLARINET_ON", help="Where to train; default: local.")]
 SlurmPairs = Annotated[
     list[str] | None, Option("--slurm", metavar="KEY=VALUE", help="Any option of sbatch, or setup=LINE; repeatable.")
 ]
@@ -58,7 +58,7 @@ def join_query(words: list[str] | None) -> str:
 
 
 def slurm_options(
-    on: Place | None, pairs: list[str] | None, file: dict[str, Any] | None = None, place: str = ""
+    on: PlaceName | None, pairs: list[str] | None, file: dict[str, Any] | None = None, source: str = ""
 ) -> "SlurmOptions | None":
     """Return the options of Slurm jobs, of which the command line overrides the file; None for this machine.
 
@@ -69,12 +69,12 @@ def slurm_options(
 
     settings = {} if file is None else file
     named, table = settings.pop("on", None), settings.pop("slurm", {})
-    if named is not None and named not in list(Place):
-        raise InputError(f"{place}: on: expected local or slurm, got {format_value(named)}")
+    if named is not None and named not in list(PlaceName):
+        raise InputError(f"{source}: on: expected local or slurm, got {format_value(named)}")
     if not isinstance(table, dict):
-        raise InputError(f"{place}: slurm: expected a table, got {format_value(table)}")
-    base = parse_table(table, f"{place}: slurm")
-    if (on or named or Place.LOCAL) == Place.LOCAL:
+        raise InputError(f"{source}: slurm: expected a table, got {format_value(table)}")
+    base = parse_table(table, f"{source}: slurm")
+    if (on or named or PlaceName.LOCAL) == PlaceName.LOCAL:
         if pairs:
             raise InputError("--slurm: needs --on slurm")
         return None

@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from clarinet_tui.text import printable
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
     from rich.console import Console
 
     from clarinet_tui.tables.table import Table
@@ -26,11 +24,6 @@ def make_console(width: int = 200) -> "Console":
     from rich.console import Console
 
     return Console(highlight=False, width=None if sys.stdout.isatty() else width)
-
-
-def as_object(record: "DataclassInstance", **public_names: str) -> dict[str, Any]:
-    """Return a dataclass as a JSON object; `public_names` are the keys of fields that have another name there."""
-    return {public_names.get(name, name): value for name, value in asdict(record).items()}
 
 
 def print_json(content: Any, indent: int | None = 2) -> None:

@@ -9,13 +9,13 @@ from typer import Argument, Option
 
 from clarinet_tui.cli.lookup import find_runs
 from clarinet_tui.cli.options import RUNS, Ids, Json, Jsonl, RunIds, RunsDir
-from clarinet_tui.cli.output import print_json_rows
-from clarinet_tui.text import format_duration, printable, shell_command
+from clarinet_tui.cli.output import print_json_rows, print_table
+from clarinet_tui.text import shell_command
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.queue.queue_file import Queue
-    from clarinet_tui.slurm.jobs import Jobs
+    from clarinet_tui.place import QueueRow
+    from clarinet_tui.tables.table import Table
 
 COLUMNS = ("", "id", "state", "method", "task", "seed", "device", "waits for")
 DEVICE_WIDTH = 12
@@ -43,29 +43,21 @@ def list_(json: Json = False, jsonl: Jsonl = False, runs_dir: RunsDir = RUNS) ->
 
     Example: clarinet queue ls
     """
-    from clarinet_tui.queue.queue_file import read_all_queues
-    from clarinet_tui.queue.supervisor import find_supervisor, is_unresponsive, queue_origin
-    from clarinet_tui.slurm.jobs import refresh_jobs
+    from clarinet_tui.queue.requests import places
 
-    content = read_all_queues(runs_dir)
-    jobs = refresh_jobs(runs_dir)
-    rows = [*_rows(runs_dir, content), *_job_rows(runs_dir, jobs)]
-    supervisor = find_supervisor(runs_dir)
-    has_supervisor = supervisor is not None and not is_unresponsive(supervisor)
-    has_own = any(not entry.user for entry in content.entries)
+    all_places = places(runs_dir)
+    rows = [row for place in all_places for row in place.list_runs()]
     if json or jsonl:
-        print_json_rows(rows, lines=jsonl)
+        print_json_rows(map(_as_object, rows), lines=jsonl)
         return
-    _print_table(rows, runs_dir)
-    if jobs.problem:
-        print(printable(jobs.problem))
-    command = shell_command("clarinet", "queue", "continue", runs_dir=runs_dir)
-    if content.paused:
-        print(f"The queue is paused. Continue it with: {command}")
-    elif has_own and (origin := queue_origin(runs_dir)):
-        print(f"The queue belongs to {printable(origin)}. Start its runs here with: {command}")
-    elif has_own and not has_supervisor:
-        print(f"No supervisor is running. Start one with: {command}")
+    if rows:
+        print_table(_make_table(rows), gap=1)
+    else:
+        sweep = shell_command("clarinet", "sweep", "--seeds", "1..3", "--preset", "quick", runs_dir=runs_dir)
+        print(f"The queue is empty. Queue runs with: {sweep}")
+    for place in all_places:
+        for problem in place.describe_problems():
+            print(problem)
 
 
 @app.command()
@@ -119,15 +111,13 @@ def cancel(
     Example: clarinet queue cancel 6e3
     """
     from clarinet_tui.queue import requests
-    from clarinet_tui.queue.queue_file import read_queue
-    from clarinet_tui.slurm.jobs import read_jobs
 
     if bool(ids) == all_:
         raise InputError("cancel: expected either run ids or --all")
     cancelled = [run.id for run in find_runs(runs_dir, ids or [])]
     if all_:
-        cancelled = [entry.id for entry in read_queue(runs_dir).waiting]
-        cancelled += [job.run for job in read_jobs(runs_dir).jobs if job.is_waiting]
+        rows = [row for place in requests.places(runs_dir) for row in place.list_runs()]
+        cancelled = [row.id for row in rows if row.is_waiting and not row.user]
     requests.cancel(runs_dir, cancelled)
     print(f"{len(cancelled)} cancelled")
 
@@ -143,12 +133,12 @@ def slots(
 
     Example: clarinet queue slots cpu=2 gpu=1
     """
-    from clarinet_tui.queue import requests
+    from clarinet_tui.queue.local import LocalPlace
 
     counts: dict[str, int] = {}
     for pair in pairs:
         counts |= _parse_slots(pair)
-    requests.set_slots(runs_dir, counts)
+    LocalPlace(runs_dir).set_slots(counts)
 
 
 def _parse_slots(pair: str) -> dict[str, int]:
@@ -166,83 +156,53 @@ def _parse_slots(pair: str) -> dict[str, int]:
 
 def _pause(ids: list[str] | None, runs_dir: Path, paused: bool) -> None:
     from clarinet_tui.queue import requests
+    from clarinet_tui.queue.local import LocalPlace
 
-    requests.pause(runs_dir, [run.id for run in find_runs(runs_dir, ids or [])], paused)
-
-
-def _rows(runs_dir: Path, content: "Queue") -> list[dict[str, Any]]:
-    from clarinet_tui.devices.local import list_devices
-    from clarinet_tui.queue.queue_file import only_schedulable
-    from clarinet_tui.queue.scheduling import Scheduler
-
-    own = only_schedulable(content, runs_dir)
-    decisions = Scheduler(runs_dir).schedule(own, list_devices(seconds=0)) if own.waiting else []
-    reasons = {entry.id: f"queued by {entry.user}" for entry in content.waiting if entry.user}
-    reasons |= {decision.entry.id: decision.reason for decision in decisions}
-    rows = []
-    for place, entry in enumerate([*content.started, *content.waiting], 1 - len(content.started)):
-        rows.append(
-            {
-                "place": max(place, 0),
-                "id": entry.id,
-                "state": "waiting" if entry.is_waiting else "running",
-                **_read_settings(runs_dir, entry.id),
-                "device": entry.device_key or entry.device,
-                "priority": entry.priority,
-                "retries": entry.retries,
-                "waits_for": reasons.get(entry.id, ""),
-                "not_before": entry.not_before or None,
-                "after": list(entry.after),
-                "time_limit": entry.time_limit or None,
-            }
-        )
-    return rows
+    if ids:
+        requests.hold(runs_dir, [run.id for run in find_runs(runs_dir, ids)], paused)
+    else:
+        LocalPlace(runs_dir).pause(paused)
 
 
-def _job_rows(runs_dir: Path, jobs: "Jobs") -> list[dict[str, Any]]:
-    """Return the runs on Slurm, those that have started first; places are those among the user's own jobs."""
-    from clarinet_tui.slurm.jobs import describe_wait
-
-    ordered = sorted(jobs.jobs, key=lambda job: job.is_waiting)
-    return [
-        {
-            "place": max(place, 0),
-            "id": job.run,
-            "state": "waiting" if job.is_waiting else "running",
-            **_read_settings(runs_dir, job.run),
-            "device": job.node or "slurm",
-            "job": job.id,
-            "waits_for": describe_wait(job) if job.is_waiting else "",
-        }
-        for place, job in enumerate(ordered, 1 - sum(not job.is_waiting for job in ordered))
-    ]
-
-
-def _read_settings(runs_dir: Path, run_id: str) -> dict[str, Any]:
-    from clarinet_tui.runs.directory import RunDirectory
-
-    try:
-        config = RunDirectory(runs_dir, run_id).read_config()
-    except InputError:
-        return {"method": "?", "task": "?", "seed": None}
-    return {"method": config.method, "task": config.task, "seed": config.seed}
+def _as_object(row: "QueueRow") -> dict[str, Any]:
+    return {
+        "position": row.position,
+        "id": row.id,
+        "state": _state(row),
+        "method": row.method,
+        "task": row.task,
+        "seed": row.seed,
+        "device": row.started_on or row.device,
+        "job": row.job or None,
+        "priority": row.priority,
+        "retries": row.retries,
+        "waits_for": row.wait_reason,
+        "not_before": row.not_before or None,
+        "after": list(row.after),
+        "time_limit": row.time_limit or None,
+    }
 
 
-def _print_table(rows: list[dict[str, Any]], runs_dir: Path) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _make_table(rows: "list[QueueRow]") -> "Table":
+    from clarinet_tui.tables.table import Column, make_table
 
-    if not rows:
-        sweep = shell_command("clarinet", "sweep", "--seeds", "1..3", "--preset", "quick", runs_dir=runs_dir)
-        print(f"The queue is empty. Queue runs with: {sweep}")
-        return
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for name in COLUMNS:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        cells = [row["place"] or "", row["id"], row["state"], row["method"], row["task"], row["seed"]]
-        limit = f"at most {format_duration(row['time_limit'])}" if row.get("time_limit") else ""
-        cells += [str(row["device"])[:DEVICE_WIDTH], "; ".join(filter(None, (row["waits_for"], limit)))]
-        table.add_row(*(Text(printable("" if cell is None else str(cell))) for cell in cells))
-    Console(highlight=False).print(table)
+    return make_table(
+        [Column(title, wraps=True) for title in COLUMNS],
+        (
+            (
+                row.position or "",
+                row.id,
+                _state(row),
+                row.method,
+                row.task,
+                row.seed,
+                (row.started_on or row.device)[:DEVICE_WIDTH],
+                row.waits_for,
+            )
+            for row in rows
+        ),
+    )
+
+
+def _state(row: "QueueRow") -> str:
+    return "waiting" if row.is_waiting else "running"

@@ -1,7 +1,6 @@
 """`clarinet run`: train one run in this process, or queue it and open the app."""
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
@@ -18,10 +17,8 @@ from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.devices.device import Device
-    from clarinet_tui.queue.requests import LaunchOptions
+    from clarinet_tui.place import LaunchOptions, Place
     from clarinet_tui.runs.directory import RunDirectory
-    from clarinet_tui.slurm.options import SlurmOptions
-    from core.config import RunConfig
 
 OutputForm = Literal["json", "jsonl"] | None
 """How events are printed: as one array, one a line, or as text."""
@@ -51,27 +48,41 @@ def run(
 
     Example: clarinet run --headless --method clarinet --task "M->U" --preset quick --seed 1
     """
+    from clarinet_tui.queue.requests import place_named
+    from clarinet_tui.runs.directory import RunDirectory
+
     chosen = ChosenSettings(file, launch.choose(method=method, task=task, seed=seed, device=device), launch.set_ or [])
     jobs = slurm_options(None if headless and "CLARINET_ON" in os.environ else launch.on, launch.slurm)
-    _check_place(launch, jobs, headless=headless, dry_run=dry_run)
     options = launch.make_options(jobs)
+    place = place_named(launch.runs_dir, options.on)
+    _check_options(launch, place, headless=headless, dry_run=dry_run)
     form: OutputForm = "jsonl" if launch.jsonl else "json" if launch.json else None
     if existing := _find_existing(launch.runs_dir, resume, run_id, chosen):
         continue_run(existing, options, headless, form)
-    config = _make_config(chosen, launch, jobs, headless=headless)
+    cores = None if headless else place.cores(chosen.flags.get("device", "auto"), options)
+    config = chosen.make_config(cores)
     if dry_run:
-        _print_script(launch.runs_dir, config, options)
-    else:
-        start_run(launch.runs_dir, config, run_id, options, headless, form)
+        print(*place.preview([config], options), end="")
+        return
+    if not chosen.has_preset and place.is_here:
+        if headless:
+            warn_of_cost(config, launch.runs_dir, launch.data_dir)
+        else:
+            confirm_cost([config], launch.runs_dir, launch.data_dir)
+    if headless:
+        devices = choose_devices(config.device)
+        exec_worker(RunDirectory.create(launch.runs_dir, config, id=run_id), options, form, devices)
+    (new,) = place.submit([config], options, run_id=run_id)
+    show_run(new, options)
 
 
-def _check_place(launch: Launch, jobs: "SlurmOptions | None", *, headless: bool, dry_run: bool) -> None:
+def _check_options(launch: Launch, place: "Place", *, headless: bool, dry_run: bool) -> None:
     """Raise InputError for options that exclude each other, or that need a terminal."""
-    if jobs and headless:
-        raise InputError("run: --headless trains in this terminal, and --on slurm elsewhere: use one of them")
-    if dry_run and not jobs:
+    if headless and not place.is_here:
+        raise InputError(f"run: --headless trains in this terminal, and --on {place.name} elsewhere: use one of them")
+    if dry_run and place.is_here:
         raise InputError("run: --dry-run prints a batch script: it needs --on slurm")
-    if not headless and not jobs and not sys.stdout.isatty():
+    if not headless and place.is_here and not sys.stdout.isatty():
         raise InputError("run: the app needs a terminal; use --headless")
     if headless and (launch.not_before or launch.after):
         raise InputError("run: --not-before and --after are for queued runs: leave out --headless")
@@ -96,63 +107,25 @@ def _find_existing(
     return run
 
 
-def _make_config(chosen: ChosenSettings, launch: Launch, jobs: "SlurmOptions | None", *, headless: bool) -> "RunConfig":
-    """Resolve the settings of a new run, and say what it costs if no preset was chosen."""
-    from clarinet_tui.queue.requests import cores_per_slot
-
-    device = chosen.flags.get("device", "auto")
-    config = chosen.make_config(jobs.cores if jobs else None if headless else cores_per_slot(launch.runs_dir, device))
-    if not chosen.has_preset and not jobs:
-        if headless:
-            warn_of_cost(config, launch.runs_dir, launch.data_dir)
-        else:
-            confirm_cost([config], launch.runs_dir, launch.data_dir)
-    return config
-
-
-def _print_script(runs_dir: Path, config: "RunConfig", options: "LaunchOptions") -> None:
-    from clarinet_tui.queue.requests import slurm_settings
-    from clarinet_tui.slurm.submission import preview
-
-    print(*preview(slurm_settings(runs_dir, options), [config]), end="")
-
-
-def start_run(
-    runs_dir: Path, config: "RunConfig", run_id: str | None, options: "LaunchOptions", headless: bool, form: OutputForm
-) -> NoReturn:
-    """Start a new run, in this process or from the queue."""
-    from clarinet_tui.queue.requests import check_devices_exist, enqueue
-    from clarinet_tui.runs.directory import RunDirectory
-
-    if headless:
-        devices = choose_devices(config.device)
-        exec_worker(RunDirectory.create(runs_dir, config, id=run_id), options, form, devices)
-    if options.slurm is None:
-        check_devices_exist([config.device])
-    run = RunDirectory.create(runs_dir, config, id=run_id)
-    try:
-        enqueue([run], options)
-    except InputError:
-        shutil.rmtree(run.path)
-        raise
-    show_run(run, options)
-
-
 def continue_run(run: "RunDirectory", options: "LaunchOptions", headless: bool, form: OutputForm) -> NoReturn:
     """Resume an existing run, in this process or from the queue."""
-    from clarinet_tui.queue.requests import resume
+    from clarinet_tui.queue import requests
 
     if headless:
         exec_worker(run, options, form, choose_devices(run.read_config().device))
-    resume([run], options)
+    requests.resume([run], options)
     show_run(run, options)
 
 
 def show_run(run: "RunDirectory", options: "LaunchOptions") -> NoReturn:
     """Open the app with the run; without a terminal, print where the run is."""
-    if options.slurm is None or sys.stdout.isatty():
-        open_app(run, options.data_dir)
-    print(f"{run.id} queued on Slurm. Watch it with: {shell_command('clarinet', 'queue', runs_dir=run.runs_dir)}")
+    from clarinet_tui.queue.requests import place_named
+
+    place = place_named(run.runs_dir, options.on)
+    if place.is_here or sys.stdout.isatty():
+        open_app(run, Path(options.data_dir))
+    watch = shell_command("clarinet", "queue", runs_dir=run.runs_dir)
+    print(f"{run.id} queued on {place.title}. Watch it with: {watch}")
     raise Exit
 
 
@@ -182,7 +155,7 @@ def exec_worker(run: "RunDirectory", options: "LaunchOptions", form: OutputForm,
 
     fresh = not run.journal.exists()
     arguments = worker_arguments(
-        run, options.data_dir, json=form is not None, fresh=fresh, time_limit=options.time_limit
+        run, Path(options.data_dir), json=form is not None, fresh=fresh, time_limit=options.time_limit
     )
     arguments += ["--json-array"] if form == "json" else []
     secrets = hook_environment(options.on_alarm, options.on_end)

@@ -1,6 +1,5 @@
 """`clarinet stop`, `resume` and `clone`: end runs, continue them, start others like them."""
 
-from pathlib import Path
 from typing import Annotated
 
 from typer import Option
@@ -36,20 +35,20 @@ def stop(
 
     Example: clarinet stop 6e3
     """
-    from clarinet_tui.queue.stopping import StopResult, check_active, wait_until_stopped
-    from clarinet_tui.queue.stopping import stop as request_stop
+    from clarinet_tui.place import StopResult
+    from clarinet_tui.queue import requests
 
     runs = select_runs(runs_dir, ids, query)
-    check_active(runs)
+    requests.check_active(runs)
     stopping = []
     for run in runs:
-        if request_stop(run, grace) is StopResult.REQUESTED:
+        if requests.stop(run, grace) is StopResult.REQUESTED:
             print(f"{run.id} was asked to stop")
             stopping.append(run)
         else:
             print(f"{run.id} removed from the queue")
     for run in stopping if wait else ():
-        saved = wait_until_stopped(run, grace)
+        saved = requests.wait_until_stopped(run, grace)
         resume = shell_command("clarinet", "resume", run.id, runs_dir=runs_dir)
         print(f"{run.id} {'stopped' if saved else f'killed; continue from its last checkpoint with: {resume}'}")
 
@@ -70,11 +69,12 @@ def resume(
 
     Example: clarinet resume 6e3
     """
+    from clarinet_tui.place import LaunchOptions
     from clarinet_tui.queue import requests
 
     runs = select_runs(runs_dir, ids, query)
-    options = requests.LaunchOptions(data_dir, Path.cwd(), retries=retries, slurm=slurm_options(on, slurm))
-    requests.resume(runs, options, device, same_place=on is None)
+    options = LaunchOptions.from_paths(data_dir, device=device or "", retries=retries, slurm=slurm_options(on, slurm))
+    requests.resume(runs, options, same_place=on is None)
     for run in runs:
         print(f"{run.id} queued")
 
@@ -92,6 +92,7 @@ def clone(
 
     Example: clarinet clone 6e3 --seed 2 --set epochs=5
     """
+    from clarinet_tui.place import LaunchOptions
     from clarinet_tui.queue import requests
     from clarinet_tui.runs.directory import find_run
     from core.resolve import minimal_settings, resolve
@@ -100,7 +101,7 @@ def clone(
     if seed is not None:
         settings["seed"] = seed
     settings = merge_pairs(settings, set_)
-    cores = requests.cores_per_slot(runs_dir, str(settings.get("device", "auto")))
-    config = resolve(settings, place="command line", cores=cores)
-    (run,) = requests.submit(runs_dir, [config], requests.LaunchOptions(data_dir, Path.cwd()))
+    options = LaunchOptions.from_paths(data_dir)
+    cores = requests.place_named(runs_dir, options.on).cores(str(settings.get("device", "auto")), options)
+    (run,) = requests.submit(runs_dir, [resolve(settings, place="command line", cores=cores)], options)
     print(f"{run.id} queued")

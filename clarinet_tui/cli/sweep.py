@@ -15,9 +15,7 @@ from clarinet_tui.text import shell_command
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.queue.requests import LaunchOptions
     from clarinet_tui.queue.sweep import Grid
-    from core.config import RunConfig
 
 
 def sweep(
@@ -44,20 +42,29 @@ def sweep(
 
     Example: clarinet sweep --methods clarinet,gac+cdan-e --tasks "M->U" --seeds 1..5 --preset quick
     """
+    from clarinet_tui.queue.requests import place_named
+    from clarinet_tui.queue.sweep import expand_grid
     from clarinet_tui.runs.directory import read_toml
 
     axes, settings = _GridOptions(methods, tasks, seeds, grid or []), launch.choose(device=device)
     if not (file or any(vars(axes).values()) or launch.set_ or launch.preset or launch.epochs or yes or dry_run):
         raise InputError("sweep: expected a FILE, or what to train, such as --methods, --tasks, --seeds or --preset")
-    content, place = (read_toml(file), str(file)) if file else ({}, "command line")
-    jobs = slurm_options(launch.on, launch.slurm, content, place)
-    chosen = _read_grid(content, place, axes, settings, launch.set_ or [])
-    queue = {"priority": priority, "retries": retries, "share_device": share, "paused": paused}
-    options = launch.make_options(jobs, **queue)
+    content, source = (read_toml(file), str(file)) if file else ({}, "command line")
+    jobs = slurm_options(launch.on, launch.slurm, content, source)
+    chosen = _read_grid(content, source, axes, settings, launch.set_ or [])
+    options = launch.make_options(jobs, priority=priority, retries=retries, share_device=share, paused=paused)
+    place = place_named(launch.runs_dir, options.on)
+    configs = expand_grid(chosen, place.cores(str(chosen.settings.get("device", "auto")), options))
     if dry_run:
-        _preview(chosen, options, launch)
-    else:
-        _submit(chosen, options, launch, ask=not yes and not paused and not jobs)
+        texts = place.preview(configs, options)
+        _output(texts, "\n".join(texts).rstrip("\n") + "\n", launch)
+        return
+    if place.is_here and not yes and not paused:
+        confirm_cost(configs, launch.runs_dir, launch.data_dir)
+    ids = [run.id for run in place.submit(configs, options)]
+    queued = f"1 run queued: {ids[0]}" if len(ids) == 1 else f"{len(ids)} runs queued: {ids[0]} to {ids[-1]}"
+    watch = (shell_command(*words, runs_dir=launch.runs_dir) for words in (("clarinet-tui",), ("clarinet", "queue")))
+    _output(ids, f"{queued}. Watch {'it' if len(ids) == 1 else 'them'} with: {' or '.join(watch)}\n", launch)
 
 
 @dataclass(frozen=True)
@@ -68,42 +75,6 @@ class _GridOptions:
     axes: list[str]
 
 
-def _expand(grid: "Grid", options: "LaunchOptions", runs_dir: Path) -> "list[RunConfig]":
-    from clarinet_tui.queue.requests import cores_per_slot
-    from clarinet_tui.queue.sweep import expand_grid
-
-    device = str(grid.settings.get("device", "auto"))
-    return expand_grid(grid, options.slurm.cores if options.slurm else cores_per_slot(runs_dir, device))
-
-
-def _preview(grid: "Grid", options: "LaunchOptions", launch: Launch) -> None:
-    """Print the batch scripts, or a command for each run."""
-    from clarinet_tui.queue.requests import slurm_settings
-    from clarinet_tui.queue.sweep import run_command
-    from clarinet_tui.slurm.submission import preview
-
-    configs = _expand(grid, options, launch.runs_dir)
-    if options.slurm:
-        scripts = preview(slurm_settings(launch.runs_dir, options), configs)
-        _output(scripts, "\n".join(scripts), launch)
-    else:
-        commands = [run_command(point, launch.on_alarm, launch.runs_dir) for point in grid.points()]
-        _output(commands, "\n".join(commands) + "\n", launch)
-
-
-def _submit(grid: "Grid", options: "LaunchOptions", launch: Launch, *, ask: bool) -> None:
-    from clarinet_tui.queue.requests import submit
-
-    runs_dir = launch.runs_dir
-    configs = _expand(grid, options, runs_dir)
-    if ask:
-        confirm_cost(configs, runs_dir, launch.data_dir)
-    ids = [run.id for run in submit(runs_dir, configs, options)]
-    queued = f"1 run queued: {ids[0]}" if len(ids) == 1 else f"{len(ids)} runs queued: {ids[0]} to {ids[-1]}"
-    watch = (shell_command(*words, runs_dir=runs_dir) for words in (("clarinet-tui",), ("clarinet", "queue")))
-    _output(ids, f"{queued}. Watch {'it' if len(ids) == 1 else 'them'} with: {' or '.join(watch)}\n", launch)
-
-
 def _output(values: list[str], text: str, launch: Launch) -> None:
     if launch.json or launch.jsonl:
         print_json_rows(values, lines=launch.jsonl)
@@ -112,14 +83,14 @@ def _output(values: list[str], text: str, launch: Launch) -> None:
 
 
 def _read_grid(
-    content: dict[str, Any], place: str, chosen: _GridOptions, flags: dict[str, Any], pairs: list[str]
+    content: dict[str, Any], source: str, chosen: _GridOptions, flags: dict[str, Any], pairs: list[str]
 ) -> "Grid":
     """Return the grid of the file, overridden by the command line."""
     from clarinet_tui.queue.sweep import parse_grid, parse_seeds
     from core.config import merge_settings
     from core.tasks import OFFLINE_TASK
 
-    grid = parse_grid(content, place)
+    grid = parse_grid(content, source)
     changes: dict[str, Any] = {"settings": merge_pairs(merge_settings(grid.settings, flags), pairs)}
     if chosen.methods:
         changes["methods"] = _split(chosen.methods)

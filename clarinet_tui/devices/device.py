@@ -1,7 +1,8 @@
-"""The state of a device and of the processes on it."""
+"""The state of a device and of the processes on it, and of a cluster's partition."""
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class ComputeMode(StrEnum):
@@ -76,3 +77,16 @@ class Device:
             errors = f"{self.memory_errors} uncorrected memory error{'' if self.memory_errors == 1 else 's'}"
             return f"{errors} (ECC) since its driver was loaded: reset it"
         return f"slowed down by {self.throttling}" if self.throttling else None
+
+
+class Partition(NamedTuple):
+    """A partition of a Slurm cluster: its name, whether it is up, its time limit, its nodes by state, and its CPUs."""
+
+    name: str
+    is_default: bool
+    available: str
+    time_limit: str
+    nodes: str
+    """Allocated, idle, other and total nodes, such as 1/3/0/4."""
+    cpus: str
+    gres: str

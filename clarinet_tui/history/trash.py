@@ -14,7 +14,7 @@ from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import as_input_error
 from clarinet_tui.runs.lock import find_worker
 from clarinet_tui.runs.ownership import own_path
-from clarinet_tui.slurm import control
+from clarinet_tui.slurm.place import SlurmPlace
 from core.errors import InputError
 
 TRASH = ".trash"
@@ -26,7 +26,7 @@ def check_not_running(runs: Sequence[RunDirectory]) -> None:
     for run in runs:
         run.check_own("delete")
         _check_not_started(run, read_queue(run.runs_dir))
-        control.waiting_jobs(run.runs_dir, [run.id])
+        _find_jobs(run)
         if worker := find_worker(run):
             raise InputError(f"run {run.id}: is running as process {worker.pid} on {worker.host}: stop it first")
 
@@ -34,6 +34,15 @@ def check_not_running(runs: Sequence[RunDirectory]) -> None:
 def _check_not_started(run: RunDirectory, queue: Queue) -> None:
     if run.id in queue and not queue[run.id].is_waiting:
         raise InputError(f"run {run.id}: is running: stop it with `clarinet stop {run.id}` first")
+
+
+def _find_jobs(run: RunDirectory) -> SlurmPlace | None:
+    """Return where the run waits on Slurm; None if it does not, and raise InputError if its job has started."""
+    place = SlurmPlace(run.runs_dir)
+    if not place.has(run.id):
+        return None
+    place.waiting_jobs([run.id])
+    return place
 
 
 def remove_run(run: RunDirectory, database: Path | None = None) -> None:
@@ -44,8 +53,8 @@ def remove_run(run: RunDirectory, database: Path | None = None) -> None:
         return queue.without([run.id])
 
     run.check_own("delete")
-    if jobs := control.waiting_jobs(run.runs_dir, [run.id]):
-        control.cancel(run.runs_dir, jobs)
+    if jobs := _find_jobs(run):
+        jobs.cancel([run.id])
     update_queue(run.runs_dir, dequeue)
     trash = _trash(run.runs_dir)
     with as_input_error(trash):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from clarinet_tui.place import LaunchOptions
 from clarinet_tui.runs.directory import RunDirectory, is_valid_id
 from clarinet_tui.runs.files import (
     MAX_JSON_BYTES,
@@ -25,44 +26,24 @@ from core.errors import InputError
 from core.files import replace_file
 
 QUEUE_FILE, QUEUE_LOCK = "queue.json", "queue.lock"
-VERSION = 1
+VERSION = 2
 LOCK_SECONDS = 30.0
 """How long a change waits for the queue's lock, which is held for moments."""
 WRITABLE_BY_OTHERS = 0o022
 
 
-class QueueEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class QueueEntry(LaunchOptions, frozen=True, kw_only=True, omit_defaults=True):
     """A run that waits for a device, or that the supervisor has started and that has not ended."""
 
     id: str
     device: str = "auto"
-    """The requested device: auto, cpu, cuda:0,2 or UUIDs."""
-    working_directory: str = msgspec.field(name="folder")
-    """Relative paths in the run's settings start here."""
-    data_dir: str
-    priority: int = 0
-    paused: bool = False
-    share_device: bool = msgspec.field(name="shares", default=False)
-    """Whether it may start on a device that other programs use."""
-    retries: int = 0
-    """How many more times it may restart after it was lost or has failed."""
-    on_alarm: tuple[str, ...] = ()
-    """The command for its alarms, of the user who queued it and never of the run's settings."""
-    on_end: tuple[str, ...] = ()
-    """The command for its end, of the user who queued it as well."""
-    not_before: float = 0.0
-    """The Unix time before which it does not start."""
-    after: tuple[str, ...] = ()
-    """Runs that have to finish before it starts."""
-    time_limit: float = 0.0
-    """Seconds after which an attempt is saved and stopped; 0 is none."""
-    added_at: float = msgspec.field(name="added", default=0.0)
-    device_key: str = msgspec.field(name="on", default="")
+    added_at: float = 0.0
+    device_key: str = ""
     """The device on which it was started; empty while it waits."""
-    started_at: float = msgspec.field(name="begun", default=0.0)
-    journal_size: int = msgspec.field(name="spoken", default=0)
+    started_at: float = 0.0
+    journal_size: int = 0
     """Bytes of its journal when it was started: a longer journal shows without a clock that its worker has written."""
-    stop_timeout: float | None = msgspec.field(name="stop_within", default=None)
+    stop_timeout: float | None = None
     """Seconds from the request to stop until it is killed; None if no stop was requested."""
     user: str = ""
     """The user who queued it, if that is another one; set when the queues of all users are read."""
@@ -193,7 +174,8 @@ def _read_file(path: Path) -> tuple[Queue, os.stat_result] | None:
     try:
         return parse_json(content, Queue), status
     except ContentError as error:
-        raise UnreadableFileError(path, f"not a queue ({error})") from None
+        is_old = b'"folder":' in content
+        raise UnreadableFileError(path, "written by Clarinet 0.2" if is_old else f"not a queue ({error})") from None
 
 
 def _without_commands(queue: Queue) -> Queue:

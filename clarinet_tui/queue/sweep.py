@@ -12,7 +12,8 @@ from typing import Any
 
 import tomli
 
-from clarinet_tui.slurm.options import SlurmOptions, format_pairs
+from clarinet_tui.place import SlurmOptions
+from clarinet_tui.slurm.options import format_pairs
 from clarinet_tui.text import shell_command
 from core.config import RunConfig, format_value, merge_settings
 from core.errors import InputError
@@ -34,7 +35,7 @@ class Grid:
     """Settings of every run."""
     axes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Other settings with their values."""
-    place: str = "sweep"
+    source: str = "sweep"
     """Where the grid comes from, for error messages."""
 
     def __len__(self) -> int:
@@ -53,57 +54,57 @@ def expand_grid(grid: Grid, cores: int | None = None) -> list[RunConfig]:
     """Return the configuration of every run; all are checked before any run is created."""
     for name, axis in (("methods", grid.methods), ("tasks", grid.tasks), ("seeds", grid.seeds), *grid.axes.items()):
         if not axis:
-            raise InputError(f"{grid.place}: {name}: expected at least one")
+            raise InputError(f"{grid.source}: {name}: expected at least one")
         if len(set(map(repr, axis))) < len(axis):
-            raise InputError(f"{grid.place}: {name}: expected each value once")
+            raise InputError(f"{grid.source}: {name}: expected each value once")
     if len(grid) > MAX_RUNS:
-        raise InputError(f"{grid.place}: expected at most {MAX_RUNS} runs, got {len(grid)}: split the sweep")
-    return [resolve(point, place=grid.place, cores=cores) for point in grid.points()]
+        raise InputError(f"{grid.source}: expected at most {MAX_RUNS} runs, got {len(grid)}: split the sweep")
+    return [resolve(point, place=grid.source, cores=cores) for point in grid.points()]
 
 
-def parse_seeds(text: str, place: str = "--seeds") -> list[int]:
+def parse_seeds(text: str, source: str = "--seeds") -> list[int]:
     """Parse `1..5`, `1,2,7` or a combination."""
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,10})(?:\.\.(\d{1,10}))?\s*", part, re.ASCII)
         if not match or (match[2] and int(match[2]) < int(match[1])):
-            raise InputError(f"{place}: expected seeds such as 1..5 or 1,2,7, got {format_value(text)}")
+            raise InputError(f"{source}: expected seeds such as 1..5 or 1,2,7, got {format_value(text)}")
         first, last = int(match[1]), int(match[2] or match[1])
         if last - first > MAX_RUNS:
-            raise InputError(f"{place}: {format_value(text)} has more than {MAX_RUNS} seeds")
+            raise InputError(f"{source}: {format_value(text)} has more than {MAX_RUNS} seeds")
         seeds.extend(range(first, last + 1))
     return seeds
 
 
-def parse_grid(settings: Mapping[str, Any], place: str) -> Grid:
+def parse_grid(settings: Mapping[str, Any], source: str) -> Grid:
     """Parse a sweep's TOML file: methods, tasks, seeds, a table `[grid]` of lists, and settings of every run."""
     rest = dict(settings)
-    methods, tasks = _pop_strings(rest, "methods", ["clarinet"], place), _pop_strings(rest, "tasks", [], place)
+    methods, tasks = _pop_strings(rest, "methods", ["clarinet"], source), _pop_strings(rest, "tasks", [], source)
     seeds = rest.pop("seeds", [1])
     if isinstance(seeds, str):
-        seeds = parse_seeds(seeds, f"{place}: seeds")
+        seeds = parse_seeds(seeds, f"{source}: seeds")
     if isinstance(seeds, int) or not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
         raise InputError(
-            f'{place}: seeds: expected a list of integers, or a string such as "1..5", got {format_value(seeds)}'
+            f'{source}: seeds: expected a list of integers, or a string such as "1..5", got {format_value(seeds)}'
         )
     axes = rest.pop("grid", {})
     if not isinstance(axes, dict):
-        raise InputError(f"{place}: grid: expected a table of lists, got {format_value(axes)}")
+        raise InputError(f"{source}: grid: expected a table of lists, got {format_value(axes)}")
     axes = dict(flatten(axes))
     for name, values in axes.items():
         if not isinstance(values, list):
-            raise InputError(f"{place}: grid.{name}: expected a list, got {format_value(values)}")
+            raise InputError(f"{source}: grid.{name}: expected a list, got {format_value(values)}")
     for name in ("method", "task", "seed"):
         if name in rest:
-            raise InputError(f"{place}: {name}: expected {name}s, a list")
-    return Grid(methods, tasks, seeds, rest, axes, place)
+            raise InputError(f"{source}: {name}: expected {name}s, a list")
+    return Grid(methods, tasks, seeds, rest, axes, source)
 
 
-def _pop_strings(rest: dict[str, Any], name: str, default: list[str], place: str) -> list[str]:
+def _pop_strings(rest: dict[str, Any], name: str, default: list[str], source: str) -> list[str]:
     values = rest.pop(name, default)
     values = [values] if isinstance(values, str) else values
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise InputError(f"{place}: {name}: expected a list of strings, got {format_value(values)}")
+        raise InputError(f"{source}: {name}: expected a list of strings, got {format_value(values)}")
     return values
 
 
@@ -115,9 +116,9 @@ def nest(name: str, value: Any) -> dict[str, Any]:
     return settings
 
 
-def run_command(settings: Mapping[str, Any], on_alarm: str | None = None, runs_dir: Path | str = "runs") -> str:
+def run_command(settings: Mapping[str, Any], on_alarm: str = "", runs_dir: Path | str = "runs") -> str:
     """Return the command that trains one run without the queue."""
-    hook = () if on_alarm is None else ("--on-alarm", on_alarm)
+    hook = ("--on-alarm", on_alarm) if on_alarm else ()
     return shell_command("clarinet", "run", "--headless", *_format_flags(settings), *hook, runs_dir=runs_dir)
 
 

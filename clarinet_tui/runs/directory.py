@@ -198,10 +198,12 @@ def publish_run(staged: Path, run: RunDirectory) -> bool:
 
 
 @contextmanager
-def create_runs(runs_dir: Path, configs: Sequence[RunConfig]) -> Iterator[list[RunDirectory]]:
+def create_runs(
+    runs_dir: Path, configs: Sequence[RunConfig], *, run_id: str | None = None
+) -> Iterator[list[RunDirectory]]:
     """Create runs that appear together, once all are written; none is left if the block raises.
 
-    Their times of creation differ by a microsecond, so that lists keep their order.
+    `run_id` is the id of a single run. Their times of creation differ by a microsecond, so that lists keep their order.
     """
     runs: list[RunDirectory] = []
     staged: list[Path] = []
@@ -211,8 +213,10 @@ def create_runs(runs_dir: Path, configs: Sequence[RunConfig]) -> Iterator[list[R
             staged.append(stage_run(Path(runs_dir), config, now + timedelta(microseconds=number)))
             on_error.callback(shutil.rmtree, staged[-1], ignore_errors=True)
         for path in staged:
-            run = RunDirectory(runs_dir, new_id(now))
+            run = RunDirectory(runs_dir, run_id or new_id(now))
             while not publish_run(path, run):
+                if run_id:
+                    raise InputError(f"run {run_id}: {run.path} already exists")
                 run = RunDirectory(runs_dir, new_id(now))
             on_error.callback(shutil.rmtree, run.path, ignore_errors=True)
             runs.append(run)

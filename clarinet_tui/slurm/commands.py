@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from clarinet_tui.devices.device import Partition
 from clarinet_tui.text import printable, shorten
 from core.errors import InputError
 
@@ -160,19 +161,6 @@ def hold(job_ids: Sequence[str], held: bool) -> None:
 
 def set_nice(job_ids: Sequence[str], nice: int) -> None:
     call("scontrol", "update", f"JobId={','.join(job_ids)}", f"Nice={nice}")
-
-
-class Partition(NamedTuple):
-    """A partition: its name, whether it is up, its time limit, its nodes by state, and its CPUs."""
-
-    name: str
-    is_default: bool
-    available: str
-    time_limit: str
-    nodes: str
-    """Allocated, idle, other and total nodes, such as 1/3/0/4."""
-    cpus: str
-    gres: str
 
 
 def list_partitions(timeout: float = TIMEOUT) -> list[Partition]:

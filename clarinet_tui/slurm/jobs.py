@@ -246,3 +246,11 @@ def try_refresh(runs_dir: Path) -> Jobs:
         return refresh_jobs(runs_dir)
     except (InputError, OSError):
         return Jobs()
+
+
+def check_no_job(runs: Iterable[RunDirectory], jobs: Jobs) -> None:
+    """Raise InputError if one of the runs has a job."""
+    for run in runs:
+        if job := jobs.find(run.id):
+            state = "queued" if job.is_waiting else "running"
+            raise InputError(f"run {run.id}: is already {state} as Slurm job {job.id}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from clarinet_tui.place import SlurmOptions
 from core.config import format_value
 from core.errors import InputError
 
@@ -30,39 +31,20 @@ SET_BY_US = {
 """Options of sbatch that users cannot set, and why."""
 
 
-class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    sbatch: dict[str, str] = {}
-    """Options of sbatch without their dashes; an empty value is a flag."""
-    setup: str = ""
-    """A line of shell that runs on the node before Python, such as `module load cuda`."""
-    python: str = ""
-    """The command that starts Python on the node; empty for the Python that submits."""
-    throttle: int = 0
-    """How many runs of an array may run at once; 0 for any number."""
-    max_requeues: int = 50
-    """How often a run may be requeued after preemptions, time limits and lost nodes."""
-
-    @property
-    def cores(self) -> int:
-        """The cores of a run, of which Slurm gives one by default."""
-        text = self.sbatch.get("cpus-per-task", "1")
-        return int(text) if text.isdecimal() and int(text) else 1
-
-
-def parse_pairs(pairs: Iterable[str], place: str = "--slurm", base: SlurmOptions | None = None) -> SlurmOptions:
+def parse_pairs(pairs: Iterable[str], source: str = "--slurm", base: SlurmOptions | None = None) -> SlurmOptions:
     """Parse KEY=VALUE pairs, which override those of `base`; KEY alone is a flag."""
     table: dict[str, Any] = {}
     for pair in pairs:
         key, _, value = pair.partition("=")
         table[key.strip().removeprefix("--")] = value.strip()
-    return parse_table(table, place, base)
+    return parse_table(table, source, base)
 
 
-def parse_table(table: Mapping[str, Any], place: str, base: SlurmOptions | None = None) -> SlurmOptions:
+def parse_table(table: Mapping[str, Any], source: str, base: SlurmOptions | None = None) -> SlurmOptions:
     """Parse the table [slurm] of a sweep file."""
     options = base or SlurmOptions()
     for key, value in table.items():
-        where = f"{place}: {key[:40]}"
+        where = f"{source}: {key[:40]}"
         text = (
             ("" if value else None) if isinstance(value, bool) else str(value) if isinstance(value, str | int) else None
         )

@@ -8,25 +8,35 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
-from clarinet_tui.runs.directory import JOURNAL, RunDirectory, create_runs
+from clarinet_tui.place import LaunchOptions, SlurmOptions
+from clarinet_tui.runs.directory import JOURNAL, RunDirectory
 from clarinet_tui.runs.files import as_input_error
 from clarinet_tui.runs.journal import format_event
 from clarinet_tui.runs.stage1 import stage1_role
 from clarinet_tui.runs.worker_command import hook_environment
 from clarinet_tui.slurm import commands
-from clarinet_tui.slurm.jobs import SUBMISSIONS, Job, Jobs, lock_jobs, read_jobs, write_jobs
-from clarinet_tui.slurm.options import WARNING_SECONDS, SlurmOptions
+from clarinet_tui.slurm.jobs import SUBMISSIONS, Job, Jobs, check_no_job, lock_jobs, read_jobs, write_jobs
+from clarinet_tui.slurm.options import WARNING_SECONDS
 from core.config import RunConfig
 from core.errors import InputError
 from core.events import Failed, FailureKind
 from core.files import replace_file
 
+LARGEST_ARRAY = 1000
+SETTINGS_FILE = "settings.json"
+NAME = re.compile("clarinet-[0-9a-f]{8}")
+OPTIONS_OF_SLURM = {
+    "not_before": "--slurm begin=TIME",
+    "after": "--slurm dependency=afterok:JOB",
+    "time_limit": "--slurm time=LIMIT",
+}
+"""Options that Slurm has itself, and what to use there."""
 _NODE, _TIME = "@node@", "@time@"
 """Filled in on the node."""
 _TEMPLATE = """\
@@ -49,95 +59,6 @@ cd {working_directory} || fail {no_directory}
 {variables}{setup}{python} -P -c 'import clarinet_tui.slurm.job' || fail {no_python}
 exec {python} -P -m clarinet_tui.slurm.job "$run" {arguments}
 """
-
-
-@dataclass(frozen=True)
-class JobSettings:
-    """What all jobs of one submission share."""
-
-    name: str
-    runs_dir: Path
-    data_dir: Path
-    working_directory: Path
-    options: SlurmOptions
-    retries: int = 0
-    held: bool = False
-    nice: int = 0
-    on_alarm: tuple[str, ...] = ()
-    on_end: tuple[str, ...] = ()
-    python: tuple[str, ...] = field(default=(sys.executable,))
-
-    @property
-    def directory(self) -> Path:
-        return self.runs_dir / SUBMISSIONS / self.name
-
-
-def make_script(settings: JobSettings, number: int, runs: Sequence[str], dependency: str = "") -> str:
-    """Return the script of the submission's array with this number."""
-    options = settings.options
-    python = options.python or shlex.join(settings.python)
-    setup = (
-        f"{{ {options.setup}\n}} || fail {_failure(f'the setup line failed on {_NODE}: see its log')}\n"
-        if options.setup
-        else ""
-    )
-    no_python = _failure(f"on the node {_NODE}, {python} does not start or has no Clarinet: see its log")
-    return _TEMPLATE.format(
-        directives="\n".join(f"#SBATCH --{text}" for text in _directives(settings, number, len(runs), dependency)),
-        runs=" ".join(runs),
-        node=_NODE,
-        time=_TIME,
-        runs_dir=shlex.quote(str(settings.runs_dir)),
-        journal=JOURNAL,
-        working_directory=shlex.quote(str(settings.working_directory)),
-        no_directory=_failure(f"the node {_NODE} has no directory {settings.working_directory}"),
-        variables="".join(
-            f"export {name}={shlex.quote(value)}\n"
-            for name, value in hook_environment(settings.on_alarm, settings.on_end).items()
-        ),
-        setup=setup,
-        python=python,
-        no_python=no_python,
-        arguments=shlex.join(_arguments(settings, number)),
-    )
-
-
-def _directives(settings: JobSettings, number: int, count: int, dependency: str) -> list[str]:
-    throttle = f"%{settings.options.throttle}" if settings.options.throttle else ""
-    output = str(settings.directory / f"{number}-%a.log").replace("%", "%%").replace("%%a.log", "%a.log")
-    directives = {
-        "job-name": settings.name,
-        "array": f"0-{count - 1}{throttle}",
-        "output": output,
-        "open-mode": "append",
-        "requeue": "",
-        "signal": f"B:USR1@{WARNING_SECONDS}",
-        "nice": str(settings.nice) if settings.nice else None,
-        **settings.options.sbatch,
-        "dependency": ",".join(filter(None, (dependency, settings.options.sbatch.get("dependency")))) or None,
-    }
-    return [name + (f"={_quote(value)}" if value else "") for name, value in directives.items() if value is not None]
-
-
-def _quote(value: str) -> str:
-    """Quote a value for sbatch, whose #SBATCH lines end at a space or a number sign."""
-    return f'"{value}"' if any(character in value for character in " #\t") else value
-
-
-def _arguments(settings: JobSettings, number: int) -> list[str]:
-    arguments = ["--runs-dir", str(settings.runs_dir), "--data-dir", str(settings.data_dir), "--array", str(number)]
-    return [*arguments, "--max-requeues", str(settings.options.max_requeues), "--retries", str(settings.retries)]
-
-
-def _failure(message: str) -> str:
-    """Return the journal's line for a failure, as a word of the shell; the node and the time are filled in there."""
-    event = Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED)
-    return shlex.quote(format_event(event, 0.0).decode().rstrip().replace('"time":0.0', f'"time":{_TIME}'))
-
-
-LARGEST_ARRAY = 1000
-SETTINGS_FILE = "settings.json"
-NAME = re.compile("clarinet-[0-9a-f]{8}")
 
 
 @dataclass(frozen=True)
@@ -171,123 +92,135 @@ def _chunks(positions: list[int], size: int) -> Iterator[list[int]]:
         yield chunk
 
 
-def make_settings(
-    runs_dir: Path,
-    options: SlurmOptions,
-    *,
-    data_dir: Path,
-    working_directory: Path,
-    retries: int = 0,
-    priority: int = 0,
-    paused: bool = False,
-    on_alarm: tuple[str, ...] = (),
-    on_end: tuple[str, ...] = (),
-) -> JobSettings:
-    """Return the settings of a new submission; raise InputError for what Slurm has no counterpart of."""
-    if priority > 0:
-        raise InputError(
-            "--priority: only administrators of Slurm raise priorities: use --slurm qos=NAME, or a negative one"
-        )
-    chdir = options.sbatch.get("chdir")
-    return JobSettings(
-        name=f"clarinet-{os.urandom(4).hex()}",
-        runs_dir=Path(runs_dir).absolute(),
-        data_dir=data_dir.absolute(),
-        working_directory=Path(chdir) if chdir else working_directory.absolute(),
-        options=options,
-        retries=retries,
-        held=paused,
-        nice=-priority,
-        on_alarm=on_alarm,
-        on_end=on_end,
-    )
-
-
-def preview(settings: JobSettings, configs: Sequence[RunConfig]) -> list[str]:
-    """Return the batch scripts of new runs, with ids that are made up."""
-    ids = [f"run{number + 1}" for number in range(len(configs))]
-    arrays = plan_arrays(configs, _array_size())
-    return [
-        make_script(settings, number, [ids[run] for run in array.runs], _describe(array))
-        for number, array in enumerate(arrays)
-    ]
-
-
-def _describe(array: Array) -> str:
-    return "" if array.maker is None else f"afterany:JOB_OF_run{array.maker + 1}"
-
-
-def submit_new(settings: JobSettings, configs: Sequence[RunConfig]) -> list[RunDirectory]:
-    """Create the runs and submit them; if Slurm refuses them, there are neither runs nor jobs."""
-    max_size = _array_size()
-    with create_runs(settings.runs_dir, configs) as runs:
-        _submit(settings, runs, configs, max_size)
-    return runs
-
-
-def submit_existing(settings: JobSettings, runs: Sequence[RunDirectory]) -> None:
-    """Submit runs that exist, each of which continues from its last checkpoint."""
-    _submit(settings, runs, [run.read_config() for run in runs], _array_size())
-
-
-def _array_size() -> int:
+def read_array_size() -> int:
     return min(commands.read_max_array_size(), LARGEST_ARRAY)
 
 
-def _submit(settings: JobSettings, runs: Sequence[RunDirectory], configs: Sequence[RunConfig], max_size: int) -> None:
-    """Submit the arrays held and release them together: either all jobs start or none.
+class Submission:
+    """Runs that are submitted together. Their jobs have a random name, and so has the directory of their scripts."""
 
-    The submission is unfinished until its jobs are listed: if this process dies before, the next one takes it back.
-    """
-    arrays = plan_arrays(configs, max_size)
-    hold = ["--hold"] if settings.held or len(arrays) > 1 else []
-    with lock_jobs(settings.runs_dir):
-        before = read_jobs(settings.runs_dir)
-        begun = msgspec.structs.replace(before, unfinished=(*before.unfinished, settings.name))
-        write_jobs(settings.runs_dir, begun)
-        try:
-            with as_input_error(settings.directory):
-                _write_files(settings, [[runs[run].id for run in array.runs] for array in arrays])
-                jobs = _submit_arrays(settings, arrays, [run.id for run in runs], hold)
-            write_jobs(settings.runs_dir, before.with_jobs(jobs))
-            if hold and not settings.held:
-                commands.hold(list(dict.fromkeys(job.id.partition("_")[0] for job in jobs)), held=False)
-        except (InputError, OSError):
-            _undo(settings, before, begun)
-            raise
+    def __init__(self, runs_dir: Path, options: LaunchOptions) -> None:
+        """Raise InputError for options that Slurm has no counterpart of."""
+        for name, option in OPTIONS_OF_SLURM.items():
+            if getattr(options, name):
+                raise InputError(f"--{name.replace('_', '-')}: is not for Slurm jobs: use {option}")
+        if options.priority > 0:
+            raise InputError(
+                "--priority: only administrators of Slurm raise priorities: use --slurm qos=NAME, or a negative one"
+            )
+        self.name = f"clarinet-{os.urandom(4).hex()}"
+        self.runs_dir = Path(runs_dir).absolute()
+        self.directory = self.runs_dir / SUBMISSIONS / self.name
+        self.options, self.slurm = options, options.slurm or SlurmOptions()
+
+    def preview(self, configs: Sequence[RunConfig]) -> list[str]:
+        """Return the batch scripts of new runs, with ids that are made up."""
+        scripts = []
+        for number, array in enumerate(plan_arrays(configs, read_array_size())):
+            dependency = "" if array.maker is None else f"afterany:JOB_OF_run{array.maker + 1}"
+            scripts.append(self.make_script(number, [f"run{run + 1}" for run in array.runs], dependency))
+        return scripts
+
+    def submit(self, runs: Sequence[RunDirectory], configs: Sequence[RunConfig], max_size: int) -> None:
+        """Submit the arrays held and release them together: either all jobs start or none.
+
+        The submission is unfinished until its jobs are listed: if this process dies before, the next one takes it back.
+        """
+        arrays = plan_arrays(configs, max_size)
+        hold = ["--hold"] if self.options.paused or len(arrays) > 1 else []
+        with lock_jobs(self.runs_dir):
+            before = read_jobs(self.runs_dir)
+            check_no_job(runs, before)
+            begun = msgspec.structs.replace(before, unfinished=(*before.unfinished, self.name))
+            write_jobs(self.runs_dir, begun)
+            try:
+                with as_input_error(self.directory):
+                    jobs = self._submit_arrays(arrays, [run.id for run in runs], hold)
+                write_jobs(self.runs_dir, before.with_jobs(jobs))
+                if hold and not self.options.paused:
+                    commands.hold(list(dict.fromkeys(job.id.partition("_")[0] for job in jobs)), held=False)
+            except (InputError, OSError):
+                self._undo(before, begun)
+                raise
+
+    def _submit_arrays(self, arrays: Sequence[Array], runs: Sequence[str], hold: Sequence[str]) -> list[Job]:
+        """Write the options, the scripts, and links that lead the output of each task to worker.log of its run."""
+        self.directory.mkdir(mode=0o700, parents=True)
+        replace_file(self.directory / SETTINGS_FILE, msgspec.json.encode(self.slurm) + b"\n", 0o600)
+        for number, array in enumerate(arrays):
+            for task, run in enumerate(array.runs):
+                (self.directory / f"{number}-{task}.log").symlink_to(f"../../{runs[run]}/worker.log")
+        jobs: dict[int, Job] = {}
+        for number, array in enumerate(arrays):
+            dependency = "" if array.maker is None else f"afterany:{jobs[array.maker].id}"
+            script = self.directory / f"{number}.sh"
+            content = self.make_script(number, [runs[run] for run in array.runs], dependency)
+            replace_file(script, content.encode(), 0o700)
+            array_job = commands.submit(str(script), *hold)
+            for task, run in enumerate(array.runs):
+                jobs[run] = Job(run=runs[run], id=f"{array_job}_{task}", name=self.name, submitted_at=time.time())
+        return list(jobs.values())
+
+    def _undo(self, before: Jobs, begun: Jobs) -> None:
+        """Cancel what was submitted, now or when the controller answers; the first error is what the user sees."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+        with suppress(InputError, OSError):
+            write_jobs(self.runs_dir, begun)
+            commands.cancel_named(self.name)
+            write_jobs(self.runs_dir, before)
+
+    def make_script(self, number: int, runs: Sequence[str], dependency: str = "") -> str:
+        """Return the script of the submission's array with this number."""
+        slurm, options = self.slurm, self.options
+        folder = slurm.sbatch.get("chdir") or options.working_directory
+        python = slurm.python or shlex.quote(sys.executable)
+        setup = f"{{ {slurm.setup}\n}} || fail {_failure(f'the setup line failed on {_NODE}: see its log')}\n"
+        hooks = hook_environment(options.on_alarm, options.on_end)
+        arguments = ["--runs-dir", str(self.runs_dir), "--data-dir", options.data_dir, "--array", str(number)]
+        arguments += ["--max-requeues", str(slurm.max_requeues), "--retries", str(options.retries)]
+        return _TEMPLATE.format(
+            directives="\n".join(f"#SBATCH --{text}" for text in self._directives(number, len(runs), dependency)),
+            runs=" ".join(runs),
+            node=_NODE,
+            time=_TIME,
+            runs_dir=shlex.quote(str(self.runs_dir)),
+            journal=JOURNAL,
+            working_directory=shlex.quote(folder),
+            no_directory=_failure(f"the node {_NODE} has no directory {folder}"),
+            variables="".join(f"export {name}={shlex.quote(value)}\n" for name, value in hooks.items()),
+            setup=setup if slurm.setup else "",
+            python=python,
+            no_python=_failure(f"on the node {_NODE}, {python} does not start or has no Clarinet: see its log"),
+            arguments=shlex.join(arguments),
+        )
+
+    def _directives(self, number: int, count: int, dependency: str) -> list[str]:
+        sbatch = self.slurm.sbatch
+        throttle = f"%{self.slurm.throttle}" if self.slurm.throttle else ""
+        output = str(self.directory / f"{number}-%a.log").replace("%", "%%").replace("%%a.log", "%a.log")
+        directives = {
+            "job-name": self.name,
+            "array": f"0-{count - 1}{throttle}",
+            "output": output,
+            "open-mode": "append",
+            "requeue": "",
+            "signal": f"B:USR1@{WARNING_SECONDS}",
+            "nice": str(-self.options.priority) if self.options.priority else None,
+            **sbatch,
+            "dependency": ",".join(filter(None, (dependency, sbatch.get("dependency")))) or None,
+        }
+        return [key + (f"={_quote(value)}" if value else "") for key, value in directives.items() if value is not None]
 
 
-def _submit_arrays(
-    settings: JobSettings, arrays: Sequence[Array], runs: Sequence[str], hold: Sequence[str]
-) -> list[Job]:
-    jobs: dict[int, Job] = {}
-    for number, array in enumerate(arrays):
-        dependency = "" if array.maker is None else f"afterany:{jobs[array.maker].id}"
-        script = settings.directory / f"{number}.sh"
-        content = make_script(settings, number, [runs[run] for run in array.runs], dependency)
-        replace_file(script, content.encode(), 0o700)
-        array_job = commands.submit(str(script), *hold)
-        for task, run in enumerate(array.runs):
-            jobs[run] = Job(run=runs[run], id=f"{array_job}_{task}", name=settings.name, submitted_at=time.time())
-    return list(jobs.values())
+def _quote(value: str) -> str:
+    """Quote a value for sbatch, whose #SBATCH lines end at a space or a number sign."""
+    return f'"{value}"' if any(character in value for character in " #\t") else value
 
 
-def _undo(settings: JobSettings, before: Jobs, begun: Jobs) -> None:
-    """Cancel what was submitted, now or when the controller answers; the first error is what the user sees."""
-    shutil.rmtree(settings.directory, ignore_errors=True)
-    with suppress(InputError, OSError):
-        write_jobs(settings.runs_dir, begun)
-        commands.cancel_named(settings.name)
-        write_jobs(settings.runs_dir, before)
-
-
-def _write_files(settings: JobSettings, arrays: Sequence[Sequence[str]]) -> None:
-    """Write the settings, and links that lead the output of each task to worker.log of its run."""
-    settings.directory.mkdir(mode=0o700, parents=True)
-    replace_file(settings.directory / SETTINGS_FILE, msgspec.json.encode(settings.options) + b"\n", 0o600)
-    for number, ids in enumerate(arrays):
-        for task, run_id in enumerate(ids):
-            (settings.directory / f"{number}-{task}.log").symlink_to(f"../../{run_id}/worker.log")
+def _failure(message: str) -> str:
+    """Return the journal's line for a failure, as a word of the shell; the node and the time are filled in there."""
+    event = Failed(iteration=0, message=message, kind=FailureKind.NOT_STARTED)
+    return shlex.quote(format_event(event, 0.0).decode().rstrip().replace('"time":0.0', f'"time":{_TIME}'))
 
 
 def read_options(runs_dir: Path, name: str) -> SlurmOptions | None:

@@ -5,24 +5,25 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from clarinet_tui.queue import requests, stopping
+from clarinet_tui.place import LaunchOptions, StopResult
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.local import LocalPlace
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note, validate_tag
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import as_input_error
 from clarinet_tui.runs.ownership import is_read_only
-from clarinet_tui.slurm.jobs import read_jobs
 from core.errors import InputError
 from core.files import replace_file
 
 if TYPE_CHECKING:
+    from clarinet_tui.place import SlurmOptions
     from clarinet_tui.queue.sweep import Grid
-    from clarinet_tui.slurm.options import SlurmOptions
     from clarinet_tui.ui.launch_form import LaunchForm
     from clarinet_tui.ui.missing_seeds import MissingSeeds
     from core.config import RunConfig
@@ -76,11 +77,11 @@ class RunActions:
         results = {}
 
         def stop(run: RunDirectory) -> None:
-            results[run.id] = stopping.stop(run)
+            results[run.id] = requests.stop(run)
 
         done = self._for_each(ids, stop)
         if len(done.runs) == 1:
-            dequeued = results[done.runs[0]] is stopping.StopResult.DEQUEUED
+            dequeued = results[done.runs[0]] is StopResult.DEQUEUED
             text = "was removed from the queue" if dequeued else "was asked to stop"
             return _with_message(done, f"{done.runs[0]} {text}; r resumes it")
         return _with_message(done, f"{len(done.runs)} runs were asked to stop; r resumes them")
@@ -156,30 +157,29 @@ class RunActions:
         """Queue every run of the grid, on Slurm or here: paused at the end of the queue, or at its front."""
         from clarinet_tui.queue.sweep import expand_grid
 
-        device = str(grid.settings.get("device", "auto"))
-        configs = expand_grid(grid, slurm.cores if slurm else requests.cores_per_slot(self.runs_dir, device))
-        return self._submit(configs, paused=paused, front=not paused, slurm=slurm)
+        options = self._options(paused=paused, slurm=slurm)
+        place = requests.place_named(self.runs_dir, options.on)
+        cores = place.cores(str(grid.settings.get("device", "auto")), options)
+        return self._submit(expand_grid(grid, cores), options, front=not paused)
 
     @changing
     def start_demo(self) -> ActionResult:
         """Queue the runs of the demo."""
         from clarinet_tui.queue.demo import demo_configs
 
-        return self._submit(demo_configs(), front=True)
+        return self._submit(demo_configs(), self._options(), front=True)
 
     @changing
     def queue_missing_seeds(self, cells: Sequence[MissingSeeds]) -> ActionResult:
         """Queue missing seeds of the board: the first seed of every cell comes before any second one."""
         configs = [config for cell in cells for config in self._make_configs(cell)]
-        return self._submit(sorted(configs, key=lambda config: config.seed))
+        return self._submit(sorted(configs, key=lambda config: config.seed), self._options())
 
-    def _submit(
-        self, configs: list[RunConfig], paused: bool = False, front: bool = False, slurm: SlurmOptions | None = None
-    ) -> ActionResult:
-        options = replace(self._options(), paused=paused, front=front, slurm=slurm)
-        ids = tuple(run.id for run in requests.submit(self.runs_dir, configs, options))
-        is_paused_here = slurm is None and read_queue(self.runs_dir).paused
-        note = ", paused" if paused else PAUSED_NOTE if is_paused_here else ""
+    def _submit(self, configs: list[RunConfig], options: LaunchOptions, front: bool = False) -> ActionResult:
+        place = requests.place_named(self.runs_dir, options.on)
+        ids = tuple(run.id for run in place.submit(configs, options, front=front))
+        is_paused_here = place.is_here and read_queue(self.runs_dir).paused
+        note = ", paused" if options.paused else PAUSED_NOTE if is_paused_here else ""
         return ActionResult(f"{_runs_are(ids)} queued{note}", runs=ids)
 
     def _make_configs(self, cell: MissingSeeds) -> list[RunConfig]:
@@ -193,8 +193,8 @@ class RunActions:
             template = minimal_settings(RunDirectory(self.runs_dir, cell.template_run).read_config())
             own = settings_tagged(Tag.IDENTITY, Tag.NO_EFFECT) - {"preset"}
             settings = {name: value for name, value in template.items() if name not in own}
-        grid = Grid([cell.method], [cell.task], cell.seeds, settings, place="board")
-        return expand_grid(grid, requests.cores_per_slot(self.runs_dir, "auto"))
+        grid = Grid([cell.method], [cell.task], cell.seeds, settings, source="board")
+        return expand_grid(grid, LocalPlace(self.runs_dir).cores("auto", self._options()))
 
     @changing
     def write_file(self, path: Path, make: Callable[[], str], *, replace: bool = False) -> ActionResult:
@@ -207,26 +207,25 @@ class RunActions:
 
     @changing
     def move(self, run: str, step: int) -> ActionResult:
-        """Move a waiting run by `step` places from its current position."""
-        here = [entry.id for entry in read_queue(self.runs_dir).waiting]
-        on_slurm = [job.run for job in read_jobs(self.runs_dir).jobs if job.is_waiting]
-        for waiting in (here, on_slurm):
-            if run in waiting:
-                requests.move(self.runs_dir, [run], max(0, waiting.index(run) + step))
+        """Move a waiting run by `step` from its current position."""
+        place = requests.place_of(self.runs_dir, run)
+        waiting = [row.id for row in place.list_runs() if row.is_waiting and not row.user]
+        if run in waiting:
+            place.move([run], max(0, waiting.index(run) + step))
         return ActionResult(runs=(run,))
 
     @changing
     def toggle_pause(self, run: str) -> ActionResult:
         """Pause a waiting run, or let it start again."""
-        queue, job = read_queue(self.runs_dir), read_jobs(self.runs_dir).find(run)
-        paused = not job.is_held if job else run in queue and not queue[run].paused
-        requests.pause(self.runs_dir, [run], paused)
+        place = requests.place_of(self.runs_dir, run)
+        paused = not any(row.is_paused for row in place.list_runs() if row.id == run)
+        place.hold([run], paused)
         return ActionResult(f"{run} {'is paused; p releases it' if paused else 'may start'}", runs=(run,))
 
     @changing
     def toggle_queue_pause(self) -> ActionResult:
         paused = not read_queue(self.runs_dir).paused
-        requests.pause(self.runs_dir, [], paused)
+        LocalPlace(self.runs_dir).pause(paused)
         return ActionResult(f"The queue is {'paused; running runs continue, P resumes it' if paused else 'resumed'}")
 
     @changing
@@ -238,11 +237,11 @@ class RunActions:
     def change_slots(self, device: str, step: int) -> ActionResult:
         """Change the number of runs that a device may run at once."""
         count = read_queue(self.runs_dir).slots_for(device) + step
-        requests.set_slots(self.runs_dir, {device: count})
+        LocalPlace(self.runs_dir).set_slots({device: count})
         return ActionResult()
 
-    def _options(self) -> requests.LaunchOptions:
-        return requests.LaunchOptions(self.data_dir, Path.cwd())
+    def _options(self, **options: Any) -> LaunchOptions:
+        return LaunchOptions.from_paths(self.data_dir, **options)
 
     def _for_each(self, ids: Iterable[str], act: Callable[[RunDirectory], object]) -> ActionResult:
         """Apply an action to each run; an error in one run does not affect the others."""

@@ -171,7 +171,7 @@ class ClarinetApp(OrderedInput, GuardedApp):
 
     def _ensure_supervisor(self) -> None:
         """Start a supervisor if runs wait and theirs was killed."""
-        from clarinet_tui.queue.requests import ensure_supervisor_if_needed
+        from clarinet_tui.queue.local import ensure_supervisor_if_needed
         from core.errors import ClarinetError, describe_error
 
         try:

@@ -13,16 +13,17 @@ from typing import Any
 
 from clarinet_tui.analysis.run_estimate import Estimator, RunEstimate
 from clarinet_tui.history.database import Database
+from clarinet_tui.place import PlaceName, SlurmOptions
 from clarinet_tui.queue.sweep import MAX_RUNS, Grid, expand_grid, nest, parse_seeds, sweep_command
-from clarinet_tui.slurm.options import SlurmOptions, parse_pairs
-from clarinet_tui.ui.launch_form import SLURM, LaunchForm, format_value, list_settings, parse_values
+from clarinet_tui.slurm.options import parse_pairs
+from clarinet_tui.ui.launch_form import LaunchForm, format_value, list_settings, parse_values
 from core.config import RunConfig, merge_settings
 from core.errors import InputError
 from core.methods import MethodSpec, methods
 from core.resolve import resolve
 from core.tasks import OFFLINE_TASK, Task, parse_task
 
-PLACE = "form"
+SOURCE = "form"
 MAX_DEFAULTS = 3
 """Maximum number of different default values shown for one setting."""
 
@@ -71,15 +72,17 @@ def check_form(form: LaunchForm) -> CheckedForm:
     )
     if problems:
         return checked
-    common = {"preset": form.preset} | ({"device": form.device} if form.device not in ("auto", SLURM) else {})
+    common = {"preset": form.preset} | (
+        {"device": form.device} if form.place is PlaceName.LOCAL and form.device != "auto" else {}
+    )
     names = list(dict.fromkeys(task.name for task in tasks))
-    grid = Grid(form.methods, names, seeds, merge_settings(common, settings), axes, PLACE)
+    grid = Grid(form.methods, names, seeds, merge_settings(common, settings), axes, SOURCE)
     try:
         if len(grid) > MAX_RUNS:
             raise InputError(f"{len(grid)} runs are more than {MAX_RUNS}: start fewer at once")
         configs = expand_grid(replace(grid, seeds=seeds[:1]))
     except InputError as error:
-        return replace(checked, problems={"runs": _without_place(error)})
+        return replace(checked, problems={"runs": _without_source(error)})
     return replace(checked, grid=grid, first_runs=tuple(configs))
 
 
@@ -95,8 +98,8 @@ def estimate_times(checked: CheckedForm, runs_dir: Path, data_dir: Path, databas
     return replace(checked, estimates=estimates)
 
 
-def _without_place(error: InputError) -> str:
-    return str(error).removeprefix(f"{PLACE}: ")
+def _without_source(error: InputError) -> str:
+    return str(error).removeprefix(f"{SOURCE}: ")
 
 
 def _parse_tasks(form: LaunchForm, problems: dict[str, str]) -> list[Task]:
@@ -115,17 +118,17 @@ def _parse_tasks(form: LaunchForm, problems: dict[str, str]) -> list[Task]:
 def _parse_seeds(form: LaunchForm, problems: dict[str, str]) -> list[int]:
     try:
         seeds = parse_seeds(form.seeds, "seeds")
-        resolve({"seed": max(seeds)}, place=PLACE)
+        resolve({"seed": max(seeds)}, place=SOURCE)
         if len(set(seeds)) < len(seeds):
             raise InputError("seeds: a seed occurs twice")
     except InputError as error:
-        problems["seeds"] = _without_place(error)
+        problems["seeds"] = _without_source(error)
         return []
     return seeds
 
 
 def _parse_slurm(form: LaunchForm, problems: dict[str, str]) -> SlurmOptions | None:
-    if form.device != SLURM:
+    if form.place is PlaceName.LOCAL:
         return None
     try:
         return parse_pairs(shlex.split(form.slurm), "slurm")
@@ -152,9 +155,9 @@ def _parse_settings(
         values = parse_values(specs[name], text)
         try:
             for base, value in itertools.product(bases, values):
-                resolve(merge_settings(base, nest(name, value)), place=PLACE)
+                resolve(merge_settings(base, nest(name, value)), place=SOURCE)
         except InputError as error:
-            problems[name] = _without_place(error)
+            problems[name] = _without_source(error)
         if len(values) > 1:
             axes[name] = values
         else:
@@ -165,7 +168,7 @@ def _parse_settings(
 def _default_values(bases: list[dict[str, Any]]) -> dict[str, str]:
     """Return the default of each setting for these methods and tasks; several values where they differ."""
     try:
-        configs = [resolve(base, place=PLACE) for base in bases]
+        configs = [resolve(base, place=SOURCE) for base in bases]
     except InputError:  # an unknown method, which is reported elsewhere
         return {}
     return {spec.name: _format_defaults(spec.name, configs) for spec in list_settings()}

@@ -8,13 +8,12 @@ from typing import Any
 
 import msgspec
 
+from clarinet_tui.place import PlaceName
 from core.config import RunConfig, SettingSpec, Tag, setting_specs, settings_tagged
 from core.tasks import OFFLINE_TASK, PAPER_TASKS
 
 LISTED_TASKS = (*PAPER_TASKS, OFFLINE_TASK)
 """Tasks with a check box; any other task is typed."""
-SLURM = "slurm"
-"""The device that stands for jobs on a cluster."""
 FORM_FIELDS = settings_tagged(Tag.IDENTITY) - {"name"} | {"device"}
 """Settings with a field of their own in the form."""
 
@@ -32,9 +31,14 @@ class LaunchForm:
     preset: str = "quick"
     device: str = "auto"
     slurm: str = ""
-    """Options of Slurm jobs, separated by spaces; used if the device is SLURM."""
+    """Options of Slurm jobs, separated by spaces; used if that is the place."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings that differ from the preset, as text; a number may have several values, separated by commas."""
+
+    @property
+    def place(self) -> PlaceName:
+        """Where the runs compute: the field of the device also offers other places than this machine."""
+        return PlaceName(self.device) if self.device in list(PlaceName) else PlaceName.LOCAL
 
     def with_setting(self, name: str, text: str) -> LaunchForm:
         """Return the form with this setting; empty text removes it."""

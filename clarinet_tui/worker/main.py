@@ -14,7 +14,7 @@ import msgspec
 
 from clarinet_tui.devices.gpu_lock import GpuInUseError
 from clarinet_tui.devices.other_gpus import describe_unused_gpus, torch_backend
-from clarinet_tui.queue.requests import ensure_supervisor_if_needed
+from clarinet_tui.queue.local import ensure_supervisor_if_needed
 from clarinet_tui.queue.workers import GPU_IN_USE
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import file_size

@@ -64,8 +64,10 @@ def test_json_has_every_device_with_the_same_keys(library: Path) -> None:
         *((f"cuda:{index}", uuid) for index, uuid in enumerate(UUIDS)),
         ("cpu", "cpu"),
     ]
-    keys = "key label name cores memory_total memory_used use temperature power energy compute_mode memory_errors"
-    keys += " throttling driver processes trouble note"
+    keys = (
+        "key label name cores memory_total memory_used utilization temperature power energy compute_mode memory_errors"
+    )
+    keys += " throttling driver processes problem note"
     assert [" ".join(device) for device in found] == [keys] * 5
     assert found[1]["processes"] == [
         {"pid": ELSEWHERE, "owner": None, "command": None, "memory": 9 << 30, "computes": True}
@@ -82,7 +84,7 @@ def test_only_visible_gpus_are_listed(library: Path) -> None:
 def test_unloadable_library_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "libnvidia-ml.so.1").write_text("no library")
     (cpu,) = json.loads(devices(tmp_path, "--json"))
-    assert (cpu["key"], cpu["trouble"]) == ("cpu", None)
+    assert (cpu["key"], cpu["problem"]) == ("cpu", None)
 
 
 def test_driver_failure_is_shown_below_the_table(library: Path) -> None:

@@ -15,7 +15,6 @@ from clarinet_tui.analysis.run_estimate import Estimator, RunEstimate
 from clarinet_tui.cli.cost import warn_of_cost
 from clarinet_tui.cli.main import app, name_runs_dir
 from clarinet_tui.history.ingest import ingest_all
-from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue
 from core.events import Finished, Stopped
 from core.resolve import resolve
@@ -27,7 +26,7 @@ from tests.support.histories import make_run, open_history, write_events
 @pytest.fixture(autouse=True)
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A runs directory whose name needs quoting, without a supervisor."""
-    monkeypatch.setattr(requests, "ensure_supervisor", lambda runs_dir: None)
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", lambda runs_dir: None)
     monkeypatch.delenv("CLARINET_RUNS", raising=False)
     monkeypatch.chdir(tmp_path)
     open_history(tmp_path / "my runs; $x").close()

@@ -9,7 +9,6 @@ from typer.testing import CliRunner, Result
 
 from clarinet_tui.cli.main import app
 from clarinet_tui.devices.device import Device
-from clarinet_tui.queue import requests, stopping
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
 from clarinet_tui.runs.lock import current_process
@@ -22,8 +21,7 @@ from tests.support.histories import make_run, open_history, write_events
 @pytest.fixture(autouse=True)
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A runs directory without a supervisor."""
-    for module in (requests, stopping):
-        monkeypatch.setattr(module, "ensure_supervisor", lambda runs_dir: None)
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", lambda runs_dir: None)
     monkeypatch.setenv("CLARINET_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("CLARINET_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
@@ -63,7 +61,7 @@ def test_dry_run_prints_commands_and_creates_nothing(runs: Path) -> None:
         "sweep", "--methods", "clarinet,gac", "--tasks", "M->U", "--seeds", "1..2", "--dry-run"
     ).splitlines()
     assert len(lines) == 4
-    assert lines[0] == "clarinet run --headless --method clarinet --task 'M->U' --seed 1"
+    assert lines[0] == "clarinet run --headless --method clarinet --task 'M->U' --seed 1 --preset paper"
     arguments = ["sweep", "--methods", "clarinet,gac", "--tasks", "M->U", "--seeds", "1..2", "--dry-run", "--json"]
     assert json.loads(succeed(*arguments)) == lines
     assert read_queue(runs).entries == ()
@@ -89,7 +87,7 @@ def test_sweep_is_queued_and_listed_in_order(runs: Path) -> None:
     queue = json.loads(succeed("queue", "ls", "--json"))
     assert [entry["id"] for entry in queue] == ids
     assert queue[0]["method"] == "clarinet"
-    assert queue[0]["place"] == 1
+    assert queue[0]["position"] == 1
     assert ids[0] in succeed("queue")
 
 

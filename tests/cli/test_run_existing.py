@@ -8,9 +8,8 @@ import pytest
 
 from clarinet_tui.cli import run as commands
 from clarinet_tui.devices.device import Device, DeviceProcess
-from clarinet_tui.queue import requests
+from clarinet_tui.place import LaunchOptions
 from clarinet_tui.queue.queue_file import read_queue
-from clarinet_tui.queue.requests import LaunchOptions
 from core.errors import InputError
 from core.events import Finished, Stopped
 from tests.support.cli import invoke
@@ -37,7 +36,7 @@ def replacements(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], dict[
         raise ProcessReplacedError
 
     monkeypatch.setattr(os, "execve", execve)
-    monkeypatch.setattr(requests, "ensure_supervisor", lambda runs_dir: None)
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", lambda runs_dir: None)
     return calls
 
 
@@ -64,7 +63,7 @@ def test_resumed_run_sees_only_a_free_gpu(
 
 
 def test_existing_run_is_queued_unless_finished(tmp_path: Path) -> None:
-    options = LaunchOptions(tmp_path / "data", tmp_path)
+    options = LaunchOptions.from_paths(tmp_path / "data", tmp_path)
     run = make_run(tmp_path)
     write_events(run, [started(), Stopped(iteration=1)])
     with pytest.raises(ProcessReplacedError):

@@ -18,9 +18,9 @@ from clarinet_tui.devices.device import Device
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.states import update_history
 from clarinet_tui.history.trash import remove_run, restore_run
-from clarinet_tui.queue import requests, stopping, supervisor
+from clarinet_tui.place import LaunchOptions
+from clarinet_tui.queue import local, requests, supervisor
 from clarinet_tui.queue.queue_file import QueueEntry
-from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory
 from core.errors import InputError
@@ -33,9 +33,7 @@ Operation = dict[str, Any]
 
 def main() -> None:
     runs_dir = Path(sys.argv[1])
-    vars(requests)["ensure_supervisor"] = vars(stopping)["ensure_supervisor"] = lambda runs_dir: (
-        None
-    )  # the test starts and kills supervisors
+    vars(local)["ensure_supervisor"] = lambda runs_dir: None  # the test starts and kills supervisors
     for line in sys.stdin:
         children = [start(runs_dir, operation) for operation in json.loads(line)]
         print(json.dumps([collect(*child) for child in children]), flush=True)
@@ -143,18 +141,16 @@ def work(run: RunDirectory, arguments: list[str]) -> int:
 def sweep(runs_dir: Path, operation: Operation) -> list[str]:
     settings = {"preset": "smoke", "task": "U->M", "device": "cpu"}
     configs = [resolve(settings, name=f"steps={steps} pause=0.004") for steps in operation["steps"]]
-    options = LaunchOptions(
-        runs_dir, runs_dir, retries=operation["retries"], paused=operation["paused"], front=operation["front"]
-    )
-    return [run.id for run in requests.submit(runs_dir, configs, options)]
+    options = LaunchOptions.from_paths(runs_dir, runs_dir, retries=operation["retries"], paused=operation["paused"])
+    return [run.id for run in requests.submit(runs_dir, configs, options, front=operation["front"])]
 
 
 def stop(runs_dir: Path, operation: Operation) -> str:
-    return stopping.stop(RunDirectory(runs_dir, operation["run"]), operation["timeout"]).name
+    return requests.stop(RunDirectory(runs_dir, operation["run"]), operation["timeout"]).name
 
 
 def resume(runs_dir: Path, operation: Operation) -> None:
-    requests.resume([RunDirectory(runs_dir, operation["run"])], LaunchOptions(runs_dir, runs_dir))
+    requests.resume([RunDirectory(runs_dir, operation["run"])], LaunchOptions.from_paths(runs_dir, runs_dir))
 
 
 def read_history(runs_dir: Path, operation: Operation) -> None:
@@ -167,10 +163,10 @@ OPERATIONS: dict[str, Callable[[Path, Operation], Any]] = {
     "read history": read_history,
     "stop": stop,
     "resume": resume,
-    "pause": lambda runs_dir, operation: requests.pause(runs_dir, [operation["run"]], True),
-    "continue": lambda runs_dir, operation: requests.pause(runs_dir, [operation["run"]], False),
-    "pause all": lambda runs_dir, operation: requests.pause(runs_dir, [], True),
-    "continue all": lambda runs_dir, operation: requests.pause(runs_dir, [], False),
+    "pause": lambda runs_dir, operation: requests.hold(runs_dir, [operation["run"]], True),
+    "continue": lambda runs_dir, operation: requests.hold(runs_dir, [operation["run"]], False),
+    "pause all": lambda runs_dir, operation: local.LocalPlace(runs_dir).pause(True),
+    "continue all": lambda runs_dir, operation: local.LocalPlace(runs_dir).pause(False),
     "move": lambda runs_dir, operation: requests.move(runs_dir, [operation["run"]], operation["index"]),
     "cancel": lambda runs_dir, operation: requests.cancel(runs_dir, [operation["run"]]),
     "remove": lambda runs_dir, operation: remove_run(RunDirectory(runs_dir, operation["run"])),

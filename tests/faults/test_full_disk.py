@@ -144,14 +144,14 @@ def test_a_queue_change_on_a_full_disk_is_refused_and_can_be_repeated(tmp_path: 
         one, two = make_fault_run(runs, "one", "steps=3"), make_fault_run(runs, "two", "steps=3")
         enqueue_directly(one, two, paused=True)
         with running_supervisor(runs):
-            requests.pause(runs, ["one"], False)
+            requests.hold(runs, ["one"], False)
             wait_until(lambda: last_event(one) == "finished", runs)
             filler = fill(disk)
             with pytest.raises(InputError, match=r"queue\.json: cannot be written: No space left on device"):
-                requests.pause(runs, ["two"], False)
+                requests.hold(runs, ["two"], False)
             assert [entry.id for entry in read_queue(runs).waiting] == ["two"]
             filler.unlink()
-            requests.pause(runs, ["two"], False)
+            requests.hold(runs, ["two"], False)
             wait_until(lambda: not read_queue(runs).entries, runs)
         assert [(last_event(run), len(read_worker_starts(run))) for run in (one, two)] == [("finished", 1)] * 2
 

@@ -16,7 +16,8 @@ import pytest
 
 from clarinet_tui.doctor.repair import repair
 from clarinet_tui.history import trash
-from clarinet_tui.queue import requests, stopping
+from clarinet_tui.place import LaunchOptions, StopResult
+from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, find_supervisor
 from clarinet_tui.queue.workers import LocalExecutor
@@ -91,11 +92,11 @@ def test_a_process_with_the_workers_old_pid_is_not_signalled(runs: Path) -> None
         assert not request_stop(run.lock, owner)
         assert read_state(run) == "lost"
         with pytest.raises(InputError, match="run one: is not running"):
-            stopping.stop(run)
+            requests.stop(run)
         enqueue_directly(run, device_key="cpu", stop_timeout=0.0)
         with running_supervisor(runs):
             wait_until(lambda: not read_queue(runs).entries, runs)
-            requests.resume([run], requests.LaunchOptions(runs, runs))
+            requests.resume([run], LaunchOptions.from_paths(runs, runs))
         assert process.poll() is None
         assert read_state(run) == "queued" or read_worker_starts(run)
 
@@ -113,17 +114,17 @@ def test_a_copied_directory_signals_no_process_of_the_original(runs: Path, tmp_p
         assert not LocalExecutor().stop(copy)
         LocalExecutor().kill(copy)
         with pytest.raises(InputError, match="run one: is not running"):
-            stopping.stop(copy)
-        assert not stopping.wait_until_stopped(copy, 0.0)
+            requests.stop(copy)
+        assert not requests.wait_until_stopped(copy, 0.0)
         assert read_state(copy) == "lost"
-        requests.resume([copy], requests.LaunchOptions(copies, copies, paused=True))
+        requests.resume([copy], LaunchOptions.from_paths(copies, copies, paused=True))
         assert any("released the lock of process" in done for done in repair(copies))
         requests.cancel(copies, ["one"])
         shutil.copyfile(run.lock, copy.lock)
         trash.remove_run(copy)
         assert process.poll() is None
-        assert stopping.stop(run) is stopping.StopResult.REQUESTED
-        assert stopping.wait_until_stopped(run, 30.0)
+        assert requests.stop(run) is StopResult.REQUESTED
+        assert requests.wait_until_stopped(run, 30.0)
 
 
 def test_a_lock_that_another_process_has_just_taken_does_not_name_its_holder(runs: Path) -> None:
@@ -155,11 +156,11 @@ def test_a_lock_of_another_host_counts_as_running_while_the_journal_is_fresh(run
     run = make_fault_run(runs, "one")
     write_events(run, [started(), step(1)])
     write_lock(run, host="elsewhere", boot="another")
-    options = requests.LaunchOptions(runs, runs, paused=True)
+    options = LaunchOptions.from_paths(runs, runs, paused=True)
     with pytest.raises(InputError, match=r"is already running as process [0-9]+ on elsewhere"):
         requests.resume([run], options)
     with pytest.raises(InputError, match=r"is running on elsewhere as process [0-9]+: stop it there"):
-        stopping.stop(run)
+        requests.stop(run)
     os.utime(run.journal, (1.0, 1.0))
     with running_supervisor(runs):
         requests.resume([run], options)
@@ -171,8 +172,8 @@ def test_several_stop_requests_send_one_signal(runs: Path) -> None:
     run = make_fault_run(runs, "one", "steps=100000 saves=0.5")
     with unqueued_worker(run) as worker:
         for _ in range(3):
-            assert stopping.stop(run) is stopping.StopResult.REQUESTED
-        assert stopping.wait_until_stopped(run, 30.0)
+            assert requests.stop(run) is StopResult.REQUESTED
+        assert requests.wait_until_stopped(run, 30.0)
         assert worker.wait(timeout=60) == 128 + signal.SIGTERM
     assert last_event(run) == "stopped"
 
@@ -184,7 +185,7 @@ def test_a_changed_host_name_does_not_make_the_machine_foreign(runs: Path, monke
         one.kill()
         one.wait()
         assert read_state(lost) == "lost"
-        requests.resume([lost], requests.LaunchOptions(runs, runs, paused=True))
-        assert stopping.stop(stopped) is stopping.StopResult.REQUESTED
-        assert stopping.wait_until_stopped(stopped, 30.0)
+        requests.resume([lost], LaunchOptions.from_paths(runs, runs, paused=True))
+        assert requests.stop(stopped) is StopResult.REQUESTED
+        assert requests.wait_until_stopped(stopped, 30.0)
         assert two.wait(timeout=60) == 128 + signal.SIGTERM

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from clarinet_tui.place import LaunchOptions
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue
 from clarinet_tui.runs.directory import LEFTOVER_AGE, RunDirectory, list_run_ids, remove_leftovers
@@ -56,10 +57,10 @@ def test_a_directory_with_other_files_is_never_replaced(runs: Path, name: str) -
 
 
 def test_a_sweep_that_does_not_fit_on_the_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "ensure_supervisor", lambda runs_dir: None)
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", lambda runs_dir: None)
     configs = [resolve(preset="smoke", seed=seed, device="cpu") for seed in range(1, 9)]
     with small_disk(tmp_path / "disk", "1m") as disk:
-        runs, options = disk / "runs", requests.LaunchOptions(tmp_path, tmp_path)
+        runs, options = disk / "runs", LaunchOptions.from_paths(tmp_path, tmp_path)
         (first,) = requests.submit(runs, configs[:1], options)
         filler = fill(disk)
         os.truncate(filler, filler.stat().st_size - (1 << 15))  # room for some of the runs
@@ -79,7 +80,7 @@ def test_runs_that_cannot_be_queued_are_not_left_behind(tmp_path: Path) -> None:
     (runs / "queue.json").write_text("{")
     configs = [resolve(preset="smoke", seed=seed, device="cpu") for seed in (1, 2)]
     with pytest.raises(InputError, match="not a queue"):
-        requests.submit(runs, configs, requests.LaunchOptions(tmp_path, tmp_path))
+        requests.submit(runs, configs, LaunchOptions.from_paths(tmp_path, tmp_path))
     assert list_run_ids(runs) == []
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.doctor.checks import check_supervisor
-from clarinet_tui.queue import requests, stopping
+from clarinet_tui.place import StopResult
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.local import ensure_supervisor_if_needed
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import LockHeldError
@@ -61,8 +63,8 @@ def test_a_run_stops_in_time_although_its_supervisor_is_frozen(runs: Path) -> No
     with running_supervisor(runs) as supervisor:
         wait_until(lambda: count_steps(run), runs)
         supervisor.send_signal(signal.SIGSTOP)
-        assert stopping.stop(run, timeout=1.0) is stopping.StopResult.REQUESTED
-        assert stopping.wait_until_stopped(run, timeout=1.0), "it was asked to save"
+        assert requests.stop(run, timeout=1.0) is StopResult.REQUESTED
+        assert requests.wait_until_stopped(run, timeout=1.0), "it was asked to save"
         assert last_event(run) == "stopped"
         assert read_queue(runs).entries == ()
 
@@ -72,8 +74,8 @@ def test_a_run_that_does_not_save_is_killed_although_its_supervisor_is_frozen(ru
     with running_supervisor(runs) as supervisor:
         wait_until(lambda: count_steps(run), runs)
         supervisor.send_signal(signal.SIGSTOP)
-        stopping.stop(run, timeout=0.5)
-        assert not stopping.wait_until_stopped(run, timeout=0.5)
+        requests.stop(run, timeout=0.5)
+        assert not requests.wait_until_stopped(run, timeout=0.5)
         assert read_queue(runs).entries == ()
 
 
@@ -83,9 +85,9 @@ def test_a_run_stops_in_time_although_its_supervisor_dies_meanwhile(
     run = start_run(runs)
     with running_supervisor(runs):
         wait_until(lambda: count_steps(run), runs)
-    monkeypatch.setattr(stopping, "ensure_supervisor", lambda runs_dir: None)  # it died after this call
-    stopping.stop(run, timeout=1.0)
-    assert stopping.wait_until_stopped(run, timeout=1.0)
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", lambda runs_dir: None)  # it died after this call
+    requests.stop(run, timeout=1.0)
+    assert requests.wait_until_stopped(run, timeout=1.0)
     assert read_queue(runs).entries == ()
 
 
@@ -95,8 +97,8 @@ def test_a_run_stops_although_the_queue_stays_locked(runs: Path) -> None:
         wait_until(lambda: count_steps(run), runs)
         with queue_holder(runs):
             supervisor.send_signal(signal.SIGSTOP)
-            assert stopping.stop(run, timeout=0.1) is stopping.StopResult.REQUESTED
-            assert stopping.wait_until_stopped(run, timeout=1.0)
+            assert requests.stop(run, timeout=0.1) is StopResult.REQUESTED
+            assert requests.wait_until_stopped(run, timeout=1.0)
             assert last_event(run) == "stopped"
 
 
@@ -114,14 +116,14 @@ def test_a_frozen_supervisor_is_noticed_and_replaced(runs: Path, monkeypatch: py
     with running_supervisor(runs) as supervisor:
         wait_until(lambda: count_steps(run), runs)
         assert check_supervisor(runs).verdict == "good"
-        requests.ensure_supervisor_if_needed(runs)
+        ensure_supervisor_if_needed(runs)
         assert supervisor.poll() is None
         supervisor.send_signal(signal.SIGSTOP)
         wait_until(lambda: check_supervisor(runs).verdict == "bad", runs)
         assert f"process {supervisor.pid} " in check_supervisor(runs).message
-        requests.ensure_supervisor_if_needed(runs)
+        ensure_supervisor_if_needed(runs)
         assert supervisor.wait() == -signal.SIGKILL
         wait_until(lambda: supervisor_pid(runs) is not None, runs)
-        stopping.stop(run)
+        requests.stop(run)
         wait_until(lambda: not read_queue(runs).entries, runs)
     assert last_event(run) == "stopped"

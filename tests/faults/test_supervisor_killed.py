@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.queue import requests, stopping
+from clarinet_tui.place import LaunchOptions
+from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue, update_queue
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK
 from clarinet_tui.runs.lock import handles_signal
@@ -64,7 +65,7 @@ def test_a_run_killed_with_its_supervisor_is_lost_and_retried_if_requested(runs:
         wait_until(lambda: is_empty(runs), runs)
         if not retries:
             assert (read_state(run), len(read_worker_starts(run))) == ("lost", 1)
-            requests.resume([run], requests.LaunchOptions(runs, runs))
+            requests.resume([run], LaunchOptions.from_paths(runs, runs))
             wait_until(lambda: is_empty(runs), runs)
     assert (read_state(run), len(read_worker_starts(run))) == ("finished", 2)
     with open_history(runs) as db:
@@ -79,12 +80,12 @@ def test_a_run_killed_with_its_supervisor_can_be_resumed_before_another_supervis
     with running_supervisor(runs) as supervisor:
         wait_until(lambda: count_steps(run) > 10, runs)
         with pytest.raises(InputError, match="is already running"):
-            requests.resume([run], requests.LaunchOptions(runs, runs))
+            requests.resume([run], LaunchOptions.from_paths(runs, runs))
         supervisor.kill()
         os.kill(int(read_worker_starts(run)[0][0]), signal.SIGKILL)
-    monkeypatch.setattr(requests, "ensure_supervisor", lambda runs_dir: None)
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", lambda runs_dir: None)
     wait_until(lambda: read_state(run) == "lost", runs)
-    requests.resume([run], requests.LaunchOptions(runs, runs))
+    requests.resume([run], LaunchOptions.from_paths(runs, runs))
     assert [entry.id for entry in read_queue(runs).waiting] == ["one"]
     with running_supervisor(runs):
         wait_until(lambda: is_empty(runs), runs)
@@ -111,7 +112,7 @@ def test_the_next_supervisor_does_not_signal_a_run_that_is_saving(runs: Path) ->
     enqueue_directly(run)
     with running_supervisor(runs):
         wait_until(lambda: count_steps(run), runs)
-        stopping.stop(run)
+        requests.stop(run)
         pid = int(read_worker_starts(run)[0][0])
         wait_until(lambda: not handles_signal(pid, signal.SIGTERM), runs)
     with running_supervisor(runs):
@@ -126,8 +127,8 @@ def test_a_run_that_does_not_stop_in_time_is_killed(runs: Path) -> None:
     enqueue_directly(run)
     with running_supervisor(runs):
         wait_until(lambda: count_steps(run), runs)
-        stopping.stop(run, timeout=0.5)
-        assert not stopping.wait_until_stopped(run, timeout=0.5)
+        requests.stop(run, timeout=0.5)
+        assert not requests.wait_until_stopped(run, timeout=0.5)
     assert is_empty(runs)
     assert read_state(run) == "lost"
 
@@ -149,8 +150,8 @@ def test_a_run_stopped_before_its_worker_starts_has_not_failed(runs: Path) -> No
     enqueue_directly(run)
     with running_supervisor(runs):
         wait_until(lambda: read_queue(runs).started, runs)
-        stopping.stop(run, timeout=0.2)
-        assert stopping.wait_until_stopped(run, timeout=0.2)
+        requests.stop(run, timeout=0.2)
+        assert requests.wait_until_stopped(run, timeout=0.2)
     assert not run.journal.exists()
     assert is_empty(runs)
 

@@ -6,6 +6,7 @@ import pytest
 
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
+from clarinet_tui.place import LaunchOptions
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import QueueEntry, read_queue
 from clarinet_tui.queue.workers import can_retry
@@ -26,7 +27,7 @@ LAST_EVENTS: list[Event] = [
 def test_a_run_can_be_resumed_from_a_journal_cut_at_any_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: Event
 ) -> None:
-    monkeypatch.setattr(requests, "ensure_supervisor", lambda runs_dir: None)
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", lambda runs_dir: None)
     uncut = make_run(tmp_path, "uncut")
     write_events(uncut, [started(), step(1), step(2), step(3), last])
     complete = uncut.journal.read_bytes()
@@ -56,7 +57,7 @@ def can_continue(run: RunDirectory, request_resume: bool) -> bool:
     event = read_last_event(run.journal)
     assert event is None or event["event"] != "finished"
     if request_resume:
-        requests.resume([run], requests.LaunchOptions(run.runs_dir, run.runs_dir))
+        requests.resume([run], LaunchOptions.from_paths(run.runs_dir, run.runs_dir))
         assert run.id in read_queue(run.runs_dir)
     return can_retry(run, QueueEntry(id=run.id, working_directory="", data_dir=""))
 

@@ -42,14 +42,12 @@ def test_a_changed_queue_is_read_back_equal(tmp_path: Path) -> None:
     assert [written.slots_for(device) for device in ("cpu", "GPU-1", "GPU-2")] == [2, 3, 1]
 
 
-def test_stored_field_names_stay_readable(tmp_path: Path) -> None:
-    stored = {"id": "aaa", "folder": "/", "data_dir": "/data", "shares": True, "added": 1.0, "on": "cpu", "begun": 2.0}
-    stored |= {"spoken": 3, "stop_within": 4.0}
-    (tmp_path / QUEUE_FILE).write_bytes(msgspec.json.encode({"version": 1, "entries": [stored]}))
-    read = read_queue(tmp_path)["aaa"]
-    started = {"device_key": "cpu", "started_at": 2.0, "journal_size": 3, "stop_timeout": 4.0}
-    assert read == entry("aaa", share_device=True, added_at=1.0, **started)
-    assert msgspec.to_builtins(read) == stored
+def test_the_queue_of_an_older_version_is_named(tmp_path: Path) -> None:
+    stored = {"id": "aaa", "folder": "/", "data_dir": "/data", "shares": True, "on": "cpu", "begun": 2.0, "spoken": 3}
+    (tmp_path / QUEUE_FILE).write_bytes(msgspec.json.format(msgspec.json.encode({"entries": [stored]})))
+    advice = "written by Clarinet 0.2: move the file away and run `clarinet resume` for its runs"
+    with pytest.raises(InputError, match=advice):
+        read_queue(tmp_path)
 
 
 def test_an_edit_that_fails_changes_nothing(tmp_path: Path) -> None:
@@ -86,7 +84,7 @@ def test_concurrent_additions_are_all_kept(tmp_path: Path) -> None:
     [
         ("{", "not a queue"),
         ('{"entries": [{"id": 3}]}', "not a queue"),
-        ('{"version": 2}', "newer version of Clarinet"),
+        ('{"version": 3}', "newer version of Clarinet"),
     ],
 )
 def test_a_file_that_is_not_a_queue_is_named_and_kept(tmp_path: Path, content: str, message: str) -> None:

@@ -14,13 +14,15 @@ from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.history.states import refresh_states
 from clarinet_tui.history.trash import empty_trash, list_removed, remove_run, restore_run
-from clarinet_tui.queue import requests, stopping
+from clarinet_tui.place import LaunchOptions, StopResult
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.local import LocalPlace, ensure_supervisor_if_needed
 from clarinet_tui.queue.queue_file import read_queue, update_queue
-from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.queue.supervisor import SUPERVISOR_LOCK, queue_origin
 from clarinet_tui.queue.sweep import Grid
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import current_process
+from clarinet_tui.slurm.place import SlurmPlace
 from clarinet_tui.ui.actions import RunActions
 from core.errors import InputError
 from core.events import Finished, Stopped
@@ -44,13 +46,12 @@ with RunDirectory(Path(sys.argv[1]), sys.argv[2]).hold_lock():
 def supervisor_starts(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Start no supervisor; return the runs directories for which one was to start."""
     runs_dirs: list[Path] = []
-    for module in (requests, stopping):
-        monkeypatch.setattr(module, "ensure_supervisor", runs_dirs.append)
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", runs_dirs.append)
     return runs_dirs
 
 
 def launch_options(tmp_path: Path, **fields: object) -> LaunchOptions:
-    return LaunchOptions(tmp_path / "data", tmp_path, **fields)  # type: ignore[arg-type]
+    return LaunchOptions.from_paths(tmp_path / "data", tmp_path, **fields)
 
 
 def submit_three(tmp_path: Path) -> list[RunDirectory]:
@@ -95,26 +96,20 @@ def test_submitted_runs_wait_in_order_and_start_a_supervisor(tmp_path: Path, sup
     assert read_state(tmp_path / "runs", runs[0]) == "queued"
 
 
-def test_move_pause_and_cancel(tmp_path: Path) -> None:
+def test_a_moved_run_takes_the_priority_of_its_position(tmp_path: Path) -> None:
     runs_dir = tmp_path / "runs"
     a, b, c = (run.id for run in submit_three(tmp_path))
+    update_queue(runs_dir, lambda queue: queue.with_changes([b], priority=5))
+    assert order(runs_dir) == [b, a, c]
     requests.move(runs_dir, [c], 0)
-    assert order(runs_dir) == [c, a, b]
-    requests.move(runs_dir, [c, a], 99)
-    assert order(runs_dir) == [b, c, a]
-    update_queue(runs_dir, lambda queue: queue.with_changes([a], priority=5))
-    assert order(runs_dir) == [a, b, c]
-    requests.move(runs_dir, [c], 0)
-    assert order(runs_dir) == [c, a, b]
-    requests.pause(runs_dir, [b], True)
-    assert read_queue(runs_dir)[b].paused
-    requests.pause(runs_dir, [], True)
-    assert read_queue(runs_dir).paused
-    requests.pause(runs_dir, [], False)
-    requests.cancel(runs_dir, [a, b])
-    assert order(runs_dir) == [c]
-    with pytest.raises(InputError, match="is not in the queue"):
-        requests.cancel(runs_dir, [a])
+    assert order(runs_dir) == [c, b, a]
+
+
+def test_the_whole_queue_is_paused(tmp_path: Path) -> None:
+    LocalPlace(tmp_path).pause(True)
+    assert read_queue(tmp_path).paused
+    LocalPlace(tmp_path).pause(False)
+    assert not read_queue(tmp_path).paused
 
 
 def start_everything(runs_dir: Path) -> None:
@@ -128,7 +123,7 @@ def test_runs_submitted_to_the_front_start_before_all_others(tmp_path: Path) -> 
     first = [run.id for run in submit_three(tmp_path)]
     update_queue(runs_dir, lambda queue: queue.with_changes([first[2]], priority=5))
     config = resolve(method="clarinet", task="M->U", preset="smoke", seed=4, device="cpu")
-    new = [run.id for run in requests.submit(runs_dir, [config, config], launch_options(tmp_path, front=True))]
+    new = [run.id for run in requests.submit(runs_dir, [config, config], launch_options(tmp_path), front=True)]
     assert order(runs_dir) == [*new, first[2], *first[:2]]
 
 
@@ -136,7 +131,7 @@ def test_launching_to_the_front_works_if_everything_starts_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submit_three(tmp_path)
-    monkeypatch.setattr(requests, "ensure_supervisor", start_everything)
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", start_everything)
     grid = Grid(["clarinet"], ["M->U"], [7, 8], {"preset": "smoke", "device": "cpu"})
     result = RunActions(tmp_path / "runs", tmp_path).submit(grid, paused=False)
     assert len(result.runs) == 2
@@ -157,37 +152,15 @@ def test_showing_the_queue_of_another_machine_starts_no_supervisor(
     supervisor_starts.clear()
     for owner in (last, msgspec.structs.replace(last, host="renamed", released=1.0)):
         (runs_dir / SUPERVISOR_LOCK).write_bytes(msgspec.json.encode(owner))
-        requests.ensure_supervisor_if_needed(runs_dir)
+        ensure_supervisor_if_needed(runs_dir)
     assert (len(supervisor_starts), queue_origin(runs_dir)) == (2, ""), "the queue of this machine"
     (runs_dir / SUPERVISOR_LOCK).write_bytes(
         msgspec.json.encode(msgspec.structs.replace(last, boot="another", **change))
     )
-    requests.ensure_supervisor_if_needed(runs_dir)
+    ensure_supervisor_if_needed(runs_dir)
     assert (len(supervisor_starts), queue_origin(runs_dir)) == (2, change.get("host", last.host))
-    requests.pause(runs_dir, [], False)
+    LocalPlace(runs_dir).pause(False)
     assert len(supervisor_starts) == 3, "an explicit request starts its runs here"
-
-
-def test_a_started_run_can_be_stopped_but_not_moved(tmp_path: Path) -> None:
-    runs_dir = tmp_path / "runs"
-    run, *_ = submit_three(tmp_path)
-    update_queue(runs_dir, lambda queue: queue.with_changes([run.id], device_key="cpu"))
-    with pytest.raises(InputError, match="has already started"):
-        requests.move(runs_dir, [run.id], 0)
-    assert stopping.stop(run, 7.0) is stopping.StopResult.REQUESTED
-    assert read_queue(runs_dir)[run.id].stop_timeout == 7.0
-
-
-def test_stopping_a_waiting_run_dequeues_it_and_resuming_queues_it_again(tmp_path: Path) -> None:
-    runs_dir = tmp_path / "runs"
-    run, *_ = submit_three(tmp_path)
-    assert stopping.stop(run) is stopping.StopResult.DEQUEUED
-    assert run.id not in read_queue(runs_dir)
-    os.utime(run.annotations)
-    requests.resume([run], launch_options(tmp_path))
-    assert order(runs_dir)[-1] == run.id
-    with pytest.raises(InputError, match="is already queued"):
-        requests.resume([run], launch_options(tmp_path))
 
 
 def test_a_run_that_is_queued_meanwhile_is_refused_and_no_other_is_queued(
@@ -196,12 +169,12 @@ def test_a_run_that_is_queued_meanwhile_is_refused_and_no_other_is_queued(
     runs_dir = tmp_path / "runs"
     first, second = make_run(runs_dir), make_run(runs_dir)
 
-    def queue_second(run: RunDirectory) -> None:
+    def queue_second(place: SlurmPlace, run: RunDirectory, options: LaunchOptions) -> None:
         """Queue it between the checks and the transaction, as another process would."""
         if second.id not in read_queue(runs_dir):
-            requests.enqueue([second], launch_options(tmp_path))
+            LocalPlace(runs_dir).resume([second], launch_options(tmp_path))
 
-    monkeypatch.setattr("clarinet_tui.slurm.control.last_options", queue_second)
+    monkeypatch.setattr(SlurmPlace, "last_options", queue_second)
     with pytest.raises(InputError, match=f"run {second.id}: is already queued"):
         requests.resume([first, second], launch_options(tmp_path))
     assert order(runs_dir) == [second.id]
@@ -211,7 +184,9 @@ def test_a_stopped_run_is_queued_again_and_a_finished_one_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpu = Device(key="GPU-b", label="cuda:1", name="A100")
-    monkeypatch.setattr(requests, "list_devices", lambda **_: [gpu, Device(key="cpu", label="cpu", name="AMD")])
+    monkeypatch.setattr(
+        "clarinet_tui.queue.local.list_devices", lambda **_: [gpu, Device(key="cpu", label="cpu", name="AMD")]
+    )
     runs_dir = tmp_path / "runs"
     stopped, finished = make_run(runs_dir), make_run(runs_dir)
     write_events(stopped, [started(), step(1), Stopped(iteration=1)])
@@ -221,9 +196,9 @@ def test_a_stopped_run_is_queued_again_and_a_finished_one_is_not(
         requests.resume([stopped, finished], launch_options(tmp_path))
     assert order(runs_dir) == []
     with pytest.raises(InputError, match="there is no cuda:0 here"):
-        requests.resume([stopped], launch_options(tmp_path), "cuda:0")
+        requests.resume([stopped], launch_options(tmp_path, device="cuda:0"))
     assert order(runs_dir) == []
-    requests.resume([stopped], launch_options(tmp_path), "cuda:1")
+    requests.resume([stopped], launch_options(tmp_path, device="cuda:1"))
     assert read_queue(runs_dir)[stopped.id].device == "cuda:1"
     assert read_state(runs_dir, stopped) == "queued"
     requests.cancel(runs_dir, [stopped.id])
@@ -233,19 +208,19 @@ def test_a_stopped_run_is_queued_again_and_a_finished_one_is_not(
 def test_a_run_that_was_not_queued_gets_the_signal_directly(tmp_path: Path) -> None:
     run = make_run(tmp_path / "runs")
     with pytest.raises(InputError, match="is not running"):
-        stopping.stop(run)
+        requests.stop(run)
     process = hold_in_process(run, "listens")
     with pytest.raises(InputError, match=f"process {process.pid}"):
         requests.resume([run], launch_options(tmp_path))
-    assert stopping.stop(run) is stopping.StopResult.REQUESTED
-    stopping.wait_until_stopped(run, 10.0)
+    assert requests.stop(run) is StopResult.REQUESTED
+    requests.wait_until_stopped(run, 10.0)
     assert process.wait(10) == 143
 
 
 def test_a_run_that_ignores_the_signal_is_killed_after_the_timeout(tmp_path: Path) -> None:
     run = make_run(tmp_path / "runs")
     process = hold_in_process(run)
-    stopping.wait_until_stopped(run, 0.2)
+    requests.wait_until_stopped(run, 0.2)
     assert process.wait(10) == -signal.SIGKILL
 
 
@@ -320,5 +295,5 @@ def test_a_symbolic_link_as_trash_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [0, 65])
 def test_slots_have_bounds(tmp_path: Path, count: int) -> None:
     with pytest.raises(InputError, match="expected 1 to 64"):
-        requests.set_slots(tmp_path, {"gpu": 2, "cpu": count})
+        LocalPlace(tmp_path).set_slots({"gpu": 2, "cpu": count})
     assert read_queue(tmp_path).slots == {}

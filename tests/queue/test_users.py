@@ -13,7 +13,9 @@ import pytest
 
 from clarinet_tui.devices.device import Device
 from clarinet_tui.history.trash import remove_run
+from clarinet_tui.place import LaunchOptions
 from clarinet_tui.queue import requests
+from clarinet_tui.queue.local import LocalPlace, ensure_supervisor_if_needed
 from clarinet_tui.queue.queue_file import (
     QUEUE_FILE,
     Queue,
@@ -42,7 +44,7 @@ from tests.support.users import (
     start_supervisor_as,
 )
 
-LOOK = "requests.ensure_supervisor_if_needed(runs)\nprint(*sorted(path.name for path in runs.iterdir()))"
+LOOK = "local.ensure_supervisor_if_needed(runs)\nprint(*sorted(path.name for path in runs.iterdir()))"
 ALIVE = "print(is_alive(read_lock_owner(RunDirectory(runs, 'one').lock)))"
 HOLD = """
 with RunDirectory(runs, "one").hold_lock():
@@ -132,8 +134,8 @@ from clarinet_tui.history.trash import remove_run
 run = RunDirectory(runs, "one")
 print([(entry.id, entry.user != "") for entry in read_all_queues(runs).entries], read_queue(runs).entries)
 for attempt in (
-    lambda: stopping.stop(run),
-    lambda: requests.resume([run], LaunchOptions(runs, runs)),
+    lambda: requests.stop(run),
+    lambda: requests.resume([run], LaunchOptions.from_paths(runs, runs)),
     lambda: requests.cancel(runs, ["one"]),
     lambda: requests.move(runs, ["one"], 0),
     lambda: remove_run(run),
@@ -258,19 +260,19 @@ def test_a_queue_is_never_written_so_that_others_could_change_it(tmp_path: Path)
 def test_a_copied_queue_starts_nothing_until_it_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy of a colleague's directory belongs to who copied it, with all its files."""
     original, copy, starts = tmp_path / "original", tmp_path / "copy", list[Path]()
-    monkeypatch.setattr(requests, "ensure_supervisor", starts.append)
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", starts.append)
     enqueue_directly(make_run(original, "one"), on_alarm=PLANTED_COMMAND)
     original.rename(tmp_path / "moved")
-    requests.ensure_supervisor_if_needed(tmp_path / "moved")
+    ensure_supervisor_if_needed(tmp_path / "moved")
     assert (starts, read_queue(tmp_path / "moved")["one"].on_alarm) == ([tmp_path / "moved"], PLANTED_COMMAND)
     copy.mkdir()
     (copy / QUEUE_FILE).write_bytes((tmp_path / "moved" / QUEUE_FILE).read_bytes())
     make_run(copy, "one")
-    requests.ensure_supervisor_if_needed(copy)
-    requests.pause(copy, [], True)
-    requests.set_slots(copy, {"cpu": 2})
+    ensure_supervisor_if_needed(copy)
+    LocalPlace(copy).pause(True)
+    LocalPlace(copy).set_slots({"cpu": 2})
     assert (starts, queue_origin(copy)) == ([tmp_path / "moved"], "another directory")
-    requests.pause(copy, [], False)
+    LocalPlace(copy).pause(False)
     assert (starts, queue_origin(copy)) == ([tmp_path / "moved", copy], "")
     assert read_queue(copy)["one"].on_alarm == ()
 
@@ -308,7 +310,7 @@ def test_a_run_of_another_user_is_refused_by_name(tmp_path: Path) -> None:
     run = make_run(tmp_path, "one")
     os.chown(run.config, ALICE, -1)
     with pytest.raises(InputError, match=f"run one: belongs to user {ALICE}: only they can resume it"):
-        requests.resume([run], requests.LaunchOptions(tmp_path, tmp_path))
+        requests.resume([run], LaunchOptions.from_paths(tmp_path, tmp_path))
     assert read_queue(tmp_path).entries == ()
     enqueue_directly(run)
     Supervisor(tmp_path, LocalExecutor(), devices=lambda: [CPU]).run_once()
@@ -330,7 +332,7 @@ def test_running_runs_of_other_users_use_slots_and_dead_ones_do_not(tmp_path: Pa
     running, dead, own = (make_run(tmp_path, name) for name in ("running", "dead", "own"))
     enqueue_directly(own)
     write_queue(tmp_path, ALICE, "running", "dead", "own", "../etc", name=f"queue.{ALICE}.json")
-    started = (tmp_path / f"queue.{ALICE}.json").read_text().replace('"data_dir"', '"on": "cpu", "data_dir"')
+    started = (tmp_path / f"queue.{ALICE}.json").read_text().replace('"data_dir"', '"device_key": "cpu", "data_dir"')
     (tmp_path / f"queue.{ALICE}.json").write_text(started)
     for run in (running, dead):
         os.chown(run.path, ALICE, -1)

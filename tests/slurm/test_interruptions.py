@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clarinet_tui.queue import stopping
-from clarinet_tui.queue.requests import LaunchOptions, resume
+from clarinet_tui.place import LaunchOptions
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.requests import resume
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from clarinet_tui.slurm.jobs import read_jobs
@@ -60,17 +61,17 @@ def test_stopped_cancelled_killed_and_preempted_runs_continue(cluster: Cluster, 
 
     def freeze_and_stop() -> None:
         signal_job(cluster, frozen, signal.SIGSTOP)
-        stopping.stop(frozen, 0)
+        requests.stop(frozen, 0)
 
     interruptions: dict[RunDirectory, Callable[[], object]] = {
         frozen: freeze_and_stop,
-        stopped: lambda: stopping.stop(stopped, 60),
+        stopped: lambda: requests.stop(stopped, 60),
         killed: lambda: signal_worker(killed, signal.SIGKILL),
     }
     interrupt_all(cluster, interruptions)
-    assert stopping.wait_until_stopped(stopped, 60)
+    assert requests.wait_until_stopped(stopped, 60)
     assert follow(stopped) == "stopped"
-    resume([stopped], LaunchOptions(stopped.runs_dir, tmp_path))
+    resume([stopped], LaunchOptions.from_paths(stopped.runs_dir, tmp_path))
     assert job_of(stopped).state == "PENDING"
     interruptions = {
         stopped: lambda: cluster.call("scancel", job_of(stopped).id),
@@ -78,7 +79,7 @@ def test_stopped_cancelled_killed_and_preempted_runs_continue(cluster: Cluster, 
     }
     interrupt_all(cluster, interruptions, attempt=2)
     wait_for_end(cluster, stopped, frozen, state="stopped")
-    resume([stopped], LaunchOptions(stopped.runs_dir, tmp_path))
+    resume([stopped], LaunchOptions.from_paths(stopped.runs_dir, tmp_path))
     wait_for_end(cluster, stopped, killed)
     for run in (stopped, killed):
         assert_like_home(run, tmp_path / "home")
@@ -121,7 +122,7 @@ def test_runs_survive_a_restart_of_the_controller_a_failed_node_and_a_forgotten_
         cluster.wait_until(lambda: cluster.job_state(job) == "")
         os.utime(forgotten.path / "slurm.lease", (0, 0))  # a minute later
         wait_for_end(cluster, forgotten, state="lost")
-        resume([forgotten], LaunchOptions(forgotten.runs_dir, tmp_path))
+        resume([forgotten], LaunchOptions.from_paths(forgotten.runs_dir, tmp_path))
         wait_for_end(cluster, moved, forgotten)
     finally:
         cluster.call("scontrol", "update", "NodeName=n1", "State=RESUME")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clarinet_tui.queue import stopping
+from clarinet_tui.queue import requests
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.slurm.attempts import JobEnded, read_events
 from clarinet_tui.slurm.jobs import Job, Jobs, describe_wait, read_jobs, refresh_jobs, update_jobs
@@ -103,7 +103,7 @@ def test_a_copied_directory_cancels_no_job_of_the_original(tmp_path: Path, monke
     (tmp_path / "bin" / "scancel").chmod(0o755)
     assert refresh_jobs(copies, force=True).jobs == ()
     with pytest.raises(InputError, match="is not running"):
-        stopping.stop(RunDirectory(copies, run.id))
+        requests.stop(RunDirectory(copies, run.id))
     assert not calls.exists()
     assert [job.run for job in refresh_jobs(tmp_path / "moved", force=True).jobs] == [run.id]
     assert "clarinet-11111111" in calls.read_text()

@@ -2,7 +2,8 @@
 
 import pytest
 
-from clarinet_tui.slurm.options import SlurmOptions, format_pairs, parse_pairs, parse_table
+from clarinet_tui.place import SlurmOptions
+from clarinet_tui.slurm.options import format_pairs, parse_pairs, parse_table
 from core.errors import InputError
 
 

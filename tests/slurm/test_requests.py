@@ -10,9 +10,8 @@ import pytest
 
 from clarinet_tui.doctor.checks import check_controller, check_node, probe_lock_on_node
 from clarinet_tui.history.trash import remove_run
-from clarinet_tui.queue import requests, stopping
-from clarinet_tui.queue.requests import LaunchOptions
-from clarinet_tui.queue.stopping import StopResult
+from clarinet_tui.place import LaunchOptions, StopResult
+from clarinet_tui.queue import requests
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
 from clarinet_tui.slurm.attempts import last_submission
 from clarinet_tui.slurm.jobs import describe_wait, read_jobs, refresh_jobs
@@ -42,9 +41,9 @@ def test_a_waiting_job_shows_its_reason_and_is_held_released_and_cancelled(clust
     first, second, third = submit_runs(tmp_path / "runs", tiny_configs(tmp_path, 3))
     cluster.wait_until(lambda: follow(first) == "queued" and job_of(first).reason in ("Resources", "Priority"))
     assert describe_wait(job_of(first)).startswith(job_of(first).reason)
-    requests.pause(first.runs_dir, [first.id], True)
+    requests.hold(first.runs_dir, [first.id], True)
     assert job_of(first).is_held
-    requests.pause(first.runs_dir, [first.id], False)
+    requests.hold(first.runs_dir, [first.id], False)
     cluster.wait_until(lambda: follow(first) == "queued" and not job_of(first).is_held)
     listed = json.loads(invoke(tmp_path / "runs", "queue", "--json").stdout)
     assert {(row["id"], row["state"], row["device"]) for row in listed} == {
@@ -52,9 +51,9 @@ def test_a_waiting_job_shows_its_reason_and_is_held_released_and_cancelled(clust
     }
     check_moves(first, second, third)
     with pytest.raises(InputError, match=f"already queued as Slurm job {job_of(first).id}"):
-        requests.resume([first], LaunchOptions(tmp_path, tmp_path))
+        requests.resume([first], LaunchOptions.from_paths(tmp_path, tmp_path))
     first_job = job_of(first).id
-    assert stopping.stop(first) is StopResult.DEQUEUED
+    assert requests.stop(first) is StopResult.DEQUEUED
     remove_run(second)
     requests.cancel(third.runs_dir, [third.id])
     assert not read_jobs(tmp_path / "runs").jobs
@@ -73,10 +72,10 @@ def check_moves(first: RunDirectory, second: RunDirectory, third: RunDirectory) 
     ):
         requests.move(runs_dir, [run.id for run in moved], index)
         assert [job.run for job in read_jobs(runs_dir).jobs] == [run.id for run in order]
-    requests.pause(runs_dir, [second.id], True)
+    requests.hold(runs_dir, [second.id], True)
     with pytest.raises(InputError, match=f"run {second.id}: cannot be moved: it is paused"):
         requests.move(runs_dir, [second.id], 1)
-    requests.pause(runs_dir, [second.id], False)
+    requests.hold(runs_dir, [second.id], False)
 
 
 @pytest.mark.parametrize(

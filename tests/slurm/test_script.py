@@ -6,19 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from clarinet_tui.slurm.options import SlurmOptions
-from clarinet_tui.slurm.submission import JobSettings, make_script, make_settings
+from clarinet_tui.place import LaunchOptions, SlurmOptions
+from clarinet_tui.slurm.submission import Submission
 from tests.support.histories import make_run
 from tests.support.workers import read_events
 
 
-def settings(folder: Path, **options: Any) -> JobSettings:
-    return make_settings(
-        folder,
-        SlurmOptions(**options),
-        data_dir=folder / "data",
-        working_directory=folder,
-    )
+def submission(folder: Path, **options: Any) -> Submission:
+    return Submission(folder, LaunchOptions.from_paths(folder / "data", folder, slurm=SlurmOptions(**options)))
 
 
 def run_script(script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
@@ -30,8 +25,8 @@ def run_script(script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
 
 
 def test_the_options_are_lines_of_sbatch(tmp_path: Path) -> None:
-    script = make_script(
-        settings(tmp_path, sbatch={"gres": "gpu:1", "comment": "my runs"}, throttle=2), 0, ["abc", "def"]
+    script = submission(tmp_path, sbatch={"gres": "gpu:1", "comment": "my runs"}, throttle=2).make_script(
+        0, ["abc", "def"]
     )
     for line in ("--array=0-1%2", "--gres=gpu:1", '--comment="my runs"', "--requeue", "--open-mode=append"):
         assert f"#SBATCH {line}\n" in script
@@ -41,14 +36,14 @@ def test_the_options_are_lines_of_sbatch(tmp_path: Path) -> None:
 
 
 def test_a_dependency_is_added_to_that_on_the_maker_of_stage1(tmp_path: Path) -> None:
-    own = settings(tmp_path, sbatch={"dependency": "afterok:7"})
-    assert "#SBATCH --dependency=afterok:7\n" in make_script(own, 0, ["abc"])
-    assert "#SBATCH --dependency=afterany:5_0,afterok:7\n" in make_script(own, 1, ["def"], "afterany:5_0")
+    own = submission(tmp_path, sbatch={"dependency": "afterok:7"})
+    assert "#SBATCH --dependency=afterok:7\n" in own.make_script(0, ["abc"])
+    assert "#SBATCH --dependency=afterany:5_0,afterok:7\n" in own.make_script(1, ["def"], "afterany:5_0")
 
 
 def test_a_node_without_the_python_records_a_failure(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    script = make_script(settings(tmp_path, python="/opt/no python/bin/python"), 0, [run.id])
+    script = submission(tmp_path, python="/opt/no python/bin/python").make_script(0, [run.id])
     assert run_script(script, tmp_path).returncode == 1
     (event,) = read_events(run)
     assert event["event"] == "failed"
@@ -59,14 +54,14 @@ def test_a_node_without_the_python_records_a_failure(tmp_path: Path) -> None:
 
 def test_a_setup_line_that_fails_is_recorded(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    assert run_script(make_script(settings(tmp_path, setup="false"), 0, [run.id]), tmp_path).returncode == 1
+    assert run_script(submission(tmp_path, setup="false").make_script(0, [run.id]), tmp_path).returncode == 1
     (event,) = read_events(run)
     assert event["message"] == "the setup line failed on n7: see its log"
 
 
 def test_a_missing_working_directory_is_recorded(tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    script = make_script(settings(tmp_path, sbatch={"chdir": "/nowhere"}), 0, [run.id])
+    script = submission(tmp_path, sbatch={"chdir": "/nowhere"}).make_script(0, [run.id])
     assert run_script(script, tmp_path).returncode == 1
     (event,) = read_events(run)
     assert event["message"] == "the node n7 has no directory /nowhere"
@@ -76,7 +71,7 @@ def test_hostile_names_stay_words_of_the_shell(tmp_path: Path) -> None:
     folder = tmp_path / "a'b $(touch pwned) %j"
     folder.mkdir()
     run = make_run(folder)
-    script = make_script(settings(folder, python="/none"), 0, [run.id])
+    script = submission(folder, python="/none").make_script(0, [run.id])
     assert run_script(script, folder).returncode == 1
     assert not (folder / "pwned").exists()
     assert len(read_events(run)) == 1

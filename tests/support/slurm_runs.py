@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from clarinet_tui.queue.requests import LaunchOptions, submit
+from clarinet_tui.place import LaunchOptions, SlurmOptions
+from clarinet_tui.queue.requests import submit
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import read_lock_owner
 from clarinet_tui.slurm.attempts import AttemptEnded
 from clarinet_tui.slurm.attempts import read_events as read_attempts
 from clarinet_tui.slurm.jobs import Job, read_jobs, refresh_jobs
-from clarinet_tui.slurm.options import SlurmOptions
 from core.config import RunConfig
 from core.resolve import resolve
 from tests.support.forked_python import run_worker
@@ -42,7 +42,7 @@ def tiny_configs(folder: Path, count: int, method: str = "clarinet", **settings:
 def submit_runs(runs_dir: Path, configs: Sequence[RunConfig], **options: Any) -> list[RunDirectory]:
     sbatch = {"partition": "main", "time": "10", **options.pop("sbatch", {})}
     slurm = SlurmOptions(sbatch=sbatch, **options.pop("slurm", {}))
-    return submit(runs_dir, configs, LaunchOptions(runs_dir, runs_dir.parent, slurm=slurm, **options))
+    return submit(runs_dir, configs, LaunchOptions.from_paths(runs_dir, runs_dir.parent, slurm=slurm, **options))
 
 
 def submit_long_run(folder: Path, node: str = "n2", settings: dict[str, Any] = SHORTER, **options: Any) -> RunDirectory:

@@ -22,9 +22,9 @@ PYTHONS = (sys.executable, "/usr/bin/python3")
 PRELUDE = """
 import os, sys
 from pathlib import Path
-from clarinet_tui.queue import requests, stopping
+from clarinet_tui.queue import local, requests
 from clarinet_tui.queue.queue_file import *
-from clarinet_tui.queue.requests import LaunchOptions
+from clarinet_tui.place import LaunchOptions
 from clarinet_tui.queue.supervisor import *
 from clarinet_tui.runs.directory import RunDirectory, list_run_ids
 from clarinet_tui.runs.lock import read_lock_owner

@@ -2,15 +2,14 @@
 
 from dataclasses import replace
 
-from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
+from clarinet_tui.place import QueueRow
+from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.text.devices import format_device
 from clarinet_tui.ui.text.ended_runs import format_ended_runs
 from clarinet_tui.ui.text.queue import format_queued_run, reason_fits
 from clarinet_tui.ui.text.queue_time import format_queue_end, makespan
 from tests.support.ui_queue import CPU
 from tests.support.ui_runs import run_row
-
-KIND = ("clarinet", "M->U", "quick")
 
 
 def machine(*rows: QueueRow) -> MachineSnapshot:
@@ -26,18 +25,18 @@ def test_runs_start_on_the_slot_that_is_free_first() -> None:
 
 
 def test_the_end_counts_running_and_waiting_runs() -> None:
-    started = QueueRow("aaa111", *KIND[:2], 1, KIND[2], started_on="cpu")
-    waiting = [QueueRow(f"run{seed}", *KIND[:2], seed, KIND[2], seconds=600.0) for seed in (2, 3)]
+    started = QueueRow(id="aaa111", started_on="cpu")
+    waiting = [QueueRow(id=f"run{seed}", seconds=600.0) for seed in (2, 3)]
     running = {"aaa111": run_row(id="aaa111", seconds_left=120.0)}
     assert format_queue_end(machine(started, *waiting), running) == "done in about 22m00"
-    unknown = QueueRow("run9", "gac", "M->U", 9, "quick")
+    unknown = QueueRow(id="run9")
     assert format_queue_end(machine(started, unknown), running).endswith("plus 1 run of unknown time")
     assert format_queue_end(machine(unknown), {}) == ""
     assert format_queue_end(machine(), {}) == ""
 
 
 def test_a_waiting_run_has_its_time_and_its_limit() -> None:
-    row = QueueRow("abc", "fwd+basset-kept", "Y->D", 1, wait_reason="until 2026-11-17 16:59")
+    row = QueueRow(id="abc", method="fwd+basset-kept", task="Y->D", seed=1, wait_reason="until 2026-11-17 16:59")
     assert format_queued_run(row, MachineSnapshot(), None, 78).plain.endswith(" until 2026-11-17 16:59")
     assert reason_fits(row, 78)
     limited = replace(row, time_limit=5400.0)

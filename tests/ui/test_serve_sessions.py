@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clarinet_tui.queue.requests import ensure_supervisor_if_needed
+from clarinet_tui.queue.local import ensure_supervisor_if_needed
 from clarinet_tui.queue.supervisor import find_supervisor
 from clarinet_tui.runs.ownership import READ_ONLY_VARIABLE
 from clarinet_tui.ui.actions import RunActions

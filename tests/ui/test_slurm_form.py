@@ -4,16 +4,19 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from clarinet_tui.slurm.commands import Partition
+from clarinet_tui.devices.device import Partition
+from clarinet_tui.place import PlaceName
+from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.slurm.jobs import Job, Jobs, describe_wait, update_jobs
-from clarinet_tui.ui.feed.slurm_reader import SlurmReader
+from clarinet_tui.slurm.place import SlurmPlace
 from clarinet_tui.ui.launch_check import check_form
-from clarinet_tui.ui.launch_form import SLURM, LaunchForm
+from clarinet_tui.ui.launch_form import LaunchForm
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.text.devices import format_partition
 from clarinet_tui.ui.text.launch import device_choices
 from core.config import RunConfig
 
+SLURM = PlaceName.SLURM
 MAIN = Partition("main", True, "up", "1:00:00", "1/3/0/4", "4/12/0/16", "gpu:1")
 
 
@@ -50,6 +53,7 @@ def test_jobs_are_rows_of_the_queue(tmp_path: Path) -> None:
     waiting = Job(run="abc", id="1_0", name="clarinet-00000000", submitted_at=9e9, reason="Priority")
     running = Job(run="def", id="1_1", name="clarinet-00000000", submitted_at=9e9, state="RUNNING", node="n2")
     update_jobs(tmp_path, lambda jobs: Jobs(checked_at=time.time(), jobs=(waiting, running)))
-    first, second = SlurmReader(tmp_path, lambda: 0.0).read_rows(lambda run: RunConfig(seed=3))
-    assert (first.id, first.started_on, first.seed) == ("def", "n2", 3)
-    assert (second.id, second.is_waiting, second.wait_reason) == ("abc", True, describe_wait(waiting))
+    RunDirectory.create(tmp_path, RunConfig(seed=3), id="def")
+    first, second = SlurmPlace(tmp_path).list_runs()
+    assert (first.id, first.started_on, first.seed, first.position) == ("def", "n2", 3, 0)
+    assert (second.id, second.method, second.position, second.wait_reason) == ("abc", "?", 1, describe_wait(waiting))

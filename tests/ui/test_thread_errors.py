@@ -41,7 +41,7 @@ ACTIONS = [
 OTHER_THREADS = [
     ("clarinet_tui.analysis.board_latex.to_latex", BOARD, ("Y",), "Internal error (Mishap: boom)"),
     ("clarinet_tui.ui.screens.launch.check_form", LAUNCH, ("space",), "Internal error (Mishap: boom)"),
-    ("clarinet_tui.queue.requests.ensure_supervisor_if_needed", HISTORY, ("6",), "Internal error (Mishap: boom)"),
+    ("clarinet_tui.queue.local.ensure_supervisor_if_needed", HISTORY, ("6",), "Internal error (Mishap: boom)"),
     ("clarinet_tui.ui.feed.history_reader.HistoryReader.read", HISTORY, (), "Mishap: boom"),
     ("clarinet_tui.history.states.update_history", HISTORY, (), "Mishap: boom"),
     ("clarinet_tui.ui.feed.machine_reader.MachineReader.read", HISTORY, ("6",), "Mishap: boom"),

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from clarinet_tui.devices.device import Device
+from clarinet_tui.place import LaunchOptions
 from clarinet_tui.queue import requests
 from clarinet_tui.queue.queue_file import read_queue
-from clarinet_tui.queue.requests import LaunchOptions
 from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.worker_command import ALARM_VARIABLE, hook_environment, take_hook_command
@@ -151,8 +151,8 @@ def test_without_a_command_nothing_is_started(run: RunDirectory) -> None:
 
 
 def test_command_reaches_the_worker_through_the_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "ensure_supervisor", lambda runs_dir: None)
-    options = LaunchOptions(tmp_path, tmp_path, on_alarm=("notify", "--loud", "two words"))
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", lambda runs_dir: None)
+    options = LaunchOptions.from_paths(tmp_path, tmp_path, on_alarm=("notify", "--loud", "two words"))
     (run,) = requests.submit(tmp_path / "runs", [resolve(preset="smoke")], options)
     entry = read_queue(run.runs_dir)[run.id]
     assert entry.on_alarm == ("notify", "--loud", "two words")

@@ -8,21 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.devices.local import list_devices
+from clarinet_tui.devices.device import Device, Partition
 from clarinet_tui.devices.placement import match_devices
 from clarinet_tui.history.database import Database, OutdatedHistoryError, database_path
-from clarinet_tui.queue.queue_file import Queue, QueueEntry, only_schedulable, read_all_queues
-from clarinet_tui.queue.scheduling import Scheduler
+from clarinet_tui.queue.queue_file import read_all_queues
+from clarinet_tui.queue.requests import places
 from clarinet_tui.queue.supervisor import find_supervisor, queue_origin
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.lock import current_process, find_worker
-from clarinet_tui.ui.feed.slurm_reader import SlurmReader
-from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
+from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from core.data.catalogue import list_domains
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.devices.device import Device
+    from clarinet_tui.place import QueueRow
     from core.config import RunConfig
     from core.data.catalogue import DomainStatus
 
@@ -38,9 +37,8 @@ class MachineReader:
     ) -> None:
         self.runs_dir, self.data_dir, self.database = runs_dir, data_dir, database
         self._clock = clock
-        self._scheduler = Scheduler(runs_dir)
+        self._places = places(runs_dir)
         self._configs: dict[str, RunConfig | None] = {}
-        self._slurm = SlurmReader(runs_dir, clock)
         self._domains: tuple[DomainStatus, ...] = ()
         self._data_read = float("-inf")
         self._db: Database | None = None
@@ -49,21 +47,21 @@ class MachineReader:
         """What the estimates were made from."""
 
     def read(self) -> MachineSnapshot:
-        devices = tuple(list_devices())
         queue = read_all_queues(self.runs_dir)
-        workers = self._find_workers(queue)
-        rows = self._make_rows(queue, devices, workers)
+        listed = [device for place in self._places for device in place.list_devices()]
+        devices = tuple(device for device in listed if isinstance(device, Device))
+        rows = [row for place in self._places for row in place.list_runs(devices)]
         seconds = self._estimate_seconds(rows, devices)
-        rows = [replace(row, seconds=seconds.get(row.id)) for row in rows]
+        owners = {entry.id: find_worker(RunDirectory(self.runs_dir, entry.id)) for entry in queue.started}
         return MachineSnapshot(
             devices=devices,
             queue=queue,
-            queue_rows=(*rows, *self._slurm.read_rows(self._read_config)),
-            workers=workers,
+            queue_rows=tuple(replace(row, seconds=seconds.get(row.id)) for row in rows),
+            workers={owner.pid: run for run, owner in owners.items() if owner},
             has_supervisor=find_supervisor(self.runs_dir) is not None,
             supervisor_host=queue_origin(self.runs_dir),
             host=current_process().host,
-            partitions=self._slurm.read_partitions(),
+            partitions=tuple(device for device in listed if isinstance(device, Partition)),
             domains=self._read_data(),
         )
 
@@ -71,20 +69,6 @@ class MachineReader:
         if self._db:
             self._db.close()
         self._db = None
-
-    def _find_workers(self, queue: Queue) -> dict[int, str]:
-        owners = {entry.id: find_worker(RunDirectory(self.runs_dir, entry.id)) for entry in queue.started}
-        return {owner.pid: run for run, owner in owners.items() if owner}
-
-    def _make_rows(self, queue: Queue, devices: tuple[Device, ...], workers: Mapping[int, str]) -> list[QueueRow]:
-        """Make the queue's rows, with the decisions that a supervisor would make now."""
-        decisions = self._scheduler.schedule(only_schedulable(queue, self.runs_dir), devices, workers)
-        reasons = {entry.id: f"queued by {entry.user}" for entry in queue.waiting if entry.user}
-        reasons |= {decision.entry.id: decision.reason for decision in decisions}
-        positions = {entry.id: number for number, entry in enumerate(queue.waiting, start=1)}
-        listed = (*queue.started, *queue.waiting)
-        rows = [_make_row(entry, self._read_config(entry.id)) for entry in listed]
-        return [replace(row, position=positions.get(row.id, 0), wait_reason=reasons.get(row.id, "")) for row in rows]
 
     def _read_config(self, run: str) -> RunConfig | None:
         """Read a run's config once: it does not change while the run is queued."""
@@ -103,7 +87,7 @@ class MachineReader:
 
     def _estimate_seconds(self, rows: Sequence[QueueRow], devices: tuple[Device, ...]) -> Mapping[str, float]:
         """Estimate the waiting runs of which finished runs are known, again only after one of the two has changed."""
-        waiting = [row for row in rows if row.is_waiting and self._read_config(row.id)]
+        waiting = [row for row in rows if row.is_waiting and not row.job and self._read_config(row.id)]
         database = self._open_database() if waiting else None
         if database is None:
             return {}
@@ -149,19 +133,3 @@ def _uses_gpu(request: str, devices: Sequence[Device]) -> bool:
         return any(device.is_gpu for device in match_devices(request, devices))
     except InputError:  # a device that was removed
         return False
-
-
-def _row_of(run: str, config: RunConfig) -> QueueRow:
-    return QueueRow(run, config.method, config.task, config.seed, config.preset)
-
-
-def _make_row(entry: QueueEntry, config: RunConfig | None) -> QueueRow:
-    row = QueueRow(entry.id) if config is None else _row_of(entry.id, config)
-    return replace(
-        row,
-        device=entry.device,
-        started_on=entry.device_key,
-        time_limit=entry.time_limit,
-        is_paused=entry.paused,
-        is_stopping=entry.stop_timeout is not None,
-    )

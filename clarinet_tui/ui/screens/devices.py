@@ -11,9 +11,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import OptionList
 
+from clarinet_tui.place import QueueRow
 from clarinet_tui.ui.actions import ActionResult
 from clarinet_tui.ui.screens.view_screen import MachineScreen
-from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
+from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, Listing, ViewRequest
 from clarinet_tui.ui.text import devices as device_text
 from clarinet_tui.ui.text import queue as queue_text
@@ -81,7 +82,7 @@ class DevicesScreen(MachineScreen):
         self.start_action(self._ensure_supervisor)
 
     def _ensure_supervisor(self) -> ActionResult:
-        from clarinet_tui.queue.requests import ensure_supervisor_if_needed
+        from clarinet_tui.queue.local import ensure_supervisor_if_needed
 
         ensure_supervisor_if_needed(self.state.runs_dir)
         return ActionResult()
@@ -168,7 +169,7 @@ class DevicesScreen(MachineScreen):
         hidden = row is not None and not queue_text.reason_fits(row, self._columns)
         self.query_one("#wait-reason").display = hidden
         self.query_one("#wait-reason", StyledText).set_content(
-            styled((f"{row.id}: {queue_text.format_wait(row)}" if row and hidden else "", "muted"))
+            styled((f"{row.id}: {row.waits_for}" if row and hidden else "", "muted"))
         )
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

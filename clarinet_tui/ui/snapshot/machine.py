@@ -9,39 +9,9 @@ from typing import TYPE_CHECKING
 from clarinet_tui.queue.queue_file import Queue
 
 if TYPE_CHECKING:
-    from clarinet_tui.devices.device import Device
-    from clarinet_tui.slurm.commands import Partition
+    from clarinet_tui.devices.device import Device, Partition
+    from clarinet_tui.place import QueueRow
     from core.data.catalogue import DomainStatus
-
-
-@dataclass(frozen=True)
-class QueueRow:
-    """One run in the queue, started or waiting."""
-
-    id: str
-    method: str = "?"
-    task: str = "?"
-    seed: int | None = None
-    preset: str = ""
-    device: str = "auto"
-    """The requested device."""
-    started_on: str = ""
-    """The key of the device on which it was started; empty while it waits."""
-    position: int = 0
-    """Position among the waiting runs, from 1; 0 once it was started."""
-    wait_reason: str = ""
-    """Why it waits; empty if it starts next."""
-    time_limit: float = 0.0
-    """Seconds that an attempt may take; 0 is no limit."""
-    seconds: float | None = None
-    """How long it will take, if runs of its kind have finished."""
-    is_paused: bool = False
-    is_stopping: bool = False
-    """Whether a stop was requested."""
-
-    @property
-    def is_waiting(self) -> bool:
-        return not self.started_on
 
 
 @dataclass(frozen=True)

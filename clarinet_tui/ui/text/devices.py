@@ -22,10 +22,10 @@ from clarinet_tui.text import (
 from clarinet_tui.ui.text.styled import GAP, Span, styled
 
 if TYPE_CHECKING:
-    from clarinet_tui.devices.device import Device, DeviceProcess
+    from clarinet_tui.devices.device import Device, DeviceProcess, Partition
     from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.slurm.commands import Partition
-    from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
+    from clarinet_tui.place import QueueRow
+    from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
 HOT, FULL = 80, 0.9
 """Temperature in °C and share of memory from which they are highlighted."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from clarinet_tui.devices.placement import match_devices
+from clarinet_tui.place import PlaceName
 from clarinet_tui.text import format_count, format_duration, format_task
-from clarinet_tui.ui.launch_form import SLURM
 from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 from clarinet_tui.ui.text.devices import NAME, format_device_name, format_load, format_occupants
 from clarinet_tui.ui.text.queue_time import makespan
@@ -84,14 +84,11 @@ def device_choices(selected: str, machine: MachineSnapshot | None, width: int) -
         name = f"{format_device_name(device)[:name_width]:<{min(name_width, NAME)}} " if name_width >= 8 else ""
         suffix = ((name, "muted"), *format_load(device, bar_width=6), GAP, *format_occupants(device, machine))
         yield Choice(device.label, device.label, f"{device.name}. {device.problem or ''}", suffix=suffix)
-    if machine.partitions:
+    elsewhere = [PlaceName.SLURM] if machine.partitions else []
+    for name in elsewhere:
         suffix = ((f"jobs on {format_count(len(machine.partitions), 'partition')}", "muted"),)
-        yield Choice(SLURM, SLURM, "Jobs of the cluster; the options are typed below.", suffix=suffix)
-    if selected not in (
-        "auto",
-        *(device.label for device in machine.devices),
-        *([SLURM] if machine.partitions else []),
-    ):
+        yield Choice(name, name, "Jobs of the cluster; the options are typed below.", suffix=suffix)
+    if selected not in ("auto", *(device.label for device in machine.devices), *elsewhere):
         yield Choice(selected, selected, "The device of the cloned run.", "warn", suffix=(("not available", "warn"),))
 
 
@@ -143,7 +140,7 @@ def _format_basis(checked: CheckedForm, estimates: Sequence[RunEstimate], on_gpu
 def _find_slots(checked: CheckedForm, machine: MachineSnapshot) -> tuple[bool, int]:
     """Return whether the chosen device is a GPU, and how many runs train at once."""
     form = checked.form
-    if form.device == SLURM:
+    if form.place is not PlaceName.LOCAL:
         return "gpu" in form.slurm, len(checked.grid or ())
     try:
         devices = match_devices(form.device, machine.devices)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from clarinet_tui.text import format_duration, format_seed, format_task
+from clarinet_tui.text import format_seed, format_task
 from clarinet_tui.ui.text.devices import format_progress
 from clarinet_tui.ui.text.styled import Span, fit_cell, styled
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.ui.snapshot.machine import MachineSnapshot, QueueRow
+    from clarinet_tui.place import QueueRow
+    from clarinet_tui.ui.snapshot.machine import MachineSnapshot
 
 COLUMNS = (("", 3), ("", 1), ("run", 9), ("method", 15), ("task", 7), ("seed", 4), ("device", 7))
 """Titles and widths; the rest of the line is for what a run waits for."""
@@ -50,13 +51,7 @@ def format_queued_run(row: QueueRow, machine: MachineSnapshot, run: RunRow | Non
 
 def reason_fits(row: QueueRow, width: int) -> bool:
     """Whether the line has room for all that the run waits for."""
-    return sum(column_widths(width)) + len(COLUMNS) + 1 + len(format_wait(row)) <= width
-
-
-def format_wait(row: QueueRow) -> str:
-    """Format what a run waits for, and how long it may take."""
-    limit = f"at most {format_duration(row.time_limit)}" if row.time_limit else ""
-    return "; ".join(filter(None, (row.wait_reason, limit)))
+    return sum(column_widths(width)) + len(COLUMNS) + 1 + len(row.waits_for) <= width
 
 
 def _state_spans(row: QueueRow, machine: MachineSnapshot, run: RunRow | None) -> list[Span]:
@@ -65,7 +60,7 @@ def _state_spans(row: QueueRow, machine: MachineSnapshot, run: RunRow | None) ->
     if row.started_on:
         return format_progress(run) if run else [("starting", "live")]
     if row.wait_reason:
-        return [(format_wait(row), "warn" if row.is_paused or machine.queue.paused else "muted")]
+        return [(row.waits_for, "warn" if row.is_paused or machine.queue.paused else "muted")]
     if machine.supervisor_host:
         return [(f"the supervisor of {machine.supervisor_host}", "muted")]
     return [("starts next" if machine.has_supervisor else "the supervisor", "good")]

@@ -11,7 +11,8 @@ from textual.reactive import reactive
 from textual.widgets import Input, Static
 
 from clarinet_tui.chart.picture import CELL_COLUMNS
-from clarinet_tui.ui.launch_form import LISTED_TASKS, SLURM
+from clarinet_tui.place import PlaceName
+from clarinet_tui.ui.launch_form import LISTED_TASKS
 from clarinet_tui.ui.snapshot.snapshot import TaskSamples
 from clarinet_tui.ui.text import launch as launch_text
 from clarinet_tui.ui.text.inspection import format_samples
@@ -96,7 +97,7 @@ class LaunchFields(Container):
         """Show what is selected of the methods, tasks, presets and devices that exist."""
         methods = [Choice(spec.name, spec.name, spec.description) for spec in checked.methods]
         width = self.query_one("#device", Choices).size.width
-        self.query_one("#slurm-field").display = form.device == SLURM
+        self.query_one("#slurm-field").display = form.place is not PlaceName.LOCAL
         self.query_one("#methods", Choices).show(methods, form.methods)
         self.query_one("#tasks", Choices).show(launch_text.task_choices(LISTED_TASKS, machine), form.tasks)
         self.query_one("#preset", Choices).show(PRESET_CHOICES, (form.preset,))
