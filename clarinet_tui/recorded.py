@@ -7,13 +7,13 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from clarinet_tui.runs.journal import parse_number
 from core.errors import InputError
 from core.resolve import minimal_settings, resolve
 
 PROGRAM = (sys.executable, "-P", "-c", "from clarinet_tui.cli.main import main; main()")
-NON_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 WRONG_INPUT = 2
 
 
@@ -24,10 +24,33 @@ def record(
     data_dir: str | Path | None = None,
     **overrides: Any,
 ) -> Iterator[dict[str, Any]]:
-    """Train a run, record it like any other, and yield its events as dictionaries; the first one has the run's id.
+    """Train a run and record it like any other, and yield its events while it trains.
 
-    Settings are those of `resolve`, directories those of the command line (CLARINET_RUNS and CLARINET_DATA, or ./runs
-    and ./data). Ending the loop early saves a checkpoint and stops the run. Wrong input raises InputError.
+    The run trains in a process of its own, as with `clarinet run --headless`: `clarinet ls`, the app and `History` show
+    it. Leaving the loop early saves a checkpoint and stops the run; `clarinet resume` continues it.
+
+    Args:
+        settings: Settings of the run, as in a TOML file; see `core.resolve`.
+        runs_dir: The folder of the runs; by default the environment variable CLARINET_RUNS, or ./runs.
+        data_dir: The folder of the data; by default the environment variable CLARINET_DATA, or ./data.
+        **overrides: Settings that replace those of `settings`.
+
+    Returns:
+        An iterator of events as dictionaries, such as `{"event": "evaluation", "epoch": 1, "target_accuracy": 61.2}`.
+        The first has the run's id as `id`; the last has the `event` "finished", "stopped" or "failed".
+
+    Raises:
+        InputError: A setting or the data cannot be used. Settings are checked at once, the data with the first event.
+
+    Example:
+        >>> from clarinet_tui import record
+        >>> for event in record(method="clarinet", task="Y->D", preset="smoke", warmup_epochs=1, epochs=1):
+        ...     if event["event"] == "evaluation":
+        ...         accuracy = event["target_accuracy"]
+        >>> event["event"]
+        'finished'
+        >>> 0 <= accuracy <= 100
+        True
     """
     config = minimal_settings(resolve(settings, place="record", **overrides))
     runs_dir = runs_dir or os.environ.get("CLARINET_RUNS") or "runs"
@@ -53,15 +76,10 @@ def _train(config: dict[str, Any], runs_dir: str, data_dir: str) -> Iterator[dic
                 for _ in process.stdout:  # a full pipe would stop it
                     pass
         if process.returncode == WRONG_INPUT:
-            raise InputError(_read_message(errors))
+            errors.seek(0)
+            raise InputError(errors.read().decode(errors="replace").strip().removeprefix("clarinet: "))
 
 
 def _parse(line: bytes) -> dict[str, Any]:
     """Return an event; values that are not finite are text in JSON."""
-    fields: dict[str, Any] = json.loads(line)
-    return {name: NON_FINITE.get(value, value) if isinstance(value, str) else value for name, value in fields.items()}
-
-
-def _read_message(errors: IO[bytes]) -> str:
-    errors.seek(0)
-    return errors.read().decode(errors="replace").strip().removeprefix("clarinet: ")
+    return {name: parse_number(value) for name, value in json.loads(line).items()}

@@ -171,6 +171,14 @@ def test_record_trains_and_records(tmp_path: Path) -> None:
         assert len(list(history.iterations(run["id"]))) == len(steps)
 
 
+def test_the_example_of_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (example,) = doctest.DocTestFinder().find(record, "record", globs={})
+    report: list[str] = []
+    assert doctest.DocTestRunner().run(example, out=report.append) == (0, 4), "".join(report)
+    assert [row["state"] for row in History("runs").runs()] == ["finished"]
+
+
 def test_record_that_is_left_early_saves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "Popen", forked_python.Popen)
     for event in record(tiny_settings(make_task(tmp_path), epochs=100_000), runs_dir=tmp_path / "runs"):

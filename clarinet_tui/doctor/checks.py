@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -40,7 +40,6 @@ from clarinet_tui.text import format_count
 from core.errors import InputError
 
 Verdict = Literal["good", "warning", "bad"]
-OLDEST_PYTHON = (3, 11)
 MIN_TERMINAL = (80, 24)
 """Columns and lines that the app needs."""
 _TORCH_PROBE = """
@@ -62,12 +61,8 @@ class CheckResult:
     advice: str = ""
 
 
-def check_python(version: Sequence[int] = sys.version_info[:3]) -> CheckResult:
-    text = ".".join(map(str, version))
-    if tuple(version[:2]) >= OLDEST_PYTHON:
-        return CheckResult("Python", "good", text)
-    oldest = ".".join(map(str, OLDEST_PYTHON))
-    return CheckResult("Python", "bad", f"{text} is too old", f"use Python {oldest} or newer")
+def check_python() -> CheckResult:
+    return CheckResult("Python", "good", ".".join(map(str, sys.version_info[:3])))
 
 
 def check_torch(folder: Path | None, gpus: int) -> CheckResult:
@@ -244,7 +239,8 @@ def check_writing(runs_dir: Path) -> CheckResult:
             file.flush()
             os.fsync(file.fileno())
             fcntl.flock(file, fcntl.LOCK_EX)
-            if _can_be_locked(Path(file.name)):
+            with Path(file.name).open("rb") as other, suppress(BlockingIOError):
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 message = f"{folder}: locks have no effect: two workers could train one run"
                 advice = "use a --runs-dir on another disk, or mount this one with locks"
                 return CheckResult(name, "bad", message, advice)
@@ -253,15 +249,6 @@ def check_writing(runs_dir: Path) -> CheckResult:
         return CheckResult(name, "bad", message, "use a --runs-dir where you can write and lock files")
     created = "" if runs_dir.exists() else f"; the first run creates {runs_dir.name} there"
     return CheckResult(name, "good", f"{folder} can be written and locked{created}")
-
-
-def _can_be_locked(path: Path) -> bool:
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
 
 
 def check_clock(runs_dir: Path, now: Callable[[], float] = time.time) -> CheckResult:

@@ -58,7 +58,10 @@ class Labelling:
         self.answers_file = answers_file
         order = sorted(pictures)
         random.Random(stream_seed(seed, "order of questions")).shuffle(order)
-        self._questions = {picture: Question(picture, self._draw(picture, seed)) for picture in order}
+        self._questions = {
+            picture: Question(picture, random.Random(stream_seed(seed, "question", picture)).choice(self.classes))
+            for picture in order
+        }
         self.answers: dict[str, AnswerLine] = {}
         for line in self._read():
             self._apply(line)
@@ -99,9 +102,6 @@ class Labelling:
             if line.answer != "skip":
                 labelled.append((picture, index, -1) if line.answer == "yes" else (picture, -1, index))
         return labelled
-
-    def _draw(self, picture: str, seed: int) -> str:
-        return random.Random(stream_seed(seed, "question", picture)).choice(self.classes)
 
     def _write(self, line: AnswerLine) -> None:
         append_line(self.answers_file, msgspec.to_builtins(line))

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -40,7 +40,8 @@ class Inspector:
     @classmethod
     def open(cls, run: RunDirectory, data_dir: Path, progress: ProgressCallback) -> "Inspector":
         model = load_run_model(run)
-        data = _load_data(model, data_dir, progress)
+        config = msgspec.structs.replace(model.info.run_config, memory_limit_gb=64.0)  # whatever memory it takes
+        data = load_task(config, data_dir, progress)
         _check_unchanged(run, model, data)
         return cls(run, model, data, progress)
 
@@ -104,36 +105,24 @@ def _bins(probabilities: NDArray[np.float32], y: NDArray[np.int64]) -> Calibrati
 
 def project(features: NDArray[np.float32], projection: Projection) -> NDArray[np.float64]:
     """Return (N, 2): the first two principal components, or a t-SNE or UMAP map, the same each time."""
-    plane = {"pca": _pca, "tsne": _tsne, "umap": _umap}[projection](features.astype(np.float64))
+    points = features.astype(np.float64)
+    if projection == "pca":
+        from sklearn.decomposition import PCA
+
+        plane = PCA(2, random_state=0).fit_transform(points)
+    elif projection == "tsne":
+        from sklearn.manifold import TSNE
+
+        perplexity = min(30.0, max(1.0, (len(points) - 1) / 3))
+        plane = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(points)
+    else:
+        try:
+            umap = importlib.import_module("umap")
+        except ImportError:
+            raise InputError("umap-learn is not installed: pip install 'clarinet-tui[features]'") from None
+        plane = umap.UMAP(random_state=0, n_jobs=1).fit_transform(points)
     centred: NDArray[np.float64] = plane - plane.mean(axis=0)
     return centred
-
-
-def _pca(features: NDArray[np.float64]) -> Any:
-    from sklearn.decomposition import PCA
-
-    return PCA(2, random_state=0).fit_transform(features)
-
-
-def _tsne(features: NDArray[np.float64]) -> Any:
-    from sklearn.manifold import TSNE
-
-    perplexity = min(30.0, max(1.0, (len(features) - 1) / 3))
-    return TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(features)
-
-
-def _umap(features: NDArray[np.float64]) -> Any:
-    try:
-        umap = importlib.import_module("umap")
-    except ImportError:
-        raise InputError("umap-learn is not installed: pip install 'clarinet-tui[features]'") from None
-    return umap.UMAP(random_state=0, n_jobs=1).fit_transform(features)
-
-
-def _load_data(model: Model, data_dir: Path, progress: ProgressCallback) -> TaskData:
-    """Load the run's data as in training, whatever memory it takes."""
-    config = msgspec.structs.replace(model.info.run_config, memory_limit_gb=64.0)
-    return load_task(config, data_dir, progress)
 
 
 def _check_unchanged(run: RunDirectory, model: Model, data: TaskData) -> None:

@@ -38,6 +38,9 @@ image = image.crop((left, top, left + width, top + height))"""
 
 def model_card(info: ModelInfo, path: Path) -> str:
     config = info.run_config
+    spec = methods().get(config.method)
+    has_true_labels = spec is not None and spec.family == "reference"
+    labels = "true labels" if has_true_labels else "complementary labels (classes that an image is not)"
     sections = {
         "": [f"A classifier of {len(info.classes)} classes for the target of {_code(config.task)}."],
         "Use": ["```python", _code_example(info, path), "```"],
@@ -45,7 +48,7 @@ def model_card(info: ModelInfo, path: Path) -> str:
         "Training": list(_training(info)),
         "Accuracy": list(_accuracy(info)),
         "Limits": [
-            f"Source images had {_source_labels(config.method)}, the target none. The accuracy is that of the target's "
+            f"Source images had {labels}, the target none. The accuracy is that of the target's "
             "own images; pictures of another kind may be classified worse. Probabilities are not calibrated."
         ],
     }
@@ -53,13 +56,6 @@ def model_card(info: ModelInfo, path: Path) -> str:
     for title, content in sections.items():
         lines += [*([f"## {title}", ""] if title else []), *content, ""]
     return "\n".join(lines)
-
-
-def _source_labels(method: str) -> str:
-    spec = methods().get(method)
-    if spec and spec.family == "reference":
-        return "true labels"
-    return "complementary labels (classes that an image is not)"
 
 
 def _code_example(info: ModelInfo, path: Path) -> str:

@@ -33,7 +33,11 @@ def _is_other_file(name: str, runs_dir: Path) -> bool:
 def load_run_model(run: RunDirectory, epoch: int | None = None, device: str = "cpu") -> Model:
     """Return a run's model, described with its id and its code."""
     if epoch is not None:
-        model = load_model(run.path / _epoch_file(run, epoch), device)
+        epochs = kept_epochs(run)
+        if epoch not in epochs:
+            kept = f"it kept {', '.join(map(str, epochs))}" if epochs else 'train with checkpoints = "all" to keep them'
+            raise InputError(f"run {run.id}: has no weights of epoch {epoch}: {kept}")
+        model = load_model(run.path / epoch_file(epoch), device)
     elif run.model.exists():
         model = load_model(run.model, device)
     else:
@@ -47,14 +51,6 @@ def kept_epochs(run: RunDirectory) -> list[int]:
     """Return the epochs whose weights were kept, in order."""
     numbers = (path.stem.removeprefix("model-") for path in run.path.glob(f"model-*{SUFFIX}"))
     return sorted(int(number) for number in numbers if number.isdecimal())
-
-
-def _epoch_file(run: RunDirectory, epoch: int) -> str:
-    epochs = kept_epochs(run)
-    if epoch not in epochs:
-        kept = f"it kept {', '.join(map(str, epochs))}" if epochs else 'train with checkpoints = "all" to keep them'
-        raise InputError(f"run {run.id}: has no weights of epoch {epoch}: {kept}")
-    return epoch_file(epoch)
 
 
 def read_started(run: RunDirectory) -> dict[str, Any]:

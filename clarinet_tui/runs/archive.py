@@ -105,7 +105,14 @@ def write_archive(
 def _can_read(run: RunDirectory, name: str, warn: Callable[[str], None]) -> bool:
     """Return whether there is such a file that another machine can import."""
     try:
-        exists = _check_file(run, name)
+        if name in PARSED:
+            content = read_file(run.path / name, PARSED[name])
+            exists = content is not None and parse_file(name, content) is not None
+        elif file := open_file(run.path / name):
+            file.close()
+            exists = True
+        else:
+            exists = False
     except (UnreadableFileError, ContentError) as error:
         reason = error.reason if isinstance(error, UnreadableFileError) else error
         warn(f"run {run.id}: left out {name}: {reason}")
@@ -113,17 +120,6 @@ def _can_read(run: RunDirectory, name: str, warn: Callable[[str], None]) -> bool
     if name == CONFIG and not exists:
         warn(f"run {run.id}: left out: has no {CONFIG}")
     return exists
-
-
-def _check_file(run: RunDirectory, name: str) -> bool:
-    """Return whether the file exists; raise UnreadableFileError or ContentError if it cannot be imported."""
-    if name in PARSED:
-        content = read_file(run.path / name, PARSED[name])
-        return content is not None and parse_file(name, content) is not None
-    file = open_file(run.path / name)
-    if file is not None:
-        file.close()
-    return file is not None
 
 
 def parse_file(name: str, content: bytes) -> dict[str, Any]:
@@ -399,7 +395,12 @@ def check_archive(path: Path, limits: Limits = DEFAULT_LIMITS) -> Manifest:
         name = member.name.rpartition("/")[2]
         files[member.name] = _read_hashed(member, chunks.append if name in {MANIFEST, *PARSED} else len)
         if name == MANIFEST:
-            manifest = _decode_manifest(path, b"".join(chunks))
+            with _naming(path, MANIFEST):
+                version = parse_json(b"".join(chunks), dict[str, Any]).get("format")
+                if version != FORMAT:
+                    advice = f"this version reads format {FORMAT}: update Clarinet"
+                    raise InputError(f"{path}: has format {version!a}, {advice}")
+                manifest = parse_json(b"".join(chunks), Manifest)
         elif name in PARSED:
             with _naming(path, member.name):
                 parse_file(name, b"".join(chunks))
@@ -416,15 +417,6 @@ def _read_hashed(member: Member, process: Callable[[bytes], object]) -> PackedFi
         digest.update(chunk)
         process(chunk)
     return PackedFile(member.size, digest.hexdigest())
-
-
-def _decode_manifest(path: Path, content: bytes) -> Manifest:
-    with _naming(path, MANIFEST):
-        version = parse_json(content, dict[str, Any]).get("format")
-        if version != FORMAT:
-            raise InputError(f"{path}: has format {version!a}, this version reads format {FORMAT}: update Clarinet")
-        manifest: Manifest = parse_json(content, Manifest)
-    return manifest
 
 
 @contextmanager

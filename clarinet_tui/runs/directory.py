@@ -48,6 +48,9 @@ MAX_CONFIG_BYTES = 1 << 20
 CONFIG, JOURNAL, ANNOTATIONS = "config.toml", "journal.jsonl", "annotations.jsonl"
 STAGED = ".new-"
 """The prefix of directories of runs that are being created."""
+LEFTOVER_AGE = 3600.0
+"""Seconds after which a temporary file is a leftover: it is renamed or removed within moments."""
+TEMPORARY = re.compile(rf"{re.escape(STAGED)}\d+-[0-9a-f]+|\.(queue|slurm)(\.\d+)?\.json\.\d+", re.ASCII)
 
 
 def new_id(now: datetime, random: Callable[[int], bytes] = os.urandom) -> str:
@@ -119,19 +122,8 @@ class RunDirectory:
         random: Callable[[int], bytes] = os.urandom,
     ) -> Self:
         """Create a run's directory under a temporary name and rename it: it appears complete, or not at all."""
-        now = now or datetime.now(UTC)
-        staged = stage_run(Path(runs_dir), config, now)
-        try:
-            while True:
-                run = cls(runs_dir, id or new_id(now, random))
-                if publish_run(staged, run):
-                    with as_input_error(run.runs_dir):
-                        sync_directory(run.runs_dir)
-                    return run
-                if id:
-                    raise InputError(f"run {id}: {run.path} already exists")
-        finally:
-            shutil.rmtree(staged, ignore_errors=True)
+        with create_runs(runs_dir, [config], run_id=id, now=now, random=random) as (run,):
+            return cls(runs_dir, run.id)
 
     @property
     def has_checkpoint(self) -> bool:
@@ -199,30 +191,35 @@ def publish_run(staged: Path, run: RunDirectory) -> bool:
 
 @contextmanager
 def create_runs(
-    runs_dir: Path, configs: Sequence[RunConfig], *, run_id: str | None = None
+    runs_dir: Path,
+    configs: Sequence[RunConfig],
+    *,
+    run_id: str | None = None,
+    now: datetime | None = None,
+    random: Callable[[int], bytes] = os.urandom,
 ) -> Iterator[list[RunDirectory]]:
     """Create runs that appear together, once all are written; none is left if the block raises.
 
-    `run_id` is the id of a single run. Their times of creation differ by a microsecond, so that lists keep their order.
+    Their times of creation differ by a microsecond, so that lists keep their order. `run_id` is that of a single run.
     """
     runs: list[RunDirectory] = []
     staged: list[Path] = []
-    now = datetime.now(UTC)
+    now, runs_dir = now or datetime.now(UTC), Path(runs_dir)
     with ExitStack() as on_error:
         for number, config in enumerate(configs):
-            staged.append(stage_run(Path(runs_dir), config, now + timedelta(microseconds=number)))
+            staged.append(stage_run(runs_dir, config, now + timedelta(microseconds=number)))
             on_error.callback(shutil.rmtree, staged[-1], ignore_errors=True)
         for path in staged:
-            run = RunDirectory(runs_dir, run_id or new_id(now))
+            run = RunDirectory(runs_dir, run_id or new_id(now, random))
             while not publish_run(path, run):
                 if run_id:
                     raise InputError(f"run {run_id}: {run.path} already exists")
-                run = RunDirectory(runs_dir, new_id(now))
+                run = RunDirectory(runs_dir, new_id(now, random))
             on_error.callback(shutil.rmtree, run.path, ignore_errors=True)
             runs.append(run)
         if runs:
-            with as_input_error(Path(runs_dir)):
-                sync_directory(Path(runs_dir))
+            with as_input_error(runs_dir):
+                sync_directory(runs_dir)
         yield runs
         on_error.pop_all()
 
@@ -286,11 +283,6 @@ def _quoted(text: str) -> str:
     return ascii(shorten(text, 40))
 
 
-LEFTOVER_AGE = 3600.0
-"""Seconds after which a temporary file is a leftover: it is renamed or removed within moments."""
-TEMPORARY = re.compile(rf"{re.escape(STAGED)}\d+-[0-9a-f]+|\.(queue|slurm)(\.\d+)?\.json\.\d+", re.ASCII)
-
-
 def remove_leftovers(runs_dir: Path, now: Callable[[], float] = time.time) -> list[str]:
     """Remove this user's leftovers from a runs directory; return their names."""
     removed = []
@@ -305,10 +297,6 @@ def remove_leftovers(runs_dir: Path, now: Callable[[], float] = time.time) -> li
                 path.unlink()
             removed.append(path.name)
     return removed
-
-
-CHECKPOINTS, MODELS = "checkpoint", "model"
-"""The prefixes of their files."""
 
 
 @dataclass(frozen=True)
@@ -337,7 +325,7 @@ def disk_use(folder: Path) -> DiskUse:
                 if not entry.is_file(follow_symlinks=False):
                     continue
                 size, name = entry.stat(follow_symlinks=False).st_size, entry.name.lstrip(".")
-                use += DiskUse(size, size * name.startswith(CHECKPOINTS), size * name.startswith(MODELS))
+                use += DiskUse(size, size * name.startswith("checkpoint"), size * name.startswith("model"))
     except OSError:  # removed meanwhile
         return use
     return use

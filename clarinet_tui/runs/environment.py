@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -112,22 +113,16 @@ def _without_filters(folder: Path) -> dict[str, str]:
     return settings | {f"{name}.required": "false" for name in names}
 
 
-def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return variables with settings of git, whose names may contain any character, after those of the user."""
-    count = os.environ.get("GIT_CONFIG_COUNT", "")
-    start = int(count) if count.isdecimal() else 0
-    variables = {"GIT_CONFIG_COUNT": str(start + len(settings))} if settings else {}
-    for number, (name, value) in enumerate(settings.items(), start):
-        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return variables
-
-
-def _git(folder: Path, *arguments: str, limit: int, settings: Mapping[str, str] | None = None) -> bytes | None:
+def _git(folder: Path, *arguments: str, limit: int, settings: Mapping[str, str] = MappingProxyType({})) -> bytes | None:
     """Return at most `limit` bytes of git's output, without running commands that the repository configures."""
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
     environment |= {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}  # of objects that a partial clone lacks
-    environment |= _as_variables(settings or {})
+    count = os.environ.get("GIT_CONFIG_COUNT", "")
+    start = int(count) if count.isdecimal() else 0  # after the settings of the user
+    environment |= {"GIT_CONFIG_COUNT": str(start + len(settings))} if settings else {}
+    for number, (name, value) in enumerate(settings.items(), start):  # as variables, names may have any character
+        environment |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     try:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment

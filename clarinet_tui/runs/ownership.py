@@ -31,12 +31,10 @@ def find_owner(path: Path) -> int | None:
 
 def is_own(uid: int, runs_dir: Path) -> bool:
     """Return whether files of this uid in the runs directory are this user's."""
-    return uid == os.geteuid() or _is_safe(runs_dir)
-
-
-def _is_safe(runs_dir: Path) -> bool:
-    listed = os.environ.get(SAFE_VARIABLE, "")
-    return bool(listed) and runs_dir.resolve() in [Path(path).resolve() for path in listed.split(":") if path]
+    safe = os.environ.get(SAFE_VARIABLE, "")
+    return uid == os.geteuid() or (
+        bool(safe) and runs_dir.resolve() in [Path(path).resolve() for path in safe.split(":") if path]
+    )
 
 
 def own_path(runs_dir: Path, name: str) -> Path:
@@ -44,7 +42,7 @@ def own_path(runs_dir: Path, name: str) -> Path:
 
     Raise InputError if another user has put one there: it could name processes to kill, or hold a lock for ever.
     """
-    plain, named = runs_dir / name, runs_dir / _with_uid(name, os.geteuid())
+    plain, named = runs_dir / name, runs_dir / f"{Path(name).stem}.{os.geteuid()}{Path(name).suffix}"
     # Looked at once: another process of this user may make the file meanwhile, and two processes need the same lock.
     plain_owner, named_owner = find_owner(plain), find_owner(named)
     for path, owner in ((plain, plain_owner), (named, named_owner)):
@@ -77,10 +75,6 @@ def list_paths(runs_dir: Path, name: str) -> list[Path]:
         return sorted(path for path in runs_dir.iterdir() if pattern.fullmatch(path.name))
     except FileNotFoundError:
         return []
-
-
-def _with_uid(name: str, uid: int) -> str:
-    return f"{Path(name).stem}.{uid}{Path(name).suffix}"
 
 
 def user_name(uid: int) -> str:

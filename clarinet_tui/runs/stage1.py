@@ -15,7 +15,7 @@ import msgspec
 
 from clarinet_tui.runs.environment import versions
 from clarinet_tui.runs.files import UnreadableFileError, read_file, read_json
-from clarinet_tui.runs.lock import LockOwner, hold_lock, host_name, read_lock_owner
+from clarinet_tui.runs.lock import LockOwner, hold_lock, host_name
 from clarinet_tui.runs.ownership import own_path
 from core.config import RunConfig, Tag, settings_tagged
 from core.events import PseudoLabelled
@@ -126,17 +126,14 @@ class Stage1Directory:
     def __init__(self, runs_dir: Path, key: str) -> None:
         self.key = key
         self.path = own_path(runs_dir, "stage1") / key
-        self._labels, self._origin, self._lock = (self.path / file for file in ("labels.npy", "origin.json", "lock"))
+        self._labels, self._origin, self.lock = (self.path / file for file in ("labels.npy", "origin.json", "lock"))
 
     def hold_lock(self) -> AbstractContextManager[LockOwner]:
         """Hold the lock of the run that makes the labels, or raise LockHeldError; acquire the run's own lock first."""
         self._refuse_links()
         for folder in (self.path.parent, self.path):
             folder.mkdir(mode=0o755, exist_ok=True)
-        return hold_lock(self._lock, "stage 1", private=True)
-
-    def lock_owner(self) -> LockOwner | None:
-        return read_lock_owner(self._lock)
+        return hold_lock(self.lock, "stage 1", private=True)
 
     def read_origin(self) -> Stage1Origin | None:
         """Return the run that has made the labels or is making them; None if there is no such run."""

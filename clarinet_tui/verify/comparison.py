@@ -100,16 +100,12 @@ def environment_differences(
     versions = environment.get("versions")
     recorded = {name: environment.get(name) for name in ("host", "python", "device")}
     recorded |= {name: versions.get(name) for name in PACKAGES} if isinstance(versions, dict) else {}
-    recorded |= _first_attempt(environment) | {"threads": str(threads) if threads else None}
+    recorded["threads"] = str(threads) if threads else None
+    earlier = environment.get("earlier_attempts")
+    if isinstance(earlier, list) and earlier and isinstance(earlier[0], dict):  # a resumed run
+        recorded |= {name: earlier[0].get(name) for name in ("host", "device")}
     return {
         name: (value, replayed[name])
         for name, value in recorded.items()
         if isinstance(value, str) and name in replayed and value != replayed[name]
     }
-
-
-def _first_attempt(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """Return host and device of the first attempt of a resumed run."""
-    earlier = environment.get("earlier_attempts")
-    first = earlier[0] if isinstance(earlier, list) and earlier else None
-    return {name: first.get(name) for name in ("host", "device")} if isinstance(first, dict) else {}

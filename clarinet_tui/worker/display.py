@@ -159,20 +159,18 @@ class ProgressBar:
         match event:
             case Stepped():
                 self._bar.update(self._training, completed=event.iteration)
+                return
             case Evaluated():
                 result = format_accuracies(event.target_accuracy, event.source_accuracy)
                 self._bar.update(self._training, result=result)
-            case _:
-                self._show_text(event)
-
-    def _show_text(self, event: Event) -> None:
-        if isinstance(event, Started):
-            self._total = event.iterations_total
-            self._bar.update(self._training, total=event.iterations_total, description=event.method, visible=True)
-        if isinstance(event, StageStarted):
-            self._bar.update(self._training, description=event.stage)
-        if isinstance(event, Resumed):
-            self._bar.update(self._training, completed=event.from_iteration, visible=True)
+                return
+            case Started():
+                self._total = event.iterations_total
+                self._bar.update(self._training, total=event.iterations_total, description=event.method, visible=True)
+            case StageStarted():
+                self._bar.update(self._training, description=event.stage)
+            case Resumed():
+                self._bar.update(self._training, completed=event.from_iteration, visible=True)
         if text := describe_event(event, self._total, self._run.id, self._run.runs_dir):
             self.notice(text)
 

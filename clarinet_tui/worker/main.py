@@ -203,8 +203,9 @@ class TrainingAttempt:
 
         device, data = prepare(self._config, data_dir, self._display.show_preparation)
         self._recorder.device = device
-        if device == "cpu" and self._run.read_config().device == "auto":
-            self._report_unused_gpus()
+        is_chosen_here = device == "cpu" and self._run.read_config().device == "auto"
+        if is_chosen_here and (unused := describe_unused_gpus(torch_backend())):
+            self._display.notice(unused)
         with Stage1Sharing(self._run, self._config, data, hardware_kind(device), self._notice) as stage1:
             if not resume and not stage1.prepare(self._signals.is_stop_requested):
                 self.emit(Stopped(iteration=0))
@@ -246,11 +247,6 @@ class TrainingAttempt:
             return event
         message = "the training is complete, but its weights could not be saved: free some space and resume the run"
         return Failed(iteration=event.iteration, message=message, kind=FailureKind.DISK_FULL, seconds=event.seconds)
-
-    def _report_unused_gpus(self) -> None:
-        """Tell the user who left the choice to us that a GPU of the machine is not used."""
-        if unused := describe_unused_gpus(torch_backend()):
-            self._display.notice(unused)
 
     def _notice(self, message: str) -> None:
         iteration, seconds = self._position()

@@ -105,8 +105,9 @@ class EventHook:
         title = f"{self._config.method} on {format_task(self._config.task)}, seed {self._config.seed}: {_label(event)}"
         message = fields["CLARINET_MESSAGE"] or f"run {self._run.id}"
         public = {name.removeprefix("CLARINET_").lower(): value for name, value in fields.items()}
-        for problem in send_all(self._targets, printable(title), message, public):
-            self._report_once(problem)
+        for target in self._targets:
+            if problem := send(target, printable(title), message, public):
+                self._report_once(problem)
 
     def _run_command(self, event: Event) -> None:
         log = open_append(self._run.log, 0o600)
@@ -188,15 +189,11 @@ SECONDS = 10.0
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
-def user_config_path(environ: Mapping[str, str] = os.environ) -> Path:
-    return Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "clarinet" / "config.toml"
-
-
 def read_targets(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """Return where this user wants notifications, from the environment or the user's own file."""
     if environ.get(VARIABLE):
         return tuple(_check(target, VARIABLE) for target in environ[VARIABLE].split())
-    path = user_config_path(environ)
+    path = Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "clarinet" / "config.toml"
     if not path.is_file():
         return ()
     notify = read_toml(path).get("notify", [])
@@ -268,8 +265,3 @@ def _post(target: str, title: str, message: str, fields: Mapping[str, str]) -> N
         request = urllib.request.Request(target, content, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=SECONDS) as response:
         response.read(1)
-
-
-def send_all(targets: Sequence[str], title: str, message: str, fields: Mapping[str, str]) -> list[str]:
-    """Send to every target; return what failed."""
-    return [problem for target in targets if (problem := send(target, title, message, fields)) is not None]

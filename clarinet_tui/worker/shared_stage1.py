@@ -12,7 +12,7 @@ import msgspec
 
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import UnreadableFileError
-from clarinet_tui.runs.lock import LockHeldError
+from clarinet_tui.runs.lock import LockHeldError, read_lock_owner
 from clarinet_tui.runs.stage1 import Stage1Directory, Stage1Origin, stage1_key
 from clarinet_tui.text import printable
 from core.config import RunConfig
@@ -178,6 +178,6 @@ def _describe_wait(directory: Stage1Directory) -> str:
     except UnreadableFileError:
         origin = None
     making = f"run {printable(origin.run)}" if origin else "another run"
-    owner = directory.lock_owner()
+    owner = read_lock_owner(directory.lock)
     process = f" (process {owner.pid} on {printable(owner.host)})" if owner else ""
     return f"waiting for stage 1 of {making}{process}"
