@@ -13,7 +13,7 @@ import numpy as np
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
-from clarinet_tui.chart.curve import Line
+from clarinet_tui.chart.curve import Curve
 from clarinet_tui.chart.scales import Viewport
 from clarinet_tui.ui.widgets.chart import Chart
 
@@ -66,10 +66,10 @@ async def measure(points: int, rounds: int) -> dict[str, list[float]]:
         }
 
 
-def noisy_lines(rng: np.random.Generator, points: int) -> tuple[Line, ...]:
+def noisy_lines(rng: np.random.Generator, points: int) -> tuple[Curve, ...]:
     x = np.arange(points)
     return tuple(
-        Line.through(f"line {number}", x, 2 * np.exp(-3 * x / points) + number / 4 + rng.normal(0, 0.2, points))
+        Curve.through(x, 2 * np.exp(-3 * x / points) + number / 4 + rng.normal(0, 0.2, points))
         for number in range(LINES)
     )
 

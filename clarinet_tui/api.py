@@ -17,7 +17,7 @@ from core.metrics import level_of
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.choices import Rule
-    from clarinet_tui.history.curves import Series
+    from clarinet_tui.chart.curve import Curve
 
 
 class History:
@@ -174,7 +174,7 @@ class History:
         width: int = 200,
         start: int | None = None,
         stop: int | None = None,
-    ) -> "Series":
+    ) -> "Curve":
         """Return a metric as a curve, in time that does not depend on the length of the run.
 
         Args:

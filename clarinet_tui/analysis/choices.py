@@ -11,8 +11,6 @@ BAND_KINDS: tuple[BandKind, ...] = get_args(BandKind)
 Budget = Literal["source_fraction", "ybars_per_sample"]
 """Settings that limit the labels of a run."""
 BUDGETS: tuple[Budget, ...] = get_args(Budget)
-Axis = Literal["epoch", "adaptation epoch", "samples", "device time", "iteration"]
-AXES: tuple[Axis, ...] = get_args(Axis)
 COMPARED_FAMILIES = ("one-step", "two-step")
 Format = Literal["png", "svg", "pdf"]
 FORMATS: tuple[Format, ...] = get_args(Format)

@@ -28,7 +28,7 @@ from clarinet_tui.analysis.statistics import (
     paired_statistics,
     summarise,
 )
-from clarinet_tui.analysis.training_cost import SharedStage1
+from clarinet_tui.history.axes import GivenStage1
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import RunRow, get_run, list_runs
 from clarinet_tui.history.query_language import quote_value
@@ -51,7 +51,7 @@ class SideRun:
     pseudo_label_accuracy: float | None
     seconds: float | None
     """Device seconds, including a shared stage 1."""
-    shared: SharedStage1 | None
+    shared: GivenStage1 | None
     label_hash: str | None
     device: str | None
     hardware: str | None

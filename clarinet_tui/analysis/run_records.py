@@ -8,7 +8,7 @@ from typing import Any
 
 from clarinet_tui.analysis.choices import Rule
 from clarinet_tui.analysis.selection import SelectedEpoch, last_stage, select_epochs
-from clarinet_tui.analysis.training_cost import SharedStage1, find_shared_stage1
+from clarinet_tui.history.axes import GivenStage1, find_shared_stage1
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.queries import RunRow, list_runs, read_evaluations, read_events
 from clarinet_tui.runs.directory import RunDirectory
@@ -56,7 +56,7 @@ class RunRecord:
     """None before the run has started."""
     code: CodeVersion
     selected: Mapping[Rule, SelectedEpoch]
-    shared: SharedStage1 | None
+    shared: GivenStage1 | None
     """Stage 1 that the run took over from another run."""
 
     @property

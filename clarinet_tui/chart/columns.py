@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clarinet_tui.chart.curve import Flags, Floats, Line
+from clarinet_tui.chart.curve import Curve, Flags, Floats
 from clarinet_tui.chart.scales import Scale
 
 
@@ -45,12 +45,12 @@ class _Bins:
         return np.equal(self.reduce(np.logical_or, flags), 1)
 
 
-def bin_line(line: Line, window: tuple[float, float], count: int) -> Columns:
-    """Bin the line's points within the window into `count` columns."""
-    bins = _Bins(line.x, window, count)
-    low, high, mean = (values[bins.points] for values in (line.low, line.high, line.mean))
+def bin_curve(curve: Curve, window: tuple[float, float], count: int) -> Columns:
+    """Bin the curve's points within the window into `count` columns."""
+    bins = _Bins(curve.x, window, count)
+    low, high, mean = (values[bins.points] for values in (curve.low, curve.high, curve.mean))
     above = below = np.zeros(count, dtype=np.bool_)
-    if line.infinite:
+    if curve.infinite:
         above, below = bins.any(high == np.inf), bins.any(low == -np.inf)
         low, high, mean = (np.where(np.isinf(values), np.nan, values) for values in (low, high, mean))
     known = ~np.isnan(mean)
@@ -59,11 +59,11 @@ def bin_line(line: Line, window: tuple[float, float], count: int) -> Columns:
         low=bins.reduce(np.fmin, low),
         high=bins.reduce(np.fmax, high),
         mean=np.where(number > 0, total / np.fmax(number, 1.0), np.nan),
-        missing=bins.any(line.missing[bins.points] > 0),
+        missing=bins.any(curve.missing[bins.points] > 0),
         above=above,
         below=below,
-        before=_point(line, bins.points.start - 1, bins),
-        after=_point(line, bins.points.stop, bins),
+        before=_point(curve, bins.points.start - 1, bins),
+        after=_point(curve, bins.points.stop, bins),
     )
 
 
@@ -80,11 +80,11 @@ def bin_band(x: Floats, low: Floats, high: Floats, window: tuple[float, float], 
     )
 
 
-def _point(line: Line, index: int, bins: _Bins) -> tuple[float, float] | None:
+def _point(curve: Curve, index: int, bins: _Bins) -> tuple[float, float] | None:
     """Return the column and value of a point outside the window, or None if it has no value."""
-    if not 0 <= index < line.x.size or not np.isfinite(line.mean[index]):
+    if not 0 <= index < curve.x.size or not np.isfinite(curve.mean[index]):
         return None
-    return float((line.x[index] - bins.start) / bins.width), float(line.mean[index])
+    return float((curve.x[index] - bins.start) / bins.width), float(curve.mean[index])
 
 
 def smooth(columns: Columns, length: float) -> Columns:

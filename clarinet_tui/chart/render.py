@@ -23,20 +23,8 @@ from clarinet_tui.chart.cells import (
     fill_rows,
     line_style,
 )
-from clarinet_tui.chart.columns import Columns, bin_band, bin_line, covered_spans, drop_columns, smooth, to_heights
-from clarinet_tui.chart.curve import (
-    NO_EXTENT,
-    Band,
-    Flags,
-    Floats,
-    Indices,
-    Line,
-    Reference,
-    ReferenceLine,
-    VerticalMark,
-    values_in_window,
-    window_slice,
-)
+from clarinet_tui.chart.columns import Columns, bin_band, bin_curve, covered_spans, drop_columns, smooth, to_heights
+from clarinet_tui.chart.curve import NO_EXTENT, Curve, Flags, Floats, Indices, Reference, ReferenceLine, VerticalMark
 from clarinet_tui.chart.scales import (
     Scale,
     ScaleName,
@@ -57,7 +45,7 @@ class ChartSpec:
 
     width: int
     height: int
-    lines: tuple[Line, ...] = ()
+    lines: tuple[Curve, ...] = ()
     references: tuple[Reference, ...] = ()
     """Bands and lines behind the lines, the first on top; the axes cover them."""
     scale_only: tuple[Reference, ...] = ()
@@ -119,8 +107,8 @@ class Axes:
 
 def make_axes(spec: ChartSpec) -> Axes:
     """Fit the axes to the data within the x range."""
-    lines = [item for item in (*spec.lines, *spec.scale_only) if isinstance(item, Line)]
-    missing = any((line.missing[window_slice(line.x, spec.x_range)] > 0).any() for line in lines) and spec.height >= 4
+    curves = [item for item in (*spec.lines, *spec.scale_only) if isinstance(item, Curve) and not item.filled]
+    missing = any((curve.missing[_window(curve.x, spec.x_range)] > 0).any() for curve in curves) and spec.height >= 4
     axis_rows = 0 if not spec.x_labels else (2 if spec.height >= 6 else (1 if spec.height >= 3 else 0))
     height = max(1, spec.height - axis_rows - int(missing))
     scale, low, high = _limits(spec, height)
@@ -148,9 +136,22 @@ def tick_count(rows: int) -> int:
 
 
 def _shown_values(spec: ChartSpec) -> Floats:
-    items = (*spec.lines, *spec.scale_only, *spec.references)
-    values: Floats = np.concatenate([np.zeros(0), *(values_in_window(item, spec.x_range) for item in items)])
+    """Return the finite values that the axes must cover."""
+    parts: list[Floats] = [np.zeros(0)]
+    for item in (*spec.lines, *spec.scale_only, *spec.references):
+        if isinstance(item, ReferenceLine):
+            parts.append(np.array([item.value]))
+        else:
+            window = _window(item.x, spec.x_range)
+            parts += [item.low[window], item.high[window]]
+    values: Floats = np.concatenate(parts)
     return values[np.isfinite(values)]
+
+
+def _window(x: Floats, x_range: tuple[float, float]) -> slice:
+    """Return the slice of x in the range, or the two points around it if there are none inside."""
+    first, last = np.searchsorted(x, x_range[0]), np.searchsorted(x, x_range[1], side="right")
+    return slice(max(0, int(first) - 1), int(last) + 1) if last <= first else slice(int(first), int(last))
 
 
 def _limits(spec: ChartSpec, height: int) -> tuple[Scale, float, float]:
@@ -249,7 +250,7 @@ def draw_reference_lines(grid: CellGrid, axes: Axes, lines: list[ReferenceLine])
         grid.write(int(row), axes.left, text, style)
 
 
-def draw_bands(grid: CellGrid, axes: Axes, bands: list[Band]) -> None:
+def draw_bands(grid: CellGrid, axes: Axes, bands: list[Curve]) -> None:
     """The first band is on top; where two overlap, the dots of both are drawn in the colour of the first."""
     glyphs = axes.glyphs
     patterns = np.zeros((axes.height, axes.width), dtype=np.intp)
@@ -266,7 +267,7 @@ def draw_bands(grid: CellGrid, axes: Axes, bands: list[Band]) -> None:
     grid.overlay(axes.left, codes, styles)
 
 
-def _edges(band: Band, axes: Axes) -> tuple[Floats, Floats]:
+def _edges(band: Curve, axes: Axes) -> tuple[Floats, Floats]:
     """Return the dot rows of both edges; values that the scale cannot show end at the lower limit."""
     count = axes.width * axes.glyphs.across
     low, high = map(axes.scale.heights, bin_band(band.x, band.low, band.high, axes.x_range, count))
@@ -308,7 +309,7 @@ class RenderedChart:
 class _Trace:
     """A line with its binned values."""
 
-    line: Line
+    line: Curve
     colour_index: int
     raw: Columns
     shown: Columns
@@ -322,7 +323,7 @@ def render_chart(spec: ChartSpec) -> RenderedChart:
     draw_axes(grid, axes, spec)
     traces = [_trace(line, index, spec, axes) for index, line in enumerate(spec.lines)]
     draw_reference_lines(grid, axes, [item for item in spec.references if isinstance(item, ReferenceLine)])
-    draw_bands(grid, axes, [item for item in spec.references if isinstance(item, Band)])
+    draw_bands(grid, axes, [item for item in spec.references if isinstance(item, Curve) and item.filled])
     for mark in spec.marks:
         _draw_vertical(grid, axes, mark.x, "┊", _mark_style(mark))
     _draw_dimmed_lines(grid, axes, spec)
@@ -338,16 +339,16 @@ def render_chart(spec: ChartSpec) -> RenderedChart:
     return RenderedChart(grid, axes)
 
 
-def _trace(line: Line, index: int, spec: ChartSpec, axes: Axes) -> _Trace:
+def _trace(line: Curve, index: int, spec: ChartSpec, axes: Axes) -> _Trace:
     count = axes.width * spec.glyphs.across
     colour_index = index if line.colour_index is None else line.colour_index
-    raw = shown = to_heights(bin_line(line, spec.x_range, count), axes.scale)
+    raw = shown = to_heights(bin_curve(line, spec.x_range, count), axes.scale)
     if spec.smoothing > 0:
         length = spec.smoothing * count
         lead = int(np.ceil(3 * length))
         start, stop = spec.x_range
         early = start - lead * (stop - start) / max(count - 1, 1)
-        wide = smooth(bin_line(line, (early, stop), count + lead), length)
+        wide = smooth(bin_curve(line, (early, stop), count + lead), length)
         shown = to_heights(drop_columns(wide, lead), axes.scale)
     return _Trace(line, colour_index, raw, shown)
 
@@ -377,11 +378,11 @@ def _draw_dimmed_lines(grid: CellGrid, axes: Axes, spec: ChartSpec) -> None:
     count = axes.width * spec.glyphs.across
     drawn = [
         (
-            to_heights(bin_line(line, spec.x_range, count), axes.scale),
+            to_heights(bin_curve(line, spec.x_range, count), axes.scale),
             REFERENCE if line.colour_index is None else faint_style(line.colour_index),
         )
         for line in spec.references
-        if isinstance(line, Line)
+        if isinstance(line, Curve) and not line.filled
     ]
     _draw_lines(grid, axes, drawn)
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
-from clarinet_tui.analysis.choices import FORMATS, Axis, BandKind, Budget, Format
+from clarinet_tui.analysis.choices import FORMATS, BandKind, Budget, Format
 from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, PresetFilter, QueryWords, RunsDir, join_query
 from clarinet_tui.cli.output import make_console, print_json, quiet_pipe, show_progress, write_file
+from clarinet_tui.history.axes import Axis
 from core.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,21 +26,13 @@ if TYPE_CHECKING:
 Projection = Literal["pca", "tsne", "umap"]
 TITLES: dict[Projection, str] = {"pca": "PCA", "tsne": "t-SNE", "umap": "UMAP"}
 Kind = Literal["accuracy", "losses", "confusion", "classes", "budget", "features", "calibration"]
-AxisOption = Literal["epoch", "adaptation-epoch", "samples", "time", "iteration"]
-AXES: dict[AxisOption, Axis] = {
-    "epoch": "epoch",
-    "adaptation-epoch": "adaptation epoch",
-    "samples": "samples",
-    "time": "device time",
-    "iteration": "iteration",
-}
 
 
 @dataclass(frozen=True)
 class FigureOptions:
     """What a figure shows; each field is an option."""
 
-    x: Annotated[AxisOption | None, Option("--x", help="x axis of accuracy; time and samples include stage 1.")] = None
+    x: Annotated[Axis | None, Option("--x", help="x axis of accuracy; time and samples include stage 1.")] = None
     band: Annotated[
         BandKind, Option(help="Band over seeds: ± sample std, 95 % interval of the mean, or min to max.")
     ] = "std"
@@ -172,7 +165,7 @@ def figure_of_history(records: "RunRecords", kind: Kind, query: str, options: Fi
         return classes_figure(records, runs)
     if kind == "confusion":
         return confusion_figure(records, runs)
-    return accuracy_figure(records, runs, axis=AXES[options.x or "epoch"], band=options.band)
+    return accuracy_figure(records, runs, axis=options.x or "epoch", band=options.band)
 
 
 def _write(figure: "Figure", out: Path, file_format: Format, width: float) -> None:

@@ -1,6 +1,5 @@
 """Curves as minimum, maximum and mean of each chart column, in time that does not depend on the run's length."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,34 +10,20 @@ from clarinet_tui.history.schema import EVALUATION_COLUMNS, ITERATION_COLUMNS
 from core.metrics import METRICS, level_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Counts = NDArray[np.int64]
+    from clarinet_tui.chart.curve import Curve, Floats
 
     Buckets = list[tuple[Floats, ...]]
     """Chunks in order, each of seven arrays: first and last iteration, minimum, maximum, sum, and the counts of the
     finite values and of the others."""
 
 
-@dataclass(frozen=True)
-class Series:
-    """Arrays with one entry for each chart column. A column without finite values has NaN."""
-
-    x: "Floats"
-    """The iteration in the middle of the column."""
-    low: "Floats"
-    high: "Floats"
-    mean: "Floats"
-    missing: "Counts"
-    """The number of values in the column that are not finite."""
-
-
 def read_series(
     db: Database, run_id: str, metric: str, *, start: int | None = None, stop: int | None = None, width: int = 200
-) -> Series:
-    """Read the iterations from `start` to before `stop` in at most `width` columns; evaluations one by one."""
+) -> "Curve":
+    """Read the iterations from `start` to before `stop` in at most `width` columns; evaluations one by one.
+
+    The x of a point is the iteration in the middle of its column.
+    """
     if level_of(metric) == "evaluation":
         return _read_evaluated(db, run_id, metric, start, stop)
     first, last = _read_extent(db, run_id)
@@ -129,24 +114,26 @@ def _read_raw(db: Database, run: str, metric: str, start: int, stop: int) -> "Bu
     return [(iteration, iteration, value, value, np.where(missing > 0, 0.0, value), 1.0 - missing, missing)]
 
 
-def _merge_into_columns(buckets: "Buckets", first: int, span: float) -> Series:
+def _merge_into_columns(buckets: "Buckets", first: int, span: float) -> "Curve":
     """Merge buckets into columns of `span` iterations; empty columns are left out."""
     import numpy as np
+
+    from clarinet_tui.chart.curve import Curve
 
     starts, ends, low, high, total, count, missing = (
         (np.concatenate(column) for column in zip(*buckets, strict=True)) if buckets else [np.empty(0)] * 7
     )
     if not len(starts):
-        return Series(starts, low, high, total, np.empty(0, np.int64))
+        return Curve.through([], [])
     edges = np.flatnonzero(np.diff(np.floor((starts - first) / span), prepend=-1.0))
     lasts = np.append(edges[1:], len(starts)) - 1
     finite = np.add.reduceat(count, edges)
-    return Series(
+    return Curve(
         x=(starts[edges] + ends[lasts]) / 2,
         low=np.fmin.reduceat(low, edges),
         high=np.fmax.reduceat(high, edges),
         mean=np.where(finite > 0, np.add.reduceat(total, edges) / np.maximum(finite, 1), np.nan),
-        missing=np.add.reduceat(missing, edges).astype(np.int64),
+        missing=np.add.reduceat(missing, edges),
     )
 
 
@@ -154,9 +141,11 @@ def _evaluation_column(metric: str) -> str:
     return f'"{metric}"' if metric in EVALUATION_COLUMNS else "NULL"
 
 
-def _read_evaluated(db: Database, run: str, metric: str, start: int | None, stop: int | None) -> Series:
-    """Read a metric of evaluations, one column of the chart for each."""
+def _read_evaluated(db: Database, run: str, metric: str, start: int | None, stop: int | None) -> "Curve":
+    """Read a metric of evaluations, one point for each."""
     import numpy as np
+
+    from clarinet_tui.chart.curve import Curve
 
     rows: list[Any] = db.rows(
         f"""SELECT iteration, {_evaluation_column(metric)} AS value, other ->> '{metric}' AS from_other FROM evaluations
@@ -167,4 +156,4 @@ def _read_evaluated(db: Database, run: str, metric: str, start: int | None, stop
     x = np.array([row["iteration"] for row in rows], dtype=float)
     stored = (row["from_other"] if row["value"] is None else row["value"] for row in rows)
     values = np.array([value if isinstance(value, float | int) else None for value in stored], dtype=float)
-    return Series(x, values, values, values, np.isnan(values).astype(np.int64))
+    return Curve.through(x, values)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from clarinet_tui.history.curves import Series, read_series
+from clarinet_tui.history.curves import read_series
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.durations import estimate_time_left
 from clarinet_tui.history.query_language import compile_query
@@ -16,6 +16,9 @@ from clarinet_tui.history.schema import SAMPLE_COLUMNS
 from clarinet_tui.runs.journal import ATTEMPT_STARTS, parse_number
 from clarinet_tui.runs.state import RunState
 from core.errors import InputError
+
+if TYPE_CHECKING:
+    from clarinet_tui.chart.curve import Curve
 
 GroupField = Literal["method", "task"]
 
@@ -287,12 +290,14 @@ def read_last_position(db: Database, run_id: str) -> int | None:
     return position
 
 
-def read_sample_series(db: Database, run_id: str, *, width: int = 2000) -> dict[str, Series]:
+def read_sample_curves(db: Database, run_id: str, *, width: int = 2000) -> dict[str, "Curve"]:
     """Return each sampled quantity over the seconds since the first sample, in at most `width` columns.
 
     The last column is the last sample alone. Pauses between attempts count as `MAX_PAUSE` at most.
     """
     import numpy as np
+
+    from clarinet_tui.chart.curve import Curve
 
     names = ", ".join(("time", *SAMPLE_COLUMNS))
     rows = db.tuples(f"SELECT {names} FROM samples WHERE run = ? ORDER BY position", (run_id,))
@@ -302,14 +307,14 @@ def read_sample_series(db: Database, run_id: str, *, width: int = 2000) -> dict[
     x = np.cumsum(np.clip(np.nan_to_num(np.diff(time, prepend=time[0])), 0.0, MAX_PAUSE))
     edges = np.unique(np.r_[np.arange(width - 1) * (len(x) - 1) // max(width - 1, 1), len(x) - 1])
     middle = (x[edges] + x[np.r_[edges[1:], len(x)] - 1]) / 2
-    series = {}
+    curves = {}
     for name, values in zip(SAMPLE_COLUMNS, columns, strict=True):
         known = np.add.reduceat(np.isfinite(values), edges, dtype=float)
         if known.any():
             low, high = (merge.reduceat(values, edges) for merge in (np.fmin, np.fmax))
             mean = np.add.reduceat(np.nan_to_num(values), edges) / np.where(known > 0, known, np.nan)
-            series[name] = Series(middle, low, high, mean, np.zeros(len(edges), np.int64))
-    return series
+            curves[name] = Curve(middle, mean, low, high, np.zeros(len(edges)))
+    return curves
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def import_compare() -> None:
     import scipy.special  # noqa: F401
 
     import clarinet_tui.analysis.comparison
-    import clarinet_tui.analysis.side_curves
+    import clarinet_tui.analysis.seed_curves
     import clarinet_tui.ui.screens.compare  # noqa: F401
 
 

@@ -1,7 +1,9 @@
 """Figures: their runs, their content, and reproducible files."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +12,8 @@ from rich.console import Console
 from clarinet_tui.analysis.choices import FORMATS, Format
 from clarinet_tui.analysis.figures.figure import (
     ConfusionMatrix,
-    Curve,
     Figure,
+    FigureCurve,
     Panel,
     PointCloud,
     colour_indices,
@@ -28,14 +30,16 @@ from clarinet_tui.analysis.figures.matplotlib_output import DARK, MATPLOTLIB_MAR
 from clarinet_tui.analysis.figures.terminal_output import figure_view
 from clarinet_tui.analysis.published import MAIN_METHODS
 from clarinet_tui.chart.cells import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyphs_for
+from clarinet_tui.chart.curve import Curve, Floats
 from clarinet_tui.chart.palette import MARKERS
+from clarinet_tui.history.axes import AXES
 from core.errors import InputError
 from tests.support.cli import HEAVY, imported_modules
 from tests.support.finished_runs import make_finished_run, read_runs
 from tests.support.trained_runs import make_trained_run
 
 
-def panel_curves(figure: Figure) -> list[tuple[Panel, Curve]]:
+def panel_curves(figure: Figure) -> list[tuple[Panel, FigureCurve]]:
     return [(panel, curve) for panel in figure.panels if isinstance(panel, Panel) for curve in panel.curves]
 
 
@@ -53,11 +57,11 @@ def test_accuracy_curve_has_band_members_and_published_result(tmp_path: Path) ->
     records = read_runs(tmp_path)
     figure = accuracy_figure(records, find_figure_runs(records))
     ((panel, curve),) = panel_curves(figure)
-    assert (panel.title, curve.label, curve.published) == ("U→M", "CLARINET", 83.692)
-    np.testing.assert_allclose(curve.y, [30, 70])  # neither the running one nor that of another protocol
+    assert (panel.title, curve.name, curve.published) == ("U→M", "CLARINET", 83.692)
+    np.testing.assert_allclose(curve.mean, [30, 70])  # neither the running one nor that of another protocol
     assert curve.low is not None
     np.testing.assert_allclose(curve.low, np.array([30, 70]) - np.sqrt(200))
-    assert sorted(len(y) for _, y in curve.members) == [2, 2, 3]
+    assert sorted(len(member.x) for member in curve.members) == [2, 2, 3]
     assert any("epochs is 9, not 3" in note for note in figure.notes)
     assert any(note.endswith("protocol, which preset smoke does not follow.") for note in figure.notes)
 
@@ -67,9 +71,9 @@ def test_two_step_curve_starts_after_stage_1(tmp_path: Path) -> None:
     records = read_runs(tmp_path)
     runs = find_figure_runs(records)
     positions = {}
-    for axis in ("epoch", "adaptation epoch", "samples", "device time"):
+    for axis in AXES:
         ((panel, curve),) = panel_curves(accuracy_figure(records, runs, axis=axis))
-        np.testing.assert_array_equal(curve.y, [50, 60])
+        np.testing.assert_array_equal(curve.mean, [50, 60])
         assert curve.published is None
         positions[panel.x_name] = curve.x.tolist()
     batch = runs.sides[0].settings
@@ -87,7 +91,7 @@ def test_two_step_curve_starts_after_stage_1(tmp_path: Path) -> None:
 def test_missing_values_on_an_axis_are_noted(tmp_path: Path) -> None:
     make_trained_run(tmp_path, "aaa", [50], method="gac")
     records = read_runs(tmp_path)
-    figure = accuracy_figure(records, find_figure_runs(records), axis="adaptation epoch")
+    figure = accuracy_figure(records, find_figure_runs(records), axis="adaptation-epoch")
     assert figure.panels == ()
     assert "U→M GAC: no values along adaptation epoch" in figure.notes
 
@@ -99,7 +103,7 @@ def test_one_preset_is_drawn_and_others_are_listed(tmp_path: Path) -> None:
     records = read_runs(tmp_path)
     assert find_figure_runs(records).notes == ("excluded: preset quick (1 run)",)
     ((_, curve),) = panel_curves(accuracy_figure(records, find_figure_runs(records, preset="quick"), band="range"))
-    assert curve.y.tolist() == [70]
+    assert curve.mean.tolist() == [70]
     with pytest.raises(InputError, match="no run matches 'seed:9'"):
         find_figure_runs(records, "seed:9")
 
@@ -110,7 +114,7 @@ def test_losses_are_bounded_and_a_single_run_has_an_envelope(tmp_path: Path) -> 
     make_trained_run(tmp_path, "ccc", [50] * 30, method="gac+dann", seed=2)
     records = read_runs(tmp_path)
     figure = losses_figure(records, find_figure_runs(records), points=20)
-    curves = {(panel.title, curve.label): curve for panel, curve in panel_curves(figure)}
+    curves = {(panel.title, curve.name): curve for panel, curve in panel_curves(figure)}
     assert set(curves) == {
         ("U→M: complementary loss", "CLARINET"),
         ("U→M: complementary loss", "GAC+DANN"),
@@ -121,7 +125,7 @@ def test_losses_are_bounded_and_a_single_run_has_an_envelope(tmp_path: Path) -> 
     assert len(alone.x) == 20
     assert alone.low is not None
     assert alone.high is not None
-    assert alone.low[0] < alone.y[0] < alone.high[0]
+    assert alone.low[0] < alone.mean[0] < alone.high[0]
     with pytest.raises(InputError, match="no run has 'mmd'"):
         losses_figure(records, find_figure_runs(records), metrics=["mmd"])
 
@@ -144,7 +148,7 @@ def test_budget_excludes_runs_that_differ_in_other_settings(tmp_path: Path) -> N
     figure = budget_figure(records)
     ((panel, curve),) = panel_curves(figure)
     assert panel.has_error_bars
-    assert (curve.x.tolist(), curve.y.tolist()) == ([0.1, 1.0], [42.0, 80.0])
+    assert (curve.x.tolist(), curve.mean.tolist()) == ([0.1, 1.0], [42.0, 80.0])
     assert curve.low is not None
     np.testing.assert_allclose(curve.low, [42 - np.sqrt(8), np.nan])
     assert "excluded: U→M CLARINET: differs in more than source_fraction (1 protocol)" in figure.notes
@@ -152,11 +156,19 @@ def test_budget_excludes_runs_that_differ_in_other_settings(tmp_path: Path) -> N
         budget_figure(records, "seed:3")
 
 
+def make_curve(
+    name: str, index: int, x: Floats, y: Floats, low: Floats | None = None, high: Floats | None = None, **fields: Any
+) -> FigureCurve:
+    curve = FigureCurve.through(x, y, low, high, name=name, colour_index=index, filled=low is not None)
+    return replace(curve, **fields)
+
+
 def hostile_figure() -> Figure:
     """Hostile names, gaps, a single point."""
     x, y = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, np.nan, 3.0, 2.0])
     hostile = "$\\frac{ <b>&\x1b[2J [red]数"
-    lines = (Curve(hostile, 0, x, y, y - 1, y + 1, ((x, y),), 2.5), Curve("one point", 9, x[:1], y[:1]))
+    first = make_curve(hostile, 0, x, y, y - 1, y + 1, members=(Curve.through(x, y),), published=2.5)
+    lines = (first, make_curve("one point", 9, x[:1], y[:1]))
     return Figure(
         "strange",
         hostile,
@@ -186,9 +198,8 @@ def test_svg_escapes_real_text() -> None:
 
 def test_terminal_draws_ticks_markers_and_published_results() -> None:
     x = np.arange(101.0)
-    figure = Figure(
-        "d", "t", (Panel("p", "epoch", "%", (Curve("up", 0, x, x, published=50.0), Curve("down", 1, x, 100 - x))),)
-    )
+    curves = make_curve("up", 0, x, x, published=50.0), make_curve("down", 1, x, 100 - x)
+    figure = Figure("d", "t", (Panel("p", "epoch", "%", curves),))
     shown = on_terminal(figure, width=60)
     assert shown[0] == "p"
     rows = shown[1:16]
@@ -205,10 +216,10 @@ def test_terminal_draws_ticks_markers_and_published_results() -> None:
 
 def test_terminal_draws_bands_of_few_curves_and_error_bars() -> None:
     x = np.arange(50.0)
-    curves = tuple(Curve(f"c{index}", index, x, x, x - 20, x + 20) for index in range(4))
+    curves = tuple(make_curve(f"c{index}", index, x, x, x - 20, x + 20) for index in range(4))
     few, many = (on_terminal(Figure("d", "t", (Panel("p", "x", "y", some),))) for some in (curves[:1], curves))
     assert sum(row.count("⠁") + row.count("⢀") for row in few) > sum(row.count("⠁") + row.count("⢀") for row in many)
-    point = Curve("c", 0, x[:2], x[:2] + 5, x[:2], x[:2] + 10)
+    point = make_curve("c", 0, x[:2], x[:2] + 5, x[:2], x[:2] + 10)
     bars = on_terminal(Figure("d", "t", (Panel("p", "x", "y", (point,), has_error_bars=True),)))
     assert sum("⡇" in row or "⢸" in row for row in bars) > 8
 

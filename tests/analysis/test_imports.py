@@ -4,6 +4,6 @@ from tests.support.cli import HEAVY, imported_modules
 
 
 def test_analysis_imports_no_heavy_modules() -> None:
-    modules = ("bands", "board", "board_table", "comparison", "comparison_table", "training_cost")
+    modules = ("seed_curves", "board", "board_table", "comparison", "comparison_table")
     code = "\n".join(f"import clarinet_tui.analysis.{module}" for module in modules)
     assert not imported_modules(code) & (HEAVY | {"numpy", "rich"})

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from clarinet_tui.chart.cells import HALVES, QUADRANTS, REFERENCE, band_style, faint_style
-from clarinet_tui.chart.curve import Band, Line, ReferenceLine
+from clarinet_tui.chart.curve import Curve, ReferenceLine
 from clarinet_tui.chart.render import render_chart
 from tests.support.charts import drawn_cells, make_spec, plot_area, render_rows
 
 X = np.arange(1000.0)
 FLAT = np.full(1000, 5.0)
-MEAN = Line.through("mean", X, FLAT, colour_index=0)
-BAND = Band.between(X, FLAT - 3, FLAT + 3, colour_index=0)
+MEAN = Curve.through(X, FLAT, colour_index=0)
+BAND = Curve.through(X, FLAT - 3, FLAT - 3, FLAT + 3, colour_index=0, filled=True)
 
 
 def dots(text: list[str]) -> int:
@@ -20,7 +20,7 @@ def dots(text: list[str]) -> int:
 
 def test_a_band_is_sparse_where_an_envelope_is_solid() -> None:
     band = plot_area(render_rows(make_spec(MEAN, references=(BAND,), y_range=(0.0, 10.0))))
-    solid = plot_area(render_rows(make_spec(Line.through("mean", X, FLAT, FLAT - 3, FLAT + 3), y_range=(0.0, 10.0))))
+    solid = plot_area(render_rows(make_spec(Curve.through(X, FLAT, FLAT - 3, FLAT + 3), y_range=(0.0, 10.0))))
     assert {y for y, _ in drawn_cells(band)} == {y for y, _ in drawn_cells(solid)}
     assert dots(band) < dots(solid) / 3
 
@@ -37,7 +37,13 @@ def test_a_band_has_a_gap_where_an_edge_is_unknown() -> None:
     low = FLAT - 3
     low[400:600] = np.nan
     text = plot_area(
-        render_rows(make_spec(MEAN, references=(Band.between(X, low, FLAT + 3, colour_index=0),), y_range=(0.0, 10.0)))
+        render_rows(
+            make_spec(
+                MEAN,
+                references=(Curve.through(X, low, low, FLAT + 3, colour_index=0, filled=True),),
+                y_range=(0.0, 10.0),
+            )
+        )
     )
     columns = {x for y, x in drawn_cells(text) if y in (4, 5)}
     width = len(text[0]) - 1
@@ -46,11 +52,9 @@ def test_a_band_has_a_gap_where_an_edge_is_unknown() -> None:
 
 
 def test_a_band_of_few_points_is_shaded_between_them_also_when_zoomed() -> None:
-    band = Band.between([0, 100], [2, 2], [8, 8], colour_index=0)
+    band = Curve.through([0, 100], [2, 2], [2, 2], [8, 8], colour_index=0, filled=True)
     for window in ((0.0, 100.0), (40.0, 60.0)):
-        text = plot_area(
-            render_rows(make_spec(Line.through("mean", [0, 100], [5, 5]), references=(band,), x_range=window))
-        )
+        text = plot_area(render_rows(make_spec(Curve.through([0, 100], [5, 5]), references=(band,), x_range=window)))
         assert len({x for _, x in drawn_cells(text)}) > 45
 
 
@@ -68,7 +72,7 @@ def test_reference_line_is_dashed_labelled_and_within_the_axes() -> None:
 
 
 def test_dimmed_lines_have_no_markers() -> None:
-    members = tuple(Line.through("", X, FLAT + shift, colour_index=index) for shift, index in ((2, 0), (-2, None)))
+    members = tuple(Curve.through(X, FLAT + shift, colour_index=index) for shift, index in ((2, 0), (-2, None)))
     chart = render_chart(make_spec(MEAN, references=members))
     assert {faint_style(0), REFERENCE} <= set(np.unique(chart.grid.styles))
     lone = render_chart(make_spec(MEAN, y_range=(chart.axes.low, chart.axes.high)))
@@ -85,11 +89,16 @@ def test_crosshair_covers_bands_but_not_lines() -> None:
 
 def test_edges_of_different_length_are_refused() -> None:
     with pytest.raises(ValueError, match="equal lengths"):
-        Band.between([1, 2], [1, 2], [1])
+        Curve.through([1, 2], [1, 2], [1, 2], [1], filled=True)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (5, 2), (20, 5), (200, 55)])
 def test_every_size_and_scale_can_be_drawn(width: int, height: int) -> None:
-    references = (BAND, Band.between([], [], []), ReferenceLine(-3.0, "below"), Line.through("", X, FLAT))
+    references = (
+        BAND,
+        Curve.through([], [], [], [], filled=True),
+        ReferenceLine(-3.0, "below"),
+        Curve.through(X, FLAT),
+    )
     for scale in ("linear", "log", "symlog"):
         render_rows(make_spec(MEAN, references=references, width=width, height=height, scale=scale))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clarinet_tui.chart.curve import Line, extent_of
+from clarinet_tui.chart.curve import Curve, extent_of
 from clarinet_tui.chart.scales import Scale, Viewport, linear_ticks, make_scale, time_ticks, y_ticks
 from clarinet_tui.text import format_duration, format_number
 
@@ -73,12 +73,11 @@ def test_zoom_keeps_the_fixed_point() -> None:
     assert view.window((0.0, 100.0)) == (5.0, 55.0)
 
 
-def test_line_is_sorted_read_only_and_has_a_printable_name() -> None:
+def test_curve_is_sorted_and_read_only() -> None:
     x = np.array([3.0, 1.0, np.nan, 2.0])
-    line = Line.through("a\x1b[31m\nb", x, [30, 10, 0, 20])
+    line = Curve.through(x, [30, 10, 0, 20])
     assert line.x.tolist() == [1, 2, 3]
     assert line.mean.tolist() == [10, 20, 30]
-    assert line.name == "a[31m b"
     with pytest.raises(ValueError, match="read-only"):
         line.mean[0] = 5
     x[0] = 99
@@ -88,10 +87,10 @@ def test_line_is_sorted_read_only_and_has_a_printable_name() -> None:
 
 def test_lengths_must_be_equal() -> None:
     with pytest.raises(ValueError, match="equal lengths"):
-        Line.through("a", [1, 2], [1])
+        Curve.through([1, 2], [1])
 
 
 def test_extent_without_points_or_with_one_has_width() -> None:
     assert extent_of(()) == (0.0, 1.0)
-    start, stop = extent_of((Line.through("a", [5], [1]),))
+    start, stop = extent_of((Curve.through([5], [1]),))
     assert start < 5 < stop

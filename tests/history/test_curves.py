@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clarinet_tui.history.curves import Series, list_metrics, read_series
+from clarinet_tui.chart.curve import Curve
+from clarinet_tui.history.curves import list_metrics, read_series
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_run
 from clarinet_tui.runs.directory import RunDirectory
@@ -48,7 +49,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Databas
     db.close()
 
 
-def check_totals(series: Series, start: int, stop: int, metric: str) -> None:
+def check_totals(series: Curve, start: int, stop: int, metric: str) -> None:
     """Check that the columns together contain exactly the requested values."""
     values = [value for at, value in VALUES.items() if start <= at < stop]
     finite = [value for value in values if math.isfinite(value)]

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from clarinet_tui.chart.curve import Line, extent_of
+from clarinet_tui.chart.curve import Curve, extent_of
 from clarinet_tui.chart.render import ChartSpec, render_chart
 
 
-def make_spec(*lines: Line, width: int = 60, height: int = 16, **fields: object) -> ChartSpec:
+def make_spec(*lines: Curve, width: int = 60, height: int = 16, **fields: object) -> ChartSpec:
     spec = ChartSpec(width, height, lines, x_range=extent_of(lines))
     return replace(spec, **fields)  # type: ignore[arg-type]
 

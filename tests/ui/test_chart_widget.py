@@ -7,7 +7,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Offset
 
 from clarinet_tui.chart.cells import BRAILLE, HALVES, QUADRANTS, GlyphSet, glyphs_for
-from clarinet_tui.chart.curve import Band, Line, ReferenceLine
+from clarinet_tui.chart.curve import Curve, ReferenceLine
 from clarinet_tui.chart.render import ChartSpec, RenderedChart, render_chart
 from clarinet_tui.ui.widgets import chart
 from clarinet_tui.ui.widgets.chart import Chart, legend_entries
@@ -16,15 +16,17 @@ from tests.support.app import screen_text
 X = np.arange(5000.0)
 
 
-def noisy(count: int = 4) -> tuple[Line, ...]:
+def noisy(count: int = 4) -> tuple[Curve, ...]:
     random = np.random.default_rng(0)
-    return tuple(Line.through(f"line {place}", X, place + random.normal(0, 0.2, X.size)) for place in range(count))
+    return tuple(
+        Curve.through(X, place + random.normal(0, 0.2, X.size), name=f"line {place}") for place in range(count)
+    )
 
 
 class ChartApp(App[None]):
     """A chart and nothing else."""
 
-    def __init__(self, lines: tuple[Line, ...], glyphs: GlyphSet = BRAILLE) -> None:
+    def __init__(self, lines: tuple[Curve, ...], glyphs: GlyphSet = BRAILLE) -> None:
         super().__init__()
         self.chart = Chart("Loss", glyphs=glyphs)
         self.chart.lines = lines
@@ -64,17 +66,17 @@ async def test_keys_zoom_pan_scale_smooth_and_reset() -> None:
 
 
 async def test_following_moves_with_the_newest_point() -> None:
-    app = ChartApp((Line.through("a", X, X),))
+    app = ChartApp((Curve.through(X, X, name="a"),))
     async with app.run_test(size=(80, 24)) as pilot:
         app.chart.focus()
         await pilot.press("f")
         span = app.chart.window[1] - app.chart.window[0]
-        app.chart.lines = (Line.through("a", np.arange(6000), np.arange(6000)),)
+        app.chart.lines = (Curve.through(np.arange(6000), np.arange(6000), name="a"),)
         assert app.chart.window == (5999 - span, 5999)
 
 
 async def test_the_crosshair_shows_values_and_pans_the_window() -> None:
-    app = ChartApp((Line.through("a", X, X * 2),))
+    app = ChartApp((Curve.through(X, X * 2, name="a"),))
     async with app.run_test(size=(80, 24)) as pilot:
         app.chart.focus()
         await pilot.press("left")
@@ -89,7 +91,7 @@ async def test_the_crosshair_shows_values_and_pans_the_window() -> None:
 
 
 async def test_the_mouse_zooms_drags_and_moves_the_crosshair() -> None:
-    app = ChartApp((Line.through("a", X, X),))
+    app = ChartApp((Curve.through(X, X, name="a"),))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.hover(Chart, offset=Offset(40, 10))
         assert app.chart.crosshair is not None
@@ -147,8 +149,11 @@ def test_glyphs_depend_on_the_terminal() -> None:
 
 async def test_band_is_tinted_with_the_colour_of_its_line() -> None:
     flat = np.full(X.size, 5.0)
-    app = ChartApp((Line.through("mean", X, flat, colour_index=0),))
-    app.chart.references = (Band.between(X, flat - 3, flat + 3, colour_index=0), ReferenceLine(9.5, "published 9.5"))
+    app = ChartApp((Curve.through(X, flat, name="mean", colour_index=0),))
+    app.chart.references = (
+        Curve.through(X, flat - 3, flat - 3, flat + 3, colour_index=0, filled=True),
+        ReferenceLine(9.5, "published 9.5"),
+    )
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         assert "published 9.5" in screen_text(app)
@@ -158,9 +163,9 @@ async def test_band_is_tinted_with_the_colour_of_its_line() -> None:
 
 def test_legend_shows_the_band_at_the_crosshair_and_named_bands() -> None:
     flat = np.full(X.size, 5.0)
-    mean = Line.through("mean", X, flat, colour_index=0)
-    band = Band.between(X, flat - 3, flat + 3, colour_index=0)
-    other_seeds = Band.between(X, flat, flat + 1, name="other seeds")
+    mean = Curve.through(X, flat, name="mean", colour_index=0)
+    band = Curve.through(X, flat - 3, flat - 3, flat + 3, colour_index=0, filled=True)
+    other_seeds = Curve.through(X, flat, flat, flat + 1, name="other\x1b seeds", filled=True)
     first, second = legend_entries((mean,), 500.0, (band, other_seeds))
     assert first.value == "5 (2…8)"
     assert (second.marker, second.name, second.value) == ("░", "other seeds", "")

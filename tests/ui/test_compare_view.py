@@ -9,7 +9,7 @@ import pytest
 from textual.content import Content
 from textual.pilot import Pilot
 
-from clarinet_tui.chart.curve import Band, Line
+from clarinet_tui.chart.curve import Curve
 from clarinet_tui.chart.palette import PALETTES
 from clarinet_tui.cli.main import main
 from clarinet_tui.ui.app import ClarinetApp
@@ -142,13 +142,13 @@ async def test_bands_and_single_runs_can_be_hidden(runs_dir: Path) -> None:
         widths = []
         for name in ("± std", "95 % interval", "min–max"):
             assert f"band: {name}" in screen_text(app)
-            (band,) = (thing for thing in left.references if isinstance(thing, Band))
+            (band,) = (thing for thing in left.references if isinstance(thing, Curve) and thing.filled)
             widths.append(float(band.high[-1] - band.low[-1]))
             await pilot.press("b")
             await pilot.pause()
         assert len(set(widths)) == 3
-        assert not any(isinstance(thing, Band) for thing in left.references)
-        assert sum(isinstance(thing, Line) for thing in left.references) == 5
+        assert not any(getattr(thing, "filled", False) for thing in left.references)
+        assert sum(isinstance(thing, Curve) for thing in left.references) == 5
         await pilot.press("B")
         await pilot.pause()
         assert left.references == ()

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clarinet_tui.history.curves import Series
+from clarinet_tui.chart.curve import Curve
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.queries import MAX_PAUSE, get_run, read_sample_series
+from clarinet_tui.history.queries import MAX_PAUSE, get_run, read_sample_curves
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.ui.feed.detail_reader import DetailReader
@@ -35,10 +35,10 @@ def run(tmp_path: Path) -> RunDirectory:
     return run
 
 
-def read_series(run: RunDirectory, **options: int) -> dict[str, Series]:
+def read_series(run: RunDirectory, **options: int) -> dict[str, Curve]:
     with open_history(run.runs_dir) as db:
         ingest_run(db, run)
-        return read_sample_series(db, run.id, **options)
+        return read_sample_curves(db, run.id, **options)
 
 
 def lines(run: RunDirectory, width: int) -> list[str]:
@@ -65,7 +65,7 @@ def test_without_samples_there_is_no_line() -> None:
 def test_the_feed_reads_the_samples_again_when_there_is_a_new_one(run: RunDirectory) -> None:
     reader, request = DetailReader(run.runs_dir), DetailRequest("abc", frozenset({"hardware"}))
 
-    def read() -> dict[str, Series]:
+    def read() -> dict[str, Curve]:
         with open_history(run.runs_dir) as db:
             ingest_run(db, run)
             row = get_run(db, run.id)

@@ -91,7 +91,7 @@ async def test_x_cycles_through_the_axes(runs_dir: Path) -> None:
         for _ in range(4):
             seen.append(app.screen.query(Chart).first().x_name)
             await pilot.press("x")
-        assert seen == ["iteration", "epoch", "adaptation epoch", "time"]
+        assert seen == ["iteration", "epoch", "adaptation epoch", "device time"]
         assert app.screen.query(Chart).first().x_name == "iteration"
 
 

@@ -9,12 +9,11 @@ from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.ui.app import ClarinetApp
 from clarinet_tui.ui.feed.detail_reader import DetailReader
 from clarinet_tui.ui.feed.history_reader import HistoryReader
-from clarinet_tui.ui.snapshot.curves import overlay_lines
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, DetailRequest, RunCurves, ViewRequest
 from clarinet_tui.ui.text.metrics import format_ascent, format_runs, recent_mean
 from clarinet_tui.ui.widgets.chart import Chart
 from clarinet_tui.ui.widgets.log_tail import LogTail
-from clarinet_tui.ui.widgets.run_charts import RunCharts
+from clarinet_tui.ui.widgets.run_charts import RunCharts, overlay_lines
 from tests.support.app import SIZES, make_app, screen_text, wait_until
 from tests.support.ui_runs import three_runs
 

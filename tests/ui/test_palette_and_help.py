@@ -55,7 +55,7 @@ async def test_the_palette_has_every_action_and_every_choice_once(runs_dir: Path
             assert title in listed
         await pilot.press("enter")
         await wait_until(pilot, lambda: app.current_mode == "live")
-        assert {"X axis: time", "Log", "Next run", "Crosshair left"} <= set(titles(app))
+        assert {"X axis: device time", "Log", "Next run", "Crosshair left"} <= set(titles(app))
 
 
 async def test_the_palette_lists_views_and_common_actions_first(runs_dir: Path) -> None:

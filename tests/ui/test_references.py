@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clarinet_tui.chart.curve import Band, Line, ReferenceLine
+from clarinet_tui.chart.curve import Curve
 from clarinet_tui.history.database import Database
 from clarinet_tui.history.ingest import ingest_all
 from clarinet_tui.ui.app import ClarinetApp
@@ -37,10 +37,11 @@ def test_the_band_has_other_seeds_of_the_same_protocol(runs_dir: Path) -> None:
     references = read_references(runs_dir, "run5")
     assert references.published is not None
     assert references.published.mean == pytest.approx(94.538)
-    assert references.seeds is not None
-    assert references.seeds.seeds == (1, 2, 3)
-    np.testing.assert_allclose(references.seeds.high - references.seeds.low, 12.0)
-    np.testing.assert_allclose((references.seeds.high + references.seeds.low)[-1] / 2, 80 - 60 * np.exp(-4))
+    assert references.seeds == (1, 2, 3)
+    band = references.seed_curve
+    assert band is not None
+    np.testing.assert_allclose(band.high - band.low, 12.0)
+    np.testing.assert_allclose(band.mean[-1], 80 - 60 * np.exp(-4))
     assert [one.runs for one in references.excluded] == [("run4",)]
     description = references.describe("both")
     assert "Published 94.5 ± 0.3" in description
@@ -52,22 +53,22 @@ def test_the_band_has_other_seeds_of_the_same_protocol(runs_dir: Path) -> None:
 def test_one_other_seed_is_a_line_and_none_is_described(runs_dir: Path) -> None:
     write_reference_runs(runs_dir)
     references = read_references(runs_dir, "run4")
-    assert references.seeds is None
+    assert references.seed_curve is None
     assert "No other seed has finished" in references.describe("seeds")
     write_run(runs_dir, "again", seed=9, task="M->U", classifier_rate=0.1, age=10)
     references = read_references(runs_dir, "run4")
-    assert references.seeds is not None
-    assert references.seeds.name == "seed 9"
+    assert references.seed_curve is not None
+    assert references.seed_curve.name == "seed 9"
 
 
 def test_only_the_newest_run_of_a_seed_counts(runs_dir: Path) -> None:
     write_reference_runs(runs_dir)
     write_run(runs_dir, "newer", seed=3, gain=60.0, task="M->U", age=30)
     write_run(runs_dir, "mine", seed=5, gain=90.0, task="M->U", age=20)
-    seeds = read_references(runs_dir, "run5").seeds
-    assert seeds is not None
-    assert seeds.seeds == (1, 2, 3)
-    assert seeds.high[-1] > 110  # that of seed 5 itself would be more still
+    references = read_references(runs_dir, "run5")
+    assert references.seeds == (1, 2, 3)
+    assert references.seed_curve is not None
+    assert references.seed_curve.high[-1] > 110  # that of seed 5 itself would be more still
 
 
 def test_other_tasks_have_no_published_number(runs_dir: Path) -> None:
@@ -75,7 +76,7 @@ def test_other_tasks_have_no_published_number(runs_dir: Path) -> None:
     write_run(runs_dir, "bbb", seed=2)
     references = read_references(runs_dir, "aaa", seeds=False)
     assert references.published is None
-    assert references.seeds is None
+    assert references.seed_curve is None
     assert "no number" in references.describe("published")
 
 
@@ -99,27 +100,31 @@ def test_curves_come_before_references_and_new_seeds_are_added(runs_dir: Path) -
     assert fourth.references is second.references
     assert fifth is not None
     assert fifth.references is not None
-    assert fifth.references.seeds is not None
-    assert fifth.references.seeds.seeds == (1, 2, 3, 6)
+    assert fifth.references.seeds == (1, 2, 3, 6)
     reader.close()
 
 
-def shown_references(app: ClarinetApp) -> list[type]:
-    return [type(reference) for reference in app.screen.query_one(RunCharts).accuracy.references]
+SEEDS = "3 other seeds ± std"
+
+
+def shown_references(app: ClarinetApp) -> list[str]:
+    """The label of a line, and the name of a curve."""
+    references = app.screen.query_one(RunCharts).accuracy.references
+    return [getattr(reference, "name", "published") for reference in references]
 
 
 async def test_a_key_selects_the_references_and_saves_them(runs_dir: Path) -> None:
     write_reference_runs(runs_dir)
     app = make_app(runs_dir, "run5")
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
-        await wait_until(pilot, lambda: shown_references(app) == [ReferenceLine, Band], "both")
+        await wait_until(pilot, lambda: shown_references(app) == ["published", SEEDS], "both")
         await wait_until(pilot, lambda: "published 94.5" in screen_text(app), "the published number")
         await wait_until(pilot, lambda: "3 other seeds ± std" in screen_text(app), "the other seeds")
         for kind, expected in (
-            ("published", [ReferenceLine]),
-            ("seeds", [Band]),
+            ("published", ["published"]),
+            ("seeds", [SEEDS]),
             ("none", []),
-            ("both", [ReferenceLine, Band]),
+            ("both", ["published", SEEDS]),
         ):
             await pilot.press("b")
             await wait_until(pilot, lambda expected=expected: shown_references(app) == expected, kind)  # type: ignore[misc]
@@ -129,24 +134,25 @@ async def test_a_key_selects_the_references_and_saves_them(runs_dir: Path) -> No
     assert read_preferences(Path("config/clarinet/tui.json"))[0].references == "published"
     again = make_app(runs_dir, "run5")
     async with again.run_test(size=(160, 48)) as pilot:
-        await wait_until(pilot, lambda: shown_references(again) == [ReferenceLine], "the saved references")
+        await wait_until(pilot, lambda: shown_references(again) == ["published"], "the saved references")
 
 
 async def test_references_follow_the_axis_and_the_run(runs_dir: Path) -> None:
     write_reference_runs(runs_dir)
     app = make_app(runs_dir, "run5")
     async with app.run_test(size=(120, 36)) as pilot:
-        await wait_until(pilot, lambda: shown_references(app) == [ReferenceLine, Band], "both")
+        await wait_until(pilot, lambda: shown_references(app) == ["published", SEEDS], "both")
         await pilot.press("x")
         band = app.screen.query_one(RunCharts).accuracy.references[1]
-        assert isinstance(band, Band)
+        assert isinstance(band, Curve)
+        assert band.filled
         np.testing.assert_allclose(band.x, np.arange(1, 9))
         await pilot.press("j")
         await wait_until(
-            pilot, lambda: app.state.live_run == "run4" and shown_references(app) == [ReferenceLine], "the other run's"
+            pilot, lambda: app.state.live_run == "run4" and shown_references(app) == ["published"], "the other run's"
         )
         write_run(runs_dir, "again", seed=9, task="M->U", classifier_rate=0.1, age=10)
-        await wait_until(pilot, lambda: shown_references(app) == [ReferenceLine, Line, Band], "the line of one seed")
+        await wait_until(pilot, lambda: shown_references(app) == ["published", "seed 9"], "the line of one seed")
         await wait_until(pilot, lambda: "seed 9" in screen_text(app), "its name")
 
 

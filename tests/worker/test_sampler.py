@@ -13,7 +13,7 @@ import pytest
 
 from clarinet_tui.devices.local import DeviceReader
 from clarinet_tui.history.ingest import ingest_run
-from clarinet_tui.history.queries import count_runs, get_run, list_runs, read_sample_series
+from clarinet_tui.history.queries import count_runs, get_run, list_runs, read_sample_curves
 from clarinet_tui.queue.queue_file import Queue, QueueEntry
 from clarinet_tui.queue.scheduling import Scheduler
 from clarinet_tui.runs.environment import read_environment
@@ -183,7 +183,7 @@ def test_the_history_has_samples_and_their_sums(tmp_path: Path, our_gpu: pytest.
         assert (row.hardware, row.gpu_memory, row.gpu_use) == ("NVIDIA GeForce RTX 3090", 9.0 * GIB, 97.0)
         assert row.energy == 7.2e6
         assert row.memory
-        samples = read_sample_series(db, run.id)
+        samples = read_sample_curves(db, run.id)
         assert (samples["power"].mean.tolist(), samples["temperature"].mean.tolist()) == ([344.5], [71.0])
 
 

@@ -4,16 +4,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clarinet_tui.chart.curve import Curve, Floats
 from clarinet_tui.runs.inspection_file import CalibrationBins, FeatureMap
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clarinet_tui.analysis.bands import Floats, Points
 
 METHOD_ORDER = (
     *("clarinet", "gac+cdan-e", "gac+dann", "gac+dan", "basset", "fwd+basset", "fwd+basset-kept", "gac"),
@@ -23,17 +20,11 @@ METHOD_ORDER = (
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
-    """One method in a panel: its mean, the band around it, and its single runs."""
+class FigureCurve(Curve):
+    """One method in a panel: its mean, the band around it if it is filled, and its single runs."""
 
-    label: str
-    colour_index: int
-    """Index of colour and marker in the palette."""
-    x: "Floats"
-    y: "Floats"
-    low: "Floats | None" = None
-    high: "Floats | None" = None
-    members: "tuple[Points, ...]" = ()
+    colour_index: int = 0
+    members: tuple[Curve, ...] = ()
     published: float | None = None
     """The published mean."""
 
@@ -43,7 +34,7 @@ class Panel:
     title: str
     x_name: str
     y_name: str
-    curves: tuple[Curve, ...]
+    curves: tuple[FigureCurve, ...]
     has_error_bars: bool = False
     """Show points with error bars instead of curves with bands."""
 
@@ -68,13 +59,13 @@ class PointCloud:
 
     title: str
     classes: tuple[str, ...]
-    source: "NDArray[np.float64]"
-    target: "NDArray[np.float64]"
-    source_y: "NDArray[np.int64]"
-    target_y: "NDArray[np.int64]"
+    source: Floats
+    target: Floats
+    source_y: NDArray[np.int64]
+    target_y: NDArray[np.int64]
 
     @property
-    def limits(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+    def limits(self) -> tuple[Floats, Floats]:
         """The lower left and the upper right corner of all points."""
         points = np.concatenate((self.source, self.target))
         return points.min(axis=0), points.max(axis=0)
@@ -125,8 +116,10 @@ def calibration_figure(title: str, bins: CalibrationBins) -> Figure:
     """A reliability diagram: accuracy against probability of the predicted class."""
     diagonal = np.array([0.0, 100.0])
     curves = (
-        Curve("target test images", 0, 100 * np.array(bins.confidence), 100 * np.array(bins.accuracy)),
-        Curve("calibrated", 7, diagonal, diagonal),
+        FigureCurve.through(
+            100 * np.array(bins.confidence), 100 * np.array(bins.accuracy), name="target test images", colour_index=0
+        ),
+        FigureCurve.through(diagonal, diagonal, name="calibrated", colour_index=7),
     )
     notes = (
         f"{bins.count} images in bins of 10 %; ECE is the expected calibration error.",
@@ -148,24 +141,23 @@ def _panel_object(panel: AnyPanel) -> dict[str, Any]:
     if isinstance(panel, PointCloud):
         arrays = {name: getattr(panel, name).tolist() for name in ("source", "target", "source_y", "target_y")}
         return {"title": panel.title, "classes": panel.classes, **arrays}
-    return _panel(panel) if isinstance(panel, Panel) else vars(panel)
+    if isinstance(panel, ConfusionMatrix):
+        return vars(panel)
+    curves = [_curve_object(curve) for curve in panel.curves]
+    return {"title": panel.title, "x": panel.x_name, "y": panel.y_name, "lines": curves}
 
 
-def _panel(panel: Panel) -> dict[str, Any]:
-    return {"title": panel.title, "x": panel.x_name, "y": panel.y_name, "lines": list(map(_curve, panel.curves))}
-
-
-def _curve(curve: Curve) -> dict[str, Any]:
+def _curve_object(curve: FigureCurve) -> dict[str, Any]:
     return {
-        "label": curve.label,
+        "label": curve.name,
         "x": _numbers(curve.x),
-        "y": _numbers(curve.y),
-        "low": None if curve.low is None else _numbers(curve.low),
-        "high": None if curve.high is None else _numbers(curve.high),
-        "runs": [{"x": _numbers(x), "y": _numbers(y)} for x, y in curve.members],
+        "y": _numbers(curve.mean),
+        "low": _numbers(curve.low) if curve.filled else None,
+        "high": _numbers(curve.high) if curve.filled else None,
+        "runs": [{"x": _numbers(member.x), "y": _numbers(member.mean)} for member in curve.members],
         "published": curve.published,
     }
 
 
-def _numbers(values: "Floats") -> list[float | None]:
+def _numbers(values: Floats) -> list[float | None]:
     return [float(value) if math.isfinite(value) else None for value in values]

@@ -5,33 +5,29 @@ A figure shows the runs that the board counts, by task and method in the paper's
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from clarinet_tui.analysis.bands import BAND_DESCRIPTIONS
 from clarinet_tui.analysis.board import PAPER_PRESETS, Board, make_board
-from clarinet_tui.analysis.choices import BUDGETS, Axis, BandKind, Budget, Rule
+from clarinet_tui.analysis.choices import BUDGETS, BandKind, Budget, Rule
 from clarinet_tui.analysis.comparison import Side, make_sides
-from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Curve, Figure, Panel, colour_indices
+from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure, FigureCurve, Panel, colour_indices
 from clarinet_tui.analysis.published import find_published
 from clarinet_tui.analysis.run_records import ExcludedRuns, RunRecord, RunRecords
+from clarinet_tui.analysis.seed_curves import BAND_DESCRIPTIONS, POINTS, average_runs, read_run_evaluations, run_curve
 from clarinet_tui.analysis.selection import RULE_DESCRIPTIONS, last_stage
-from clarinet_tui.analysis.side_curves import POINTS, average_curves, read_run_evaluations, run_curve
 from clarinet_tui.analysis.statistics import t_interval
-from clarinet_tui.analysis.training_cost import SHARED_AXES
-from clarinet_tui.history.curves import Series, list_metrics, read_series
+from clarinet_tui.chart.curve import Curve
+from clarinet_tui.history.axes import AXES, Axis
+from clarinet_tui.history.curves import list_metrics, read_series
 from clarinet_tui.history.queries import get_run, read_evaluations, read_events
 from clarinet_tui.runs.journal import is_confusion_matrix
 from clarinet_tui.text import format_count, format_task
 from core.errors import InputError
 from core.metrics import shown_in
-
-if TYPE_CHECKING:
-    from clarinet_tui.analysis.bands import Points
 
 
 @dataclass(frozen=True)
@@ -84,46 +80,49 @@ def read_record(reader: RunRecords, run: str) -> RunRecord:
     return reader.record(row)
 
 
-def make_curve(
-    side: Side, colour_index: int, curves: "dict[str, Points]", band: BandKind, *, exact: bool
-) -> Curve | None:
+def make_figure_curve(
+    side: Side, colour_index: int, curves: Mapping[str, Curve], band: BandKind, *, exact: bool
+) -> FigureCurve | None:
     """Average the counted runs of a side; None if they have no values."""
-    averaged = average_curves(side, curves, exact=exact)
-    mean, (low, high) = averaged.mean, averaged.mean.edges(band)
-    members = tuple(thin_curve(curve) for curve in averaged.members)
-    return Curve(side.title, colour_index, mean.x, mean.mean, low, high, members) if mean.x.size else None
+    seeds = average_runs(side, curves, exact=exact)
+    if not seeds.x.size:
+        return None
+    curve = FigureCurve.through(
+        seeds.x, seeds.mean, *seeds.edges(band), name=side.title, colour_index=colour_index, filled=True
+    )
+    return replace(curve, members=tuple(map(thin_curve, seeds.members)))
 
 
-def thin_curve(curve: "Points") -> "Points":
+def thin_curve(curve: Curve) -> Curve:
     """Reduce a curve to at most `POINTS` points, including the last one."""
-    x, y = curve
-    if len(x) <= POINTS:
+    if curve.x.size <= POINTS:
         return curve
-    kept = np.unique(np.linspace(0, len(x) - 1, POINTS).astype(np.int64))
-    return x[kept], y[kept]
+    kept = np.unique(np.linspace(0, curve.x.size - 1, POINTS).astype(np.int64))
+    return Curve.through(curve.x[kept], curve.mean[kept])
 
 
-def choose_unit(curves: "Sequence[Points]", units: Sequence[tuple[float, str]]) -> tuple[float, str]:
-    """Return the largest unit that fits twice into the longest curve, or the last one."""
-    ends = [float(x[-1]) for x, _ in curves if len(x)]
-    return next((unit for unit in units if max(ends, default=0.0) >= 2 * unit[0]), units[-1])
+def scale_curves(
+    by_side: Sequence[Mapping[str, Curve]], units: Sequence[tuple[float, str]]
+) -> tuple[list[dict[str, Curve]], str]:
+    """Express x in the largest unit that fits twice into the longest curve, or the last one; return its name too."""
+    longest = max((curve.x[-1] for curves in by_side for curve in curves.values() if curve.x.size), default=0.0)
+    unit, name = next(((unit, name) for unit, name in units if longest >= 2 * unit), units[-1])
+    scaled = [{run: replace(curve, x=curve.x / unit) for run, curve in curves.items()} for curves in by_side]
+    return scaled, name
 
 
 ACCURACY_UNITS: dict[Axis, tuple[tuple[float, str], ...]] = {
-    "epoch": ((1.0, "epoch"),),
-    "adaptation epoch": ((1.0, "adaptation epoch"),),
     "samples": (
         (1e6, "images trained on (millions)"),
         (1e3, "images trained on (thousands)"),
         (1.0, "images trained on"),
     ),
-    "device time": (
+    "time": (
         (86400.0, "device time (days)"),
         (3600.0, "device time (h)"),
         (60.0, "device time (min)"),
         (1.0, "device time (s)"),
     ),
-    "iteration": ((1.0, "iteration"),),
 }
 
 
@@ -134,7 +133,7 @@ def accuracy_figure(reader: RunRecords, runs: FigureRuns, *, axis: Axis = "epoch
         panel, missing = _accuracy_panel(reader, runs, task, axis, band)
         panels += [panel] if panel.curves else []
         absent += missing
-    undrawn = [f"{', '.join(absent)}: no values along {axis}"] if absent else []
+    undrawn = [f"{', '.join(absent)}: no values along {AXES[axis]}"] if absent else []
     drawn = [side for side in runs.sides if task_and_method(side) not in absent]
     notes = (*_accuracy_notes(drawn, band), *_published_notes(panels, runs.sides), *undrawn, *runs.notes)
     return Figure("accuracy", "Target accuracy", tuple(panels), notes)
@@ -144,21 +143,20 @@ def _accuracy_panel(
     reader: RunRecords, runs: FigureRuns, task: str, axis: Axis, band: BandKind
 ) -> tuple[Panel, list[str]]:
     sides = runs.sides_of_task(task)
-    runs_of_sides = [{run.run: _accuracy_curve(reader, run.run, axis) for run in side.runs} for side in sides]
-    unit, name = choose_unit([curve for curves in runs_of_sides for curve in curves.values()], ACCURACY_UNITS[axis])
+    by_side = [{run.run: _accuracy_curve(reader, run.run, axis) for run in side.runs} for side in sides]
+    scaled, x_name = scale_curves(by_side, ACCURACY_UNITS.get(axis, ((1.0, AXES[axis]),)))
     drawn, absent = [], []
-    for side, curves in zip(sides, runs_of_sides, strict=True):
-        scaled = {run: (x / unit, y) for run, (x, y) in curves.items()}
-        curve = make_curve(side, runs.colour_indices[side.method], scaled, band, exact=axis in SHARED_AXES)
-        if curve and any(map(isfinite, curve.y)):  # a target without labels has no accuracy
+    for side, curves in zip(sides, scaled, strict=True):
+        curve = make_figure_curve(side, runs.colour_indices[side.method], curves, band, exact=axis != "time")
+        if curve and curve.last is not None:  # a target without labels has no accuracy
             result = find_published(side.method, task)
             drawn.append(replace(curve, published=result.mean if result else None))
         else:
             absent.append(task_and_method(side))
-    return Panel(format_task(task), name, "target accuracy (%)", tuple(drawn)), absent
+    return Panel(format_task(task), x_name, "target accuracy (%)", tuple(drawn)), absent
 
 
-def _accuracy_curve(reader: RunRecords, run: str, axis: Axis) -> "Points":
+def _accuracy_curve(reader: RunRecords, run: str, axis: Axis) -> Curve:
     evaluations = read_run_evaluations(reader.db, read_record(reader, run))
     return run_curve(reader.db, run, evaluations, "target_accuracy", axis, POINTS)
 
@@ -204,9 +202,9 @@ def losses_figure(
     panels, missing = [], 0
     for task in runs.tasks:
         for metric in metrics:
-            series = [_read(reader, side, metric, points) for side in runs.sides_of_task(task)]
-            missing += sum(int(curve.missing.sum()) for by_run in series for curve in by_run.values())
-            panels.append(_loss_panel(runs, task, metric, series, band))
+            by_side = [_read_losses(reader, side, metric, points) for side in runs.sides_of_task(task)]
+            missing += sum(int(curve.missing.sum()) for curves in by_side for curve in curves.values())
+            panels.append(_loss_panel(runs, task, metric, by_side, band))
     notes = [
         f"Curve: mean over seeds of the finished runs; band: {BAND_DESCRIPTIONS[band]}; "
         "for a single run, the range of the iterations that a point averages."
@@ -224,29 +222,23 @@ def _refuse_unknown(reader: RunRecords, runs: FigureRuns, metrics: Sequence[str]
                 raise InputError(f"--metric: no run has {name!a}; available: {', '.join(sorted(known)) or 'none yet'}")
 
 
-def _read(reader: RunRecords, side: Side, metric: str, points: int) -> dict[str, Series]:
-    series = {run.run: read_series(reader.db, run.run, metric, width=points) for run in side.runs}
-    return {run: one for run, one in series.items() if len(one.x)}
+def _read_losses(reader: RunRecords, side: Side, metric: str, points: int) -> dict[str, Curve]:
+    curves = {run.run: read_series(reader.db, run.run, metric, width=points) for run in side.runs}
+    return {run: curve for run, curve in curves.items() if curve.x.size}
 
 
-def _loss_panel(runs: FigureRuns, task: str, metric: str, series: list[dict[str, Series]], band: BandKind) -> Panel:
-    unit, name = choose_unit([(curve.x, curve.mean) for by_run in series for curve in by_run.values()], LOSS_UNITS)
-    curves = []
-    for side, by_run in zip(runs.sides_of_task(task), series, strict=True):
-        scaled = {run: (one.x / unit, one.mean) for run, one in by_run.items()}
-        curve = make_curve(side, runs.colour_indices[side.method], scaled, band, exact=False)
-        if curve is not None:
-            curves.append(_with_envelope(curve, list(by_run.values()), unit))
+def _loss_panel(runs: FigureRuns, task: str, metric: str, by_side: list[dict[str, Curve]], band: BandKind) -> Panel:
+    """A single run has the range of each point's iterations as its band; noisy runs are not drawn behind a mean."""
+    scaled, x_name = scale_curves(by_side, LOSS_UNITS)
+    drawn = []
+    for side, curves in zip(runs.sides_of_task(task), scaled, strict=True):
+        curve = make_figure_curve(side, runs.colour_indices[side.method], curves, band, exact=False)
+        if curve and len(curves) == 1:
+            (one,) = curves.values()
+            curve = replace(curve, low=one.low, high=one.high)
+        drawn += [replace(curve, members=())] if curve else []
     title = metric.replace("_", " ")
-    return Panel(f"{format_task(task)}: {title}", name, title, tuple(curves))
-
-
-def _with_envelope(curve: Curve, series: list[Series], unit: float) -> Curve:
-    """Give a single run the range of each point's iterations as its band; remove the noisy runs behind a mean."""
-    if len(series) != 1:
-        return replace(curve, members=())
-    (one,) = series
-    return replace(curve, x=one.x / unit, y=one.mean, low=one.low, high=one.high)
+    return Panel(f"{format_task(task)}: {title}", x_name, title, tuple(drawn))
 
 
 X_NAME: dict[Budget, str] = {
@@ -314,11 +306,12 @@ def _comparable(sides: Sequence[Side], along: Budget) -> list[Side]:
     return [best[value] for value in sorted(best)]
 
 
-def _budget_curve(sides: Sequence[Side], along: Budget, colour_index: int, band: BandKind) -> Curve:
+def _budget_curve(sides: Sequence[Side], along: Budget, colour_index: int, band: BandKind) -> FigureCurve:
     x = np.array([(side.settings or {})[along] for side in sides], dtype=np.float64)
     edges = np.array([_error_bar(side, band) for side in sides], dtype=np.float64)
     mean = np.array([side.accuracy.mean for side in sides], dtype=np.float64)
-    return Curve(sides[0].title, colour_index, x, mean, edges[:, 0], edges[:, 1])
+    name = sides[0].title
+    return FigureCurve.through(x, mean, *edges.T, name=name, colour_index=colour_index, filled=True)
 
 
 def _error_bar(side: Side, band: BandKind) -> tuple[float, float]:
@@ -402,7 +395,9 @@ def _classes_panel(title: str, rows: list[dict[str, Any]], names: tuple[str, ...
     matrices = np.array([row["confusion"] for row in rows], dtype=np.float64)
     with np.errstate(invalid="ignore"):
         shares = 100 * np.diagonal(matrices, axis1=1, axis2=2) / matrices.sum(axis=2)
-    curves = tuple(Curve(name, index, epochs, shares[:, index]) for index, name in enumerate(names))
+    curves = tuple(
+        FigureCurve.through(epochs, shares[:, index], name=name, colour_index=index) for index, name in enumerate(names)
+    )
     return Panel(title, "epoch", "accuracy of the class, %", curves)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clarinet_tui.analysis.choices import Format
-from clarinet_tui.analysis.figures.figure import AnyPanel, ConfusionMatrix, Curve, Figure, Panel, PointCloud
+from clarinet_tui.analysis.figures.figure import AnyPanel, ConfusionMatrix, Figure, FigureCurve, Panel, PointCloud
 from clarinet_tui.chart.palette import PALETTES, marker
 from clarinet_tui.text import printable
 
@@ -150,22 +150,22 @@ def _panel(ax: Any, panel: Panel, theme: Theme) -> None:
     ax.margins(x=0.02)
 
 
-def _curve(ax: Any, panel: Panel, curve: Curve, index: int, theme: Theme) -> None:
+def _curve(ax: Any, panel: Panel, curve: FigureCurve, index: int, theme: Theme) -> None:
     colour = theme.line(curve.colour_index)
-    for x, y in curve.members:
-        ax.plot(x, y, color=colour, linewidth=0.5, alpha=0.25, zorder=1.5)
+    for member in curve.members:
+        ax.plot(member.x, member.mean, color=colour, linewidth=0.5, alpha=0.25, zorder=1.5)
     if curve.published is not None:
         ax.axhline(curve.published, color=colour, linewidth=0.8, dashes=(4, 2.5), alpha=0.8, zorder=1.8)
-    if curve.low is not None and curve.high is not None:
+    if curve.filled:
         if panel.has_error_bars:
-            below, above = curve.y - curve.low, curve.high - curve.y
-            ax.errorbar(curve.x, curve.y, (below, above), fmt="none", ecolor=colour, elinewidth=0.8, capsize=2)
+            below, above = curve.mean - curve.low, curve.high - curve.mean
+            ax.errorbar(curve.x, curve.mean, (below, above), fmt="none", ecolor=colour, elinewidth=0.8, capsize=2)
         else:
             ax.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.16, linewidth=0, zorder=1.6)
     # Markers of different curves are at different points, so that coinciding curves can be distinguished.
     gap = 1 if panel.has_error_bars else max(1, len(curve.x) // MARKERS_PER_CURVE)
     every = (gap * (index + 1) // (len(panel.curves) + 1), gap) if gap > 1 else 1
-    ax.plot(curve.x, curve.y, color=colour, markevery=every, zorder=2.5, **marker_style(curve.colour_index, theme))
+    ax.plot(curve.x, curve.mean, color=colour, markevery=every, zorder=2.5, **marker_style(curve.colour_index, theme))
 
 
 def _legend(sheet: "Sheet", panels: Sequence[AnyPanel], theme: Theme, width: float) -> None:
@@ -175,7 +175,7 @@ def _legend(sheet: "Sheet", panels: Sequence[AnyPanel], theme: Theme, width: flo
     # The panel with the most curves first: it has the methods in order.
     drawn = sorted((panel for panel in panels if isinstance(panel, Panel)), key=lambda panel: -len(panel.curves))
     curves = [curve for panel in drawn for curve in panel.curves]
-    shown = dict.fromkeys((curve.label, curve.colour_index) for curve in curves)
+    shown = dict.fromkeys((curve.name, curve.colour_index) for curve in curves)
     handles = [
         Line2D([], [], color=theme.line(index), label=printable(label), **marker_style(index, theme))
         for label, index in shown

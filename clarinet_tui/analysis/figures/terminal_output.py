@@ -1,19 +1,19 @@
 """A figure for a terminal: curves drawn by the chart engine, matrices as shaded tables, and point clouds."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Curve, Figure, Panel, PointCloud
+import numpy as np
+from rich.console import Group
+from rich.style import Style
+from rich.text import Text
+
+from clarinet_tui.analysis.figures.figure import ConfusionMatrix, Figure, FigureCurve, Panel, PointCloud
+from clarinet_tui.chart.cells import PLAIN, TINT, GlyphSet, band_style, faint_style, line_style
+from clarinet_tui.chart.curve import Curve, Reference, ReferenceLine, extent_of
 from clarinet_tui.chart.palette import colour, marker
+from clarinet_tui.chart.render import ChartSpec, render_chart
 from clarinet_tui.text import format_number, printable, shorten
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.text import Text
-
-    from clarinet_tui.chart.cells import GlyphSet
-    from clarinet_tui.chart.curve import Line, Reference
-
 
 HEIGHT = 17
 """Rows of a chart with its x axis."""
@@ -23,16 +23,12 @@ MAXIMUM_BANDS = 3
 MAXIMUM_NAME = 9
 
 
-def figure_view(figure: Figure, width: int, glyphs: "GlyphSet") -> "RenderableType":
-    from rich.console import Group
-
+def figure_view(figure: Figure, width: int, glyphs: GlyphSet) -> Group:
     return Group(*figure_lines(figure, width, glyphs))
 
 
-def figure_lines(figure: Figure, width: int, glyphs: "GlyphSet", palette: str = "dark") -> "Iterator[Text]":
+def figure_lines(figure: Figure, width: int, glyphs: GlyphSet, palette: str = "dark") -> Iterator[Text]:
     """Yield point clouds side by side, the other panels below each other, then the notes."""
-    from rich.text import Text
-
     if clouds := [panel for panel in figure.panels if isinstance(panel, PointCloud)]:
         yield from point_clouds(clouds, width, palette)
         yield Text()
@@ -49,21 +45,26 @@ def figure_lines(figure: Figure, width: int, glyphs: "GlyphSet", palette: str = 
     yield from (Text(f"· {printable(note)}", style="dim") for note in figure.notes)
 
 
-def _chart(panel: Panel, width: int, glyphs: "GlyphSet", palette: str) -> "Iterator[Text]":
-    """The last curve is on top, as in a printed figure."""
-    from rich.text import Text
-
-    from clarinet_tui.chart.cells import PLAIN, TINT, band_style, faint_style, line_style
-    from clarinet_tui.chart.curve import extent_of
-    from clarinet_tui.chart.render import ChartSpec, render_chart
-
-    lines = tuple(_line(curve, panel) for curve in reversed(panel.curves))
+def _chart(panel: Panel, width: int, glyphs: GlyphSet, palette: str) -> Iterator[Text]:
+    """The last curve is on top, as in a printed figure; bands are drawn where there is room for them."""
+    lines: list[Curve] = []
+    references: list[Reference] = []
+    for curve in reversed(panel.curves):
+        line = replace(curve, low=curve.mean, high=curve.mean, filled=False)
+        if panel.has_error_bars and curve.filled:  # they become the envelope of the line
+            low, high = (np.where(np.isfinite(edge), edge, curve.mean) for edge in (curve.low, curve.high))
+            line = replace(line, low=low, high=high)
+        lines.append(line)
+        if curve.published is not None:
+            references.append(ReferenceLine(curve.published, colour_index=curve.colour_index))
+        if curve.filled and not panel.has_error_bars and len(panel.curves) <= MAXIMUM_BANDS:
+            references.append(curve)
     chart = render_chart(
         ChartSpec(
             width=max(20, width),
             height=HEIGHT,
-            lines=lines,
-            references=tuple(_references(panel)),
+            lines=tuple(lines),
+            references=tuple(references),
             x_range=extent_of(lines),
             glyphs=glyphs,
             x_name=panel.x_name,
@@ -78,53 +79,22 @@ def _chart(panel: Panel, width: int, glyphs: "GlyphSet", palette: str) -> "Itera
         yield Text.assemble(*((text, styles.get(style % TINT, "dim")) for text, style in spans))
 
 
-def _line(curve: Curve, panel: Panel) -> "Line":
-    """Error bars become the envelope of the line."""
-    import numpy as np
-
-    from clarinet_tui.chart.curve import Line
-
-    if not panel.has_error_bars or curve.low is None or curve.high is None:
-        return Line.through(curve.label, curve.x, curve.y, colour_index=curve.colour_index)
-    low, high = (np.where(np.isfinite(edge), edge, curve.y) for edge in (curve.low, curve.high))
-    return Line.through(curve.label, curve.x, curve.y, low, high, colour_index=curve.colour_index)
-
-
-def _references(panel: Panel) -> "Iterator[Reference]":
-    """The published result of each curve, and bands where there is room for them."""
-    from clarinet_tui.chart.curve import Band, ReferenceLine
-
-    has_bands = not panel.has_error_bars and len(panel.curves) <= MAXIMUM_BANDS
-    for curve in reversed(panel.curves):
-        if curve.published is not None:
-            yield ReferenceLine(curve.published, colour_index=curve.colour_index)
-        if has_bands and curve.low is not None and curve.high is not None:
-            yield Band.between(curve.x, curve.low, curve.high, colour_index=curve.colour_index)
-
-
-def _legend_entry(curve: Curve, panel: Panel, palette: str) -> "Text":
-    """The curve's label and last value, with its band and the published result."""
-    import numpy as np
-    from rich.text import Text
-
+def _legend_entry(curve: FigureCurve, panel: Panel, palette: str) -> Text:
+    """The curve's name and last value, with its band and the published result."""
     symbol = (f"  {marker(curve.colour_index)} ", colour(curve.colour_index, palette))
-    known = np.flatnonzero(np.isfinite(curve.y))
+    known = np.flatnonzero(np.isfinite(curve.mean))
     if not known.size:
-        return Text.assemble(symbol, printable(curve.label))
-    last = int(known[-1])
-    at = f" at {format_number(float(curve.x[last]))}" if panel.has_error_bars else ""
-    text = f"{curve.label}  {format_number(float(curve.y[last]))}{at}"
-    if curve.low is not None and curve.high is not None and np.isfinite(curve.low[last]):
-        text += f"  ({format_number(float(curve.low[last]))} to {format_number(float(curve.high[last]))})"
+        return Text.assemble(symbol, printable(curve.name))
+    x, mean, low, high = (float(values[known[-1]]) for values in (curve.x, curve.mean, curve.low, curve.high))
+    text = f"{curve.name}  {format_number(mean)}" + (f" at {format_number(x)}" if panel.has_error_bars else "")
+    if curve.filled and np.isfinite(low):
+        text += f"  ({format_number(low)} to {format_number(high)})"
     text += "" if curve.published is None else f"  published {format_number(curve.published)}"
     return Text.assemble(symbol, printable(text))
 
 
-def _matrix(matrix: ConfusionMatrix, width: int) -> "list[Text]":
+def _matrix(matrix: ConfusionMatrix, width: int) -> list[Text]:
     """Shares in percent, with a background of matching strength."""
-    from rich.style import Style
-    from rich.text import Text
-
     names = [printable(name)[:MAXIMUM_NAME] for name in matrix.classes]
     margin = max(map(len, names), default=0) + 2
     if margin + 4 * len(names) > width:
@@ -146,10 +116,8 @@ SYMBOLS = "0123456789abcdefghijklmnopqrstuvwxyz"
 SOURCE = "·"
 
 
-def point_clouds(clouds: Sequence[PointCloud], width: int, palette: str) -> "Iterator[Text]":
+def point_clouds(clouds: Sequence[PointCloud], width: int, palette: str) -> Iterator[Text]:
     """Yield the lines of all clouds, as many side by side as fit, and one legend."""
-    from rich.text import Text
-
     beside = max(1, min(len(clouds), (width + GAP) // (MINIMUM_CLOUD_WIDTH + GAP)))
     columns = max(20, min(MAXIMUM_CLOUD_WIDTH, (width + GAP) // beside - GAP))
     for start in range(0, len(clouds), beside):
@@ -160,10 +128,8 @@ def point_clouds(clouds: Sequence[PointCloud], width: int, palette: str) -> "Ite
     yield from _cloud_legend(clouds[0].classes, width, palette)
 
 
-def _cloud(cloud: PointCloud, columns: int, palette: str) -> "list[Text]":
+def _cloud(cloud: PointCloud, columns: int, palette: str) -> list[Text]:
     """Draw a dot for each source image and the symbol of its class for each target image, which is on top."""
-    from rich.text import Text
-
     low, high = cloud.limits
     rows = min(MAXIMUM_HEIGHT, max(MINIMUM_HEIGHT, columns // 3))
     cells: dict[tuple[int, int], tuple[str, str]] = {}
@@ -182,10 +148,8 @@ def _symbol(label: int) -> str:
     return SYMBOLS[label % len(SYMBOLS)] if label >= 0 else "?"
 
 
-def _cloud_legend(classes: Sequence[str], width: int, palette: str) -> "Iterator[Text]":
+def _cloud_legend(classes: Sequence[str], width: int, palette: str) -> Iterator[Text]:
     """Name the symbol of each class; colours are shared by source and target."""
-    from rich.text import Text
-
     line = Text.assemble(("symbols: target, dots: source", "dim"))
     for index, name in enumerate(classes):
         title = "" if name == _symbol(index) else f" {printable(name)[:MAXIMUM_NAME]}"

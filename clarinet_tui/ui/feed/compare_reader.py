@@ -24,10 +24,10 @@ from clarinet_tui.ui.snapshot.comparison import (
 from core.metrics import level_of
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.bands import Points
     from clarinet_tui.analysis.comparison import Comparison
     from clarinet_tui.analysis.run_records import RunRecords
-    from clarinet_tui.analysis.side_curves import RunEvaluations, SideCurves
+    from clarinet_tui.analysis.seed_curves import RunEvaluations, SeedBand
+    from clarinet_tui.chart.curve import Curve
     from clarinet_tui.history.database import Database
 
 MAX_RUNS = 400
@@ -56,7 +56,7 @@ class CompareReader:
     _records: RunRecords | None = None
     _comparison: tuple[object, Comparison, tuple[TaskComparison, ...]] | None = None
     _evaluations: dict[str, tuple[RunRow, RunEvaluations]] = field(default_factory=dict)
-    _curves: dict[tuple[object, ...], tuple[RunRow, Points]] = field(default_factory=dict)
+    _curves: dict[tuple[object, ...], tuple[RunRow, Curve]] = field(default_factory=dict)
     _last: tuple[object, ComparisonSnapshot] | None = None
 
     def read(self, db: Database, request: ComparisonRequest) -> ComparisonSnapshot:
@@ -114,11 +114,12 @@ class CompareReader:
 
     def _read_curves(
         self, db: Database, request: ComparisonRequest, part: TaskComparison, rows: dict[str, RunRow]
-    ) -> dict[int, SideCurves]:
-        from clarinet_tui.analysis.side_curves import make_side_curves
+    ) -> dict[int, SeedBand]:
+        from clarinet_tui.analysis.seed_curves import average_runs
 
-        kept: dict[tuple[object, ...], tuple[RunRow, Points]] = {}
-        side_curves = {}
+        kept: dict[tuple[object, ...], tuple[RunRow, Curve]] = {}
+        bands = {}
+        exact = request.axis != "time" and level_of(request.metric) == "evaluation"
         for number, side in enumerate(part.sides):
             curves = {}
             for row in (rows[member.run] for member in side.runs if member.run in rows):
@@ -127,13 +128,13 @@ class CompareReader:
                 state = _metric_state(row, request.metric)
                 kept[key] = last if last and last[0] == state else (state, self._read_curve(db, row, request))
                 curves[row.id] = kept[key][1]
-            side_curves[number] = make_side_curves(side, curves, request.metric, request.axis)
+            bands[number] = average_runs(side, curves, exact=exact)
         self._curves = kept
         self._evaluations = {run: evaluations for run, evaluations in self._evaluations.items() if run in rows}
-        return side_curves
+        return bands
 
-    def _read_curve(self, db: Database, row: RunRow, request: ComparisonRequest) -> Points:
-        from clarinet_tui.analysis.side_curves import read_run_evaluations, run_curve
+    def _read_curve(self, db: Database, row: RunRow, request: ComparisonRequest) -> Curve:
+        from clarinet_tui.analysis.seed_curves import read_run_evaluations, run_curve
 
         assert self._records is not None
         cached = self._evaluations.get(row.id)

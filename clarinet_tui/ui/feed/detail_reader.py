@@ -13,7 +13,7 @@ from clarinet_tui.history.queries import (
     read_events,
     read_last_position,
     read_open_alarms,
-    read_sample_series,
+    read_sample_curves,
 )
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.files import modified_time
@@ -32,7 +32,7 @@ from clarinet_tui.ui.snapshot.snapshot import (
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.curves import Series
+    from clarinet_tui.chart.curve import Curve
     from clarinet_tui.history.database import Database
     from clarinet_tui.history.queries import RunRow
     from clarinet_tui.logs.run_log import RunLog
@@ -51,7 +51,7 @@ class DetailReader:
         self._runs_dir = runs_dir
         self._last: tuple[object, RunDetails] | None = None
         self._log = LogReader()
-        self._samples: tuple[object, dict[str, Series]] = None, {}
+        self._samples: tuple[object, dict[str, Curve]] = None, {}
 
     def read_files(self, request: DetailRequest | None) -> tuple[Any, ...]:
         """Read what does not come from the database; equal to the last result if nothing has changed."""
@@ -76,11 +76,11 @@ class DetailReader:
         hardware = self._read_samples(db, run.id) if "hardware" in request.parts else {}
         return replace(self._last[1], log=lines, hardware=hardware)
 
-    def _read_samples(self, db: Database, run: str) -> dict[str, Series]:
+    def _read_samples(self, db: Database, run: str) -> dict[str, Curve]:
         """Read all samples of a run, if there is a new one since the last time."""
         key = run, read_last_position(db, run)
         if self._samples[0] != key:
-            self._samples = key, read_sample_series(db, run)
+            self._samples = key, read_sample_curves(db, run)
         return self._samples[1]
 
     def close(self) -> None:

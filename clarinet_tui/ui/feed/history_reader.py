@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clarinet_tui.history.axes import make_axis_map
 from clarinet_tui.history.curves import read_series
 from clarinet_tui.history.database import Database, database_path
 from clarinet_tui.history.queries import (
@@ -28,7 +29,7 @@ from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, HistorySnapshot, Li
 from core.errors import InputError
 
 if TYPE_CHECKING:
-    from clarinet_tui.history.curves import Series
+    from clarinet_tui.chart.curve import Curve
     from clarinet_tui.ui.snapshot.snapshot import DetailRequest, RunDetails
 
 ENDED = "state:finished,failed,stopped"
@@ -158,16 +159,13 @@ def _read_trends(db: Database, rows: list[RunRow]) -> dict[str, tuple[float, ...
 
 
 def _read_curves(db: Database, run: RunRow, request: CurvesRequest) -> RunCurves:
-    from clarinet_tui.ui.snapshot.curves import insert_window
-    from clarinet_tui.ui.snapshot.x_axes import make_axis_map
-
-    curves: dict[str, Series] = {}
+    curves: dict[str, Curve] = {}
     for metric in request.metrics:
         curves[metric] = read_series(db, run.id, metric, width=request.width)
         if request.window and len(curves[metric].x):
             start, stop = int(request.window[0]), int(request.window[1]) + 2
-            window = read_series(db, run.id, metric, start=max(start, 0), stop=max(stop, 1), width=request.width)
-            curves[metric] = insert_window(curves[metric], window)
+            detail = read_series(db, run.id, metric, start=max(start, 0), stop=max(stop, 1), width=request.width)
+            curves[metric] = curves[metric].with_detail(detail)
     evaluations = read_evaluations(db, run.id)
     axis_map = make_axis_map(evaluations, read_events(db, run.id))
     alarms = tuple(read_open_alarms(db, run.id)) if run.alarms else ()

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clarinet_tui.history.queries import RunRow, get_run, list_runs, read_evaluations
+from clarinet_tui.history.curves import read_series
+from clarinet_tui.history.queries import RunRow, get_run, list_runs
 from clarinet_tui.history.query_language import quote_value
-from clarinet_tui.ui.snapshot.references import ReferenceRequest, References, SeedBand
+from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
 
 if TYPE_CHECKING:
     from clarinet_tui.analysis.run_records import ComparableRuns, RunRecord, RunRecords
+    from clarinet_tui.chart.curve import Curve
     from clarinet_tui.history.database import Database
-    from clarinet_tui.ui.snapshot.references import Floats
 
 MAX_SEARCHED = 200
 """Maximum number of finished runs of a method that are searched for other seeds."""
@@ -63,7 +64,7 @@ class ReferenceReader:
         groups = group_runs([self._records.record(run), *records])
         own_group = next(group for group in groups if run.id in group.ids)
         excluded = exclude_other_groups([own_group, *(group for group in groups if group is not own_group)])
-        return References(request, published, _make_seed_band(db, own_group, run), tuple(excluded))
+        return References(request, published, *_read_seed_curve(db, own_group, run), tuple(excluded))
 
 
 def _finished_runs(db: Database, run: RunRow) -> tuple[RunRow, ...]:
@@ -74,26 +75,20 @@ def _finished_runs(db: Database, run: RunRow) -> tuple[RunRow, ...]:
     return tuple(row for row in rows if (row.method, row.task) == (run.method, run.task) and row.id != run.id)
 
 
-def _make_seed_band(db: Database, group: ComparableRuns, run: RunRow) -> SeedBand | None:
-    """Make a band of the newest run of each other seed; NaN where fewer than two of several have a value."""
-    from clarinet_tui.analysis.bands import make_bands
+def _read_seed_curve(db: Database, group: ComparableRuns, run: RunRow) -> tuple[tuple[int | None, ...], Curve | None]:
+    """Average the newest run of each other seed; NaN where fewer than two of several have a value."""
+    from clarinet_tui.analysis.seed_curves import make_seed_band
+    from clarinet_tui.chart.curve import Curve
 
     newest: dict[int | None, RunRecord] = {}
     for record in group.records:
         if record.is_finished and record.row.seed != run.seed:
             newest.setdefault(record.row.seed, record)
-    if not newest:
-        return None
-    band = make_bands([_read_curve(db, record.row.id) for record in newest.values()])
-    low, high = (band.mean, band.mean) if len(newest) == 1 else (band.std_low, band.std_high)
-    return SeedBand(tuple(sorted(newest, key=lambda seed: seed or 0)), band.x, low, high)
-
-
-def _read_curve(db: Database, run: str) -> tuple[Floats, Floats]:
-    import numpy as np
-
-    rows = [row for row in read_evaluations(db, run) if row["target_accuracy"] is not None]
-    return (
-        np.array([row["iteration"] for row in rows], dtype=np.float64),
-        np.array([row["target_accuracy"] for row in rows], dtype=np.float64),
-    )
+    seeds = tuple(sorted(newest, key=lambda seed: seed or 0))
+    if not seeds:
+        return (), None
+    band = make_seed_band([read_series(db, record.row.id, "target_accuracy") for record in newest.values()])
+    if len(seeds) == 1:
+        return seeds, Curve.through(band.x, band.mean, name=f"seed {seeds[0]}")
+    name = f"{len(seeds)} other seeds ± std"
+    return seeds, Curve.through(band.x, band.mean, *band.edges("std"), name=name, filled=True)

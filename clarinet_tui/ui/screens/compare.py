@@ -13,6 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from clarinet_tui.analysis.choices import COMPARED_FAMILIES
+from clarinet_tui.history.axes import AXES, Axis, find_axis
 from clarinet_tui.text import format_task
 from clarinet_tui.ui.app_state import MAX_OVERLAID
 from clarinet_tui.ui.screens.view_screen import PaletteCommand, ViewScreen, next_value
@@ -25,13 +26,10 @@ from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.metrics import level_of
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.choices import Axis
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot
     from clarinet_tui.ui.widgets.compare_charts import CompareCharts
     from clarinet_tui.ui.widgets.difference_pane import DifferencePane
 
-AXES: tuple[Axis, ...] = ("samples", "epoch", "adaptation epoch", "device time", "iteration")
-"""The first is the default: epochs of one-step and two-step methods differ in length."""
 PANES = ("both", "charts", "numbers")
 HINT = "In History, select runs with space and press c, or press / here to select runs with two queries."
 MIN_ROWS_FOR_BOTH = 36
@@ -79,7 +77,8 @@ class CompareScreen(ViewScreen):
 
     def on_mount(self) -> None:
         saved = self.state.preferences.values
-        self._axis: Axis = next((axis for axis in AXES if axis == saved.compare_axis), AXES[0])
+        # Samples by default: epochs of one-step and two-step methods differ in length.
+        self._axis: Axis = find_axis(saved.compare_axis, "samples")
         self._metric = next(iter(COMPARED_METRICS))
         self._snapshot: ComparisonSnapshot | None = None
         self._charts.band = next((band for band in BANDS if band == saved.compare_band), "std")
@@ -203,7 +202,7 @@ class CompareScreen(ViewScreen):
             self._charts.left.focus()
 
     def action_axis(self) -> None:
-        self._use_axis(next_value(AXES, self._axis))
+        self._use_axis(next_value(list(AXES), self._axis))
 
     def _use_axis(self, axis: Axis) -> None:
         self._axis = axis
@@ -282,8 +281,8 @@ class CompareScreen(ViewScreen):
         self.send_request()
 
     def palette_commands(self) -> Iterable[PaletteCommand]:
-        for axis in AXES:
-            yield PaletteCommand(f"X axis: {axis}", f"Align the runs by {axis}", partial(self._use_axis, axis))
+        for axis, title in AXES.items():
+            yield PaletteCommand(f"X axis: {title}", f"Align the runs by {title}", partial(self._use_axis, axis))
         for band, name in BANDS.items():
             yield PaletteCommand(f"Band: {name}", f"Around each mean: {name}", partial(self._use_band, band))
         for metric, name in COMPARED_METRICS.items():

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
+from clarinet_tui.history.axes import AXES, Axis
 from clarinet_tui.ui.screens.view_screen import PaletteCommand, RunActionScreen, next_value
 from clarinet_tui.ui.snapshot.references import NONE_SHOWN, REFERENCE_KINDS, REFERENCE_NAMES, ReferenceRequest
 from clarinet_tui.ui.snapshot.snapshot import DetailRequest, HistorySnapshot, ViewRequest
@@ -24,7 +25,6 @@ from clarinet_tui.ui.widgets.welcome import NO_RUN
 
 if TYPE_CHECKING:
     from clarinet_tui.ui.snapshot.snapshot import RunCurves, RunDetails
-    from clarinet_tui.ui.snapshot.x_axes import AxisName
     from clarinet_tui.ui.widgets.chart import Chart
     from clarinet_tui.ui.widgets.chart_grid import ChartGrid
     from clarinet_tui.ui.widgets.run_charts import RunCharts
@@ -37,7 +37,7 @@ class LiveScreen(RunActionScreen):
 
     NAME = "live"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "axis", "X axis", id="live.axis", tooltip="Iteration, epoch, adaptation epoch or time"),
+        Binding("x", "axis", "X axis", id="live.axis", tooltip="Iteration, epoch, adaptation epoch or device time"),
         Binding("M", "metric", "Metric", id="live.metric", tooltip="Overlaid runs: the next metric"),
         Binding("g", "grid", "Grid", id="live.grid", tooltip="All metrics as small charts, or loss and accuracy"),
         Binding("H", "hardware", "Hardware", id="live.hardware", tooltip="GPU, CPU and memory over time"),
@@ -227,11 +227,9 @@ class LiveScreen(RunActionScreen):
         self.app.switch_mode("compare")
 
     def palette_commands(self) -> Iterable[PaletteCommand]:
-        from clarinet_tui.ui.snapshot.x_axes import AXES
-
-        for axis in AXES:
-            yield PaletteCommand(f"X axis: {axis}", f"Draw along {axis}", partial(self._use_axis, axis))
-
+        for axis, title in AXES.items():
+            if axis != "samples":  # images are counted only where runs are compared
+                yield PaletteCommand(f"X axis: {title}", f"Draw along {title}", partial(self._use_axis, axis))
         if len(self.state.overlaid_runs) < 2:
             for kind, name in REFERENCE_NAMES.items():
                 yield PaletteCommand(
@@ -256,7 +254,7 @@ class LiveScreen(RunActionScreen):
             text = references.describe(self._reference_kind) if references and request else NONE_SHOWN
             self.notify(text, title="Reference", timeout=6, markup=False)
 
-    def _use_axis(self, axis: AxisName) -> None:
+    def _use_axis(self, axis: Axis) -> None:
         self._charts.use_axis(axis)
         self.state.preferences.save(axis=axis)
         self.send_request()

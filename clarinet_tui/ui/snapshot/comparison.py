@@ -11,9 +11,9 @@ from clarinet_tui.analysis.choices import COMPARED_FAMILIES
 from core.metrics import shown_in
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.choices import Axis
     from clarinet_tui.analysis.comparison import Comparison, PairedDifference, Side
-    from clarinet_tui.analysis.side_curves import SideCurves
+    from clarinet_tui.analysis.seed_curves import SeedBand
+    from clarinet_tui.history.axes import Axis
     from clarinet_tui.history.query_language import QueryProblem
 
 TaskPreset = tuple[str, str | None]
@@ -64,7 +64,7 @@ class ComparisonSnapshot:
     problems: tuple[QueryProblem | None, ...] = ()
     comparison: Comparison | None = None
     parts: tuple[TaskComparison, ...] = ()
-    curves: Mapping[int, SideCurves] | None = None
+    curves: Mapping[int, SeedBand] | None = None
     """Curves of the shown task's sides, by the side's index."""
     metrics: tuple[str, ...] = ()
     """The metrics of `COMPARED_METRICS` that any side of the shown task has."""

@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING
 from clarinet_tui.text import format_count
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from clarinet_tui.analysis.published import PublishedResult
     from clarinet_tui.analysis.run_records import ExcludedRuns
-    from clarinet_tui.chart.curve import Reference
-    from clarinet_tui.ui.snapshot.x_axes import AxisMap, AxisName
-
-    Floats = NDArray[np.float64]
+    from clarinet_tui.chart.curve import Curve, Reference
+    from clarinet_tui.history.axes import Axis, AxisMap
 
 REFERENCE_KINDS = {"both": ("published", "seeds"), "published": ("published",), "seeds": ("seeds",), "none": ()}
 """The references shown, by the stored name of the preference."""
@@ -38,44 +33,28 @@ class ReferenceRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class SeedBand:
-    """Mean ± std of the target accuracy of finished runs that differ from the run only in their seed."""
-
-    seeds: tuple[int | None, ...]
-    iteration: Floats
-    low: Floats
-    high: Floats
-
-    @property
-    def name(self) -> str:
-        return f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"{len(self.seeds)} other seeds ± std"
-
-
-@dataclass(frozen=True, eq=False)
 class References:
     """The references of one run."""
 
     request: ReferenceRequest
     published: PublishedResult | None = None
-    seeds: SeedBand | None = None
+    seeds: tuple[int | None, ...] = ()
+    """Seeds of finished runs that differ from the run only in their seed."""
+    seed_curve: Curve | None = None
+    """Mean ± std of their target accuracy along iterations, or the curve of a single one."""
     excluded: tuple[ExcludedRuns, ...] = ()
     """Runs of the same method and task that differ in more than their seed."""
 
-    def for_chart(self, kind: str, axis_map: AxisMap, axis: AxisName) -> tuple[Reference, ...]:
+    def for_chart(self, kind: str, axis_map: AxisMap, axis: Axis) -> tuple[Reference, ...]:
         """Return the references for a chart; the x values of other seeds are mapped as this run's iterations are."""
-        from clarinet_tui.chart.curve import Band, Line, ReferenceLine
+        from clarinet_tui.chart.curve import ReferenceLine
 
         shown = REFERENCE_KINDS.get(kind, ())
         references: list[Reference] = []
         if self.published and "published" in shown:
             references.append(ReferenceLine(self.published.mean, f"published {self.published.mean:.1f}"))
-        if self.seeds and "seeds" in shown:
-            x = axis_map.to_axis(axis, self.seeds.iteration)
-            is_number = x == x  # not NaN
-            x, low, high = x[is_number], self.seeds.low[is_number], self.seeds.high[is_number]
-            if len(self.seeds.seeds) == 1:
-                references.append(Line.through(self.seeds.name, x, low))
-            references.append(Band.between(x, low, high, name=self.seeds.name))
+        if self.seed_curve and "seeds" in shown:
+            references.append(self.seed_curve.along(axis_map.to_axis(axis, self.seed_curve.x)))
         return tuple(references)
 
     def describe(self, kind: str) -> str:
@@ -98,6 +77,6 @@ def _format_published(result: PublishedResult | None) -> str:
     return f"published {result.mean:.1f}{spread}, at the last epoch of the paper's protocol"
 
 
-def _format_seeds(seeds: SeedBand) -> str:
-    numbers = ", ".join(map(str, seeds.seeds))
-    return f"seed {numbers}" if len(seeds.seeds) == 1 else f"seeds {numbers}, as mean ± std"
+def _format_seeds(seeds: tuple[int | None, ...]) -> str:
+    numbers = ", ".join(map(str, seeds))
+    return f"seed {numbers}" if len(seeds) == 1 else f"seeds {numbers}, as mean ± std"

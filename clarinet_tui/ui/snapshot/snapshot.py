@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from clarinet_tui.analysis.board import Board
     from clarinet_tui.analysis.choices import Rule
-    from clarinet_tui.history.curves import Series
+    from clarinet_tui.chart.curve import Curve
+    from clarinet_tui.history.axes import AxisMap
     from clarinet_tui.history.queries import Alarm, GroupField, RunGroup, RunRow
     from clarinet_tui.history.query_language import QueryProblem
     from clarinet_tui.runs.inspection_file import Inspection, Picture
     from clarinet_tui.ui.snapshot.comparison import ComparisonRequest, ComparisonSnapshot
     from clarinet_tui.ui.snapshot.references import ReferenceRequest, References
-    from clarinet_tui.ui.snapshot.x_axes import AxisMap
 
 PAGE_ROWS = 200
 """Rows of the table of runs that are read at once."""
@@ -92,7 +92,7 @@ class RunCurves:
     """The curves of one run."""
 
     run: RunRow
-    series: Mapping[str, Series]
+    series: Mapping[str, Curve]
     axis_map: AxisMap
     stages: tuple[tuple[int, str], ...]
     """First iteration and name of each later stage."""
@@ -193,7 +193,7 @@ class RunDetails:
     inspection: Inspection | None = None
     failure: Failure | None = None
     log: LogExcerpt = field(default_factory=LogExcerpt)
-    hardware: Mapping[str, Series] = field(default_factory=dict, compare=False)
+    hardware: Mapping[str, Curve] = field(default_factory=dict, compare=False)
     """What was sampled of the hardware, over the seconds since the first sample."""
     alarms: tuple[Alarm, ...] = ()
     problem: str = ""

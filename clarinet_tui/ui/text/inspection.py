@@ -150,10 +150,13 @@ def _format_curves(confusion: Confusion, width: int, glyphs: GlyphSet, palette: 
         return []
     import numpy as np
 
-    from clarinet_tui.analysis.figures.figure import Curve, Figure, Panel
+    from clarinet_tui.analysis.figures.figure import Figure, FigureCurve, Panel
     from clarinet_tui.analysis.figures.terminal_output import figure_lines
 
     epochs, accuracies = np.array(confusion.epochs, dtype=np.float64), np.array(confusion.accuracies)
-    curves = tuple(Curve(name, index, epochs, accuracies[:, index]) for index, name in enumerate(confusion.classes))
+    curves = tuple(
+        FigureCurve.through(epochs, accuracies[:, index], name=name, colour_index=index)
+        for index, name in enumerate(confusion.classes)
+    )
     figure = Figure("classes", "", (Panel("Accuracy of each class, %", "epoch", "", curves),))
     return [styled(), *map(Content.from_rich_text, figure_lines(figure, width, glyphs, palette))]

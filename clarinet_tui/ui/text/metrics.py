@@ -29,7 +29,7 @@ from core.metrics import Metric, shown_in
 if TYPE_CHECKING:
     from textual.content import Content
 
-    from clarinet_tui.history.curves import Series
+    from clarinet_tui.chart.curve import Curve
     from clarinet_tui.ui.snapshot.snapshot import RunCurves
 
 SIDEBAR = shown_in("sidebar")
@@ -140,7 +140,7 @@ QUANTITIES = {
 """By the field of a sample. CPU use is in percent of one core."""
 
 
-def format_hardware(samples: Mapping[str, Series], width: int) -> list[Content]:
+def format_hardware(samples: Mapping[str, Curve], width: int) -> list[Content]:
     """Return a line for each quantity that was sampled; the bars are between its minimum and maximum."""
     bars = min(width - NAME - VALUE, MAXIMUM_BARS)
     lines = []

@@ -36,7 +36,7 @@ from clarinet_tui.chart.cells import (
     faint_style,
     line_style,
 )
-from clarinet_tui.chart.curve import Band, Line, Reference, VerticalMark, extent_of
+from clarinet_tui.chart.curve import Curve, Reference, VerticalMark, extent_of
 from clarinet_tui.chart.render import SHADE, Axes, ChartSpec, render_chart
 from clarinet_tui.chart.scales import SCALES, Extent, ScaleName, Viewport
 from clarinet_tui.text import format_number, printable
@@ -66,21 +66,21 @@ class LegendEntry:
 
 
 def legend_entries(
-    lines: tuple[Line, ...], crosshair: float | None, references: tuple[Reference, ...] = ()
+    lines: tuple[Curve, ...], crosshair: float | None, references: tuple[Reference, ...] = ()
 ) -> list[LegendEntry]:
-    """List the lines with their values at the crosshair, or else their latest values, then the named bands."""
-    bands = [reference for reference in references if isinstance(reference, Band)]
+    """List the lines with their values at the crosshair, or else their latest values, then the named references."""
+    curves = [reference for reference in references if isinstance(reference, Curve)]
     entries = []
     for index, line in enumerate(lines):
         colour_index = index if line.colour_index is None else line.colour_index
-        band = next((band for band in bands if band.colour_index == colour_index), None)
+        band = next((curve for curve in curves if curve.filled and curve.colour_index == colour_index), None)
         value = format_value(line, crosshair, band)
-        entries.append(LegendEntry(palette.marker(colour_index), line_style(colour_index), line.name, value))
-    named = (band.name for band in bands if band.colour_index is None and band.name)
-    return entries + [LegendEntry(SHADE, REFERENCE, name) for name in named]
+        entries.append(LegendEntry(palette.marker(colour_index), line_style(colour_index), printable(line.name), value))
+    named = (curve.name for curve in curves if curve.colour_index is None and curve.name)
+    return entries + [LegendEntry(SHADE, REFERENCE, printable(name)) for name in named]
 
 
-def format_value(line: Line, x: float | None, band: Band | None) -> str:
+def format_value(line: Curve, x: float | None, band: Curve | None) -> str:
     """Format the value at x with its range or the band's range, or without an x the latest value."""
     if x is None:
         return "" if line.last is None else format_number(line.last)
@@ -175,7 +175,7 @@ class ChartStyles(dict[int, Style]):
         return tinted
 
 
-def make_styles(widget: Widget, lines: tuple[Line, ...], references: tuple[Reference, ...] = ()) -> ChartStyles:
+def make_styles(widget: Widget, lines: tuple[Curve, ...], references: tuple[Reference, ...] = ()) -> ChartStyles:
     """Return a style for each number that a chart of these lines and references can use."""
     styles = ChartStyles({number: widget.get_component_rich_style(name) for number, name in COMPONENT_OF.items()})
     styles[PLAIN] = widget.rich_style
@@ -183,8 +183,8 @@ def make_styles(widget: Widget, lines: tuple[Line, ...], references: tuple[Refer
     background = widget.background_colors[1]
     colours = theme_palette(widget.app.current_theme)
     indices = {index if line.colour_index is None else line.colour_index for index, line in enumerate(lines)}
-    coloured = (reference for reference in references if isinstance(reference, Line | Band))
-    indices |= {reference.colour_index for reference in coloured if reference.colour_index is not None}
+    behind = (reference for reference in references if isinstance(reference, Curve))
+    indices |= {curve.colour_index for curve in behind if curve.colour_index is not None}
     for index in indices:
         colour = Color.parse(palette.colour(index, colours))
         for number, blend in ((line_style(index), 0.0), (faint_style(index), FAINT), (band_style(index), SHADED)):
@@ -258,10 +258,10 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
         """The chart's size changed, and with it the detail that it can show."""
 
     title: reactive[str] = reactive("")
-    lines: reactive[tuple[Line, ...]] = reactive(())
+    lines: reactive[tuple[Curve, ...]] = reactive(())
     references: reactive[tuple[Reference, ...]] = reactive[tuple[Reference, ...]](())
     scale_only: reactive[tuple[Reference, ...]] = reactive[tuple[Reference, ...]](())
-    """Series of another chart, which count for the axes but are not drawn."""
+    """Curves of another chart, which count for the axes but are not drawn."""
     marks: reactive[tuple[VerticalMark, ...]] = reactive(())
     view: reactive[Viewport] = reactive(Viewport())
     scale: reactive[ScaleName] = reactive[ScaleName]("linear")
@@ -291,8 +291,8 @@ class Chart(GuardedHandlers, Widget, can_focus=True):
 
     @property
     def extent(self) -> Extent:
-        """The full range of x: `x_range`, or the range of all lines that share the scale."""
-        return self.x_range or extent_of((*self.lines, *(line for line in self.scale_only if isinstance(line, Line))))
+        """The full range of x: `x_range`, or that of all lines."""
+        return self.x_range or extent_of(self.lines)
 
     @property
     def window(self) -> Extent:

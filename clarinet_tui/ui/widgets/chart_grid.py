@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from textual.app import ComposeResult
 from textual.containers import ItemGrid, VerticalScroll
 
 from clarinet_tui.chart.cells import GlyphSet
-from clarinet_tui.chart.curve import Line, extent_of
+from clarinet_tui.chart.curve import Curve, extent_of
 from clarinet_tui.chart.scales import Viewport
-from clarinet_tui.ui.snapshot.curves import make_lines
+from clarinet_tui.history.axes import AXES, Axis
 from clarinet_tui.ui.snapshot.snapshot import RunCurves
-from clarinet_tui.ui.snapshot.x_axes import AxisName
 from clarinet_tui.ui.text.metrics import NO_SAMPLES, QUANTITIES, Quantity
 from clarinet_tui.ui.text.styled import styled
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart
+from clarinet_tui.ui.widgets.run_charts import make_lines
 from clarinet_tui.ui.widgets.styled_text import StyledText
 from core.metrics import METRICS
-
-if TYPE_CHECKING:
-    from clarinet_tui.history.curves import Series
-
 
 COLUMN = 38
 """Minimum width of a chart."""
@@ -36,8 +31,8 @@ class SmallChart:
     """The title and the lines of a chart; the axes also cover the lines of `scale_only`."""
 
     title: str
-    lines: tuple[Line, ...]
-    scale_only: tuple[Line, ...] = ()
+    lines: tuple[Curve, ...]
+    scale_only: tuple[Curve, ...] = ()
 
 
 class ChartGrid(GuardedHandlers, VerticalScroll):
@@ -58,7 +53,7 @@ class ChartGrid(GuardedHandlers, VerticalScroll):
     def compose(self) -> ComposeResult:
         yield ItemGrid(min_column_width=COLUMN)
 
-    def show_charts(self, run: str, charts: Mapping[str, SmallChart], x_name: str) -> None:
+    def show_charts(self, run: str, charts: Mapping[str, SmallChart], x_name: str, *, is_time: bool) -> None:
         """Show these charts of a run in their order."""
         for name in self._charts.keys() - charts.keys():
             self._charts.pop(name).remove()
@@ -66,13 +61,13 @@ class ChartGrid(GuardedHandlers, VerticalScroll):
             self._run = run
             for chart in self._charts.values():
                 chart.view, chart.crosshair = Viewport(), None
-        extent = extent_of(tuple(line for chart in charts.values() for line in chart.lines))
+        extent = extent_of(line for chart in charts.values() for line in chart.lines)
         for name, shown in charts.items():
             if name not in self._charts:
                 self._charts[name] = Chart(shown.title, glyphs=self._glyphs)
             chart = self._charts[name]
             chart.lines, chart.scale_only, chart.x_range = shown.lines, shown.scale_only, extent
-            chart.x_name, chart.x_is_time = x_name, x_name == "time"
+            chart.x_name, chart.x_is_time = x_name, is_time
         ordered = [self._charts[name] for name in charts]
         if added := [chart for chart in ordered if not chart.is_attached]:
             grid = self.query_one(ItemGrid)
@@ -87,14 +82,14 @@ MIN_ROWS = 9
 class MetricGrid(ChartGrid):
     """Shows the metrics that the run has."""
 
-    def show(self, curves: RunCurves, axis: AxisName) -> None:
+    def show(self, curves: RunCurves, axis: Axis) -> None:
         lines = {name: make_lines(curves, {name: metric}, axis) for name, metric in METRICS.items()}
         charts = {
             name: SmallChart(METRICS[name].title_with_unit, tuple(replace(line, name="") for line in drawn))
             for name, drawn in lines.items()
             if drawn
         }
-        self.show_charts(curves.run.id, charts, axis)
+        self.show_charts(curves.run.id, charts, AXES[axis], is_time=axis == "time")
         self._fit_rows()
 
     def on_resize(self) -> None:
@@ -128,15 +123,15 @@ class HardwareGrid(ChartGrid):
         columns = 3 if self.size.width >= 3 * (COLUMN + 1) else 2
         self.query_one(ItemGrid).min_column_width = self.size.width // columns - 1
 
-    def show(self, run: str, samples: Mapping[str, Series]) -> None:
+    def show(self, run: str, samples: Mapping[str, Curve]) -> None:
         self.set_class(bool(samples), "-sampled")
         known = {name: quantity for name, quantity in QUANTITIES.items() if name in samples}
-        self.show_charts(run, {name: _make_chart(known[name], samples[name]) for name in known}, "time")
+        self.show_charts(run, {name: _make_chart(known[name], samples[name]) for name in known}, "time", is_time=True)
 
 
-def _make_chart(quantity: Quantity, series: Series) -> SmallChart:
-    at = np.isfinite(series.mean)
-    x, mean, low, high = (values[at] for values in (series.x, series.mean, series.low, series.high))
-    line = Line.through("", x, *(values * quantity.factor for values in (mean, low, high)))
-    zero = (Line.through("", x, np.zeros(len(x))),) if quantity.from_zero else ()
+def _make_chart(quantity: Quantity, samples: Curve) -> SmallChart:
+    at = np.isfinite(samples.mean)
+    x, *values = (array[at] for array in (samples.x, samples.mean, samples.low, samples.high))
+    line = Curve.through(x, *(array * quantity.factor for array in values))
+    zero = (Curve.through(x, np.zeros(len(x))),) if quantity.from_zero else ()
     return SmallChart(f"{quantity.title} {quantity.unit}", (line,), zero)

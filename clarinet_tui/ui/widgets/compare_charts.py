@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ from textual.containers import Horizontal
 
 from clarinet_tui.analysis.comparison_table import side_labels
 from clarinet_tui.chart.cells import GlyphSet
-from clarinet_tui.chart.curve import Band, Line, Reference, extent_of
+from clarinet_tui.chart.curve import Curve, Reference, extent_of
 from clarinet_tui.chart.scales import Viewport
+from clarinet_tui.history.axes import AXES
 from clarinet_tui.ui.snapshot.comparison import BANDS, COMPARED_METRICS, BandName
 from clarinet_tui.ui.text.difference_table import side_colours
 from clarinet_tui.ui.textual_private import GuardedHandlers
@@ -20,10 +22,10 @@ from clarinet_tui.ui.widgets.chart import Chart
 from core.metrics import METRICS
 
 if TYPE_CHECKING:
-    from clarinet_tui.analysis.side_curves import SideCurves
+    from clarinet_tui.analysis.seed_curves import SeedBand
     from clarinet_tui.ui.snapshot.comparison import ComparisonSnapshot, TaskComparison
 
-SideSeries = tuple[Line, list[Reference]]
+SideCurves = tuple[Curve, list[Reference]]
 """The mean of a side's runs; its band and single runs."""
 
 
@@ -75,7 +77,7 @@ class CompareCharts(GuardedHandlers, Horizontal):
     def _draw(self, snapshot: ComparisonSnapshot, part: TaskComparison, front: tuple[int, ...]) -> None:
         names, colours = side_labels(part.sides), side_colours(part.sides)
         curves = (snapshot.curves or {}).items()
-        series = [self._make_series(curve, names[index], colours[index]) for index, curve in curves]
+        series = [self._make_curves(band, names[index], colours[index]) for index, band in curves]
         order = sorted(range(len(series)), key=lambda index: index not in front)
         lefts = [index for index in order if index < len(part.lefts)]
         rights = [index for index in order if index >= len(part.lefts)]
@@ -86,15 +88,16 @@ class CompareCharts(GuardedHandlers, Horizontal):
         self._set_titles(snapshot, part, in_one)
         self._share_axes(in_one)
 
-    def _make_series(self, curves: SideCurves, name: str, colour_index: int) -> SideSeries:
-        mean, references = curves.mean, list[Reference]()
-        if self.band != "none" and (mean.n > 1).any():
-            references.append(Band.between(mean.x, *mean.edges(self.band), colour_index=colour_index))
+    def _make_curves(self, seeds: SeedBand, name: str, colour_index: int) -> SideCurves:
+        mean, references = Curve.through(seeds.x, seeds.mean, name=name, colour_index=colour_index), list[Reference]()
+        if self.band != "none" and (seeds.n > 1).any():
+            edges = seeds.edges(self.band)
+            references.append(Curve.through(seeds.x, seeds.mean, *edges, colour_index=colour_index, filled=True))
         if self.show_seeds:
-            references += [Line.through("", x, y, colour_index=colour_index) for x, y in curves.members]
-        return Line.through(name, mean.x, mean.mean, colour_index=colour_index), references
+            references += [replace(curve, colour_index=colour_index) for curve in seeds.members]
+        return mean, references
 
-    def _set_series(self, chart: Chart, series: Sequence[SideSeries]) -> None:
+    def _set_series(self, chart: Chart, series: Sequence[SideCurves]) -> None:
         chart.lines = tuple(mean for mean, _ in series)
         chart.references = tuple(reference for _, references in series for reference in references)
 
@@ -108,8 +111,8 @@ class CompareCharts(GuardedHandlers, Horizontal):
             lower_title = title if title.isupper() else title[0].lower() + title[1:]
             chart.title = f"{families.pop().capitalize()}: {lower_title}" if with_family else title
             chart.remark = f"band: {BANDS[self.band]}" if has_bands else ""
-            chart.x_name, chart.x_is_time = axis, axis == "device time"
-            chart.empty_text = f"no values along {axis}"
+            chart.x_name, chart.x_is_time = AXES[axis], axis == "time"
+            chart.empty_text = f"no values along {AXES[axis]}"
 
     def _share_axes(self, in_one: bool) -> None:
         """Give both charts the same ranges and headers of the same height."""

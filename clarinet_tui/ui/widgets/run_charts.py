@@ -2,35 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from clarinet_tui.chart.cells import GlyphSet
-from clarinet_tui.chart.curve import Line, Reference, extent_of
+from clarinet_tui.chart.curve import Curve, Reference, VerticalMark, extent_of
 from clarinet_tui.chart.scales import Viewport
-from clarinet_tui.ui.snapshot.curves import (
-    ACCURACIES,
-    LOSSES,
-    make_alarm_marks,
-    make_lines,
-    make_stage_marks,
-    overlay_lines,
-)
+from clarinet_tui.history.axes import AXES, Axis, find_axis
+from clarinet_tui.text import format_seed
 from clarinet_tui.ui.snapshot.snapshot import CurvesRequest, RunCurves
-from clarinet_tui.ui.snapshot.x_axes import AXES, AxisName
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.chart import Chart
-from core.metrics import Metric
+from core.metrics import Metric, shown_in
 
 if TYPE_CHECKING:
+    from clarinet_tui.history.queries import RunRow
     from clarinet_tui.ui.snapshot.references import References
 
+LOSSES = shown_in("loss chart")
+ACCURACIES = shown_in("accuracy chart")
 METRICS = (*LOSSES, *ACCURACIES)
 LOSS, ACCURACY = "Loss", "Accuracy %"
 WIDE, LOW = 100, 26
 """Width from which, and height below which, the charts are side by side."""
+
+
+def make_lines(run: RunCurves, metrics: dict[str, Metric], axis: Axis) -> tuple[Curve, ...]:
+    """Return the curves of the metrics that the run has; beside a surrogate, Eq. 6 is noise that covers the chart."""
+    lines = []
+    has_surrogate = "surrogate_loss" in metrics and has_values(run, "surrogate_loss")
+    hidden = "complementary_loss" if has_surrogate else ""
+    for slot, metric in enumerate(metrics.values()):
+        if has_values(run, metric.name) and metric.name != hidden:
+            curve = run.series[metric.name]
+            line = curve.along(run.axis_map.to_axis(axis, curve.x))
+            lines.append(replace(line, name=metric.label, colour_index=slot))
+    return tuple(lines)
+
+
+def overlay_lines(runs: Sequence[RunCurves], metric: str, axis: Axis, front: str) -> tuple[Curve, ...]:
+    """Return one metric of several runs, a colour and a marker for each; the run `front` is on top."""
+    lines = []
+    for slot, run in enumerate(runs):
+        if has_values(run, metric):
+            x = run.axis_map.to_axis(axis, run.series[metric].x)
+            line = Curve.through(x, run.series[metric].mean, name=_label(run.run), colour_index=slot)
+            lines.append((run.run.id != front, line))
+    return tuple(line for _, line in sorted(lines, key=lambda pair: pair[0]))
+
+
+def has_values(run: RunCurves, metric: str) -> bool:
+    return metric in run.series and bool(run.series[metric].x.size)
+
+
+def _label(run: RunRow) -> str:
+    """Name a run among others by id, method and seed."""
+    return f"{run.id} {run.method or '?'} {format_seed(run.seed)}"
+
+
+def make_marks(run: RunCurves, axis: Axis) -> tuple[VerticalMark, ...]:
+    """Return a mark at the start of each later stage, and where each open alarm was raised."""
+    stages = [(start, name, False) for start, name in run.stages]
+    alarms = [(alarm.iteration, f"! {alarm.kind}", True) for alarm in run.alarms if alarm.iteration is not None]
+    marks = [*stages, *alarms]
+    x = run.axis_map.to_axis(axis, np.array([iteration for iteration, _, _ in marks], dtype=np.float64))
+    placed = (VerticalMark(float(at), label, is_alarm) for at, (_, label, is_alarm) in zip(x, marks, strict=True))
+    return tuple(mark for mark in placed if np.isfinite(mark.x))
 
 
 class RunCharts(GuardedHandlers, Vertical):
@@ -49,7 +91,7 @@ class RunCharts(GuardedHandlers, Vertical):
         self.loss.smoothing = 0.03
         self.accuracy.empty_text = "no accuracy yet"
         self.loss.empty_text = "no iteration yet"
-        self.axis: AxisName = "iteration"
+        self.axis: Axis = "iteration"
         self.runs: tuple[RunCurves, ...] = ()
         self._front_run = ""
         self._width = 100
@@ -119,22 +161,22 @@ class RunCharts(GuardedHandlers, Vertical):
             return ()
         return available.for_chart(self._reference_kind, self.runs[0].axis_map, self.usable_axis)
 
-    def next_axis(self) -> AxisName:
+    def next_axis(self) -> Axis:
         """Switch to the next x axis that the runs have."""
         usable = [axis for axis in AXES if axis == "iteration" or self._has_axis(axis)]
         self.use_axis(usable[(usable.index(self.usable_axis) + 1) % len(usable)])
         return self.axis
 
     @property
-    def usable_axis(self) -> AxisName:
+    def usable_axis(self) -> Axis:
         """The chosen axis, or iterations if the runs do not have it yet."""
         return self.axis if self._has_axis(self.axis) else "iteration"
 
     def set_initial_axis(self, axis: str) -> None:
         """Set the last used axis before there are runs."""
-        self.axis = next((name for name in AXES if name == axis), "iteration")
+        self.axis = find_axis(axis, "iteration")
 
-    def use_axis(self, axis: AxisName) -> None:
+    def use_axis(self, axis: Axis) -> None:
         self.axis = axis
         self._reset_views()
         self._draw()
@@ -144,7 +186,7 @@ class RunCharts(GuardedHandlers, Vertical):
         self._metric_index += 1
         self._draw()
 
-    def _has_axis(self, axis: AxisName) -> bool:
+    def _has_axis(self, axis: Axis) -> bool:
         return any(line.x.size for curves in self.runs for line in make_lines(curves, LOSSES, axis))
 
     def _reset_views(self) -> None:
@@ -154,23 +196,20 @@ class RunCharts(GuardedHandlers, Vertical):
     def _draw(self) -> None:
         axis = self.usable_axis
         losses, accuracies = self._lines(self.loss, LOSSES), self._lines(self.accuracy, ACCURACIES)
-        marks = (*make_stage_marks(self.curves, axis), *make_alarm_marks(self.curves, axis)) if self.curves else ()
+        marks = make_marks(self.curves, axis) if self.curves else ()
         for chart, lines in ((self.loss, losses), (self.accuracy, accuracies)):
             chart.lines, chart.marks = lines, marks
             chart.x_range = extent_of((*losses, *accuracies))
-            chart.x_name, chart.x_is_time = axis, axis == "time"
+            chart.x_name, chart.x_is_time = AXES[axis], axis == "time"
         self.accuracy.references = self._shown_references()
 
-    def _lines(self, chart: Chart, metrics: dict[str, Metric]) -> tuple[Line, ...]:
+    def _lines(self, chart: Chart, metrics: dict[str, Metric]) -> tuple[Curve, ...]:
         """All metrics of one run, or one metric of several runs, named in the chart's title."""
         title = LOSS if chart is self.loss else ACCURACY
-        available = [metric for metric in metrics if self._has_values(metric)]
+        available = [metric for metric in metrics if any(has_values(run, metric) for run in self.runs)]
         if len(self.runs) < 2 or not available:
             chart.title = title
             return make_lines(self.runs[0], metrics, self.usable_axis) if len(self.runs) == 1 else ()
         metric = available[self._metric_index % len(available)]
         chart.title = f"{metrics[metric].label.capitalize()} {title.lower()}"
         return overlay_lines(self.runs, metric, self.usable_axis, self._front_run)
-
-    def _has_values(self, metric: str) -> bool:
-        return any(metric in curves.series and len(curves.series[metric].x) for curves in self.runs)
