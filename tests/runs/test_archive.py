@@ -1,23 +1,39 @@
-"""Archives of runs: reproducible bytes, complete lines of growing files, and importing them again."""
+"""Archives of runs: what is packed, what is imported, and hostile archives, of which nothing is written."""
 
+import fcntl
 import gzip
+import io
 import os
 import stat
 import tarfile
 import threading
+import tracemalloc
 from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from clarinet_tui.runs import archive as archive_module
 from clarinet_tui.runs.annotations import add_tag, read_creating_command
-from clarinet_tui.runs.archive import MANIFEST, Manifest, check_archive, has_patch, import_archive, write_archive
+from clarinet_tui.runs.archive import (
+    BLOCK,
+    MANIFEST,
+    Limits,
+    Manifest,
+    check_archive,
+    has_patch,
+    import_archive,
+    write_archive,
+)
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.environment import read_environment
 from core.errors import InputError
 from core.events import Noticed
 from tests.support.events import started, step
 from tests.support.histories import make_run, write_events
+from tests.support.hostile_archives import CONFIG, archive, edited, link, manifest, plain, write
 
 
 @pytest.fixture
@@ -213,3 +229,264 @@ def test_later_format_is_refused(run: RunDirectory, tmp_path: Path) -> None:
 
 def test_unknown_fields_of_a_manifest_are_ignored(run: RunDirectory) -> None:
     assert msgspec.json.decode(b'{"format": 1, "mood": "good", "runs": {}}', type=Manifest).runs == {}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a.tar.gz"
+
+
+def assert_refused(path: Path, message: str, limits: Limits | None = None) -> None:
+    runs = path.parent / "runs"
+    with pytest.raises(InputError, match=message):
+        import_archive(path, runs, limits or Limits())
+    assert not runs.exists()
+
+
+def test_correct_archive_is_imported(path: Path) -> None:
+    archive(path, plain("abc/journal.jsonl", b"{}\n"))
+    assert import_archive(path, path.parent / "runs").new == ("abc",)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/passwd",
+        "../abc/config.toml",
+        "abc/../def/config.toml",
+        "abc/../../x",
+        "./abc/config.toml",
+        "abc//config.toml",
+        "abc/config.toml/",
+        "abc/lock",
+        "abc/.config.toml",
+        "abc/run.py",
+        "abc/deep/config.toml",
+        "config.toml",
+        "queue.json",
+        "stage1/config.toml",
+        "queue/journal.jsonl",
+        "ab/config.toml",
+        "ABC/config.toml",
+        "abc/CONFIG.TOML",
+        "abc\\config.toml",
+        "abc/config.toml\n",
+        "abc/config.toml ",
+        ".trash/config.toml",
+        "abc/manifest.json",
+        "x" * 33 + "/config.toml",
+    ],
+)
+def test_names_that_are_not_of_a_run(path: Path, name: str) -> None:
+    assert_refused(archive(path, plain(name, b"x")), "is not a file of a run|is not a regular file")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["abc/con\u0301fig.toml", "ａｂｃ/config.toml", "abc/config.toml\u202e", "аbc/config.toml", "١٢٣/config.toml"],
+)
+def test_lookalike_characters_in_names(path: Path, name: str) -> None:
+    assert_refused(
+        archive(path, plain(name, b"x")), "damaged or incomplete|is not a regular file|is not a file of a run"
+    )
+    members = [plain("abc/config.toml", CONFIG), plain(name, b"x")]
+    assert_refused(write(path, [*members, manifest(members)], tarfile.PAX_FORMAT), "is not a regular file|damaged")
+
+
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
+)
+def test_links_devices_and_directories(path: Path, kind: bytes) -> None:
+    assert_refused(archive(path, link("abc/journal.jsonl", "/etc/passwd", kind)), "is not a regular file")
+
+
+@pytest.mark.parametrize("kind", [b"L", b"K", b"x", b"g", b"S", b"7", b"V", b"M"])
+def test_headers_that_change_the_meaning_of_others(path: Path, kind: bytes) -> None:
+    assert_refused(archive(path, plain("abc/journal.jsonl", b"../../x", type=kind)), "is not a regular file")
+
+
+def test_duplicate_names(path: Path) -> None:
+    assert_refused(archive(path, plain("abc/worker.log", b"a"), plain("abc/worker.log", b"b")), "worker.log twice")
+    members = [plain("abc/config.toml", CONFIG)]
+    assert_refused(write(path, [*members, manifest(members), *members]), "manifest.json is not the last file")
+    assert_refused(write(path, [*members, manifest(members), manifest(members)]), "manifest.json is not the last file")
+
+
+def test_files_that_do_not_match_the_manifest(path: Path) -> None:
+    config, log = plain("abc/config.toml", CONFIG), plain("abc/worker.log", b"x")
+    assert_refused(write(path, [config, log, manifest([config])]), "worker.log' does not match manifest.json")
+    assert_refused(write(path, [config, manifest([config, log])]), "worker.log' does not match manifest.json")
+    assert_refused(write(path, [plain("abc/config.toml", b"y=1"), manifest([config])]), "config.toml' does not match")
+    assert_refused(write(path, [log, manifest([log])]), "has no config.toml")
+    assert_refused(write(path, [config]), "contains no manifest.json")
+    assert_refused(write(path, []), "contains no manifest.json")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"{", b'{"format": 1}', b'{"format": 1, "runs": []}', b'{"format": "1", "runs": {}}', b"[" * 99999],
+)
+def test_invalid_manifest(path: Path, content: bytes) -> None:
+    config = plain("abc/config.toml", CONFIG)
+    assert_refused(write(path, [config, plain("manifest.json", content)]), "manifest.json|has format")
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"a":' * 99999, b'"\xff"'])
+def test_unreadable_environment(path: Path, content: bytes) -> None:
+    assert_refused(archive(path, plain("abc/environment.json", content)), "abc/environment.json: ")
+
+
+@pytest.mark.parametrize("name", ["config.toml", "stage1.json"])
+@pytest.mark.parametrize("content", [b"a." * 30_000 + b"a=1", b"a=" + b"[" * 30_000, b"\xff", b"a=" + b"1" * 5000])
+def test_a_file_that_exhausts_its_parser_is_refused_before_anything_is_written(
+    path: Path, name: str, content: bytes
+) -> None:
+    members = [plain("abc/config.toml", CONFIG), plain("abc/stage1.json", b"{}")]
+    members = [
+        plain(f"abc/{name}", content) if header.name == f"abc/{name}" else (header, old) for header, old in members
+    ]
+    tracemalloc.start()
+    assert_refused(write(path, [*members, manifest(members)]), f"abc/{name}: ")
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
+
+
+def test_decompression_bomb(path: Path) -> None:
+    """A megabyte that unpacks to a gigabyte, and a header with a size beyond the end."""
+    header, _ = plain("abc/journal.jsonl")
+    header.size = 1 << 30
+    with gzip.open(path, "wb", compresslevel=1) as stream:
+        stream.write(header.tobuf(tarfile.GNU_FORMAT))
+        for _ in range(64):
+            stream.write(bytes(1 << 20))
+    assert_refused(path, "contains more than 100 files or 0.5 GB.*--max-gb", Limits(1 << 29, 100))
+    assert_refused(path, "damaged or incomplete")
+    header.size = 1 << 60
+    path.write_bytes(gzip.compress(header.tobuf(tarfile.GNU_FORMAT)))
+    assert_refused(path, "contains more than")
+
+
+def test_too_many_files(path: Path) -> None:
+    assert_refused(
+        archive(path, *(plain(f"r{n:03}/config.toml", CONFIG) for n in range(20))), "10 files", Limits(1 << 30, 10)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("config.toml", 2 << 20), ("stage1.json", 1 << 17), ("environment.json", 17 << 20)]
+)
+def test_oversized_small_files(path: Path, name: str, size: int) -> None:
+    assert_refused(write(path, [plain(f"abc/{name}", bytes(size))]), "is too large")
+
+
+def test_a_negative_size(path: Path) -> None:
+    header, _ = plain("abc/worker.log")
+    header.size = -5
+    path.write_bytes(gzip.compress(header.tobuf(tarfile.GNU_FORMAT) + bytes(2 * BLOCK)))
+    assert_refused(path, "is too large")
+
+
+def test_data_beside_the_files(path: Path) -> None:
+    archive(path)
+    good = path.read_bytes()
+    assert_refused(edited(path, lambda tar: tar + b"more"), "contains data after the end")
+    path.write_bytes(good)
+    assert_refused(edited(path, lambda tar: tar + bytes(3 << 20)), "contains data after the end")
+    path.write_bytes(good)
+    assert_refused(
+        edited(path, lambda tar: tar.replace(CONFIG + b"\0", CONFIG + b"x")), "contains data between its files"
+    )
+
+
+def test_truncated_archives(path: Path) -> None:
+    whole = archive(path, plain("abc/journal.jsonl", b"{}\n" * 500)).read_bytes()
+    for length in {0, 1, 9, 20, len(whole) // 2, len(whole) - 9, len(whole) - 1}:
+        path.write_bytes(whole[:length])
+        assert_refused(path, "damaged or incomplete|contains no manifest")
+    path.write_bytes(whole)
+    for blocks in range(6):
+        assert_refused(edited(path, lambda tar, blocks=blocks: tar[: blocks * BLOCK]), "damaged or incomplete")  # type: ignore[misc]
+        path.write_bytes(whole)
+
+
+def test_files_that_are_not_archives(path: Path, tmp_path: Path) -> None:
+    assert_refused(path, "No such file")
+    path.write_bytes(b"PK\x03\x04 not a tarball")
+    assert_refused(path, "is not an archive of runs")
+    path.write_bytes(gzip.compress(b"x" * 5000))
+    assert_refused(path, "is not an archive of runs")
+    assert_refused(tmp_path, "Is a directory")
+
+
+def test_link_in_place_of_the_run(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "runs" / "abc").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="is a symbolic link"):
+        import_archive(archive(path), tmp_path / "runs")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_archive_replaced_while_it_is_read(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive(path, plain("abc/worker.log", b"good"))
+    other = archive(tmp_path / "b.tar.gz", plain("abc/worker.log", b"evil"), plain("abc/stage1.json", b"{}"))
+    real_check = archive_module.check_archive
+
+    def check_then_replace(*arguments: object) -> object:
+        manifest = real_check(*arguments)  # type: ignore[arg-type]
+        path.write_bytes(other.read_bytes())
+        return manifest
+
+    monkeypatch.setattr(archive_module, "check_archive", check_then_replace)
+    with pytest.raises(InputError, match="changed while it was read"):
+        import_archive(path, tmp_path / "runs")
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_what_killed_imports_left_behind_is_removed(path: Path, tmp_path: Path) -> None:
+    """A running import holds a lock on its folder, and keeps it."""
+    runs = tmp_path / "runs"
+    killed, running = runs / ".import-killed", runs / ".import-running"
+    for folder in (killed, running):
+        (folder / "abc").mkdir(parents=True)
+        os.utime(folder, (1, 1))
+    held = os.open(running, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    import_archive(archive(path), runs)
+    os.close(held)
+    assert sorted(entry.name for entry in runs.iterdir()) == [".import-running", "abc"]
+
+
+def test_too_little_space(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 1}))
+    with pytest.raises(InputError, match="0 MB are free"):
+        import_archive(archive(path), tmp_path / "runs")
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(place=st.floats(0, 1), flipped=st.integers(1, 255))
+def test_flipped_byte_is_an_input_error_or_makes_no_difference(tmp_path: Path, place: float, flipped: int) -> None:
+    """Anywhere inside the compression, so that gzip's own checksum does not help."""
+    source = tmp_path / "source.tar.gz"
+    if not source.exists():
+        run = make_run(tmp_path / "made", id="abc")
+        write_events(run, [started(), step(1)])
+        write_archive([run], source)
+    content = bytearray(gzip.decompress(source.read_bytes()))
+    content[int(place * (len(content) - 1))] ^= flipped
+    changed = tmp_path / "changed.tar.gz"
+    changed.write_bytes(gzip.compress(bytes(content), 1))
+    try:
+        manifest = archive_module.check_archive(changed)
+    except InputError:
+        return
+    assert set(manifest.runs) == {"abc"}  # an unused field, such as a date
+
+
+def test_tar_of_another_program(path: Path) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as other:
+        other.add(__file__, "project/setup.py")
+    path.write_bytes(buffer.getvalue())
+    assert_refused(path, "is not a file of a run|is not a regular file")

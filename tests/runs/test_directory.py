@@ -1,4 +1,4 @@
-"""A run's directory: ids, paths and settings."""
+"""A run's directory: ids, settings, lists of runs, their size and their states."""
 
 import itertools
 from datetime import UTC, datetime, timedelta
@@ -8,16 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clarinet_tui.doctor.checks import check_runs_size
 from clarinet_tui.runs.directory import (
     ID,
+    DiskUse,
     RunDirectory,
+    disk_use,
     find_run,
     is_valid_id,
     list_runs,
     new_id,
 )
+from clarinet_tui.runs.state import FINAL_EVENTS, RunState
 from core.errors import InputError
+from core.events import Failed, Finished, Stopped
 from core.resolve import resolve
+from tests.support.cli import invoke
+from tests.support.histories import make_run
 
 CONFIG = resolve(preset="smoke")
 MOMENTS = st.datetimes(datetime(2020, 1, 2), datetime(2087, 1, 1), timezones=st.just(UTC))
@@ -105,3 +112,55 @@ def test_wrong_settings_are_an_input_error(tmp_path: Path, content: bytes, messa
     run.config.write_bytes(content)
     with pytest.raises(InputError, match=message):
         run.read_config()
+
+
+def test_checkpoints_and_models_are_counted_apart(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    before = disk_use(run.path)
+    run.checkpoint.write_bytes(bytes(3000))
+    run.checkpoint_previous.write_bytes(bytes(2000))
+    run.model.write_bytes(bytes(1000))
+    (run.path / "outside").symlink_to("/bin")
+    use = disk_use(run.path)
+    assert (use.checkpoints, use.models) == (5000, 1000)
+    assert use.total == before.total + 6000
+
+
+def test_text_names_what_takes_the_space() -> None:
+    assert str(DiskUse(30 << 20, 20 << 20, 2 << 20)) == "30 MiB (checkpoints 20 MiB, model 2 MiB)"
+    assert str(DiskUse(1 << 20)) == "1 MiB"
+
+
+def test_missing_directory_takes_no_space(tmp_path: Path) -> None:
+    assert disk_use(tmp_path / "none") == DiskUse()
+
+
+def test_doctor_adds_all_runs(tmp_path: Path) -> None:
+    for _ in range(2):
+        make_run(tmp_path).checkpoint.write_bytes(bytes(4 << 20))
+    check = check_runs_size(tmp_path)
+    assert (check.verdict, check.message) == ("good", "2 runs: 8 MiB (checkpoints 8 MiB)")
+
+
+def test_show_has_the_space_of_a_run(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    run.checkpoint.write_bytes(bytes(4 << 20))
+    run.model.write_bytes(bytes(1 << 20))
+    done = invoke(tmp_path, "show", run.id)
+    assert "5 MiB (checkpoints 4 MiB, model 1 MiB)" in done.stdout, done.output
+
+
+@pytest.mark.parametrize("state", RunState)
+def test_every_state_is_pending_resumable_or_finished(state: RunState) -> None:
+    assert [state.is_pending, state.is_resumable, state is RunState.FINISHED].count(True) == 1
+    assert state.is_started >= state.is_live
+    assert state.is_pending >= state.is_started
+
+
+def test_final_events_are_those_of_the_journal() -> None:
+    assert {event.__struct_config__.tag for event in (Failed, Finished, Stopped)} == FINAL_EVENTS
+
+
+def test_stored_values_read_as_plain_text() -> None:
+    assert f"{RunState('running')}" == "running"
+    assert RunState.RUNNING in {"running"}

@@ -1,10 +1,13 @@
-"""Notifications: to a real server, a desktop program and a terminal; the user's choice and its secrets."""
+"""Commands for alarms and ends, and notifications."""
 
 import json
 import os
 import pty
+import shutil
+import stat
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -14,14 +17,176 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
+from clarinet_tui.devices.device import Device
+from clarinet_tui.place import LaunchOptions
+from clarinet_tui.queue import requests
+from clarinet_tui.queue.queue_file import read_queue
+from clarinet_tui.queue.workers import LocalExecutor
 from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.worker.notifications import EventHook, read_targets, send
+from clarinet_tui.runs.worker_command import ALARM_VARIABLE, hook_environment, take_hook_command
+from clarinet_tui.runs.worker_log import split_timestamp
+from clarinet_tui.worker.notifications import ON_END, EventHook, parse_hook_command, read_targets, send
 from core.errors import InputError
-from core.events import Alarmed
+from core.events import Alarmed, Event, Failed, Finished, Stopped
 from core.resolve import resolve
 from tests.support.histories import make_run
 
 ALARM = Alarmed(kind="collapse", message="few\nclasses → 2", advice="a lower rate", iteration=7)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    return make_run(tmp_path / "runs", id="abc123")
+
+
+def make_hook(run: RunDirectory, *command: str, seconds: float = 30.0) -> tuple[EventHook, list[str]]:
+    messages: list[str] = []
+    return EventHook(run, run.read_config(), command, messages.append, seconds), messages
+
+
+def command_output(run: RunDirectory) -> list[str]:
+    """The log without the worker's own lines, which have a time."""
+    return [line for line in run.log.read_text().splitlines() if split_timestamp(line.encode())[0] is None]
+
+
+def python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", code)
+
+
+def test_command_is_split_as_by_a_shell() -> None:
+    assert parse_hook_command("sh -c 'a $HOME; b'") == ("sh", "-c", "a $HOME; b")
+
+
+@pytest.mark.parametrize("text", ["", "  ", "echo 'a", "no-such-program-anywhere x", "./not-here.sh", "echo|wc"])
+def test_command_that_cannot_start_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^--on-alarm: "):
+        parse_hook_command(text, tmp_path)
+
+
+def test_script_in_the_working_folder(tmp_path: Path) -> None:
+    (tmp_path / "notify.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "notify.sh").chmod(0o700)
+    assert parse_hook_command("./notify.sh loud", tmp_path) == ("./notify.sh", "loud")
+
+
+def test_environment_and_output_of_the_command(run: RunDirectory) -> None:
+    names = ["RUN", "RUNS", "ALARM", "MESSAGE", "ADVICE", "ITERATION", "METHOD", "TASK", "SEED"]
+    hook, messages = make_hook(run, *python(f"import os\nfor n in {names}: print(n, os.environ['CLARINET_' + n])"))
+    hook.submit(ALARM)
+    hook.close()
+    assert command_output(run) == [
+        "RUN abc123",
+        f"RUNS {run.runs_dir.absolute()}",
+        "ALARM collapse",
+        "MESSAGE few classes → 2",
+        "ADVICE a lower rate",
+        "ITERATION 7",
+        "METHOD clarinet",
+        "TASK U->M",
+        "SEED 1",
+    ]
+    assert stat.S_IMODE(run.log.stat().st_mode) == 0o600
+    assert messages == []
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (
+            Finished(iteration=9, epoch=1, target_accuracy=81.234, source_accuracy=None),
+            "finished 81.23 target accuracy 81.23 %",
+        ),
+        (Failed(iteration=9, message="no\nmemory"), "failed  no memory"),
+        (Stopped(iteration=9), "stopped  at iteration 9"),
+    ],
+)
+def test_command_for_the_end(run: RunDirectory, event: Event, expected: str) -> None:
+    names = ("STATE", "TARGET_ACCURACY", "MESSAGE")
+    code = f"import os\nprint(*(os.environ.get('CLARINET_' + name, '') for name in {names}))"
+    messages: list[str] = []
+    hook = EventHook(run, run.read_config(), python(code), messages.append, option=ON_END)
+    hook.submit(event)
+    hook.close()
+    assert (command_output(run), messages) == ([expected], [])
+    assert f"--on-end for {expected.split()[0]}" in run.log.read_text()
+
+
+def test_failure_is_reported_once_and_the_next_alarm_runs_the_command(run: RunDirectory) -> None:
+    hook, messages = make_hook(run, *python("print('called'); raise SystemExit(3)"), "token-0451")
+    for _ in range(3):
+        hook.submit(ALARM)
+    hook.close()
+    assert command_output(run) == ["called"] * 3
+    assert "--on-alarm for collapse" in run.log.read_text()
+    (message,) = messages
+    # Without arguments, which may be secret: worker.log has the message, and is exported.
+    assert message == f"--on-alarm {sys.executable}: ended with exit code 3; its output is in worker.log"
+
+
+def test_missing_program_is_reported(run: RunDirectory) -> None:
+    hook, messages = make_hook(run, str(run.path / "gone"))
+    hook.submit(ALARM)
+    hook.close()
+    assert len(messages) == 1
+    assert "No such file" in messages[0]
+
+
+def test_slow_command_is_killed_with_its_children(run: RunDirectory) -> None:
+    code = (
+        "import os, subprocess\nchild = subprocess.Popen(['sleep', '600'])\nprint(child.pid, flush=True)\nchild.wait()"
+    )
+    hook, messages = make_hook(run, *python(code), seconds=1.0)
+    hook.submit(ALARM)
+    assert messages == []  # submit does not wait
+    hook.close(timeout=60)
+    assert "took longer than 1 s and was killed" in messages[0]
+    assert is_gone(int(*command_output(run)))
+
+
+def test_close_gives_up_after_its_timeout(run: RunDirectory) -> None:
+    hook, messages = make_hook(run, shutil.which("sleep") or "sleep", "600")
+    hook.submit(ALARM)
+    hook.submit(ALARM)
+    hook.close(timeout=0.0)
+    assert len(messages) == 1
+
+
+def test_without_a_command_nothing_is_started(run: RunDirectory) -> None:
+    hook, _ = make_hook(run)
+    hook.submit(ALARM)
+    hook.close()
+    assert not run.log.exists()
+
+
+def test_command_reaches_the_worker_through_the_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clarinet_tui.queue.local.ensure_supervisor", lambda runs_dir: None)
+    options = LaunchOptions.from_paths(tmp_path, tmp_path, on_alarm=("notify", "--loud", "two words"))
+    (run,) = requests.submit(tmp_path / "runs", [resolve(preset="smoke")], options)
+    entry = read_queue(run.runs_dir)[run.id]
+    assert entry.on_alarm == ("notify", "--loud", "two words")
+    command = LocalExecutor().command(run, entry, Device(key="cpu", label="cpu", name="CPU"))
+    assert not [word for word in command if "notify" in word or "loud" in word]
+    for name, value in hook_environment(entry.on_alarm).items():
+        monkeypatch.setenv(name, value)
+    assert take_hook_command(ALARM_VARIABLE) == ["notify", "--loud", "two words"]
+    assert take_hook_command(ALARM_VARIABLE) == []
+
+
+def test_settings_cannot_set_a_command() -> None:
+    with pytest.raises(InputError, match="on_alarm"):
+        resolve({"on_alarm": ["touch", "x"]}, place="mine.toml")
+
+
+def is_gone(pid: int) -> bool:
+    for _ in range(200):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.05)
+    return False
 
 
 @contextmanager
@@ -45,11 +210,6 @@ def server(status: int = 200) -> Iterator[tuple[int, list[tuple[str, str, bytes]
         yield http.server_port, received
         http.shutdown()
         thread.join()
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> RunDirectory:
-    return make_run(tmp_path / "runs", id="abc123")
 
 
 def notify(run: RunDirectory, *targets: str) -> list[str]:

@@ -128,11 +128,7 @@ def test_the_peak_between_two_samples_is_known_from_torch(our_gpu: pytest.Monkey
 def test_the_kind_of_hardware_is_the_model_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels of stage 1 are shared only between runs whose computation is rounded alike."""
     monkeypatch.setitem(sys.modules, "torch", torch_standin("NVIDIA A100"))
-    assert (hardware_kind("cuda:0"), hardware_kind("cpu"), hardware_kind("mps")) == (
-        "cuda NVIDIA A100",
-        "cpu",
-        "mps mps",
-    )
+    assert [hardware_kind(device) for device in ("cuda:0", "cpu", "mps")] == ["cuda NVIDIA A100", "cpu", "mps mps"]
 
 
 def test_an_attempt_records_its_hardware(our_gpu: pytest.MonkeyPatch) -> None:

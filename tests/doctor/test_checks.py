@@ -1,22 +1,34 @@
-"""Checks of the runs directory, with real files, locks and databases."""
+"""The checks of the machine, the runs directory and the cluster, with good and bad results."""
 
 import fcntl
 import os
 import sqlite3
+import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from clarinet_tui.devices.device import Device
+from clarinet_tui.devices.other_gpus import find_torch
 from clarinet_tui.doctor.checks import (
     check_clock,
+    check_controller,
+    check_data,
     check_database,
+    check_devices,
     check_file_system,
     check_free_space,
+    check_node,
+    check_python,
     check_queue,
     check_supervisor,
+    check_terminal,
+    check_torch,
+    check_torch_works,
     check_writing,
     file_system,
     free_bytes,
@@ -24,9 +36,123 @@ from clarinet_tui.doctor.checks import (
 )
 from clarinet_tui.history.database import DATABASE_NAME
 from clarinet_tui.runs.lock import current_process, hold_lock
+from clarinet_tui.slurm.commands import SlurmError
+from tests.support.cli import imported_modules
 from tests.support.histories import make_run, open_history
 from tests.support.supervised import enqueue_directly
 from tests.support.users import ALICE
+
+CPU = Device(key="cpu", label="cpu", name="CPU")
+GPU = Device(key="GPU-1", label="cuda:0", name="A100", memory_total=40 << 30)
+UTF8 = {"TERM": "xterm-256color", "LANG": "en_US.UTF-8"}
+
+
+def test_python() -> None:
+    assert check_python().verdict == "good"
+
+
+def test_torch_is_found_without_importing_it() -> None:
+    result = check_torch(find_torch(), gpus=0)
+    assert (result.verdict, result.message[:2]) == ("good", "2.")
+    checks = "from clarinet_tui.doctor.checks import check_torch\n"
+    checks += "from clarinet_tui.devices.other_gpus import find_torch"
+    assert "torch" not in imported_modules(f"{checks}\ncheck_torch(find_torch(), 0)")
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus", "verdict", "part"),
+    [
+        ("__version__ = '2.13.0+cu128'\ncuda: Optional[str] = '12.8'\nhip: str = None", 1, "good", "CUDA 12.8"),
+        ("__version__ = '2.13.0'\ncuda: Optional[str] = None\nhip: Optional[str] = '6.4'", 0, "good", "ROCm 6.4"),
+        ("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None", 0, "good", "the CPU only"),
+        ("__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None", 2, "warning", "2 GPUs cannot be used"),
+        ("__version__ = None", 0, "bad", "not installed"),
+    ],
+)
+def test_builds_of_torch(tmp_path: Path, text: str, gpus: int, verdict: str, part: str) -> None:
+    (tmp_path / "version.py").write_text(text)
+    result = check_torch(tmp_path, gpus)
+    assert result.verdict == verdict
+    assert part in result.message
+
+
+def test_missing_torch(tmp_path: Path) -> None:
+    assert check_torch(None, 0).verdict == check_torch(tmp_path, 0).verdict == "bad"
+
+
+@pytest.mark.parametrize(
+    ("code", "verdict", "part"),
+    [
+        ('print(\'a warning\'); print(\'{"version": "2.13", "devices": ["cpu"]}\')', "good", "2.13 computes on cpu"),
+        ("raise OSError('libcudart.so is missing')", "bad", "fails: OSError: libcudart.so is missing"),
+        ("import os; os.kill(os.getpid(), 9)", "bad", "exit code -9"),
+    ],
+)
+def test_torch_in_a_process(code: str, verdict: str, part: str) -> None:
+    result = check_torch_works([sys.executable, "-c", code])
+    assert result.verdict == verdict
+    assert part in result.message
+
+
+def test_torch_computes_on_every_device() -> None:
+    result = check_torch_works()
+    assert result.verdict == "good", result.message
+    assert "computes on cpu" in result.message
+
+
+def test_hanging_torch_times_out() -> None:
+    result = check_torch_works([sys.executable, "-c", "import time; time.sleep(60)"], seconds=0.2)
+    assert (result.verdict, result.message) == ("bad", "no answer within 0.2 s")
+
+
+@pytest.mark.parametrize(
+    ("devices", "verdict", "message"),
+    [
+        ([CPU], "good", "none: runs compute on the CPU"),
+        ([GPU, CPU], "good", "1 GPU: cuda:0 A100 (40 GiB)"),
+        ([Device(key="cpu", label="cpu", name="CPU", problem="no driver")], "warning", "no driver"),
+        (
+            [Device(key="cpu", label="cpu", name="CPU", note="an AMD GPU is not used")],
+            "warning",
+            "an AMD GPU is not used",
+        ),
+        ([replace(GPU, throttling="heat"), CPU], "warning", "cuda:0: slowed down by heat"),
+        ([Device(key="G", label="cuda:0", name="?", problem="is lost"), CPU], "warning", "cuda:0: is lost"),
+    ],
+)
+def test_devices(devices: list[Device], verdict: str, message: str) -> None:
+    result = check_devices(devices)
+    assert (result.verdict, result.message) == (verdict, message)
+
+
+def test_data(tmp_path: Path) -> None:
+    result = check_data(tmp_path)
+    assert result.verdict == "good"
+    assert "UCI digits; missing: MNIST" in result.message
+    assert "clarinet data list" in result.advice
+    (tmp_path / "usps").write_text("not a folder")
+    assert check_data(tmp_path).verdict == "good"
+
+
+@pytest.mark.parametrize(
+    ("environ", "size", "verdict", "part"),
+    [
+        (UTF8, None, "good", "none: "),
+        (UTF8, (120, 40), "good", "xterm-256color, 256 colours, 120×40, UTF-8"),
+        (UTF8 | {"COLORTERM": "truecolor"}, (0, 0), "good", "16 million"),
+        (UTF8 | {"NO_COLOR": "1"}, (80, 24), "good", "no colours"),
+        (UTF8 | {"TERM": "linux"}, (80, 24), "good", "16 colours"),
+        (UTF8, (79, 24), "warning", "79×24"),
+        (UTF8 | {"TERM": "dumb"}, (80, 24), "warning", "TERM is dumb"),
+        ({"LANG": "C.utf8"}, (80, 24), "warning", "TERM is not set"),
+        (UTF8 | {"LC_ALL": "C"}, (80, 24), "warning", "the locale is C:"),
+    ],
+)
+def test_terminals(environ: dict[str, str], size: tuple[int, int] | None, verdict: str, part: str) -> None:
+    result = check_terminal(environ, size)
+    assert result.verdict == verdict
+    assert part in result.message
+
 
 MOUNTS = """22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -151,3 +277,31 @@ def test_a_file_that_another_user_has_put_in_place_of_ones_own(tmp_path: Path, n
         os.chown(path, ALICE, -1)
     expected = f"{tmp_path / name}: belongs to user {ALICE}, but has the name of your own file: remove it"
     assert check_queue(tmp_path).message == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict", "message"),
+    [
+        ("held", "good", "sees {} and its locks"),
+        ("free", "warning", "sees {}, but not its locks (flock): a second attempt waits for a stale lease, 60 s"),
+        ("missing", "bad", "does not see {}"),
+    ],
+)
+def test_a_node_that_sees_less_is_named(tmp_path: Path, answer: str, verdict: str, message: str) -> None:
+    result = check_node(tmp_path, lambda path: answer)
+    assert (result.verdict, result.message) == (verdict, message.format(tmp_path))
+
+
+def test_a_cluster_without_an_idle_node_is_not_a_failure(tmp_path: Path) -> None:
+    def refuse(path: Path) -> str:
+        raise SlurmError("slurm: srun: Unable to allocate resources")
+
+    assert check_node(tmp_path, refuse).verdict == "warning"
+
+
+def test_slurm_without_a_configuration_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert (
+        check_controller().message
+        == "slurm: sinfo is not installed here: use a login node of the cluster, or --on local"
+    )
