@@ -8,6 +8,8 @@ from typer import Argument, Option
 from clarinet_tui.cli.lookup import open_history
 from clarinet_tui.cli.options import RUNS, RunsDir
 from clarinet_tui.cli.output import warn
+from clarinet_tui.runs.archive import Limits, import_archive, write_archive
+from clarinet_tui.runs.directory import list_runs
 from clarinet_tui.text import format_count
 from core.errors import InputError
 
@@ -23,9 +25,6 @@ def backup(
 
     Example: clarinet backup /media/disk/runs.tar.gz
     """
-    from clarinet_tui.runs.archive import write_archive
-    from clarinet_tui.runs.directory import list_runs
-
     runs = list_runs(runs_dir)
     if not runs:
         raise InputError(f"{runs_dir}: has no runs")
@@ -45,8 +44,6 @@ def restore(
 
     Example: clarinet restore /media/disk/runs.tar.gz --runs-dir runs
     """
-    from clarinet_tui.runs.archive import Limits, import_archive
-
     imported = import_archive(file, runs_dir, Limits(int(max_gb * (1 << 30)), files=10_000_000))
     open_history(runs_dir).close()
     print(f"{format_count(len(imported.new), 'run')} restored, {len(imported.existing)} existed with the same content")

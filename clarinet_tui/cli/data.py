@@ -12,10 +12,10 @@ from typer import Argument, Option
 
 from clarinet_tui.cli.options import DATA, DataDir, Json, Jsonl
 from clarinet_tui.cli.output import print_json_rows, print_table
+from clarinet_tui.tables.table import Column, Row, Table, as_cell, make_table
 from clarinet_tui.text import format_count
 
 if TYPE_CHECKING:
-    from clarinet_tui.tables.table import Table
     from core.data.catalogue import DomainStatus
 
 app = typer.Typer(help="List, fetch, generate and verify data sets.", no_args_is_help=True, rich_markup_mode=None)
@@ -106,8 +106,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _make_table(entries: "tuple[DomainStatus, ...]") -> "Table":
-    from clarinet_tui.tables.table import Column, Row, as_cell, make_table
+def _make_table(entries: "tuple[DomainStatus, ...]") -> Table:
     from core.data.digit_domains import FileFormat
 
     rows = []

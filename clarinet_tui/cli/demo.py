@@ -6,14 +6,18 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
+from clarinet_tui.cli.lookup import open_records
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunsDir
-
-if TYPE_CHECKING:
-    from core.methods import MethodSpec
+from clarinet_tui.cli.plot import FigureOptions, figure_of_history, print_figure
+from clarinet_tui.history.queries import get_run
+from clarinet_tui.queue.demo import demo_configs
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.worker_command import worker_arguments
+from clarinet_tui.text import format_duration
+from core.methods import MethodSpec, find_method
 
 
 def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
@@ -23,11 +27,6 @@ def demo(runs_dir: RunsDir = RUNS, data_dir: DataDir = DATA) -> None:
 
     Example: clarinet demo
     """
-    from clarinet_tui.queue.demo import demo_configs
-    from clarinet_tui.runs.directory import RunDirectory
-    from clarinet_tui.runs.worker_command import worker_arguments
-    from core.methods import find_method
-
     print("Source: rendered digits, each with four labels that are wrong. Target: handwritten digits without labels.\n")
     methods: dict[str, MethodSpec] = {}
     for config in demo_configs():
@@ -62,23 +61,16 @@ def wait_for_worker(arguments: list[str]) -> int:
             signal.signal(number, handler)
 
 
-def print_results(runs_dir: Path, methods: dict[str, "MethodSpec"]) -> None:
+def print_results(runs_dir: Path, methods: dict[str, MethodSpec]) -> None:
     """Print a chart and the accuracies of these runs, and what to do next."""
-    from clarinet_tui.cli.lookup import open_records
-    from clarinet_tui.cli.plot import FigureOptions, figure_of_history, print_figure
-
     query = " or ".join(f"id:{run}" for run in methods)
     print_figure(figure_of_history(open_records(runs_dir), "accuracy", query, FigureOptions(x="time")))
     print(_summary(runs_dir, methods))
     print(_next_steps(runs_dir, list(methods)))
 
 
-def _summary(runs_dir: Path, methods: dict[str, "MethodSpec"]) -> str:
+def _summary(runs_dir: Path, methods: dict[str, MethodSpec]) -> str:
     """Return the results of the runs, best first, and a sentence about the best."""
-    from clarinet_tui.cli.lookup import open_records
-    from clarinet_tui.history.queries import get_run
-    from clarinet_tui.text import format_duration
-
     database = open_records(runs_dir).db
     found = [row for run in methods if (row := get_run(database, run))]
     rows = sorted(((row.target_accuracy or 0.0, row.seconds or 0.0, row.id) for row in found), reverse=True)

@@ -5,18 +5,21 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Option
 
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, Jsonl, RunsDir
 from clarinet_tui.cli.output import make_console, print_json_rows, quiet_pipe, warn
+from clarinet_tui.devices.local import list_devices
+from clarinet_tui.devices.other_gpus import find_torch
+from clarinet_tui.doctor import checks
+from clarinet_tui.doctor.checks import CheckResult
+from clarinet_tui.doctor.repair import repair as repair_runs
+from clarinet_tui.history.database import database_path
 from clarinet_tui.text import printable
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.doctor.checks import CheckResult
 
 SIGNS = {"good": ("✓", "green"), "warning": ("!", "yellow"), "bad": ("✗", "red")}
 """The sign of a verdict and its colour."""
@@ -38,28 +41,21 @@ def doctor(
     Example: clarinet doctor --deep
     """
     if repair:
-        from clarinet_tui.doctor.repair import repair as repair_runs
-
         for action in repair_runs(runs_dir):
             warn(f"repaired: {action}")
-    checks = []
+    results = []
     with quiet_pipe():
         for check in _run_checks(runs_dir, data_dir, deep):
-            checks.append(check)
+            results.append(check)
             if not json and not jsonl:
                 _print_check(check)
         if json or jsonl:
-            print_json_rows((asdict(check) for check in checks), lines=jsonl)
-    raise typer.Exit(1 if any(check.verdict == "bad" for check in checks) else 0)
+            print_json_rows((asdict(check) for check in results), lines=jsonl)
+    raise typer.Exit(1 if any(check.verdict == "bad" for check in results) else 0)
 
 
-def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckResult]":
+def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> Iterator[CheckResult]:
     """Yield each result as soon as its check is done."""
-    from clarinet_tui.devices.local import list_devices
-    from clarinet_tui.devices.other_gpus import find_torch
-    from clarinet_tui.doctor import checks
-    from clarinet_tui.history.database import database_path
-
     devices = list_devices(seconds=0)
     yield checks.check_python()
     yield checks.check_torch(find_torch(), sum(device.is_gpu for device in devices))
@@ -89,7 +85,7 @@ def _run_checks(runs_dir: Path, data_dir: Path, deep: bool) -> "Iterator[CheckRe
     yield checks.check_terminal(os.environ, os.get_terminal_size() if sys.stdout.isatty() else None)
 
 
-def _print_check(check: "CheckResult") -> None:
+def _print_check(check: CheckResult) -> None:
     from rich.table import Table
     from rich.text import Text
 

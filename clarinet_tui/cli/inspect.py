@@ -1,23 +1,17 @@
 """`clarinet inspect`: what a run's model makes of its data, in pictures."""
 
 import os
-from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
-
-from clarinet_tui.cli.options import DATA, RUNS, DataDir, RunId, RunsDir
+from clarinet_tui.cli.options import DATA, RUNS, Blocks, DataDir, Pictures, RunId, RunsDir
 from clarinet_tui.cli.output import make_console, quiet_pipe, show_progress
-
-if TYPE_CHECKING:
-    from clarinet_tui.runs.inspection_file import Inspection
+from clarinet_tui.runs.directory import find_run
+from clarinet_tui.runs.inspection_file import GROUP_TITLES, Inspection, write_inspection
 
 
 def inspect(
     id: RunId,  # noqa: A002
-    pictures: Annotated[bool, Option("--pictures/--no-pictures", help="Show pictures in the terminal.")] = True,
-    blocks: Annotated[
-        bool, Option("--blocks", help="Draw with characters even where the terminal shows pixels.")
-    ] = False,
+    pictures: Pictures = True,
+    blocks: Blocks = False,
     runs_dir: RunsDir = RUNS,
     data_dir: DataDir = DATA,
 ) -> None:
@@ -29,8 +23,6 @@ def inspect(
     Example: clarinet inspect 6e3
     """
     from clarinet_tui.models.inspection import Inspector
-    from clarinet_tui.runs.directory import find_run
-    from clarinet_tui.runs.inspection_file import write_inspection
 
     run = find_run(runs_dir, id)
     with show_progress() as progress:
@@ -40,12 +32,11 @@ def inspect(
         print_inspection(inspection, pictures, blocks)
 
 
-def print_inspection(inspection: "Inspection", pictures: bool, blocks: bool) -> None:
+def print_inspection(inspection: Inspection, pictures: bool, blocks: bool) -> None:
     """Print pictures, in the terminal's own pixels where it has them, and the numbers of the figures."""
     import numpy as np
 
     from clarinet_tui.chart.picture import picture_grid, pixel_lines
-    from clarinet_tui.runs.inspection_file import GROUP_TITLES
 
     console = make_console(100)
     colour = console.color_system is not None and "NO_COLOR" not in os.environ

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 from typer import Argument, Option
 
+from clarinet_tui.cli.options import Blocks, Pictures
 from clarinet_tui.cli.output import check_out, make_console, warn
 from clarinet_tui.cli.serve import require_serve
 from clarinet_tui.cli.tui import replace_process
@@ -32,10 +33,8 @@ Fit = Literal["stretch", "cut"]
 class Place:
     """Where the questions are asked, and how the terminal shows pictures."""
 
-    pictures: Annotated[bool, Option("--pictures/--no-pictures", help="Show pictures in the terminal.")] = True
-    blocks: Annotated[bool, Option("--blocks", help="Draw with characters even where the terminal shows pixels.")] = (
-        False
-    )
+    pictures: Pictures = True
+    blocks: Blocks = False
     browser: Annotated[bool, Option("--browser", help="Ask in a browser, on a page of this machine.")] = False
     port: Annotated[
         int | None, Option(min=0, max=65535, help="Port of the page; 0 picks a free one. Default: 8000.")

@@ -4,17 +4,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Option
 
 from clarinet_tui.cli.options import RUNS, RunId, RunsDir
 from clarinet_tui.cli.output import quiet_pipe, warn
+from clarinet_tui.logs.run_log import RunLog
+from clarinet_tui.runs.directory import find_run
 from clarinet_tui.text import shell_command
-
-if TYPE_CHECKING:
-    from clarinet_tui.logs.run_log import RunLog
 
 POLL = 0.25
 """Seconds between reads of a followed log."""
@@ -33,9 +32,6 @@ def logs(
 
     Example: clarinet logs 6e3 -f
     """
-    from clarinet_tui.logs.run_log import RunLog
-    from clarinet_tui.runs.directory import find_run
-
     run = find_run(runs_dir, id)
     text = grep.casefold()
     with quiet_pipe(), _exit_on_ctrl_c(), RunLog(run, lambda line: text in line.casefold(), runs_dir) as log:
@@ -62,7 +58,7 @@ def _exit_on_ctrl_c() -> Iterator[None]:
         raise typer.Exit(0) from None
 
 
-def _follow(log: "RunLog") -> None:
+def _follow(log: RunLog) -> None:
     over = False
     while not over:
         over = log.is_over()  # checked before reading, so that the last lines are not missed

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Option
 
@@ -11,12 +11,15 @@ from clarinet_tui.cli.completion import metric_names
 from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunId, RunsDir
 from clarinet_tui.cli.output import print_json_rows, print_table, quiet_pipe
+from clarinet_tui.history.curves import list_metrics
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.queries import ITERATION_KEYS, RECENT, read_evaluations, read_iterations, summarize_metric
+from clarinet_tui.runs.journal import encode_non_finite
 from clarinet_tui.tables.data import write_csv
+from clarinet_tui.tables.table import Column, make_table
 from clarinet_tui.text import format_number
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.history.database import Database
+from core.metrics import level_of
 
 Level = Literal["iteration", "evaluation"]
 MAX_ROWS = 20
@@ -62,18 +65,13 @@ def metrics(
 
 
 def columns(level: Level, names: list[str]) -> list[str]:
-    from clarinet_tui.history.queries import ITERATION_KEYS
-
     return [*ITERATION_KEYS, *(["time"] if level == "evaluation" else []), *names]
 
 
 def choose_metrics(
-    database: "Database", run_id: str, level: Level | None, requested: list[str]
+    database: Database, run_id: str, level: Level | None, requested: list[str]
 ) -> tuple[Level, list[str]]:
     """Return the level and its metrics that are requested, or all of them."""
-    from clarinet_tui.history.curves import list_metrics
-    from core.metrics import level_of
-
     known = list_metrics(database, run_id)
     for name in requested:
         if name not in known:
@@ -89,11 +87,9 @@ def choose_metrics(
 
 
 def read_rows(
-    database: "Database", run_id: str, level: Level, start: int | None, stop: int | None
+    database: Database, run_id: str, level: Level, start: int | None, stop: int | None
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a level in order; iterations are read in bounded memory."""
-    from clarinet_tui.history.queries import read_evaluations, read_iterations
-
     if level == "iteration":
         return read_iterations(database, run_id, start=start, stop=stop)
     return (
@@ -105,8 +101,6 @@ def read_rows(
 
 def _objects(rows: Iterator[dict[str, Any]], names: list[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows without missing values; values that are not finite are text."""
-    from clarinet_tui.runs.journal import encode_non_finite
-
     for row in rows:
         yield encode_non_finite({name: row[name] for name in names if row.get(name) is not None})
 
@@ -122,10 +116,8 @@ def print_evaluations(rows: list[dict[str, Any]], names: list[str]) -> None:
         print(f"The last {MAX_ROWS} of {len(rows)} evaluations; --csv and --json print all.")
 
 
-def print_summary(database: "Database", run_id: str, names: list[str], start: int | None, stop: int | None) -> None:
+def print_summary(database: Database, run_id: str, names: list[str], start: int | None, stop: int | None) -> None:
     """Print one line per iteration metric."""
-    from clarinet_tui.history.queries import RECENT, summarize_metric
-
     cells = []
     for name in names:
         summary = summarize_metric(database, run_id, name, start=start, stop=stop)
@@ -144,8 +136,6 @@ def _format(value: float | None, name: str = "") -> str:
 
 
 def _print_table(titles: list[str], cells: list[list[str]], if_empty: str) -> None:
-    from clarinet_tui.tables.table import Column, make_table
-
     if not cells:
         print(if_empty)
         return

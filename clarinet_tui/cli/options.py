@@ -40,6 +40,8 @@ Settings = Annotated[
 Select = Annotated[
     Rule, Option(help="Which epoch to report; best uses target labels and is marked as oracle selection.")
 ]
+Pictures = Annotated[bool, Option("--pictures/--no-pictures", help="Show pictures in the terminal.")]
+Blocks = Annotated[bool, Option("--blocks", help="Draw with characters even where the terminal shows pixels.")]
 PresetFilter = Annotated[
     str | None,
     Option(

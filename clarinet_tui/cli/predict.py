@@ -13,12 +13,12 @@ from clarinet_tui.cli.completion import run_ids
 from clarinet_tui.cli.options import RUNS, Json, Jsonl, RunsDir
 from clarinet_tui.cli.output import check_out, print_table, quiet_pipe, show_progress, warn, write_file
 from clarinet_tui.tables.data import write_csv
+from clarinet_tui.tables.table import Cell, Column, Table, make_table
 from clarinet_tui.text import format_count
 from core.errors import InputError
 
 if TYPE_CHECKING:
     from clarinet_tui.models.predict import Item
-    from clarinet_tui.tables.table import Table
 
 
 def predict(
@@ -68,9 +68,7 @@ def predict(
         raise typer.Exit(1)
 
 
-def _make_table(items: "list[Item]") -> "Table":
-    from clarinet_tui.tables.table import Cell, Column, make_table
-
+def _make_table(items: "list[Item]") -> Table:
     columns = (
         Column("picture", wraps=True, name="file"),
         Column("class", wraps=True, name="label"),
@@ -92,7 +90,7 @@ def _make_table(items: "list[Item]") -> "Table":
     )
 
 
-def _encode(table: "Table", suffix: str) -> bytes:
+def _encode(table: Table, suffix: str) -> bytes:
     if suffix == ".json":
         text = json_text(list(table.objects()), indent=2)
     else:

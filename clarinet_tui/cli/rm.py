@@ -7,6 +7,7 @@ from typer import Option
 
 from clarinet_tui.cli.lookup import select_runs
 from clarinet_tui.cli.options import RUNS, Ids, Query, RunsDir
+from clarinet_tui.history import trash
 from clarinet_tui.text import format_count, shell_command
 from core.errors import InputError
 
@@ -25,8 +26,6 @@ def remove(
 
     Example: clarinet rm 6e3
     """
-    from clarinet_tui.history import trash
-
     if undo and empty:
         raise InputError("rm: --undo and --empty exclude each other")
     if empty:

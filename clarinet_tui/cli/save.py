@@ -7,6 +7,7 @@ from typer import Option
 
 from clarinet_tui.cli.options import RUNS, RunId, RunsDir
 from clarinet_tui.cli.output import check_out, write_file
+from clarinet_tui.runs.directory import find_run
 from clarinet_tui.text import format_bytes
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ def save(
     """
     from clarinet_tui.models.model_card import model_card
     from clarinet_tui.models.run_models import load_run_model
-    from clarinet_tui.runs.directory import find_run
 
     check_out(out, *SUFFIXES)
     model = load_run_model(find_run(runs_dir, id), epoch)

@@ -1,19 +1,24 @@
 """`clarinet settings`, `methods`, `tasks` and `presets`: what can be chosen, and what each choice means."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument
 
 from clarinet_tui.cli.completion import setting_names_only
 from clarinet_tui.cli.options import DATA, DataDir, Json, Jsonl
 from clarinet_tui.cli.output import make_console, print_json_rows, print_table, quiet_pipe
+from clarinet_tui.tables.table import Column, make_table
+from core.config import SettingSpec, describe_type, setting_specs
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from core.config import SettingSpec
+from core.methods import METHODS
+from core.methods import methods as all_methods
+from core.presets import PRESETS
+from core.resolve import resolve
+from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
 
 Rows = Sequence[dict[str, Any]]
 
@@ -44,9 +49,6 @@ def methods(json: Json = False, jsonl: Jsonl = False) -> None:
 
     Example: clarinet methods
     """
-    from core.methods import METHODS
-    from core.methods import methods as all_methods
-
     rows = [
         {
             "name": spec.name,
@@ -70,7 +72,6 @@ def tasks(json: Json = False, jsonl: Jsonl = False, data_dir: DataDir = DATA) ->
     Example: clarinet tasks
     """
     from core.data.catalogue import list_domains
-    from core.tasks import OFFLINE_TASK, PAPER_TASKS, parse_task
 
     advice = {entry.letter: entry.advice for entry in list_domains(data_dir)}
     rows = []
@@ -90,8 +91,6 @@ def presets(json: Json = False, jsonl: Jsonl = False) -> None:
 
     Example: clarinet presets
     """
-    from core.presets import PRESETS
-
     rows = []
     for name, preset in PRESETS.items():
         config = _default_config(name)
@@ -106,17 +105,11 @@ def presets(json: Json = False, jsonl: Jsonl = False) -> None:
 
 @cache
 def _default_config(preset: str) -> Any:
-    from core.resolve import resolve
-
     return resolve(preset=preset)
 
 
-def _find_settings(name: str | None) -> "list[SettingSpec]":
+def _find_settings(name: str | None) -> list[SettingSpec]:
     """Return the setting of this name, or those whose name contains it."""
-    from difflib import get_close_matches
-
-    from core.config import setting_specs
-
     specs = setting_specs()
     named = [spec for spec in specs if spec.name == name]
     found = named or [spec for spec in specs if name is None or name.lower() in spec.name]
@@ -126,10 +119,7 @@ def _find_settings(name: str | None) -> "list[SettingSpec]":
     return found
 
 
-def _describe_setting(spec: "SettingSpec") -> dict[str, Any]:
-    from core.config import describe_type
-    from core.presets import PRESETS
-
+def _describe_setting(spec: SettingSpec) -> dict[str, Any]:
     defaults = {preset: attrgetter(spec.name)(_default_config(preset)) for preset in PRESETS}
     return {
         "name": spec.name,
@@ -159,8 +149,6 @@ def _format(value: Any) -> str:
 
 def _output(rows: Rows, columns: Sequence[str], json: bool, jsonl: bool) -> None:
     """Print the rows as JSON, or these columns as a table."""
-    from clarinet_tui.tables.table import Column, make_table
-
     titles = [Column(name.replace("_", " "), wraps=True, hidden=name not in columns, name=name) for name in rows[0]]
     with quiet_pipe():
         print_table(make_table(titles, (row.values() for row in rows)), json=json, jsonl=jsonl, width=100)

@@ -6,6 +6,8 @@ from typer import Argument, Option
 
 from clarinet_tui.cli.lookup import select_runs
 from clarinet_tui.cli.options import RUNS, Ids, Query, RunId, RunsDir
+from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note, validate_tag
+from clarinet_tui.runs.directory import find_run
 from clarinet_tui.text import format_count
 from core.errors import InputError
 
@@ -23,8 +25,6 @@ def tag(
 
     Example: clarinet tag 6e3 6e4 --add icml
     """
-    from clarinet_tui.runs.annotations import add_tag, remove_tag, validate_tag
-
     if not add and not drop:
         raise InputError("tag: expected --add TAG or --drop TAG")
     for name in [*(add or []), *(drop or [])]:
@@ -47,7 +47,4 @@ def note(
 
     Example: clarinet note 6e3 "diverged, try a lower rate"
     """
-    from clarinet_tui.runs.annotations import set_note
-    from clarinet_tui.runs.directory import find_run
-
     set_note(find_run(runs_dir, id), text)

@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -14,13 +14,13 @@ from typer import Option
 from clarinet_tui.cli.lookup import find_row, open_history
 from clarinet_tui.cli.options import DATA, RUNS, DataDir, Json, RunId, RunsDir
 from clarinet_tui.cli.output import print_json
+from clarinet_tui.history.queries import RunRow, read_events, read_iterations
+from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.environment import read_environment
+from clarinet_tui.runs.journal import encode_non_finite
 from clarinet_tui.text import format_number, printable
+from clarinet_tui.verify.comparison import Replay, ReplayComparison, compare_iterations, environment_differences
 from core.errors import InputError
-
-if TYPE_CHECKING:
-    from clarinet_tui.history.queries import RunRow
-    from clarinet_tui.runs.directory import RunDirectory
-    from clarinet_tui.verify.comparison import Replay, ReplayComparison
 
 Pairs = dict[str, tuple[str, str]]
 """The recorded value and that of the replay, by name."""
@@ -30,7 +30,7 @@ Pairs = dict[str, tuple[str, str]]
 class Recording:
     """The first iterations of a run in the history."""
 
-    row: "RunRow"
+    row: RunRow
     iterations: list[dict[str, Any]]
     pseudo_label_hash: str
     has_shared_stage1: bool
@@ -39,7 +39,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Result:
-    comparison: "ReplayComparison"
+    comparison: ReplayComparison
     tolerance: float
     hashes: Pairs
     environment: Pairs
@@ -68,10 +68,6 @@ def verify(
 
     Example: clarinet verify 6e3 --iterations 50 --tolerance 1e-5
     """
-    from clarinet_tui.runs.directory import RunDirectory
-    from clarinet_tui.runs.environment import read_environment
-    from clarinet_tui.verify.comparison import compare_iterations, environment_differences
-
     recording = _read_recording(runs_dir, id, iterations)
     run = RunDirectory(runs_dir, recording.row.id)
     device = device or (recording.row.device or "auto").partition(":")[0]
@@ -90,8 +86,6 @@ def verify(
 
 
 def _read_recording(runs_dir: Path, prefix: str, count: int) -> Recording:
-    from clarinet_tui.history.queries import read_events, read_iterations
-
     with open_history(runs_dir) as database:
         row = find_row(database, runs_dir, prefix)
         iterations = list(islice(read_iterations(database, row.id), count))
@@ -103,11 +97,9 @@ def _read_recording(runs_dir: Path, prefix: str, count: int) -> Recording:
     return Recording(row, iterations, str(last.get("label_hash", "")), last.get("given") is True)
 
 
-def _replay(run: "RunDirectory", device: str, count: int, data_dir: Path, *, labels: bool) -> "Replay":
+def _replay(run: RunDirectory, device: str, count: int, data_dir: Path, *, labels: bool) -> Replay:
     """Retrain in a process of its own, since only workers import torch."""
     import msgspec
-
-    from clarinet_tui.verify.comparison import Replay
 
     command = [sys.executable, "-P", "-m", "clarinet_tui.verify.replay", run.id, "--device", device]
     command += ["--runs-dir", str(run.runs_dir), "--data-dir", str(data_dir), "--iterations", str(count)]
@@ -121,8 +113,6 @@ def _replay(run: "RunDirectory", device: str, count: int, data_dir: Path, *, lab
 
 
 def _result_object(result: Result) -> dict[str, Any]:
-    from clarinet_tui.runs.journal import encode_non_finite
-
     comparison, largest = result.comparison, result.comparison.largest
     return {
         "exactly": not comparison.differences,
@@ -155,7 +145,7 @@ def _format_result(result: Result) -> list[str]:
     return lines + [f"{name}: {recorded} recorded, {now} now" for name, (recorded, now) in result.environment.items()]
 
 
-def _format_comparison(comparison: "ReplayComparison") -> str:
+def _format_comparison(comparison: ReplayComparison) -> str:
     largest = comparison.largest
     if largest is None:
         return "all agree exactly."
