@@ -31,7 +31,6 @@ BYTES |= {f"{prefix}b": 1000.0**power for prefix, power in _POWERS.items()}
 BYTES |= {f"{prefix}ib": 1024.0**power for prefix, power in _POWERS.items()}
 JOULES = {"": 1.0, "j": 1.0, "kj": 1e3, "mj": 1e6, "wh": 3600.0, "kwh": 3.6e6}
 SIZE = "a size such as 8GB, 512MiB or 1.5GiB"
-EQUALITY = (":", "=", "!=")
 _LIKE = {"*": "%", "\\*": "*", "%": "\\%", "_": "\\_"}
 _GLOB = {"\\*": "[*]", "\\\\": "\\", "[": "[[]", "?": "[?]"}
 MAX_CONDITIONS = 200
@@ -82,54 +81,75 @@ def like(column: str, pattern: str) -> Condition:
     return Condition(f"(ifnull({column}, '') LIKE ? ESCAPE '\\')", [pattern])
 
 
-def negate_if(operator: str, condition: Condition) -> Condition:
-    return Condition(f"(NOT {condition.sql})", condition.parameters) if operator == "!=" else condition
+def matching_field(expects: str, match: Callable[[str], Condition]) -> QueryField:
+    """Return a field whose values match or do not."""
+
+    def condition(operator: str, value: str, now: float) -> Condition:
+        matched = match(value)
+        return Condition(f"(NOT {matched.sql})", matched.parameters) if operator == "!=" else matched
+
+    return QueryField(expects, (":", "=", "!="), condition)
 
 
 def text_field(column: str, *, before: str = "", after: str = "", expects: str = "a text") -> QueryField:
     """Return a field that matches a column, with wildcards `before` and `after` the value."""
-
-    def condition(operator: str, value: str, now: float) -> Condition:
-        return negate_if(operator, like(column, f"{before}{value}{after}"))
-
-    return QueryField(expects, EQUALITY, condition)
+    return matching_field(expects, lambda value: like(column, f"{before}{value}{after}"))
 
 
-def _state_condition(operator: str, value: str, now: float) -> Condition:
+def choice_field(column: str, choices: Mapping[str, str]) -> QueryField:
+    """Return a field with these values, each with the text that SQLite has for it."""
+    expects = f"one of {', '.join(choices)}"
+
+    def match(value: str) -> Condition:
+        stored = choices.get(unescape(value).lower())
+        if stored is None and not has_wildcard(value):
+            raise InvalidValueError(expects)
+        return like(column, stored or value)
+
+    return matching_field(expects, match)
+
+
+def _match_state(value: str) -> Condition:
     if value.lower() not in set(RunState):
         raise InvalidValueError(f"one of {', '.join(RunState)}")
-    return negate_if(operator, like("runs.state", value))
+    return like("runs.state", value)
 
 
-def _task_condition(operator: str, value: str, now: float) -> Condition:
+def _match_task(value: str) -> Condition:
     """Match with regard to case, since M and m are two domains; "mnist->usps" is M->U."""
     try:
         value = value if has_wildcard(value) else escape(parse_task(unescape(value)).name)
     except InputError:
         value = value.replace("→", "->")
     pattern = re.sub(r"\\.|[\[?]", lambda match: _GLOB.get(match[0], match[0]), value, flags=re.DOTALL)
-    return negate_if(operator, Condition("(ifnull(runs.task, '') GLOB ?)", [pattern]))
+    return Condition("(ifnull(runs.task, '') GLOB ?)", [pattern])
 
 
-def _exists(table: str, column: str, pattern: str) -> Condition:
+def _exists(rows: str, column: str, pattern: str) -> Condition:
     condition = like(column, pattern)
-    return Condition(f"(EXISTS (SELECT 1 FROM {table} AND {condition.sql}))", condition.parameters)
+    return Condition(f"(EXISTS (SELECT 1 FROM {rows} AND {condition.sql}))", condition.parameters)
 
 
-def _tag_condition(operator: str, value: str, now: float) -> Condition:
-    return negate_if(operator, _exists("tags WHERE tags.run = runs.id", "tags.tag", value))
+def _match_tag(value: str) -> Condition:
+    return _exists("tags WHERE tags.run = runs.id", "tags.tag", value)
 
 
-def _note_condition(operator: str, value: str, now: float) -> Condition:
-    return negate_if(operator, _exists("notes WHERE notes.run = runs.id", "notes.note", f"*{value}*"))
+def _match_note(value: str) -> Condition:
+    return _exists("notes WHERE notes.run = runs.id", "notes.note", f"*{value}*")
 
 
-def _alarm_condition(operator: str, value: str, now: float) -> Condition:
+def _match_alarm(value: str) -> Condition:
     """Match open alarms; alarm:* is any."""
-    return negate_if(operator, _exists("json_each(ifnull(runs.alarms, '[]')) WHERE 1", "json_each.value", value))
+    return _exists("json_each(ifnull(runs.alarms, '[]')) WHERE 1", "json_each.value", value)
 
 
-def number_field(column: str, parse: Callable[[str], float], expects: str) -> QueryField:
+def parse_number(text: str) -> float:
+    if not re.fullmatch(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})(e[+-]?\d{1,3})?%?", text, re.ASCII | re.IGNORECASE):
+        raise ValueError
+    return float(text.rstrip("%"))
+
+
+def number_field(column: str, parse: Callable[[str], float] = parse_number, expects: str = "a number") -> QueryField:
     def condition(operator: str, value: str, now: float) -> Condition:
         if operator in (":", "="):
             if ".." in value:
@@ -161,12 +181,6 @@ def _convert(parse: Callable[[str], float], text: str, expects: str) -> float:
         return parse(text)
     except (ValueError, OverflowError):
         raise InvalidValueError(expects) from None
-
-
-def parse_number(text: str) -> float:
-    if not re.fullmatch(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})(e[+-]?\d{1,3})?%?", text, re.ASCII | re.IGNORECASE):
-        raise ValueError
-    return float(text.rstrip("%"))
 
 
 def _parse_duration(text: str) -> float:
@@ -213,36 +227,35 @@ def match_text(word: str) -> Condition:
     """Match a word without a field: the start of an id, or a part of the text of a run."""
     columns = ("runs.name", "runs.method", "runs.task", "runs.state", "runs.host")
     parts = [like("runs.id", word + "*"), *(like(column, f"*{word}*") for column in columns)]
-    parts += [_tag_condition(":", f"*{word}*", 0.0), _note_condition(":", word, 0.0)]
-    sql = " OR ".join(part.sql for part in parts)
-    return Condition(f"({sql})", [value for part in parts for value in part.parameters])
+    parts += [_match_tag(f"*{word}*"), _match_note(word)]
+    return _join(parts, " OR ")
 
 
 FIELDS = {
     "id": text_field("runs.id", after="*", expects="the start of an id"),
-    "state": QueryField("a state", EQUALITY, _state_condition),
+    "state": matching_field("a state", _match_state),
     "method": text_field("runs.method"),
     "family": text_field("runs.family"),
-    "task": QueryField("a task", EQUALITY, _task_condition),
-    "seed": number_field("runs.seed", parse_number, "a number"),
+    "task": matching_field("a task", _match_task),
+    "seed": number_field("runs.seed"),
     "preset": text_field("runs.preset"),
     "name": text_field("runs.name", before="*", after="*"),
-    "tag": QueryField("a tag", EQUALITY, _tag_condition),
-    "note": QueryField("a text", EQUALITY, _note_condition),
-    "alarm": QueryField("a kind of alarm", EQUALITY, _alarm_condition),
+    "tag": matching_field("a tag", _match_tag),
+    "note": matching_field("a text", _match_note),
+    "alarm": matching_field("a kind of alarm", _match_alarm),
     "device": text_field("runs.device"),
     "host": text_field("runs.host"),
     "stage": text_field("runs.stage"),
     "labels": text_field("runs.label_hash", after="*", expects="the start of a hash"),
-    "acc": number_field("runs.target_accuracy", parse_number, "a number"),
-    "source": number_field("runs.source_accuracy", parse_number, "a number"),
-    "pseudo": number_field("runs.pseudo_label_accuracy", parse_number, "a number"),
-    "epoch": number_field("runs.epoch", parse_number, "a number"),
-    "iteration": number_field("runs.iteration", parse_number, "a number"),
+    "acc": number_field("runs.target_accuracy"),
+    "source": number_field("runs.source_accuracy"),
+    "pseudo": number_field("runs.pseudo_label_accuracy"),
+    "epoch": number_field("runs.epoch"),
+    "iteration": number_field("runs.iteration"),
     "time": number_field("runs.seconds", _parse_duration, "a duration such as 90s, 5m or 2h"),
     "hardware": text_field("runs.hardware", before="*", after="*"),
     "gpu_memory": number_field("runs.gpu_memory", _parse_with_unit(BYTES), SIZE),
-    "gpu_use": number_field("runs.gpu_use", parse_number, "a number"),
+    "gpu_use": number_field("runs.gpu_use"),
     "memory": number_field("runs.memory", _parse_with_unit(BYTES), SIZE),
     "energy": number_field("runs.energy", _parse_with_unit(JOULES), "an energy such as 500kJ, 90Wh or 1.5kWh"),
     "error": text_field("runs.error", before="*", after="*"),
@@ -278,25 +291,12 @@ def _make_field(spec: SettingSpec) -> QueryField:
     column = f"(SELECT config ->> '$.{spec.name}' FROM configs WHERE configs.run = runs.id)"
     match spec.plain_type:
         case inspect.IntType() | inspect.FloatType():
-            return number_field(column, parse_number, "a number")
+            return number_field(column)
         case inspect.BoolType():
-            return _choice_field(column, {"true": "1", "false": "0"})
+            return choice_field(column, {"true": "1", "false": "0"})
         case inspect.LiteralType(values):
-            return _choice_field(column, {str(value): str(value) for value in values})
+            return choice_field(column, {str(value): str(value) for value in values})
     return text_field(column)
-
-
-def _choice_field(column: str, choices: Mapping[str, str]) -> QueryField:
-    """Return a field with these values, each with the text that SQLite has for it."""
-    expects = f"one of {', '.join(choices)}"
-
-    def condition(operator: str, value: str, now: float) -> Condition:
-        stored = choices.get(unescape(value).lower())
-        if stored is None and not has_wildcard(value):
-            raise InvalidValueError(expects)
-        return negate_if(operator, like(column, stored or value))
-
-    return QueryField(expects, EQUALITY, condition)
 
 
 @dataclass(frozen=True)
