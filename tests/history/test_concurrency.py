@@ -1,12 +1,12 @@
 """Several processes ingest at once and are killed: no line is lost or stored twice."""
 
-import os
+import multiprocessing
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
+from multiprocessing.context import SpawnProcess
+from multiprocessing.queues import Queue
 from pathlib import Path
 
 import pytest
@@ -18,44 +18,41 @@ from clarinet_tui.history.reindex import reindex
 from clarinet_tui.runs.directory import RunDirectory, list_runs
 from clarinet_tui.runs.journal import read_journal
 from clarinet_tui.runs.journal_writer import JournalWriter
+from core.errors import InputError
 from tests.support.events import evaluation, resumed, started, step
 from tests.support.histories import content, make_run, open_history, write_events
 
-INGEST = """
-import sys
-from pathlib import Path
-from clarinet_tui.history import journal_batches
-from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_all
-journal_batches.MAX_ROWS = 37
-db = Database.open(Path(sys.argv[1]))
-count = 0
-while not (Path(sys.argv[1]) / "over").exists():
-    count += ingest_all(db, Path(sys.argv[1]))
-print(count + ingest_all(db, Path(sys.argv[1])))
-"""
+SPAWN = multiprocessing.get_context("spawn")
 
 
-RECORD = """
-import sys, time
-from pathlib import Path
-from clarinet_tui.history.database import Database
-from clarinet_tui.history.ingest import ingest_all
-from core.errors import InputError
-runs, db = Path(sys.argv[1]), None
-while not (runs / "over").exists():
-    try:
-        db = db or Database.open(runs)
-        ingest_all(db, runs)
-    except InputError:
-        db = None
-    time.sleep(0.01)
-"""
+def ingest_until_over(runs: Path, counts: "Queue[int] | None" = None) -> None:
+    """Ingest small batches until the file `over` exists; then put the number of rows into the queue."""
+    batches.MAX_ROWS = 37
+    with Database.open(runs) as db:
+        count = 0
+        while not (runs / "over").exists():
+            count += ingest_all(db, runs)
+        count += ingest_all(db, runs)
+    if counts is not None:
+        counts.put(count)
 
 
-def start_ingester(runs: Path, code: str = INGEST) -> "subprocess.Popen[bytes]":
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.Popen([sys.executable, "-c", code, str(runs)], stdout=subprocess.PIPE, env=environment)
+def record_until_over(runs: Path) -> None:
+    """Ingest as workers do: after an error, open the database again."""
+    db: Database | None = None
+    while not (runs / "over").exists():
+        try:
+            db = db or Database.open(runs)
+            ingest_all(db, runs)
+        except InputError:
+            db = None
+        time.sleep(0.01)
+
+
+def start(target: Callable[..., None], *arguments: object) -> "SpawnProcess":
+    process = SPAWN.Process(target=target, args=arguments)
+    process.start()
+    return process
 
 
 def write_journals(runs: list[RunDirectory], rounds: int) -> None:
@@ -87,12 +84,13 @@ def ingested_bytes(db: Database) -> int:
 def test_three_processes_ingest_three_growing_runs(tmp_path: Path) -> None:
     runs = [make_run(tmp_path) for _ in range(3)]
     open_history(tmp_path).close()
-    ingesters = [start_ingester(tmp_path) for _ in range(3)]
+    counts: Queue[int] = SPAWN.Queue()
+    for _ in range(3):
+        start(ingest_until_over, tmp_path, counts)
     write_journals(runs, 40)
     (tmp_path / "over").touch()
-    counts = [int(process.communicate()[0]) for process in ingesters]
     recorded = sum(len(list(read_journal(run.journal))) + 1 for run in runs)  # and the creation time of each
-    assert sum(counts) == recorded
+    assert sum(counts.get(timeout=60) for _ in range(3)) == recorded
     with open_history(tmp_path) as db:
         assert ingest_all(db, tmp_path) == 0
         grown = content(db)
@@ -114,12 +112,12 @@ def test_a_killed_ingester_is_continued_by_another(tmp_path: Path, seed: int) ->
     with open_history(tmp_path) as db:
         for _ in range(3):
             before = ingested_bytes(db)
-            process = start_ingester(tmp_path)
-            while ingested_bytes(db) == before and process.poll() is None:
+            process = start(ingest_until_over, tmp_path)
+            while ingested_bytes(db) == before and process.is_alive():
                 time.sleep(0.001)
             time.sleep(chance.random() / 20)
             process.kill()
-            process.communicate()
+            process.join()
         assert ingested_bytes(db) > 0
         assert db.rows("PRAGMA integrity_check")[0][0] == "ok"
         ingest_all(db, tmp_path)
@@ -150,7 +148,7 @@ def delete_with_wal(database: Path) -> None:
 def test_a_database_damaged_while_runs_train_is_rebuilt(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     runs = [make_run(tmp_path) for _ in range(2)]
     with open_history(tmp_path) as db:
-        recorders = [start_ingester(tmp_path, RECORD) for _ in range(2)]
+        recorders = [start(record_until_over, tmp_path) for _ in range(2)]
         writing = threading.Thread(target=write_journals, args=(runs, 40))
         writing.start()
         while ingested_bytes(db) == 0:
@@ -161,8 +159,8 @@ def test_a_database_damaged_while_runs_train_is_rebuilt(tmp_path: Path, damage: 
     writing.join()
     (tmp_path / "over").touch()
     for process in recorders:
-        process.communicate()
-        assert process.returncode == 0
+        process.join()
+        assert process.exitcode == 0
     with open_history(tmp_path) as db:
         ingest_all(db, tmp_path)
         assert db.rows("PRAGMA integrity_check")[0][0] == "ok"

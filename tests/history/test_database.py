@@ -1,11 +1,12 @@
 """The database file: newer, older, damaged, locked, deleted, read-only, and created concurrently."""
 
+import multiprocessing
 import sqlite3
-import subprocess
-import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ from clarinet_tui.runs.annotations import add_tag, set_note
 from core.errors import InputError
 from tests.support.events import evaluation, resumed, started, step
 from tests.support.histories import content, make_outdated, make_run, open_history, write_events
+
+SPAWN = multiprocessing.get_context("spawn")
 
 
 def test_tables_can_be_read_with_sqlite(tmp_path: Path) -> None:
@@ -96,23 +99,23 @@ def test_a_rebuild_that_fails_leaves_the_old_history(outdated: Path) -> None:
         assert count_runs(db) == 3
 
 
+def rebuild_halfway(runs_dir: Path, is_halfway: Event) -> None:
+    def wait(done: int, total: int) -> None:
+        if done == 2:
+            is_halfway.set()
+            time.sleep(600)
+
+    open_history_of_any_version(runs_dir, progress=wait)
+
+
 def test_a_killed_rebuild_leaves_the_old_history(outdated: Path) -> None:
-    code = """
-import sys, time
-from pathlib import Path
-from clarinet_tui.history.reindex import open_history
-def wait(done, total):
-    if done == 2:
-        print("rebuilding", flush=True)
-        time.sleep(600)
-open_history(Path(sys.argv[1]), progress=wait)
-"""
-    process = subprocess.Popen([sys.executable, "-c", code, str(outdated)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "rebuilding\n"
+    is_halfway = SPAWN.Event()
+    process = SPAWN.Process(target=rebuild_halfway, args=(outdated, is_halfway))
+    process.start()
+    assert is_halfway.wait(60)
     old = read_old_rows(outdated)
     process.kill()
-    process.communicate()
+    process.join()
     assert read_old_rows(outdated) == old
     with open_history_of_any_version(outdated) as db:
         assert count_runs(db) == 3
@@ -155,16 +158,14 @@ def test_a_process_of_the_older_version_neither_reads_wrong_rows_nor_writes(outd
             assert db.rows("PRAGMA integrity_check")[0][0] == "ok"
 
 
+def count_in_new_database(runs_dir: Path) -> int:
+    with Database.open(runs_dir) as db:
+        return count_runs(db)
+
+
 def test_several_processes_create_it_at_once(tmp_path: Path) -> None:
-    code = """
-import sys
-from pathlib import Path
-from clarinet_tui.history.database import Database
-print(Database.open(Path(sys.argv[1])).rows("SELECT count(*) AS n FROM runs")[0]["n"])
-"""
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    assert [process.communicate()[0] for process in processes] == ["0\n"] * 4
+    with SPAWN.Pool(4) as pool:
+        assert pool.map(count_in_new_database, [tmp_path] * 4, chunksize=1) == [0] * 4
 
 
 @pytest.mark.parametrize("garbage", [b"garbage" * 2000, b"SQLite format 3\x00" + b"\xff" * 5000])

@@ -20,23 +20,18 @@ from clarinet_tui.runs.annotations import add_tag, remove_tag, set_note
 from clarinet_tui.runs.environment import write_environment
 from core.events import Event, Failed, Finished, Noticed, PseudoLabelled, StageStarted, Stopped
 from tests.support.events import evaluation, resumed, started, step
-from tests.support.histories import content, make_run, open_history, write_events
+from tests.support.histories import content, ingest, make_run, open_history, write_events
 
 
-def test_a_run_from_start_to_end(tmp_path: Path) -> None:
+def test_a_run_from_start_to_end(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path, seed=3, name="mine")
-    db = open_history(tmp_path)
-    ingest_all(db, tmp_path)
-    row = get_run(db, run.id)
-    assert row is not None
+    row = ingest(db, run)
     assert (row.state, row.method, row.seed, row.name, row.iteration) == ("queued", "clarinet", 3, "mine", None)
     write_environment(run, run.read_config(), device="cuda:1")
     write_events(
         run, [started(device="cuda:1", notes=["made"]), StageStarted(stage="clarinet", index=1, iteration=0, epoch=0)]
     )
-    ingest_all(db, tmp_path)
-    row = get_run(db, run.id)
-    assert row is not None
+    row = ingest(db, run)
     assert (row.state, row.device, row.stage, row.notes, row.started) == (
         "running",
         "cuda:1",
@@ -47,29 +42,22 @@ def test_a_run_from_start_to_end(tmp_path: Path) -> None:
     assert row.host
     write_events(run, [step(1), step(2), evaluation(2, 88.5, source_accuracy=90.0), step(3)])
     write_events(run, [Finished(iteration=3, epoch=1, target_accuracy=88.5, source_accuracy=90.0, seconds=9.0)])
-    ingest_all(db, tmp_path)
-    row = get_run(db, run.id)
-    assert row is not None
+    row = ingest(db, run)
     assert (row.state, row.iteration, row.target_accuracy, row.source_accuracy) == ("finished", 3, 88.5, 90.0)
     assert (row.ended, row.seconds, row.epochs_total, row.iterations_total) == (1000.0, 9.0, 10, 1000)
 
 
-def test_a_failure_is_stored_and_cleared_by_a_resume(tmp_path: Path) -> None:
+def test_a_failure_is_stored_and_cleared_by_a_resume(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    db = open_history(tmp_path)
     write_events(
         run, [started(), step(1), step(2), Failed(iteration=2, message="loss is nan", terms={"mmd": math.nan})]
     )
-    ingest_run(db, run)
-    row = get_run(db, run.id)
-    assert row is not None
+    row = ingest(db, run)
     assert (row.state, row.error) == ("failed", "loss is nan")
     fields = db.rows("SELECT fields FROM events WHERE event = 'failed'")[0]["fields"]
     assert msgspec.json.decode(fields)["terms"] == {"mmd": "nan"}
     write_events(run, [resumed(1), step(2)])
-    ingest_run(db, run)
-    row = get_run(db, run.id)
-    assert row is not None
+    row = ingest(db, run)
     assert (row.state, row.error, row.ended, row.iteration) == ("running", None, None, 2)
     assert [tuple(row) for row in db.rows("SELECT event, superseded FROM events ORDER BY position")] == [
         ("started", 0),
@@ -78,29 +66,23 @@ def test_a_failure_is_stored_and_cleared_by_a_resume(tmp_path: Path) -> None:
     ]
 
 
-def test_pseudo_label_accuracy_is_stored_before_an_evaluation(tmp_path: Path) -> None:
+def test_pseudo_label_accuracy_is_stored_before_an_evaluation(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path, method="gac+dann")
     labelled = PseudoLabelled(iteration=5, label_hash="x", accuracy=71.5, given=True, labels=[1, 2])
     write_events(run, [started(method="gac+dann"), labelled, StageStarted(stage="dann", index=2, iteration=5, epoch=3)])
-    db = open_history(tmp_path)
-    ingest_run(db, run)
-    row = get_run(db, run.id)
-    assert row is not None
+    row = ingest(db, run)
     assert (row.family, row.pseudo_label_accuracy, row.stage, row.epoch) == ("two-step", 71.5, "dann", 3)
     write_events(run, [step(6), step(7)])
-    ingest_run(db, run)
-    row = get_run(db, run.id)
-    assert row is not None
+    row = ingest(db, run)
     assert (row.iteration, row.iterations_given) == (7, 5)
 
 
-def test_nan_is_kept(tmp_path: Path) -> None:
+def test_nan_is_kept(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(
         run, [step(1, {"mmd": math.nan, "entropy": math.inf, "own": 3.0, "bad": -math.inf}), step(2, {"mmd": 1.0})]
     )
     write_events(run, [evaluation(2, math.nan, confusion=[[1, 2], [3, 4]], target_loss=math.inf)])
-    db = open_history(tmp_path)
     ingest_run(db, run)
     row = db.rows("SELECT mmd, entropy, other FROM iterations WHERE iteration = 1")[0]
     assert (row["mmd"], row["entropy"]) == (None, None)
@@ -117,10 +99,9 @@ def test_nan_is_kept(tmp_path: Path) -> None:
     assert missing == {"mmd": 1, "entropy": 1, "own": 0, "bad": 1}
 
 
-def test_a_new_start_supersedes_everything(tmp_path: Path) -> None:
+def test_a_new_start_supersedes_everything(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), step(1), step(2), evaluation(2, 99.0), resumed(2), step(3)])
-    db = open_history(tmp_path)
     ingest_run(db, run)
     write_events(run, [started(), step(1)])
     ingest_run(db, run)
@@ -130,12 +111,11 @@ def test_a_new_start_supersedes_everything(tmp_path: Path) -> None:
     assert (row.target_accuracy, row.seconds) == (None, 1 / 64)
 
 
-def test_a_damaged_line_is_an_event_with_its_number(tmp_path: Path) -> None:
+def test_a_damaged_line_is_an_event_with_its_number(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), step(1)])
     with run.journal.open("ab") as file:
         file.write(b'{"event": "no\n')
-    db = open_history(tmp_path)
     ingest_run(db, run)
     write_events(run, [step(2)])
     ingest_run(db, run)
@@ -144,9 +124,8 @@ def test_a_damaged_line_is_an_event_with_its_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_torn_line_before_a_new_attempt_is_not_damage(tmp_path: Path, together: bool) -> None:
+def test_a_torn_line_before_a_new_attempt_is_not_damage(db: Database, tmp_path: Path, together: bool) -> None:
     run = make_run(tmp_path)
-    db = open_history(tmp_path)
     write_events(run, [started(), step(1)])
     with run.journal.open("ab") as file:
         file.write(b"[2,0,nul\n" if not together else b"[2,0,nul")
@@ -156,29 +135,25 @@ def test_a_torn_line_before_a_new_attempt_is_not_damage(tmp_path: Path, together
     assert not db.rows("SELECT * FROM events WHERE event = 'damaged'")
 
 
-def test_tags_and_notes(tmp_path: Path) -> None:
+def test_tags_and_notes(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    db = open_history(tmp_path)
     add_tag(run, "icml")
     add_tag(run, "O'Brien;--")
     ingest_run(db, run)
     remove_tag(run, "icml")
     set_note(run, "first")
     set_note(run, "[b]second[/b]\x1b[2J")
-    ingest_run(db, run)
-    row = get_run(db, run.id)
-    assert row is not None
+    row = ingest(db, run)
     assert (row.tags, row.note) == (("O'Brien;--",), "[b]second[/b]\x1b[2J")
     set_note(run, "")
     ingest_run(db, run)
     assert db.rows("SELECT * FROM notes") == []
 
 
-def test_a_deleted_run_is_removed_and_a_replaced_one_ingested_again(tmp_path: Path) -> None:
+def test_a_deleted_run_is_removed_and_a_replaced_one_ingested_again(db: Database, tmp_path: Path) -> None:
     run, other = make_run(tmp_path), make_run(tmp_path)
     write_events(run, [started(), *map(step, range(1, 50))])
     write_events(other, [started(), step(1)])
-    db = open_history(tmp_path)
     ingest_all(db, tmp_path)
     run.journal.unlink()
     write_events(run, [started(), step(1), evaluation(1)])
@@ -191,12 +166,11 @@ def test_a_deleted_run_is_removed_and_a_replaced_one_ingested_again(tmp_path: Pa
 
 
 @pytest.mark.parametrize("length", [20, 60, 49])
-def test_a_run_replaced_by_another_of_the_same_id_is_ingested_again(tmp_path: Path, length: int) -> None:
+def test_a_run_replaced_by_another_of_the_same_id_is_ingested_again(db: Database, tmp_path: Path, length: int) -> None:
     """Copied again with a journal that is shorter, longer, or of the same size: no old row stays."""
     run = make_run(tmp_path)
     write_events(run, [started(), *(step(number, {"mmd": 1.0}) for number in range(1, 50))])
     add_tag(run, "old")
-    db = open_history(tmp_path)
     ingest_all(db, tmp_path)
     changed = run.journal.stat().st_mtime + 10
     run.journal.unlink()
@@ -209,13 +183,10 @@ def test_a_run_replaced_by_another_of_the_same_id_is_ingested_again(tmp_path: Pa
     assert db.tuples("SELECT tag FROM tags") == [("new",)]
 
 
-def test_unreadable_settings_do_not_hide_a_run(tmp_path: Path) -> None:
+def test_unreadable_settings_do_not_hide_a_run(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     run.config.write_text("epochs = 'ten'")
-    db = open_history(tmp_path)
-    ingest_all(db, tmp_path)
-    row = get_run(db, run.id)
-    assert row is not None
+    row = ingest(db, run)
     assert "epochs: expected an integer" in (row.error or "")
 
 
@@ -242,11 +213,10 @@ def test_a_run_that_is_removed_while_it_is_read_is_not_inserted(tmp_path: Path) 
         assert get_run(db, run.id) is None
 
 
-def test_the_time_limit_ends_between_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_limit_ends_between_batches(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "MAX_ROWS", 10)
     run = make_run(tmp_path)
     write_events(run, map(step, range(1, 101)))
-    db = open_history(tmp_path)
     assert ingest_run(db, run, limit_seconds=0.0) == 11  # the creation time, and ten lines
     assert ingest_run(db, run) == 90
 
@@ -325,10 +295,9 @@ def _last_complete_step(content: bytes) -> int:
     return last
 
 
-def test_notices_and_stops_are_events(tmp_path: Path) -> None:
+def test_notices_and_stops_are_events(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started(), Noticed(iteration=1, message="\x1b[31mred"), Stopped(iteration=1)])
-    db = open_history(tmp_path)
     ingest_run(db, run)
     events = [(event["event"], event.get("message"), event["superseded"]) for event in read_events(db, run.id)]
     assert events == [("started", None, False), ("notice", "\x1b[31mred", False), ("stopped", None, False)]

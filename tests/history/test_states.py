@@ -1,10 +1,9 @@
 """States with real processes, other machines and clocks that jump."""
 
+import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 import time
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import msgspec
@@ -15,61 +14,52 @@ from clarinet_tui.history.ingest import ingest_all, ingest_run
 from clarinet_tui.history.queries import get_run
 from clarinet_tui.history.states import refresh_states, update_history
 from clarinet_tui.runs.directory import RunDirectory
+from clarinet_tui.runs.journal_writer import JournalWriter
 from clarinet_tui.runs.lock import current_process
 from core.events import Finished
 from tests.support.events import resumed, started, step
-from tests.support.histories import make_run, open_history, write_events, write_lock
+from tests.support.histories import make_run, open_history, read_row, write_events, write_lock
 
-WORK = """
-import sys, time
-from pathlib import Path
-from clarinet_tui.runs.directory import RunDirectory
-from clarinet_tui.runs.journal_writer import JournalWriter
-from tests.support.events import started, step
-run = RunDirectory(Path(sys.argv[1]), sys.argv[2])
-with run.hold_lock():
-    print("held", flush=True)
-    sys.stdin.readline()
-    with JournalWriter(run.journal) as journal:
-        journal.append(started())
-        journal.append(step(1))
-        journal.sync()
-        print("written", flush=True)
-        sys.stdin.readline()
-"""
+SPAWN = multiprocessing.get_context("spawn")
+TIMEOUT = 60.0
+
+
+def work(runs_dir: Path, run_id: str, held: Event, go_on: Event, written: Event) -> None:
+    """Hold a run's lock, and write its first events when told to; then wait to be killed."""
+    run = RunDirectory(runs_dir, run_id)
+    with run.hold_lock():
+        held.set()
+        go_on.wait()
+        with JournalWriter(run.journal) as journal:
+            journal.append(started())
+            journal.append(step(1))
+            journal.sync()
+            written.set()
+            time.sleep(600)
 
 
 def state(db: Database, run: RunDirectory) -> str:
-    row = get_run(db, run.id)
-    assert row is not None
-    return row.state
+    return read_row(db, run.id).state
 
 
-def test_queued_starting_running_lost_and_running_again(tmp_path: Path) -> None:
+def test_queued_starting_running_lost_and_running_again(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    db = open_history(tmp_path)
     ingest_all(db, tmp_path)
     assert refresh_states(db, tmp_path) == 0
     assert state(db, run) == "queued"
-    worker = subprocess.Popen(
-        [sys.executable, "-c", WORK, str(tmp_path), run.id],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        text=True,
-    )
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-    assert worker.stdout.readline() == "held\n"
+    held, go_on, written = SPAWN.Event(), SPAWN.Event(), SPAWN.Event()
+    worker = SPAWN.Process(target=work, args=(tmp_path, run.id, held, go_on, written))
+    worker.start()
+    assert held.wait(TIMEOUT)
     assert refresh_states(db, tmp_path) == 1
     assert state(db, run) == "starting"
-    print(file=worker.stdin, flush=True)
-    assert worker.stdout.readline() == "written\n"
+    go_on.set()
+    assert written.wait(TIMEOUT)
     ingest_all(db, tmp_path)
     assert state(db, run) == "running"
     assert refresh_states(db, tmp_path) == 0
-    worker.send_signal(signal.SIGKILL)
-    worker.communicate()
+    worker.kill()
+    worker.join()
     assert refresh_states(db, tmp_path) == 1
     assert state(db, run) == "lost"
     assert refresh_states(db, tmp_path) == 0
@@ -94,9 +84,8 @@ def test_the_history_is_updated_with_or_without_states(tmp_path: Path) -> None:
         assert state(db, run) == "lost"
 
 
-def test_last_lines_are_ingested_before_a_run_is_lost(tmp_path: Path) -> None:
+def test_last_lines_are_ingested_before_a_run_is_lost(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    db = open_history(tmp_path)
     write_events(run, [started(), step(1)])
     ingest_run(db, run)
     write_lock(run, start=-1.0)
@@ -105,10 +94,9 @@ def test_last_lines_are_ingested_before_a_run_is_lost(tmp_path: Path) -> None:
     assert state(db, run) == "finished"
 
 
-def test_reused_pid_does_not_hide_a_lost_run(tmp_path: Path) -> None:
+def test_reused_pid_does_not_hide_a_lost_run(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started()])
-    db = open_history(tmp_path)
     ingest_run(db, run)
     write_lock(run, pid=os.getpid(), start=current_process().start - 5)
     refresh_states(db, tmp_path)
@@ -116,21 +104,19 @@ def test_reused_pid_does_not_hide_a_lost_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("machine", ["m", ""])
-def test_a_restarted_machine_has_lost_its_runs(tmp_path: Path, machine: str) -> None:
+def test_a_restarted_machine_has_lost_its_runs(db: Database, tmp_path: Path, machine: str) -> None:
     """A machine with the same name is another one unless its id is the same."""
     run = make_run(tmp_path)
     write_events(run, [started()])
-    db = open_history(tmp_path)
     ingest_run(db, run)
     write_lock(run, machine=machine, boot="before")
     refresh_states(db, tmp_path, here=msgspec.structs.replace(current_process(), machine=machine))
     assert state(db, run) == ("lost" if machine else "running")
 
 
-def test_runs_of_other_hosts_are_silent_and_never_lost(tmp_path: Path) -> None:
+def test_runs_of_other_hosts_are_silent_and_never_lost(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
     write_events(run, [started()])
-    db = open_history(tmp_path)
     ingest_run(db, run)
     write_lock(run, host="gpu1", boot="another")
     refresh_states(db, tmp_path)
@@ -146,9 +132,8 @@ def test_runs_of_other_hosts_are_silent_and_never_lost(tmp_path: Path) -> None:
     assert state(db, run) == "running"
 
 
-def test_a_worker_that_was_refused_leaves_its_run_waiting(tmp_path: Path) -> None:
+def test_a_worker_that_was_refused_leaves_its_run_waiting(db: Database, tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    db = open_history(tmp_path)
     ingest_run(db, run)
     with run.hold_lock():
         pass

@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 
 from clarinet_tui.history.database import DATABASE_NAME, Database
+from clarinet_tui.history.ingest import ingest_run
+from clarinet_tui.history.queries import RunRow, get_run
 from clarinet_tui.history.schema import TABLES
 from clarinet_tui.runs.directory import RunDirectory
 from clarinet_tui.runs.journal_writer import JournalWriter
@@ -67,3 +69,15 @@ def content(db: Database, *, with_times: bool = False) -> dict[str, list[tuple[A
         with db.transaction() as connection:
             connection.execute("UPDATE runs SET journal_changed = NULL")
     return {table: sorted(db.tuples(f"SELECT * FROM {table}"), key=repr) for table in TABLES}
+
+
+def ingest(db: Database, run: RunDirectory) -> RunRow:
+    """Ingest what is new of a run, and return its row."""
+    ingest_run(db, run)
+    return read_row(db, run.id)
+
+
+def read_row(db: Database, run_id: str) -> RunRow:
+    row = get_run(db, run_id)
+    assert row is not None
+    return row

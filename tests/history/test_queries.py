@@ -1,0 +1,253 @@
+"""What is read of runs: metrics and their summaries, open alarms, and the time left."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from clarinet_tui.history import journal_batches as batches
+from clarinet_tui.history.curves import list_metrics, read_series
+from clarinet_tui.history.database import Database
+from clarinet_tui.history.ingest import ingest_all, ingest_run
+from clarinet_tui.history.queries import (
+    Alarm,
+    MetricSummary,
+    list_runs,
+    read_evaluations,
+    read_iterations,
+    read_open_alarms,
+    summarize_metric,
+)
+from clarinet_tui.history.query_language import QueryError
+from clarinet_tui.history.reindex import reindex
+from clarinet_tui.history.schema import EVALUATION_COLUMNS, ITERATION_COLUMNS
+from core.events import Alarmed, Evaluated, Event, Finished, PseudoLabelled
+from core.metrics import METRICS, Metric
+from tests.support.events import evaluation, resumed, started, step
+from tests.support.histories import content, ingest, make_run, open_history, read_row, write_events
+
+NOT_METRICS = {"seconds", "iteration", "epoch", "adaptation_epoch", "stage", "confusion"}
+
+
+def test_columns_are_metrics_of_the_catalogue() -> None:
+    assert set(ITERATION_COLUMNS) <= {name for name, metric in METRICS.items() if metric.level == "iteration"}
+    assert set(EVALUATION_COLUMNS) <= {name for name, metric in METRICS.items() if metric.level == "evaluation"}
+
+
+def test_catalogue_has_every_metric_of_an_evaluation() -> None:
+    measured = {name for name, metric in METRICS.items() if metric.level == "evaluation"}
+    assert measured == set(Evaluated.__struct_fields__) - NOT_METRICS
+
+
+def test_metric_new_in_the_catalogue_fits_into_an_existing_database(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, level in (("novelty", "iteration"), ("calibration", "evaluation")):
+        metric = Metric(name=name, title=name, label=name, description=name, kind="diagnostic", level=level)  # type: ignore[arg-type]
+        monkeypatch.setitem(METRICS, name, metric)
+    run = make_run(tmp_path)
+    write_events(
+        run, [started(), step(1, {"complementary_loss": 0.5, "novelty": 2.0}), evaluation(1, 50), evaluation(2, 51)]
+    )
+    journal = run.journal.read_bytes()
+    journal = journal.replace(b'"target_accuracy":50,', b'"target_accuracy":50,"calibration":0.25,')
+    run.journal.write_bytes(journal.replace(b'"target_accuracy":51,', b'"target_accuracy":51,"calibration":"nan",'))
+    ingest_all(db, tmp_path)
+    assert list_metrics(db, run.id) == ["complementary_loss", "novelty", "target_accuracy", "calibration"]
+    assert [row["novelty"] for row in read_iterations(db, run.id)] == [2.0]
+    assert read_evaluations(db, run.id)[0]["calibration"] == 0.25
+    assert read_series(db, run.id, "novelty").mean.tolist() == [2.0]
+    points = read_series(db, run.id, "calibration")
+    assert (points.x.tolist(), points.mean[0], points.missing.tolist()) == ([1.0, 2.0], 0.25, [0, 1])
+
+
+@pytest.mark.parametrize("last", [1, 31, 32, 33, 100, 131, 700])
+def test_last_mean_and_extremes(db: Database, tmp_path: Path, last: int) -> None:
+    values = [math.sin(n) for n in range(1, last + 1)]
+    run = make_run(tmp_path)
+    # The metric ends long before the run does, as those of stage 1.
+    later = [step(n, {"other": 0.0}) for n in range(last + 1, last + 500)]
+    write_events(run, [*(step(n, {"mine": value}) for n, value in enumerate(values, 1)), *later])
+    ingest_run(db, run)
+    summary = summarize_metric(db, run.id, "mine")
+    recent = values[-100:]
+    assert summary is not None
+    assert summary.last == pytest.approx(values[-1], abs=1e-8)
+    assert summary.mean == pytest.approx(sum(recent) / len(recent), abs=1e-8)
+    assert (summary.minimum, summary.maximum) == pytest.approx((min(values), max(values)), abs=1e-8)
+
+
+def test_nan_counts_as_last_and_mean_but_not_as_extreme(db: Database, tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    write_events(run, [step(1, {"a": 1.0, "b": math.inf}), step(2, {"a": math.nan, "b": math.nan})])
+    ingest_run(db, run)
+    a, b = summarize_metric(db, run.id, "a"), summarize_metric(db, run.id, "b")
+    assert a is not None
+    assert b is not None
+    assert a.last is not None
+    assert a.mean is not None
+    assert math.isnan(a.last)
+    assert math.isnan(a.mean)
+    assert (a.minimum, a.maximum, a.missing) == (1.0, 1.0, 1)
+    assert (b.minimum, b.maximum, b.missing) == (None, None, 2)
+
+
+def test_a_range_and_a_metric_without_values(db: Database, tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    write_events(run, [step(n, {"a": float(n)}) for n in range(1, 301)])
+    ingest_run(db, run)
+    assert summarize_metric(db, run.id, "a", start=50, stop=60) == MetricSummary(59.0, 54.5, 50.0, 59.0, 0)
+    assert summarize_metric(db, run.id, "none") is None
+    assert summarize_metric(db, run.id, "a", start=1000) is None
+
+
+def alarm(kind: str, iteration: int, over: bool = False) -> Alarmed:
+    return Alarmed(
+        kind=kind, message=f"{kind} at {iteration}", advice="" if over else "try", iteration=iteration, over=over
+    )
+
+
+def ingest_kinds(db: Database, tmp_path: Path, *events: Event) -> tuple[str, ...]:
+    """Ingest the events, and return the kinds of open alarms, on which row and query must agree."""
+    run = make_run(tmp_path)
+    write_events(run, events)
+    row = ingest(db, run)
+    assert row.alarms == tuple(alarm.kind for alarm in read_open_alarms(db, run.id))
+    return row.alarms
+
+
+def test_alarms_are_raised_cleared_and_raised_again(db: Database, tmp_path: Path) -> None:
+    events = [started(), step(1), alarm("ascent", 1), alarm("collapse", 2)]
+    assert ingest_kinds(db, tmp_path, *events) == ("ascent", "collapse")
+    assert ingest_kinds(db, tmp_path, *events, alarm("ascent", 3, over=True)) == ("collapse",)
+    again = [*events, alarm("ascent", 3, over=True), alarm("ascent", 4)]
+    assert ingest_kinds(db, tmp_path, *again) == ("collapse", "ascent")
+    end = Finished(iteration=5, epoch=1, target_accuracy=None, source_accuracy=None)
+    assert ingest_kinds(db, tmp_path, *again, end) == ("collapse", "ascent")
+    assert ingest_kinds(db, tmp_path, started()) == ()
+
+
+def test_a_new_attempt_starts_without_alarms(db: Database, tmp_path: Path) -> None:
+    events = [started(), step(1), alarm("ascent", 1), step(2), alarm("collapse", 2)]
+    assert ingest_kinds(db, tmp_path, *events, resumed(1)) == ()
+    assert ingest_kinds(db, tmp_path, *events, resumed(1), step(2), alarm("collapse", 2)) == ("collapse",)
+    assert ingest_kinds(db, tmp_path, *events, started()) == ()
+
+
+def test_fields_of_an_alarm(db: Database, tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    write_events(run, [started(), alarm("collapse", 7)])
+    ingest_run(db, run)
+    assert read_open_alarms(db, run.id) == [Alarm("collapse", "collapse at 7", "try", 7, 1000.0)]
+
+
+def test_malformed_alarms_are_read_as_far_as_possible(db: Database, tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    write_events(run, [started()])
+    with run.journal.open("ab") as journal:
+        journal.write(b'{"event":"alarm"}\n{"event":"alarm","kind":7}\n{"event":"alarm","kind":"x"}\n')
+    ingest_run(db, run)
+    assert read_open_alarms(db, run.id) == [Alarm("x", "", "", None, None)]
+
+
+def test_queries_for_alarms(db: Database, tmp_path: Path) -> None:
+    for name, kinds in (("one", ["collapse"]), ("two", ["collapse", "no-progress"]), ("none", [])):
+        run = make_run(tmp_path, id=name)
+        write_events(run, [started(), *(alarm(kind, 1) for kind in kinds)])
+        ingest_run(db, run)
+
+    def matching(query: str) -> set[str]:
+        return {row.id for row in list_runs(db, query)}
+
+    assert matching("alarm:collapse") == {"one", "two"}
+    assert matching("alarm:no-*") == {"two"}
+    assert matching("alarm:*") == {"one", "two"}
+    assert matching("alarm!=collapse") == matching("-alarm:*") == {"none"}
+    assert matching("alarms:COLLAPSE state:running") == {"one", "two"}
+    with pytest.raises(QueryError, match="alarm with one of"):
+        matching("alarm>3")
+
+
+def test_alarms_do_not_depend_on_the_batches(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run(tmp_path)
+    write_events(run, [started(), step(1), alarm("ascent", 1), step(2), alarm("ascent", 2, over=True), step(3)])
+    write_events(run, [resumed(1), step(2), alarm("collapse", 2), step(3)])
+    monkeypatch.setattr(batches, "MAX_ROWS", 1)
+    ingest_run(db, run)
+    in_batches = content(db)
+    monkeypatch.undo()
+    reindex(tmp_path)
+    assert content(db) == in_batches
+
+
+TOTAL, WARMUP = 100, 50
+FAST, SLOW = 1.0, 4.0
+"""Seconds of an iteration of warm-up and of adaptation."""
+
+
+def make_steps(first: int, last: int, method: str, speed: float) -> list[Event]:
+    """Return the iterations of a run, with `speed` as the factor of their seconds; the clock starts with the first."""
+    paid = [FAST if iteration <= WARMUP else SLOW for iteration in range(first, last + 1)]
+    steps = [step(first + n, seconds=speed * sum(paid[: n + 1])) for n in range(len(paid))]
+    return [started(method=method, iterations_total=TOTAL), *steps]
+
+
+def run(
+    folder: Path, name: str, *, first: int = 1, last: int = TOTAL, method: str = "clarinet", speed: float = 1.0
+) -> None:
+    events = make_steps(first, last, method, speed)
+    if first > 1:
+        labelled = PseudoLabelled(iteration=first - 1, label_hash="x", accuracy=None, given=True, labels=[1])
+        events.insert(1, labelled)
+    if last == TOTAL:
+        seconds = getattr(events[-1], "seconds", 0.0)
+        events.append(Finished(iteration=TOTAL, epoch=10, target_accuracy=50.0, source_accuracy=50.0, seconds=seconds))
+    write_events(make_run(folder, name, method=method), events)
+
+
+def time_left(folder: Path, name: str) -> float | None:
+    db = open_history(folder)
+    ingest_all(db, folder)
+    with db.transaction() as connection:  # these runs have no process
+        connection.execute("UPDATE runs SET state = journal_state")
+    (listed,) = (row for row in list_runs(db) if row.id == name)
+    row = read_row(db, name)
+    assert row.seconds_left == listed.seconds_left
+    return row.seconds_left
+
+
+def test_without_similar_runs_the_own_pace_is_extrapolated(tmp_path: Path) -> None:
+    run(tmp_path, "going", last=25)
+    assert time_left(tmp_path, "going") == pytest.approx(75 * FAST)
+
+
+def test_a_similar_run_is_scaled_to_the_own_speed(tmp_path: Path) -> None:
+    run(tmp_path, "done")
+    run(tmp_path, "going", last=25, speed=2.0)
+    assert time_left(tmp_path, "going") == pytest.approx(2 * (25 * FAST + 50 * SLOW))
+
+
+def test_runs_of_another_kind_are_ignored(tmp_path: Path) -> None:
+    run(tmp_path, "other", method="clarinet-no-t")
+    run(tmp_path, "going", last=25)
+    assert time_left(tmp_path, "going") == pytest.approx(75 * FAST)
+
+
+def test_a_shared_stage_1_takes_no_time(tmp_path: Path) -> None:
+    run(tmp_path, "going", first=41, last=50, method="gac+dann", speed=2.0)
+    assert time_left(tmp_path, "going") == pytest.approx(2 * 50 * FAST)
+    run(tmp_path, "paid", method="gac+dann")  # made its own stage 1
+    assert time_left(tmp_path, "going") == pytest.approx(2 * 50 * SLOW)
+
+
+def test_a_run_with_a_shared_stage_1_is_not_similar_to_one_without(tmp_path: Path) -> None:
+    run(tmp_path, "given", first=41, method="gac+dann")
+    run(tmp_path, "going", last=60, method="gac+dann")
+    assert time_left(tmp_path, "going") == pytest.approx(40 * (50 * FAST + 10 * SLOW) / 60)
+
+
+def test_only_running_runs_have_time_left(tmp_path: Path) -> None:
+    run(tmp_path, "done")
+    assert time_left(tmp_path, "done") is None
+    run(tmp_path, "given", first=41, last=40, method="gac+dann")
+    assert time_left(tmp_path, "given") is None
