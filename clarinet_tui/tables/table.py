@@ -150,12 +150,15 @@ def fit_columns(columns: Sequence[Column], full: Sequence[int], width: int, gap:
             break
         del fitted[position]
     spare = width - sum(fitted.values()) - gap * len(fitted)
-    while spare > 0 and (cut := [position for position in fitted if fitted[position] < full[position]]):
+    while cut := [position for position in fitted if fitted[position] < full[position]]:
         total = sum(columns[position].growth for position in cut)
-        for position in cut:
-            share = max(spare * columns[position].growth // max(total, 1), 1)
-            more = min(share, full[position] - fitted[position], spare)
+        shares = (
+            {position: spare * columns[position].growth // total for position in cut} if spare > 0 and total else {}
+        )
+        if not any(shares.values()):
+            break
+        for position, share in shares.items():
+            more = min(share, full[position] - fitted[position])
             fitted[position] += more
             spare -= more
-            total -= columns[position].growth
     return fitted

@@ -7,7 +7,8 @@ from textual.pilot import Pilot
 
 from clarinet_tui.history.queries import SORT_FIELDS, RunGroup
 from clarinet_tui.ui.app import ClarinetApp
-from clarinet_tui.ui.text.run_groups import format_accuracy, format_group
+from clarinet_tui.ui.text.run_groups import group_table
+from clarinet_tui.ui.text.tables import format_table
 from clarinet_tui.ui.widgets.run_columns import SORT_TITLES
 from clarinet_tui.ui.widgets.run_table import RunTable
 from tests.support.app import make_app, screen_text, wait_until
@@ -93,9 +94,11 @@ async def test_runs_are_grouped_and_a_group_is_opened(app: ClarinetApp, runs_dir
 
 def test_a_group_names_its_number_of_runs() -> None:
     group = RunGroup(("clarinet",), 3, 1, 2, 81.25, 1.5, 83.0, ("paper", "smoke"))
-    assert format_accuracy(group) == "81.2 ± 1.5 (n=2)"
-    assert format_group(group, ("method",)).plain.split()[:3] == ["clarinet", "3", "▸1"]
-    assert format_accuracy(RunGroup((None,), 1, 0, 0, None, None, None, ())) == "–"
+    unknown = RunGroup((None,), 1, 0, 0, None, None, None, ())
+    header, *lines = format_table(group_table([group, unknown], ("method",)), 80)
+    assert header.plain.split() == ["method", "runs", "target", "best", "presets"]
+    assert lines[0].plain.split() == ["clarinet", "3", "▸1", "81.2", "±", "1.5", "(n=2)", "83.0", "paper,", "smoke"]
+    assert lines[1].plain.split() == ["?", "1", "–", "–"]
 
 
 async def test_tags_and_alarms_are_visible_in_160_columns(app: ClarinetApp, runs_dir: Path) -> None:

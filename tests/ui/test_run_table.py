@@ -20,7 +20,7 @@ from clarinet_tui.ui.widgets.run_columns import (
     SORT_TITLES,
     RenderContext,
     applicable_columns,
-    fit_columns,
+    fit_run_columns,
     render_cell,
 )
 from clarinet_tui.ui.widgets.run_table import RunTable
@@ -117,23 +117,23 @@ def test_a_cell_has_exactly_its_width(method: str, name: str, width: int) -> Non
 
 @given(st.integers(1, 300))
 def test_columns_fit_the_width(width: int) -> None:
-    fitted = fit_columns(COLUMNS, width)
+    fitted = fit_run_columns(COLUMNS, width)
     assert sum(size + 1 for _, size in fitted) <= width
 
 
 def test_every_method_is_named_in_full_on_a_narrow_screen() -> None:
     runs = [run_row(id=name, method=name, name="a long name", alarms=("collapse",)) for name in methods()]
-    columns = {column.title: column.min_width for column, _ in fit_columns(applicable_columns(runs), 78)}
+    columns = {column.title: column.least for column, _ in fit_run_columns(applicable_columns(runs), 78)}
     assert columns["method"] == max(map(len, methods())), "without spare width"
     assert {"run", "task", "target", "alarm"} <= columns.keys()
-    narrow = [column.title for column, _ in fit_columns(applicable_columns([run_row(name="a long name")]), 58)]
+    narrow = [column.title for column, _ in fit_run_columns(applicable_columns([run_row(name="a long name")]), 58)]
     assert "progress" in narrow, "a name is dropped before the progress"
 
 
 @pytest.mark.parametrize("sort", [column.sort for column in COLUMNS if column.title and column.sort])
 def test_the_title_of_the_sorted_column_is_not_cut(sort: str) -> None:
     run = run_row(name="a", gpu_use=1.0, gpu_memory=1.0, memory=1.0, energy=1.0, pseudo_label_accuracy=1.0)
-    columns = fit_columns(applicable_columns([run], sort=sort), 240)
+    columns = fit_run_columns(applicable_columns([run], sort=sort), 240)
     headers = [column.header(sort, True, size) for column, size in columns]
     assert f"{SORT_TITLES[sort]}▾" in " ".join(headers)
     assert [len(header) for header in headers] == [size for _, size in columns]
@@ -141,7 +141,7 @@ def test_the_title_of_the_sorted_column_is_not_cut(sort: str) -> None:
 
 def test_a_list_with_a_scrollbar_shows_when_runs_were_created_on_80_columns() -> None:
     runs = [run_row(), run_row(method="gac+cdan-e")]
-    titles = [column.title for column, _ in fit_columns(applicable_columns(runs, sort="created"), 78)]
+    titles = [column.title for column, _ in fit_run_columns(applicable_columns(runs, sort="created"), 78)]
     assert titles[-3:] == ["progress", "took", "created"]
 
 

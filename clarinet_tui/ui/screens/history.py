@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.content import Content
 
 from clarinet_tui.ui.app_state import MAX_OVERLAID
 from clarinet_tui.ui.screens.view_screen import PaletteCommand, RunActionScreen, next_value
 from clarinet_tui.ui.snapshot.snapshot import HistorySnapshot, ViewRequest
-from clarinet_tui.ui.text.run_groups import GROUPINGS, format_group, format_group_header
+from clarinet_tui.ui.text.run_groups import GROUPINGS, group_table
+from clarinet_tui.ui.text.tables import format_table
 from clarinet_tui.ui.widgets.filter_line import FilterLine
 from clarinet_tui.ui.widgets.key_footer import KeyFooter
 from clarinet_tui.ui.widgets.run_columns import COLUMNS, FIXED_COLUMNS, LARGEST_FIRST, SORT_TITLES
@@ -355,9 +357,11 @@ class HistoryScreen(RunActionScreen):
         fields = self.group_fields
         if not fields or not all(len(group.values) == len(fields) for group in listing.groups):
             return  # read for another grouping
-        self.query_one("#group-head", StyledText).set_content(format_group_header(fields))
-        lines = [(_group_query(fields, group.values), format_group(group, fields)) for group in listing.groups]
-        self.query_one("#groups", PickList).show(lines)
+        lines = format_table(group_table(listing.groups, fields), self.size.width - 2)
+        header, *groups = (Content(" ") + line for line in lines)
+        self.query_one("#group-head", StyledText).set_content(header)
+        queries = [_group_query(fields, group.values) for group in listing.groups]
+        self.query_one("#groups", PickList).show(list(zip(queries, groups, strict=True)))
 
 
 def _group_query(fields: tuple[GroupField, ...], values: tuple[str | None, ...]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 
 from clarinet_tui.runs.state import RunState
+from clarinet_tui.tables.table import Column, fit_columns
 from clarinet_tui.text import (
     format_age_of,
     format_bytes,
@@ -16,12 +17,12 @@ from clarinet_tui.text import (
     format_energy,
     format_percent,
     format_task,
-    printable,
     progress_bar,
     sparkline,
 )
 from clarinet_tui.ui.text.alarms import name_alarms
 from clarinet_tui.ui.text.styled import STATE_STYLES, Span
+from clarinet_tui.ui.text.tables import fit_spans
 
 if TYPE_CHECKING:
     from clarinet_tui.history.queries import RunRow
@@ -32,8 +33,8 @@ CellRenderer = Callable[["RunRow", int, "RenderContext"], list[Span]]
 PERCENT = (0.0, 100.0)
 MAX_METHOD = 24
 """Longest name of a method that its column makes room for."""
-MIN_BAR = 3
-"""Least length of a progress bar beside the time left."""
+MIN_BAR, GROWN = 3, 3
+"""Least length of a progress bar beside the time left; how much wider than its least width a column may be."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,11 @@ class RenderContext:
 
 
 @dataclass(frozen=True)
-class Column:
-    title: str
-    render: CellRenderer
-    min_width: int
-    drop_order: int
-    """Columns with the highest number are dropped first."""
+class RunColumn(Column):
+    """A column whose cells are rendered for a given width, so that it does not change from page to page."""
+
     growth: int = 0
-    """The column's share of spare width, relative to others."""
-    right: bool = False
-    """Whether it is aligned to the right."""
+    render: CellRenderer = field(kw_only=True)
     applies_to: Callable[[RunRow], bool] | None = None
     """Whether a run has a value in this column; the column is hidden if no run has one."""
     sort: str = ""
@@ -93,80 +89,98 @@ def _name_and_tags(run: RunRow, width: int, context: RenderContext) -> list[Span
     return [(f"{run.name} " if run.name else "", ""), (tags, "tag")]
 
 
-def _pseudo(run: RunRow, width: int, context: RenderContext) -> list[Span]:
-    return [(format_percent(run.pseudo_label_accuracy), "")]
-
-
 def _trend(run: RunRow, width: int, context: RenderContext) -> list[Span]:
     return [(sparkline(context.trends.get(run.id, ()), width, PERCENT), "live")]
 
 
-def _source(run: RunRow, width: int, context: RenderContext) -> list[Span]:
-    return [(format_percent(run.source_accuracy), "")]
+def _number(
+    title: str,
+    name: str,
+    form: Callable[[float | None], str],
+    least: int,
+    drop: int,
+    *,
+    role: str = "",
+    always: bool = False,
+) -> RunColumn:
+    """A column of a number of runs; hidden if no run has it, unless it is always there."""
+    return RunColumn(
+        title,
+        render=lambda run, *_: [(form(getattr(run, name)), role)],
+        least=least,
+        drop=drop,
+        right=True,
+        sort=name,
+        largest_first=True,
+        applies_to=None if always else lambda run: getattr(run, name) is not None,
+    )
 
 
-def _took(run: RunRow, width: int, context: RenderContext) -> list[Span]:
-    return [(format_duration(run.seconds) if run.seconds else "–", "")]
+def _text(title: str, name: str, least: int, drop: int, growth: int = 0, role: str = "") -> RunColumn:
+    missing = "?" if name == "method" else "–"
+    return RunColumn(
+        title,
+        render=lambda run, *_: [(getattr(run, name) or missing, role)],
+        least=least,
+        drop=drop,
+        growth=growth,
+        sort=name,
+    )
 
 
-def _alarm(run: RunRow, width: int, context: RenderContext) -> list[Span]:
-    return [(name_alarms(run.alarms), "warn")]
-
-
-def _hardware_column(title: str, name: str, width: int, form: Callable[[float], str]) -> Column:
-    """A column of what a run used; dropped before all others."""
-
-    def render(run: RunRow, width: int, context: RenderContext) -> list[Span]:
-        value = getattr(run, name)
-        return [("–" if value is None else form(value), "muted")]
-
-    def has_value(run: RunRow) -> bool:
-        return getattr(run, name) is not None
-
-    return Column(title, render, width, 12, right=True, sort=name, largest_first=True, applies_to=has_value)
+def _or_dash(form: Callable[[float], str]) -> Callable[[float | None], str]:
+    return lambda value: "–" if value is None else form(value)
 
 
 COLUMNS = (
-    Column("", lambda run, *_: [STATE_STYLES[run.state]], 1, 0, sort="state"),
-    Column("run", lambda run, *_: [(run.id, "muted")], 9, 1, sort="id"),
-    Column("method", lambda run, *_: [(run.method or "?", "")], 13, 0, growth=2, sort="method"),
-    Column("task", lambda run, *_: [(format_task(run.task), "")], 5, 0, growth=2, sort="task"),
-    Column("seed", lambda run, *_: [("–" if run.seed is None else str(run.seed), "")], 4, 2, right=True, sort="seed"),
-    Column(
-        "target",
-        lambda run, *_: [(format_percent(run.target_accuracy), "strong")],
-        min_width=6,
-        drop_order=0,
+    RunColumn("", render=lambda run, *_: [STATE_STYLES[run.state]], least=1, drop=1, sort="state"),
+    _text("run", "id", 9, 2, role="muted"),
+    _text("method", "method", 13, 1, 2),
+    RunColumn("task", render=lambda run, *_: [(format_task(run.task), "")], least=5, drop=1, growth=2, sort="task"),
+    RunColumn(
+        "seed",
+        render=lambda run, *_: [("–" if run.seed is None else str(run.seed), "")],
+        least=4,
+        drop=3,
         right=True,
-        sort="target_accuracy",
-        largest_first=True,
+        sort="seed",
     ),
-    Column(
-        "trend", _trend, 10, 7, growth=1, applies_to=lambda run: run.state.is_live and run.target_accuracy is not None
+    _number("target", "target_accuracy", format_percent, 6, 1, role="strong", always=True),
+    RunColumn(
+        "trend",
+        render=_trend,
+        least=10,
+        drop=8,
+        growth=1,
+        applies_to=lambda run: run.state.is_live and run.target_accuracy is not None,
     ),
-    Column("alarm", _alarm, 11, 2, growth=2, applies_to=lambda run: bool(run.alarms)),
-    Column("source", _source, 6, 4, right=True, sort="source_accuracy", largest_first=True),
-    Column("progress", _progress, 11, 3, growth=4, sort="iteration", largest_first=True),
-    Column("took", _took, 5, 5, right=True, sort="seconds", largest_first=True),
-    Column("created", _created, 7, 6, right=True, sort="created", largest_first=True),
-    Column("preset", lambda run, *_: [(run.preset or "–", "muted")], 7, 10, sort="preset"),
-    Column("device", lambda run, *_: [(run.device or "–", "muted")], 6, 11, sort="device"),
-    Column(
-        "pseudo",
-        _pseudo,
-        min_width=6,
-        drop_order=9,
-        right=True,
-        sort="pseudo_label_accuracy",
-        largest_first=True,
-        applies_to=lambda run: run.pseudo_label_accuracy is not None,
+    RunColumn(
+        "alarm",
+        render=lambda run, *_: [(name_alarms(run.alarms), "warn")],
+        least=11,
+        drop=3,
+        growth=2,
+        applies_to=lambda run: bool(run.alarms),
     ),
-    _hardware_column("GPU %", "gpu_use", 5, lambda value: f"{value:.0f}"),
-    _hardware_column("GPU mem.", "gpu_memory", 8, format_bytes),
-    _hardware_column("memory", "memory", 8, format_bytes),
-    _hardware_column("energy", "energy", 8, format_energy),
-    Column(
-        "name and tags", _name_and_tags, 13, 4, growth=6, sort="name", applies_to=lambda run: bool(run.name or run.tags)
+    _number("source", "source_accuracy", format_percent, 6, 5, always=True),
+    RunColumn("progress", render=_progress, least=11, drop=4, growth=4, sort="iteration", largest_first=True),
+    _number("took", "seconds", lambda seconds: format_duration(seconds) if seconds else "–", 5, 6, always=True),
+    RunColumn("created", render=_created, least=7, drop=7, right=True, sort="created", largest_first=True),
+    _text("preset", "preset", 7, 11, role="muted"),
+    _text("device", "device", 6, 12, role="muted"),
+    _number("pseudo", "pseudo_label_accuracy", format_percent, 6, 10),
+    _number("GPU %", "gpu_use", _or_dash("{:.0f}".format), 5, 13, role="muted"),
+    _number("GPU mem.", "gpu_memory", _or_dash(format_bytes), 8, 13, role="muted"),
+    _number("memory", "memory", _or_dash(format_bytes), 8, 13, role="muted"),
+    _number("energy", "energy", _or_dash(format_energy), 8, 13, role="muted"),
+    RunColumn(
+        "name and tags",
+        render=_name_and_tags,
+        least=13,
+        drop=5,
+        growth=6,
+        sort="name",
+        applies_to=lambda run: bool(run.name or run.tags),
     ),
 )
 SORT_TITLES = {column.sort: column.title or "state" for column in COLUMNS if column.sort}
@@ -178,7 +192,7 @@ FIXED_COLUMNS = ("", "run")
 
 def applicable_columns(
     runs: Iterable[RunRow], hidden: frozenset[str] = frozenset(), sort: str = ""
-) -> tuple[Column, ...]:
+) -> tuple[RunColumn, ...]:
     """The columns that are not hidden, and in which any of these runs has a value.
 
     Methods are shown in full, and so is the title with an arrow of the column that the runs are sorted by.
@@ -186,39 +200,23 @@ def applicable_columns(
     rows = tuple(runs)
     longest = min(max((cell_len(run.method or "") for run in rows), default=0), MAX_METHOD)
 
-    def needed(column: Column) -> int:
+    def needed(column: RunColumn) -> int:
         arrow = int(bool(sort) and column.sort == sort)
-        return max(column.min_width, len(column.title) + arrow, longest if column.title == "method" else 0)
+        return max(column.least, len(column.title) + arrow, longest if column.title == "method" else 0)
 
     return tuple(
-        replace(column, min_width=needed(column))
+        replace(column, least=needed(column))
         for column in COLUMNS
         if column.title not in hidden and (column.applies_to is None or any(map(column.applies_to, rows)))
     )
 
 
-def fit_columns(columns: Iterable[Column], width: int) -> list[tuple[Column, int]]:
-    """The columns that fit, with their widths; spare width is shared by those with growth."""
-    kept = list(columns)
-    while kept and sum(column.min_width + 1 for column in kept) > width:
-        kept.remove(max(kept, key=lambda column: column.drop_order))
-    spare = width - sum(column.min_width + 1 for column in kept)
-    total_growth = sum(column.growth for column in kept)
-    extra = [min(spare * column.growth // max(total_growth, 1), 2 * column.min_width) for column in kept]
-    return [(column, column.min_width + more) for column, more in zip(kept, extra, strict=True)]
+def fit_run_columns(columns: Sequence[RunColumn], width: int) -> list[tuple[RunColumn, int]]:
+    """The columns that fit, with their widths; those with growth take up to three times their least width."""
+    full = [column.least * (GROWN if column.growth else 1) for column in columns]
+    return [(columns[position], size) for position, size in fit_columns(columns, full, width).items()]
 
 
-def render_cell(column: Column, run: RunRow, width: int, context: RenderContext) -> list[Span]:
+def render_cell(column: RunColumn, run: RunRow, width: int, context: RenderContext) -> list[Span]:
     """Render a printable cell of exactly `width` columns."""
-    spans = [(printable(text), role) for text, role in column.render(run, width, context)]
-    length = sum(cell_len(text) for text, _ in spans)
-    if length < width:
-        blank = (" " * (width - length), "")
-        return [blank, *spans] if column.right else [*spans, blank]
-    cut, left = [], width
-    for text, role in spans:
-        size = min(cell_len(text), left)
-        short = set_cell_size(text, size)
-        cut.append((f"{set_cell_size(text, size - 1)}…" if size < cell_len(text) and size > 1 else short, role))
-        left -= size
-    return cut
+    return fit_spans(column.render(run, width, context), width, right=column.right)

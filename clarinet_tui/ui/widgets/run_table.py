@@ -21,10 +21,10 @@ from clarinet_tui.ui.snapshot.snapshot import PAGE_ROWS, Listing
 from clarinet_tui.ui.textual_private import GuardedHandlers
 from clarinet_tui.ui.widgets.run_columns import (
     FIXED_COLUMNS,
-    Column,
     RenderContext,
+    RunColumn,
     applicable_columns,
-    fit_columns,
+    fit_run_columns,
     render_cell,
 )
 from clarinet_tui.ui.widgets.styled_text import RoleStyles, role_classes, role_css
@@ -166,7 +166,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         index = self.scroll_offset.y + y - 1
         if y == 0:
             style = self.get_component_rich_style("runs--head")
-            columns = fit_columns(self._columns, width - 1)
+            columns = fit_run_columns(self._columns, width - 1)
             text = " " + " ".join(column.header(*self.order, size) for column, size in columns)
         elif index < self._listing.total:
             if index == self._cursor:
@@ -182,7 +182,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         mark = self.get_component_rich_style("runs--selected", partial=True)
         segments = [Segment("┃", style + mark) if run.id in self._selected else Segment(" ", style)]
         context = RenderContext(self._now(), self._listing.trends)
-        for column, size in fit_columns(self._columns, width - 1):
+        for column, size in fit_run_columns(self._columns, width - 1):
             spans = [*render_cell(column, run, size, context), (" ", "")]
             segments += [Segment(text, self._roles.apply(style, role)) for text, role in spans]
         return Strip(segments).simplify().adjust_cell_length(width, style)
@@ -218,7 +218,7 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
         self.post_message(self.SelectionChanged(()))
         self.refresh()
 
-    def _columns_of(self, listing: Listing) -> tuple[Column, ...]:
+    def _columns_of(self, listing: Listing) -> tuple[RunColumn, ...]:
         return applicable_columns(listing.rows, self._hidden, self.order[0])
 
     def set_order(self, sort: str, descending: bool) -> None:
@@ -233,13 +233,13 @@ class RunTable(GuardedHandlers, ScrollView, can_focus=True):
 
     def sort_fields(self) -> list[str]:
         """Return the fields of the visible columns that runs can be sorted by."""
-        columns = fit_columns(self._columns, self.scrollable_content_region.width - 1)
+        columns = fit_run_columns(self._columns, self.scrollable_content_region.width - 1)
         return [column.sort for column, _ in columns if column.sort]
 
     def on_click(self, event: events.Click) -> None:
         if event.y == 0:
             end = 1
-            for column, size in fit_columns(self._columns, self.scrollable_content_region.width - 1):
+            for column, size in fit_run_columns(self._columns, self.scrollable_content_region.width - 1):
                 end += size + 1
                 if event.x < end:
                     if column.sort:
